@@ -1,0 +1,37 @@
+//! Exponential backoff with a ceiling, as a value: the caller owns the sleeping.
+
+use std::time::Duration;
+
+/// Doubles from `first` up to `max`; [`Backoff::reset`] after a success.
+///
+/// ```
+/// use std::time::Duration;
+/// let mut backoff = stdx::Backoff::new(Duration::from_secs(1), Duration::from_secs(3));
+/// let waits: Vec<_> = (0..4).map(|_| backoff.next_wait().as_secs()).collect();
+/// assert_eq!(waits, [1, 2, 3, 3]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    max: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    /// A backoff whose first wait is `first` and whose longest is `max`.
+    pub fn new(first: Duration, max: Duration) -> Self {
+        Self { first, max, next: first.min(max) }
+    }
+
+    /// How long to wait before the coming attempt.
+    pub fn next_wait(&mut self) -> Duration {
+        let wait = self.next;
+        self.next = wait.saturating_mul(2).min(self.max);
+        wait
+    }
+
+    /// Start again from the first wait.
+    pub fn reset(&mut self) {
+        self.next = self.first.min(self.max);
+    }
+}

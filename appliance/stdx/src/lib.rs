@@ -1,0 +1,20 @@
+//! The ground floor: small things every crate needs and no crate should own.
+//!
+//! Never: a domain word (machine, lease, workflow), I/O, an async runtime.
+//! Enter at [`MacAddr`], [`Backoff`], [`Clock`], [`Secret`], [`chain`].
+
+mod backoff;
+mod chain;
+mod clock;
+mod id;
+mod mac;
+mod redact;
+mod size;
+
+pub use backoff::Backoff;
+pub use chain::chain;
+pub use clock::{Clock, SystemClock, TestClock};
+pub use id::{hex, random_hex, unhex};
+pub use mac::{InvalidMac, MacAddr};
+pub use redact::Secret;
+pub use size::{bytes, rate, seconds};
