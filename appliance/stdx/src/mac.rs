@@ -72,9 +72,7 @@ mod tests {
 
     #[test]
     fn reads_every_spelling_and_prints_one() {
-        for text in
-            ["52:54:00:AB:00:01", "52-54-00-ab-00-01", "525400ab0001", "5254.00ab.0001"]
-        {
+        for text in ["52:54:00:AB:00:01", "52-54-00-ab-00-01", "525400ab0001", "5254.00ab.0001"] {
             assert_eq!(text.parse::<MacAddr>().unwrap().to_string(), "52:54:00:ab:00:01");
         }
         for text in ["", "52:54:00:ab:00", "52:54:00:ab:00:01:02", "hello", "5254003é0001"] {

@@ -1,0 +1,5 @@
+//! State machines as tables, and the pure rules that move through them.
+
+pub mod report;
+pub mod serve;
+pub mod workflow;

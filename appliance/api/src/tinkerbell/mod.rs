@@ -1,0 +1,35 @@
+//! Group `tinkerbell.org/v1alpha1`: Hardware, Template, Workflow
+//! (upstream tinkerbell/tinkerbell `api/v1alpha1`).
+
+mod hardware;
+mod workflow;
+
+pub use hardware::{
+    Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance, InstanceIp,
+    Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
+};
+pub use workflow::{
+    ActionState, ActionStatus, BootMode, BootOptions, BootOptionsStatus, Condition, CurrentState,
+    Custom, JobStatus, Namespaces, NetbootToggle, State, TaskStatus, Template, TemplateSpec,
+    TemplateStatus, Workflow, WorkflowSpec, WorkflowStatus,
+};
+
+use crate::meta::Resource;
+
+/// Hardware.
+pub const HARDWARE: Resource =
+    Resource { group: "tinkerbell.org", version: "v1alpha1", kind: "Hardware", plural: "hardware" };
+/// Templates.
+pub const TEMPLATE: Resource = Resource {
+    group: "tinkerbell.org",
+    version: "v1alpha1",
+    kind: "Template",
+    plural: "templates",
+};
+/// Workflows.
+pub const WORKFLOW: Resource = Resource {
+    group: "tinkerbell.org",
+    version: "v1alpha1",
+    kind: "Workflow",
+    plural: "workflows",
+};
