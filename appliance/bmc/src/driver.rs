@@ -1,0 +1,211 @@
+//! What every kind of BMC can do, and how one is reached.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::str::FromStr;
+
+use stdx::Secret;
+
+use crate::Error;
+
+/// The power state as the BMC itself reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Power {
+    /// The machine has power.
+    On,
+    /// The machine has no power.
+    Off,
+    /// The BMC answered, but cannot tell.
+    Unknown,
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// A change of power to ask for. None of them is confirmed by being accepted: see [`crate::ensure()`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PowerAction {
+    /// Give power.
+    On,
+    /// Take power away at once.
+    Off,
+    /// Ask the operating system to shut down (ACPI power button).
+    Soft,
+    /// Take power away and give it back.
+    Cycle,
+    /// Hard reset without losing power.
+    Reset,
+}
+
+impl fmt::Display for PowerAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::On => "power on",
+            Self::Off => "power off",
+            Self::Soft => "soft power off",
+            Self::Cycle => "power cycle",
+            Self::Reset => "reset",
+        })
+    }
+}
+
+/// Where the firmware is to look for its boot loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BootDevice {
+    /// The network.
+    Pxe,
+    /// The default disk.
+    Disk,
+    /// The firmware's own setup.
+    Bios,
+    /// A CD or DVD, real or virtual.
+    Cdrom,
+    /// The default disk, the operating system asked to start in safe mode.
+    Safe,
+}
+
+impl fmt::Display for BootDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pxe => "pxe",
+            Self::Disk => "disk",
+            Self::Bios => "bios",
+            Self::Cdrom => "cdrom",
+            Self::Safe => "safe",
+        })
+    }
+}
+
+/// A boot device that goes before the firmware's own order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BootOverride {
+    /// The device to boot from.
+    pub device: BootDevice,
+    /// For every boot to come, not only the next.
+    pub persistent: bool,
+    /// Boot it the UEFI way, not the legacy one.
+    pub efi: bool,
+}
+
+/// What a driver's methods return: an answer to come, from an object-safe trait.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// One BMC. Every method has its own time limit, and may be dropped half way: the next one then
+/// starts afresh.
+pub trait Driver: Send + Sync {
+    /// The protocol spoken, for people: `ipmi`, `redfish`, `fake`.
+    fn name(&self) -> &'static str;
+
+    /// The power state as the BMC says it now.
+    fn power(&self) -> Pending<'_, Power>;
+
+    /// Ask for a change of power. `Ok` says that the BMC took the request, not that it came about.
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()>;
+
+    /// Set the device to boot from.
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()>;
+
+    /// The override in force, `None` when the machine boots in its own order.
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>>;
+}
+
+/// Where a BMC listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// A name or an IP address, without brackets.
+    pub host: String,
+    /// UDP port; [`Address::IPMI_PORT`] unless told otherwise.
+    pub port: u16,
+}
+
+impl Address {
+    /// The port IANA assigned to RMCP (ASF 2.0 §3.2.1).
+    pub const IPMI_PORT: u16 = 623;
+
+    /// `host` at the default IPMI port.
+    pub fn ipmi(host: impl Into<String>) -> Self {
+        Self { host: host.into(), port: Self::IPMI_PORT }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Who we are to the BMC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// User name; at most 16 bytes for IPMI.
+    pub username: String,
+    /// Password; at most 20 bytes for IPMI.
+    pub password: Secret,
+}
+
+/// An IPMI cipher suite (IPMI 2.0 table 22-20) good enough to be used. There are weaker ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CipherSuite {
+    /// RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
+    Three,
+    /// RAKP-HMAC-SHA256, HMAC-SHA256-128, AES-CBC-128.
+    Seventeen,
+}
+
+impl CipherSuite {
+    /// The suites tried when none is asked for, the better one first.
+    pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
+
+    /// The number the suite has in the standard.
+    pub fn id(self) -> u8 {
+        match self {
+            Self::Three => 3,
+            Self::Seventeen => 17,
+        }
+    }
+
+    /// The suite with that number, `None` for one that is not good enough or not known.
+    pub fn from_id(id: u8) -> Option<Self> {
+        Self::PREFERRED.into_iter().find(|suite| suite.id() == id)
+    }
+}
+
+impl fmt::Display for CipherSuite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id())
+    }
+}
+
+impl FromStr for CipherSuite {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.parse()
+            .ok()
+            .and_then(Self::from_id)
+            .ok_or_else(|| Error::UnknownSuite { asked: text.chars().take(16).collect() })
+    }
+}
+
+/// Everything needed to speak to one BMC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: Address,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// Exactly this suite; `None` takes the best of [`CipherSuite::PREFERRED`] that the BMC has.
+    pub cipher_suite: Option<CipherSuite>,
+}

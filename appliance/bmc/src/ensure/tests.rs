@@ -1,0 +1,85 @@
+//! Every row of the decision, and the loop against a BMC that is slow, lies, fails or forgets.
+
+use super::*;
+use crate::fake::{Failure, Fake, Mode};
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+#[test]
+fn the_whole_table() {
+    let second = Some(Duration::from_secs(1));
+    let rows = [
+        (Power::On, Power::On, None, Step::Done),
+        (Power::On, Power::Off, None, Step::Act(PowerAction::On)),
+        (Power::On, Power::Unknown, None, Step::Wait(POLL)),
+        (Power::On, Power::On, second, Step::Done),
+        (Power::On, Power::Off, second, Step::Wait(POLL)),
+        (Power::On, Power::Unknown, second, Step::Wait(POLL)),
+        (Power::On, Power::Off, Some(ASK_AGAIN), Step::Act(PowerAction::On)),
+        (Power::On, Power::Unknown, Some(ASK_AGAIN), Step::Wait(POLL)),
+        (Power::Off, Power::Off, None, Step::Done),
+        (Power::Off, Power::On, None, Step::Act(PowerAction::Off)),
+        (Power::Off, Power::Unknown, None, Step::Wait(POLL)),
+        (Power::Off, Power::Off, second, Step::Done),
+        (Power::Off, Power::On, second, Step::Wait(POLL)),
+        (Power::Off, Power::On, Some(ASK_AGAIN), Step::Act(PowerAction::Off)),
+        (Power::Unknown, Power::On, None, Step::Done),
+        (Power::Unknown, Power::Off, second, Step::Done),
+        (Power::Unknown, Power::Unknown, None, Step::Done),
+    ];
+    for (want, observed, asked, step) in rows {
+        assert_eq!(decide(want, observed, asked), step, "{want} {observed} {asked:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leaves_alone_what_is_there() {
+    let fake = Fake::new(Power::Off);
+    ensure(&fake, Power::Off, soon()).await.unwrap();
+    assert_eq!(fake.actions(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acts_once_and_waits_for_a_slow_one() {
+    let fake = Fake::new(Power::On);
+    fake.set_mode(Mode::Slow(5));
+    ensure(&fake, Power::Off, soon()).await.unwrap();
+    assert_eq!(fake.actions(), [PowerAction::Off]);
+    assert_eq!(fake.real_power(), Power::Off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_liar_is_asked_again_and_never_believed() {
+    let fake = Fake::new(Power::On);
+    fake.set_mode(Mode::Lying);
+    let error = ensure(&fake, Power::Off, soon()).await.unwrap_err();
+    assert!(matches!(
+        error,
+        Error::NotConfirmed { want: Power::Off, last: Power::On, after } if after.as_secs() == 60
+    ));
+    assert_eq!(fake.actions(), [PowerAction::Off; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_waited_out_and_a_wrong_password_is_not() {
+    let fake = Fake::new(Power::Off);
+    fake.fail_next(7, Failure::NoAnswer);
+    ensure(&fake, Power::On, soon()).await.unwrap();
+    assert_eq!(fake.actions(), [PowerAction::On]);
+
+    fake.set_mode(Mode::Failing(Failure::WrongPassword));
+    let before = fake.calls().len();
+    let error = ensure(&fake, Power::Off, soon()).await.unwrap_err();
+    assert!(matches!(error, Error::WrongPassword { .. }));
+    assert_eq!(fake.calls().len(), before + 1, "a wrong password is tried once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_is_not_a_second_action() {
+    let fake = Fake::new(Power::Off);
+    fake.set_mode(Mode::ReplyLost(Failure::Timeout));
+    ensure(&fake, Power::On, soon()).await.unwrap();
+    assert_eq!(fake.actions(), [PowerAction::On]);
+}

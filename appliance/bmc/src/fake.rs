@@ -1,0 +1,224 @@
+//! A BMC in memory, for the tests of whoever drives one: honest, slow, lying or failing on demand,
+//! with a log of everything asked of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::ipmi::CompletionCode;
+use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
+
+/// Longest log kept; a test that fills it has a loop in it.
+const LOG_LIMIT: usize = 10_000;
+
+/// One thing asked of the fake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// [`Driver::power`].
+    Power,
+    /// [`Driver::set_power`].
+    SetPower(PowerAction),
+    /// [`Driver::set_boot_device`].
+    SetBootDevice(BootOverride),
+    /// [`Driver::boot_device`].
+    BootDevice,
+}
+
+/// How the fake takes what it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Does it at once.
+    Honest,
+    /// Does it, but shows the old state for so many readings more.
+    Slow(u32),
+    /// Says that it did, and does nothing.
+    Lying,
+    /// Answers every call with this failure, and does nothing.
+    Failing(Failure),
+    /// Does every change and answers it with this failure: the reply was lost. Readings are honest.
+    ReplyLost(Failure),
+}
+
+/// The failures a fake can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// [`Error::NoAnswer`].
+    NoAnswer,
+    /// [`Error::Timeout`].
+    Timeout,
+    /// [`Error::WrongPassword`].
+    WrongPassword,
+    /// [`Error::CommandRefused`] with this completion code.
+    Refused(u8),
+}
+
+impl Failure {
+    fn error(self) -> Error {
+        let address = Address::ipmi("fake");
+        let step = "a command";
+        let after = Duration::from_secs(1);
+        match self {
+            Self::NoAnswer => Error::NoAnswer { address, step, after },
+            Self::Timeout => Error::Timeout { address, step, after },
+            Self::WrongPassword => Error::WrongPassword { address, username: "fake".into() },
+            Self::Refused(code) => {
+                Error::CommandRefused { address, command: step, code: CompletionCode(code) }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    power: Power,
+    /// The state still shown, and for how many readings.
+    stale: Option<(Power, u32)>,
+    boot: Option<BootOverride>,
+    mode: Mode,
+    fail_next: u32,
+    failure: Failure,
+    log: Vec<Call>,
+}
+
+/// The fake itself; clones share one machine.
+#[derive(Debug, Clone)]
+pub struct Fake(Arc<Mutex<State>>);
+
+impl Fake {
+    /// An honest BMC of a machine in that state.
+    pub fn new(power: Power) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            power,
+            stale: None,
+            boot: None,
+            mode: Mode::Honest,
+            fail_next: 0,
+            failure: Failure::NoAnswer,
+            log: Vec::new(),
+        })))
+    }
+
+    /// From now on, behave like this.
+    pub fn set_mode(&self, mode: Mode) {
+        self.state().mode = mode;
+    }
+
+    /// Fail the next `calls` calls, then go on as before.
+    pub fn fail_next(&self, calls: u32, failure: Failure) {
+        let mut state = self.state();
+        state.fail_next = calls;
+        state.failure = failure;
+    }
+
+    /// Everything asked so far, in order, failed calls too.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state().log.clone()
+    }
+
+    /// Only the power changes asked for.
+    pub fn actions(&self) -> Vec<PowerAction> {
+        let state = self.state();
+        let action = |call: &Call| match call {
+            Call::SetPower(action) => Some(*action),
+            _ => None,
+        };
+        state.log.iter().filter_map(action).collect()
+    }
+
+    /// The machine's real state, whatever its BMC shows.
+    pub fn real_power(&self) -> Power {
+        self.state().power
+    }
+
+    /// Somebody pressed the button: the real state changes with no call made.
+    pub fn press(&self, power: Power) {
+        self.state().power = power;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Log a call; whether to do it, and whether to say that it failed.
+    fn take(&self, call: Call) -> (bool, Option<Error>) {
+        let mut state = self.state();
+        if state.log.len() < LOG_LIMIT {
+            state.log.push(call);
+        }
+        if state.fail_next > 0 {
+            state.fail_next -= 1;
+            return (false, Some(state.failure.error()));
+        }
+        match state.mode {
+            Mode::Honest | Mode::Slow(_) => (true, None),
+            Mode::Lying => (false, None),
+            Mode::Failing(failure) => (false, Some(failure.error())),
+            Mode::ReplyLost(failure) => match call {
+                Call::Power | Call::BootDevice => (true, None),
+                Call::SetPower(_) | Call::SetBootDevice(_) => (true, Some(failure.error())),
+            },
+        }
+    }
+}
+
+impl State {
+    fn act(&mut self, action: PowerAction) {
+        let shown = self.power;
+        self.power = match action {
+            PowerAction::On => Power::On,
+            PowerAction::Off | PowerAction::Soft => Power::Off,
+            PowerAction::Cycle | PowerAction::Reset => self.power,
+        };
+        let boots = matches!(action, PowerAction::Cycle | PowerAction::Reset)
+            || (shown != Power::On && self.power == Power::On);
+        if boots && self.boot.is_some_and(|boot| !boot.persistent) {
+            self.boot = None;
+        }
+        if let Mode::Slow(readings) = self.mode {
+            self.stale = Some((shown, readings));
+        }
+    }
+
+    fn read(&mut self) -> Power {
+        match self.stale {
+            Some((shown, left)) if left > 0 => {
+                self.stale = Some((shown, left - 1));
+                shown
+            }
+            _ => self.power,
+        }
+    }
+}
+
+impl Driver for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        let (_, error) = self.take(Call::Power);
+        let read = self.state().read();
+        Box::pin(async move { error.map_or(Ok(read), Err) })
+    }
+
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        let (acts, error) = self.take(Call::SetPower(action));
+        if acts {
+            self.state().act(action);
+        }
+        Box::pin(async move { error.map_or(Ok(()), Err) })
+    }
+
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        let (acts, error) = self.take(Call::SetBootDevice(boot));
+        if acts {
+            self.state().boot = Some(boot);
+        }
+        Box::pin(async move { error.map_or(Ok(()), Err) })
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        let (_, error) = self.take(Call::BootDevice);
+        let boot = self.state().boot;
+        Box::pin(async move { error.map_or(Ok(boot), Err) })
+    }
+}

@@ -1,0 +1,144 @@
+//! The numbers a BMC answers with, and what they say.
+
+use std::fmt;
+
+/// What a command came to (IPMI 2.0 table 5-2); `0x00` is success and never seen in an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompletionCode(pub u8);
+
+impl CompletionCode {
+    /// Done.
+    pub const OK: Self = Self(0x00);
+
+    /// Busy, starting or updating: the same command may be taken later.
+    pub fn is_transient(self) -> bool {
+        matches!(self.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
+    }
+
+    /// The standard's words for it.
+    fn text(self) -> &'static str {
+        match self.0 {
+            0x00 => "done",
+            0x80 => "parameter not supported",
+            0x81 => "another party is changing the parameters",
+            0x82 => "parameter is read-only",
+            0xC0 => "busy",
+            0xC1 => "unknown command",
+            0xC2 => "command not valid for this unit",
+            0xC3 => "timed out inside the BMC",
+            0xC4 => "out of space",
+            0xC5 => "reservation cancelled",
+            0xC6 => "request data truncated",
+            0xC7 => "request data of the wrong length",
+            0xC8 => "request data too long",
+            0xC9 => "parameter out of range",
+            0xCA => "cannot return that many bytes",
+            0xCB => "not present",
+            0xCC => "invalid data field",
+            0xCD => "command not valid for this sensor or record",
+            0xCE => "response could not be provided",
+            0xCF => "duplicated request",
+            0xD0 => "sensor repository is being updated",
+            0xD1 => "firmware is being updated",
+            0xD2 => "BMC is starting",
+            0xD3 => "destination unavailable",
+            0xD4 => "not enough privilege",
+            0xD5 => "not possible in the present state",
+            0xD6 => "disabled",
+            0xFF => "unspecified error",
+            0x01..=0x7E => "reason of the manufacturer's own",
+            0x80..=0xBE => "reason of the command's own",
+            _ => "unknown reason",
+        }
+    }
+}
+
+impl fmt::Display for CompletionCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (0x{:02x})", self.text(), self.0)
+    }
+}
+
+/// What a step of opening a session came to (IPMI 2.0 table 13-15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionStatus(pub u8);
+
+impl SessionStatus {
+    /// No errors.
+    pub const OK: Self = Self(0x00);
+    /// The key exchange of the other side did not check out.
+    pub const INVALID_INTEGRITY_CHECK_VALUE: Self = Self(0x0F);
+
+    /// The BMC has no free session at the moment.
+    pub fn is_transient(self) -> bool {
+        matches!(self.0, 0x01 | 0x02 | 0x08 | 0x0B)
+    }
+
+    /// The algorithms proposed are not to the BMC's liking.
+    pub fn refuses_suite(self) -> bool {
+        matches!(self.0, 0x04..=0x07 | 0x10 | 0x11)
+    }
+
+    /// The user is unknown or the password is wrong.
+    pub fn refuses_user(self) -> bool {
+        matches!(self.0, 0x0C | 0x0D | 0x0F)
+    }
+
+    /// The user may not have the rights asked for.
+    pub fn refuses_privilege(self) -> bool {
+        matches!(self.0, 0x09 | 0x0A)
+    }
+
+    /// The standard's words for it.
+    fn text(self) -> &'static str {
+        match self.0 {
+            0x00 => "no errors",
+            0x01 => "no session is free",
+            0x02 => "invalid session ID",
+            0x03 => "invalid payload type",
+            0x04 => "invalid authentication algorithm",
+            0x05 => "invalid integrity algorithm",
+            0x06 => "no matching authentication payload",
+            0x07 => "no matching integrity payload",
+            0x08 => "inactive session ID",
+            0x09 => "invalid role",
+            0x0A => "unauthorized role or privilege level",
+            0x0B => "no session is free at that role",
+            0x0C => "invalid name length",
+            0x0D => "unauthorized name",
+            0x0E => "unauthorized GUID",
+            0x0F => "invalid integrity check value",
+            0x10 => "invalid confidentiality algorithm",
+            0x11 => "no cipher suite matches the algorithms proposed",
+            0x12 => "illegal or unrecognized parameter",
+            _ => "unknown reason",
+        }
+    }
+}
+
+impl fmt::Display for SessionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (0x{:02x})", self.text(), self.0)
+    }
+}
+
+/// Why a datagram is no answer to what was asked. The wait goes on: it may be a late duplicate, or
+/// somebody else's forgery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Ends before a field does.
+    #[error("datagram ends inside {0}")]
+    Short(&'static str),
+    /// A field has a value the standard does not allow here.
+    #[error("unexpected value in {0}")]
+    Field(&'static str),
+    /// Belongs to another session, request or step.
+    #[error("answer to something else: {0} does not match")]
+    Stray(&'static str),
+    /// A checksum or an authentication code does not check out.
+    #[error("{0} does not check out")]
+    Unverified(&'static str),
+    /// A session sequence number seen before, or too old to tell.
+    #[error("session sequence number was seen before")]
+    Replayed,
+}
