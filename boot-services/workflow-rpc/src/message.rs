@@ -1,0 +1,201 @@
+//! What travels, as checked values, and the interface the box implements.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+
+use jiff::Timestamp;
+
+use crate::Attributes;
+
+/// One action an agent must run now.
+#[derive(Clone, PartialEq, Default)]
+pub struct Assignment {
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// The task within the workflow.
+    pub task_id: String,
+    /// The agent the task belongs to.
+    pub agent_id: String,
+    /// The action within the task.
+    pub action_id: String,
+    /// The action's name, for people.
+    pub name: String,
+    /// OCI reference of the action.
+    pub image: String,
+    /// Seconds the action may take; 0 for no limit.
+    pub timeout_secs: i64,
+    /// Overrides the image's command.
+    pub command: Vec<String>,
+    /// `host:container[:options]` binds.
+    pub volumes: Vec<String>,
+    /// `KEY=value`, sorted by key. May hold secrets: never log it.
+    pub environment: Vec<String>,
+    /// PID namespace (`host` or empty), the older of the two spellings.
+    pub pid: String,
+    /// Namespaces to join.
+    pub namespaces: Option<Namespaces>,
+}
+
+/// Leaves out command and environment, which may hold secrets.
+impl fmt::Debug for Assignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assignment")
+            .field("workflow_id", &self.workflow_id)
+            .field("task_id", &self.task_id)
+            .field("agent_id", &self.agent_id)
+            .field("action_id", &self.action_id)
+            .field("name", &self.name)
+            .field("image", &self.image)
+            .field("timeout_secs", &self.timeout_secs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The namespaces an action runs in; empty means its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Namespaces {
+    /// `host` or empty.
+    pub network: String,
+    /// `host` or empty.
+    pub pid: String,
+}
+
+/// Where an action stands, as its agent reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionState {
+    /// Not begun.
+    Pending,
+    /// Begun.
+    Running,
+    /// Ended without success.
+    Failed,
+    /// Stopped by its time limit.
+    Timeout,
+    /// Ended well.
+    Success,
+}
+
+impl fmt::Display for ActionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "PENDING",
+            Self::Running => "RUNNING",
+            Self::Failed => "FAILED",
+            Self::Timeout => "TIMEOUT",
+            Self::Success => "SUCCESS",
+        })
+    }
+}
+
+/// What became of an action. Workflow, task and action id are not empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// The reporting agent; a stock agent may leave it empty.
+    pub agent_id: String,
+    /// The task within the workflow.
+    pub task_id: String,
+    /// The action within the task.
+    pub action_id: String,
+    /// The action's name, for people.
+    pub action_name: String,
+    /// Where the action stands.
+    pub state: ActionState,
+    /// When it began, by the agent's clock; a stock agent's RUNNING report has none.
+    pub start: Option<Timestamp>,
+    /// When it ended, by the agent's clock.
+    pub stop: Option<Timestamp>,
+    /// How long it took, for people (`1m2s`).
+    pub duration: String,
+    /// Why it failed, or a constant from a stock agent. At most 4 KiB.
+    pub message: String,
+}
+
+/// How far a running action has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// The reporting agent.
+    pub agent_id: String,
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// The task within the workflow.
+    pub task_id: String,
+    /// The action within the task.
+    pub action_id: String,
+    /// Bytes dealt with so far.
+    pub bytes_done: u64,
+    /// Bytes in all; 0 while unknown.
+    pub bytes_total: u64,
+    /// What is being done now, for people.
+    pub message: String,
+}
+
+/// An agent's first words after its machine booted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hello {
+    /// Who speaks.
+    pub agent_id: String,
+    /// The agent's version.
+    pub agent_version: String,
+    /// The kernel's random boot id.
+    pub boot_id: String,
+    /// The machine as its agent sees it.
+    pub attributes: Option<Attributes>,
+}
+
+/// Why a call got no answer; each maps to one gRPC code, as Tinkerbell's server uses them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// NOT_FOUND: no workflow, no task, or no action left for this agent.
+    #[error("{0}")]
+    NotFound(String),
+    /// FAILED_PRECONDITION: the workflow is not ready to be run, or no longer.
+    #[error("{0}")]
+    Precondition(String),
+    /// INVALID_ARGUMENT: the request cannot be meant.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// UNAUTHENTICATED: the token is not this agent's.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// UNAVAILABLE: ask again later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// INTERNAL: the box failed.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// A boxed future: [`Workflows`] is used behind `dyn`.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the box does with the agents' calls. Every value is checked and bounded before it arrives.
+pub trait Workflows: Send + Sync + 'static {
+    /// The action this agent must run now. Answers at once: agents ask again within two seconds.
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        attributes: Option<Attributes>,
+    ) -> Pending<'a, Result<Assignment, Refusal>>;
+
+    /// Record a report; `Ok` only once it is durable.
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>>;
+
+    /// Note how far an action has come. Must not block.
+    fn progress(&self, progress: Progress);
+
+    /// Note that an agent has booted. Must not block.
+    fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
+
+    /// Whether this caller may speak for this agent; asked before every other method. `token` is
+    /// what the `authorization: Bearer` metadata carried. Must not block.
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        peer: Option<SocketAddr>,
+    ) -> Result<(), Refusal>;
+}

@@ -1,0 +1,130 @@
+//! The server's edge: gRPC in, [`Workflows`] behind.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::ConnectInfo;
+use tonic::metadata::MetadataMap;
+use tonic::service::Routes;
+use tonic::{Request, Response, Status};
+
+use crate::message::{Hello, Progress, Refusal, Report, Workflows};
+use crate::wire::proto::workflow_service_server::{WorkflowService, WorkflowServiceServer};
+use crate::wire::proto::{
+    ActionRequest, ActionResponse, ActionStatusRequest, ActionStatusResponse,
+};
+use crate::wire::tinbox::v1::agent_server::{Agent, AgentServer};
+use crate::wire::tinbox::v1::{HelloReply, HelloRequest, ProgressReply, ProgressReport};
+use crate::wire::{self, MESSAGE_BYTES};
+
+/// Longest token worth comparing, bytes.
+const TOKEN_BYTES: usize = 512;
+
+/// The routes of port 42113, for an HTTP/2 server (prior knowledge, no TLS). Serve them with
+/// `into_make_service_with_connect_info::<SocketAddr>()` so that [`Workflows`] learns who calls.
+pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
+    let edge = Edge(workflows);
+    let tinkerbell =
+        WorkflowServiceServer::new(edge.clone()).max_decoding_message_size(MESSAGE_BYTES);
+    let tinbox = AgentServer::new(edge).max_decoding_message_size(MESSAGE_BYTES);
+    Routes::new(tinkerbell).add_service(tinbox).prepare().into_axum_router()
+}
+
+#[derive(Clone)]
+struct Edge(Arc<dyn Workflows>);
+
+/// Who calls, as far as the connection and its metadata tell.
+struct Caller {
+    peer: Option<SocketAddr>,
+    metadata: MetadataMap,
+}
+
+impl Caller {
+    fn split<T>(request: Request<T>) -> (Self, T) {
+        let peer = request
+            .extensions()
+            .get::<ConnectInfo<SocketAddr>>()
+            .map(|info| info.0)
+            .or_else(|| request.remote_addr());
+        let (metadata, _, message) = request.into_parts();
+        (Self { peer, metadata }, message)
+    }
+
+    /// The bearer token (RFC 6750 section 2.1); the scheme's case does not matter.
+    fn token(&self) -> Option<&str> {
+        let value = self.metadata.get("authorization")?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        let token = token.trim();
+        (scheme.eq_ignore_ascii_case("bearer") && token.len() <= TOKEN_BYTES).then_some(token)
+    }
+}
+
+impl Edge {
+    fn admit(&self, agent_id: &str, caller: &Caller) -> Result<(), Status> {
+        self.0.authenticate(agent_id, caller.token(), caller.peer).map_err(|refusal| {
+            tracing::warn!(agent_id, peer = ?caller.peer, %refusal, "agent refused");
+            refusal.into()
+        })
+    }
+}
+
+/// Internals stay in the log; the agent is told only that the box failed.
+fn status(refusal: Refusal, call: &'static str, agent_id: &str) -> Status {
+    if let Refusal::Internal(reason) = &refusal {
+        tracing::error!(call, agent_id, reason, "agent call failed");
+    }
+    refusal.into()
+}
+
+#[tonic::async_trait]
+impl WorkflowService for Edge {
+    async fn get_action(
+        &self,
+        request: Request<ActionRequest>,
+    ) -> Result<Response<ActionResponse>, Status> {
+        let (caller, message) = Caller::split(request);
+        let agent_id = wire::id("agent id", message.agent_id)?;
+        let attributes = wire::attributes(message.agent_attributes)?;
+        self.admit(&agent_id, &caller)?;
+        match self.0.next(&agent_id, attributes).await {
+            Ok(assignment) => Ok(Response::new(assignment.into())),
+            Err(refusal) => Err(status(refusal, "GetAction", &agent_id)),
+        }
+    }
+
+    async fn report_action_status(
+        &self,
+        request: Request<ActionStatusRequest>,
+    ) -> Result<Response<ActionStatusResponse>, Status> {
+        let (caller, message) = Caller::split(request);
+        let report = Report::try_from(message)?;
+        let agent_id = report.agent_id.clone();
+        self.admit(&agent_id, &caller)?;
+        match self.0.report(report).await {
+            Ok(()) => Ok(Response::new(ActionStatusResponse {})),
+            Err(refusal) => Err(status(refusal, "ReportActionStatus", &agent_id)),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Agent for Edge {
+    async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
+        let (caller, message) = Caller::split(request);
+        let hello = Hello::try_from(message)?;
+        self.admit(&hello.agent_id, &caller)?;
+        self.0.hello(hello, caller.peer);
+        Ok(Response::new(HelloReply {}))
+    }
+
+    async fn report_progress(
+        &self,
+        request: Request<ProgressReport>,
+    ) -> Result<Response<ProgressReply>, Status> {
+        let (caller, message) = Caller::split(request);
+        let progress = Progress::try_from(message)?;
+        self.admit(&progress.agent_id, &caller)?;
+        self.0.progress(progress);
+        Ok(Response::new(ProgressReply {}))
+    }
+}
