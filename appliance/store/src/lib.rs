@@ -1,1 +1,28 @@
-//! store
+//! The box's memory: opaque objects under (resource, namespace, name) with strictly increasing
+//! revisions, durable before they are acknowledged, and a change log that can be watched from any
+//! revision it still reaches.
+//!
+//! Never: parses a value, knows a kind, holds a write transaction across an await (write closures
+//! are synchronous by type), acknowledges what is not on disk, lets a slow reader hold up a writer.
+//!
+//! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
+//! on disk, drawn byte by byte) → `hub` → [`Watch::next`].
+
+mod change;
+mod error;
+mod group;
+mod hub;
+mod key;
+mod open;
+mod store;
+mod tables;
+mod txn;
+mod watch;
+
+pub use change::{Change, ChangeKind, Stored};
+pub use error::Error;
+pub use key::Key;
+pub use open::Options;
+pub use store::{Stats, Store};
+pub use txn::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};
+pub use watch::Watch;

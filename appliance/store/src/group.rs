@@ -1,0 +1,289 @@
+//! The writer: one thread, one transaction and one wait for the disk for all who came meanwhile.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::error::{damaged, storage};
+use crate::open::Options;
+use crate::store::Shared;
+use crate::tables::{
+    CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, change_millis,
+    encode_change, encode_object,
+};
+use crate::{Change, Error, Txn};
+
+/// The most writes in one commit.
+pub(crate) const GROUP_WRITES: usize = 64;
+/// How long a group waits for as many writers as the last one had. A lone writer never waits.
+const GROUP_WAIT: Duration = Duration::from_millis(2);
+/// The most bytes of changes in one commit; the write that goes over it is still taken.
+const GROUP_BYTES: usize = 32 * 1024 * 1024;
+/// How often an idle writer looks for changes that have outlived their age.
+const TRIM_EVERY: Duration = Duration::from_secs(600);
+
+/// The numbers of the meta table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Totals {
+    pub revision: u64,
+    pub floor: u64,
+    pub log_bytes: u64,
+}
+
+/// A durable write transaction in two phases: see the module `tables` for what it must keep.
+pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
+    let mut txn = db.begin_write().map_err(storage("write to"))?;
+    txn.set_durability(Durability::Immediate).map_err(storage("write to"))?;
+    txn.set_two_phase_commit(true);
+    Ok(txn)
+}
+
+/// One caller's write.
+pub(crate) trait Job: Send {
+    /// Run the closure; the changes to keep, if it succeeded.
+    fn run(&mut self, txn: Txn<'_>) -> Option<Vec<Change>>;
+    /// Tell the caller, now that the fate of the group is known.
+    fn answer(self: Box<Self>, committed: Result<(), Error>);
+}
+
+/// A write closure on its way to the writer and its result on the way back.
+pub(crate) struct Write<T, E, F> {
+    closure: Option<F>,
+    outcome: Result<Result<T, E>, Error>,
+    reply: oneshot::Sender<Result<Result<T, E>, Error>>,
+    /// A place in the queue, given back when the caller is answered.
+    _place: OwnedSemaphorePermit,
+}
+
+impl<T, E, F> Write<T, E, F> {
+    pub fn new(
+        closure: F,
+        reply: oneshot::Sender<Result<Result<T, E>, Error>>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        Self { closure: Some(closure), outcome: Err(Error::Closed), reply, _place: place }
+    }
+}
+
+impl<T, E, F> Job for Write<T, E, F>
+where
+    F: FnOnce(&mut Txn<'_>) -> Result<T, E> + Send,
+    T: Send,
+    E: Send,
+{
+    fn run(&mut self, mut txn: Txn<'_>) -> Option<Vec<Change>> {
+        let closure = self.closure.take()?;
+        // Sound to go on after a panic: the transaction's buffer is dropped, nothing else is shared.
+        let outcome = catch_unwind(AssertUnwindSafe(|| closure(&mut txn)));
+        let (outcome, changes) = match outcome {
+            Ok(Ok(value)) => match txn.finish() {
+                Ok(changes) => (Ok(Ok(value)), Some(changes)),
+                Err(error) => (Err(error), None),
+            },
+            Ok(Err(refusal)) => (Ok(Err(refusal)), None),
+            Err(panic) => (Err(Error::Panicked { message: panic_message(&*panic) }), None),
+        };
+        self.outcome = outcome;
+        changes
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), Error>) {
+        // The caller may have gone; what was committed stays committed.
+        let _ = self.reply.send(committed.and(self.outcome));
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+        .to_owned()
+}
+
+/// The writer thread's state.
+pub(crate) struct Writer {
+    pub shared: Arc<Shared>,
+    pub jobs: Receiver<Box<dyn Job>>,
+    pub totals: Totals,
+    pub options: Options,
+    /// Set by the first failed commit: what redb holds in memory is then not known to be on disk.
+    pub broken: Option<Arc<Error>>,
+}
+
+/// Tells the watches when the writer ends, however it ends.
+struct CloseOnDrop(Arc<Shared>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.hub.close();
+    }
+}
+
+impl Writer {
+    /// Serve until every sender is gone.
+    pub fn run(mut self) {
+        let _close = CloseOnDrop(self.shared.clone());
+        let mut last = 1;
+        loop {
+            match self.jobs.recv_timeout(TRIM_EVERY) {
+                Ok(first) => {
+                    let group = self.collect(first, last);
+                    last = group.len();
+                    self.serve(group);
+                }
+                Err(RecvTimeoutError::Timeout) => self.serve(Vec::new()),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Who is waiting already, and for a moment those who came to the last group.
+    fn collect(&self, first: Box<dyn Job>, last: usize) -> Vec<Box<dyn Job>> {
+        let deadline = Instant::now() + GROUP_WAIT;
+        let mut group = vec![first];
+        while group.len() < GROUP_WRITES {
+            let wait = match group.len() < last {
+                true => deadline.saturating_duration_since(Instant::now()),
+                false => Duration::ZERO,
+            };
+            match self.jobs.recv_timeout(wait) {
+                Ok(job) => group.push(job),
+                Err(_) => break,
+            }
+        }
+        group
+    }
+
+    fn serve(&mut self, mut group: Vec<Box<dyn Job>>) {
+        let served = match &self.broken {
+            Some(cause) => Err(Error::Refusing { cause: cause.clone() }),
+            None => self.commit(&mut group),
+        };
+        if let (Err(error), None) = (&served, &self.broken) {
+            tracing::error!(error = stdx::chain(error), "the store stops writing");
+            self.broken = Some(Arc::new(error.clone()));
+        }
+        for job in group {
+            job.answer(served.clone());
+        }
+    }
+
+    /// One transaction with what the closures of `group` want kept; on disk when this returns.
+    fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Error> {
+        let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
+        let txn = begin(&self.shared.db)?;
+        let mut tables = Tables::open(&txn, self.totals)?;
+        let mut changes = Vec::new();
+        let mut writes = 0;
+        for job in group {
+            let view = Txn::new(&tables.objects, tables.totals.revision + 1);
+            if let Some(kept) = job.run(view).filter(|kept| !kept.is_empty()) {
+                tables.apply(&kept, now)?;
+                changes.extend(kept);
+                writes += 1;
+            }
+        }
+        let aged = tables.trim(&self.options, now)?;
+        let totals = tables.finish()?;
+        if totals == self.totals {
+            return txn.abort().map_err(storage("leave untouched"));
+        }
+        txn.commit().map_err(storage("commit to"))?;
+        self.totals = totals;
+        self.shared.commits.fetch_add(1, Relaxed);
+        self.shared.writes.fetch_add(writes, Relaxed);
+        self.shared.hub.publish(changes);
+        self.shared.hub.forget(aged);
+        Ok(())
+    }
+}
+
+/// The tables of one write transaction.
+struct Tables<'txn> {
+    objects: Table<'txn, &'static [u8], &'static [u8]>,
+    log: Table<'txn, u64, &'static [u8]>,
+    meta: Table<'txn, &'static str, u64>,
+    totals: Totals,
+}
+
+impl<'txn> Tables<'txn> {
+    fn open(txn: &'txn WriteTransaction, totals: Totals) -> Result<Self, Error> {
+        Ok(Self {
+            objects: txn.open_table(OBJECTS).map_err(storage("write to"))?,
+            log: txn.open_table(CHANGELOG).map_err(storage("write to"))?,
+            meta: txn.open_table(META).map_err(storage("write to"))?,
+            totals,
+        })
+    }
+
+    /// Put the changes of one write into objects and log.
+    fn apply(&mut self, changes: &[Change], now: u64) -> Result<(), Error> {
+        for change in changes {
+            let key = change.key.encode();
+            match change.current() {
+                Some(stored) => {
+                    let row = encode_object(&stored);
+                    self.objects.insert(key.as_slice(), row.as_slice()).map(drop)
+                }
+                None => self.objects.remove(key.as_slice()).map(drop),
+            }
+            .map_err(storage("write to"))?;
+            let row = encode_change(change, now);
+            self.log.insert(change.revision, row.as_slice()).map_err(storage("write to"))?;
+            self.totals.log_bytes += row.len() as u64;
+            self.totals.revision = change.revision;
+        }
+        Ok(())
+    }
+
+    /// Drop the oldest changes while the log is over a limit; the last revision dropped for age,
+    /// or zero.
+    fn trim(&mut self, options: &Options, now: u64) -> Result<u64, Error> {
+        let oldest = now.saturating_sub(options.log_age.as_millis().try_into().unwrap_or(u64::MAX));
+        let mut aged = 0;
+        loop {
+            let Some((revision, length, millis)) = self.oldest()? else { break };
+            let old = millis < oldest;
+            let full = self.totals.revision - self.totals.floor > options.log_entries
+                || self.totals.log_bytes > options.log_bytes;
+            if !(full || old) {
+                break;
+            }
+            self.log.remove(revision).map_err(storage("trim"))?;
+            self.totals.floor = revision;
+            self.totals.log_bytes = self
+                .totals
+                .log_bytes
+                .checked_sub(length)
+                .ok_or_else(|| damaged("its log is larger than its totals say"))?;
+            if old {
+                aged = revision;
+            }
+        }
+        Ok(aged)
+    }
+
+    /// Revision, length and time of the oldest row of the log.
+    fn oldest(&self) -> Result<Option<(u64, u64, u64)>, Error> {
+        let first = self.log.first().map_err(storage("trim"))?;
+        let Some((revision, row)) = first else { return Ok(None) };
+        let millis =
+            change_millis(row.value()).ok_or_else(|| damaged("a log row without a time"))?;
+        Ok(Some((revision.value(), row.value().len() as u64, millis)))
+    }
+
+    fn finish(mut self) -> Result<Totals, Error> {
+        let Totals { revision, floor, log_bytes } = self.totals;
+        for (name, value) in
+            [(META_REVISION, revision), (META_FLOOR, floor), (META_LOG_BYTES, log_bytes)]
+        {
+            self.meta.insert(name, value).map_err(storage("write to"))?;
+        }
+        Ok(self.totals)
+    }
+}

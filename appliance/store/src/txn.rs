@@ -1,0 +1,136 @@
+//! What a write closure sees: the store as it is, with its own changes on top.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::tables::Objects;
+use crate::{Change, ChangeKind, Error, Key, Stored};
+
+/// The largest value: the most a Kubernetes API server takes in one request.
+pub const MAX_VALUE_BYTES: usize = 3 * 1024 * 1024;
+
+/// The most one closure may change, names and replaced values counted.
+pub const MAX_TXN_BYTES: usize = 32 * 1024 * 1024;
+
+/// The longest name, its three parts together: far above the 253 + 63 + 253 that Kubernetes allows.
+const MAX_KEY_BYTES: usize = 4096;
+
+/// The view of one write closure. Buffered: nothing of a closure that fails is kept.
+///
+/// Revisions given out here become real when [`crate::Store::write`] answers; those of a closure
+/// that fails are given out again.
+pub struct Txn<'a> {
+    base: &'a dyn Objects,
+    overlay: BTreeMap<Key, Option<Stored>>,
+    changes: Vec<Change>,
+    next: u64,
+    bytes: usize,
+    /// The first failure, which spoils the whole closure even if the closure passes over it.
+    failed: RefCell<Option<Error>>,
+}
+
+impl<'a> Txn<'a> {
+    /// A view on `base` whose first change is revision `next`.
+    pub(crate) fn new(base: &'a dyn Objects, next: u64) -> Self {
+        Self {
+            base,
+            overlay: BTreeMap::new(),
+            changes: Vec::new(),
+            next,
+            bytes: 0,
+            failed: RefCell::new(None),
+        }
+    }
+
+    /// The object, with this closure's own changes.
+    pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
+        if let Some(own) = self.overlay.get(key) {
+            return Ok(own.clone());
+        }
+        self.note(self.base.object(key))
+    }
+
+    /// Every object of `resource`, or of one `namespace` of it, in key order, with this closure's
+    /// own changes.
+    pub fn list(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(Key, Stored)>, Error> {
+        let within = |key: &Key| {
+            key.resource == resource && namespace.is_none_or(|namespace| key.namespace == namespace)
+        };
+        let mut rows = self.note(self.base.objects(resource, namespace))?;
+        let own: Vec<_> = self.overlay.iter().filter(|(key, _)| within(key)).collect();
+        if !own.is_empty() {
+            rows.retain(|(key, _)| !self.overlay.contains_key(key));
+            let own = own.into_iter();
+            rows.extend(own.filter_map(|(key, row)| Some((key.clone(), row.clone()?))));
+            rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+        }
+        Ok(rows)
+    }
+
+    /// Create or replace the object; its new revision. A value or a name over its limit fails the
+    /// whole write.
+    pub fn put(&mut self, key: Key, value: Vec<u8>) -> u64 {
+        let name = key.resource.len() + key.namespace.len() + key.name.len();
+        if value.len() > MAX_VALUE_BYTES || name > MAX_KEY_BYTES {
+            let (bytes, limit) = match name > MAX_KEY_BYTES {
+                true => (name, MAX_KEY_BYTES),
+                false => (value.len(), MAX_VALUE_BYTES),
+            };
+            self.fail(Error::ValueTooLarge { key: key.clone(), bytes, limit });
+            return self.next;
+        }
+        // A failed read is noted by `get` and fails the write; what is made here is then dropped.
+        let previous = self.get(&key).unwrap_or(None);
+        let value: Arc<[u8]> = value.into();
+        let stored = Stored { revision: self.next, value: value.clone() };
+        self.record(key, Some(stored), ChangeKind::Put { value, previous })
+    }
+
+    /// Delete the object; the revision of its deletion, or `None` when there was none.
+    pub fn delete(&mut self, key: &Key) -> Result<Option<u64>, Error> {
+        match self.get(key)? {
+            Some(previous) => {
+                Ok(Some(self.record(key.clone(), None, ChangeKind::Delete { previous })))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The changes to keep, in order of revision, or why none may be kept.
+    pub(crate) fn finish(self) -> Result<Vec<Change>, Error> {
+        match self.failed.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(self.changes),
+        }
+    }
+
+    fn record(&mut self, key: Key, row: Option<Stored>, kind: ChangeKind) -> u64 {
+        let revision = self.next;
+        let change = Change { revision, key: key.clone(), kind };
+        self.bytes += change.weight();
+        if self.bytes > MAX_TXN_BYTES {
+            self.fail(Error::TxnTooLarge { key, limit: MAX_TXN_BYTES });
+            return revision;
+        }
+        self.changes.push(change);
+        self.overlay.insert(key, row);
+        self.next += 1;
+        revision
+    }
+
+    fn note<T>(&self, read: Result<T, Error>) -> Result<T, Error> {
+        if let Err(error) = &read {
+            self.failed.borrow_mut().get_or_insert_with(|| error.clone());
+        }
+        read
+    }
+
+    fn fail(&self, error: Error) {
+        self.failed.borrow_mut().get_or_insert(error);
+    }
+}

@@ -1,0 +1,141 @@
+//! Following the changes of one resource.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::{Stream, stream};
+use redb::ReadableDatabase;
+use tokio::sync::watch;
+
+use crate::error::{damaged, storage};
+use crate::hub::Progress;
+use crate::store::Shared;
+use crate::tables::{CHANGELOG, META_FLOOR, decode_change, meta};
+use crate::{Change, Error};
+
+/// Changes taken from memory in one look, with the ring locked.
+const RING_BATCH: usize = 64;
+/// Rows of the log read in one look, wanted or not, before other tasks get a turn.
+const LOG_BATCH: usize = 128;
+
+/// The changes of one resource (or of one namespace of it), in order of revision, none left out.
+pub struct Watch {
+    shared: Arc<Shared>,
+    resource: String,
+    namespace: Option<String>,
+    /// Every change up to here has been looked at: given out, in `pending`, or not wanted.
+    at: u64,
+    pending: VecDeque<Change>,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        resource: &str,
+        namespace: Option<&str>,
+        after: u64,
+    ) -> Result<Self, Error> {
+        let txn = shared.db.begin_read().map_err(storage("read"))?;
+        let floor = meta(&txn, META_FLOOR)?;
+        if after < floor && !shared.hub.reaches(after) {
+            return Err(Error::Compacted { after, floor });
+        }
+        let current = shared.revision();
+        if after > current {
+            return Err(Error::Future { after, current });
+        }
+        let progress = shared.hub.subscribe();
+        Ok(Self {
+            shared,
+            resource: resource.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            at: after,
+            pending: VecDeque::new(),
+            progress,
+        })
+    }
+
+    /// The next change; waits for one. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`Error::Lagged`] when the log was compacted past this watch (list again);
+    /// [`Error::Closed`] when the store was closed.
+    pub async fn next(&mut self) -> Result<Change, Error> {
+        loop {
+            if let Some(change) = self.pending.pop_front() {
+                return Ok(change);
+            }
+            // Seen before looking, so that a change published meanwhile rings again.
+            let open = self.progress.borrow_and_update().open;
+            let before = self.at;
+            self.fill()?;
+            if self.at > before {
+                if self.pending.is_empty() {
+                    tokio::task::yield_now().await;
+                }
+                continue;
+            }
+            if !open || self.progress.changed().await.is_err() {
+                return Err(Error::Closed);
+            }
+        }
+    }
+
+    /// Every wanted change up to this revision has been given out: what a bookmark may say. It
+    /// moves when [`Watch::next`] is polled.
+    pub fn revision(&self) -> u64 {
+        self.pending.front().map_or(self.at, |change| change.revision - 1)
+    }
+
+    /// The same as a stream, which ends after its first error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Change, Error>> + Send {
+        stream::unfold(Some(self), |watch| async {
+            let mut watch = watch?;
+            match watch.next().await {
+                Ok(change) => Some((Ok(change), Some(watch))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+
+    fn wants(&self, change: &Change) -> bool {
+        change.key.resource == self.resource
+            && self.namespace.as_ref().is_none_or(|namespace| change.key.namespace == *namespace)
+    }
+
+    /// Look at what follows `at`, in memory or else in the log.
+    fn fill(&mut self) -> Result<(), Error> {
+        match self.shared.hub.after(self.at, RING_BATCH, |change| self.wants(change)) {
+            Some((changes, at)) => {
+                self.pending.extend(changes.iter().map(|change| Change::clone(change)));
+                self.at = at;
+                Ok(())
+            }
+            None => self.fill_from_log(),
+        }
+    }
+
+    fn fill_from_log(&mut self) -> Result<(), Error> {
+        let txn = self.shared.db.begin_read().map_err(storage("read"))?;
+        let floor = meta(&txn, META_FLOOR)?;
+        if self.at < floor {
+            return Err(Error::Lagged { at: self.at, floor });
+        }
+        let log = txn.open_table(CHANGELOG).map_err(storage("read"))?;
+        let rows = log.range(self.at + 1..).map_err(storage("read"))?;
+        let before = self.at;
+        for row in rows.take(LOG_BATCH) {
+            let (revision, bytes) = row.map_err(storage("read"))?;
+            let change = decode_change(revision.value(), bytes.value())?;
+            self.at = change.revision;
+            if self.wants(&change) {
+                self.pending.push_back(change);
+            }
+        }
+        match self.at > before {
+            true => Ok(()),
+            false => Err(damaged(format!("the log has no revision {}", before + 1))),
+        }
+    }
+}
