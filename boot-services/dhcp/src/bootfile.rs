@@ -1,0 +1,115 @@
+//! What a netbooting client is told to load.
+
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+use crate::client::{Client, Stage};
+use crate::config::Config;
+use crate::reservation::{Netboot, Reservation};
+
+/// Loader file by client architecture (option 93, IANA's processor architecture types), where
+/// [`Config::binaries`] and the machine's own record say nothing.
+///
+/// x86-64 UEFI gets `snponly.efi`: it is the smallest and drives the card through the firmware,
+/// which just has proved that it can. 9 stands beside 7 because of RFC 4578's erratum: firmware
+/// sends either for x86-64. 32-bit UEFI (6, 15) has no loader here.
+pub const BINARIES: &[(u16, &str)] = &[
+    (0, "undionly.kpxe"),
+    (20, "undionly.kpxe"),
+    (7, "snponly.efi"),
+    (9, "snponly.efi"),
+    (16, "snponly.efi"),
+    (11, "snp-arm64.efi"),
+    (19, "snp-arm64.efi"),
+];
+
+/// The file named to a machine that may not netboot. It must not exist: see [`boot`].
+pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
+
+/// The netboot part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Boot {
+    /// Nothing about netboot.
+    Nothing,
+    /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
+    Tftp { server: Ipv4Addr, file: String },
+    /// UEFI HTTP Boot: option 60 `HTTPClient` and the URL.
+    Http { url: String },
+    /// iPXE: the script's URL, and word that there is no ProxyDHCP to wait for.
+    Script { url: String },
+    /// iPXE that should go on to the next boot device: no file, and no waiting.
+    Exit,
+    /// As the hardware record says, word for word (options 66 and 67, `file`).
+    Fixed { server: Option<String>, file: Option<String> },
+}
+
+impl Boot {
+    /// What the client will load.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Nothing | Self::Exit => None,
+            Self::Tftp { file, .. } => Some(file),
+            Self::Http { url } | Self::Script { url } => Some(url),
+            Self::Fixed { file, .. } => file.as_deref(),
+        }
+    }
+}
+
+/// What to tell this client about netboot.
+///
+/// A machine that may not netboot should be at its disk as soon as possible, and what does that
+/// differs. A firmware whose offer names no file does not give up but keeps asking (EDK2: after 4,
+/// 8, 16 and 32 s, a minute in all), so it is named a file that does not exist, and fails at once
+/// on TFTP's error or HTTP's 404. iPXE with an address and no file says that there is nothing to
+/// boot and returns to the firmware directly. The same not-found file ends the wait of a client
+/// whose architecture has no loader, and its name says why to whoever watches the screen.
+pub(crate) fn boot(config: &Config, machine: &Reservation, client: &Client) -> Boot {
+    if machine.tftp_server_name.is_some() || machine.boot_file_name.is_some() {
+        let server = machine.tftp_server_name.clone();
+        return Boot::Fixed { server, file: machine.boot_file_name.clone() };
+    }
+    let allowed = machine.netboot == Netboot::Allowed;
+    match client.stage {
+        Stage::System => Boot::Nothing,
+        Stage::Ipxe if !allowed => Boot::Exit,
+        Stage::Ipxe => Boot::Script { url: script_url(config, machine.mac) },
+        Stage::Pxe if !allowed => {
+            Boot::Tftp { server: config.server, file: NOT_ALLOWED_FILE.to_owned() }
+        }
+        Stage::Pxe => Boot::Tftp { server: config.server, file: loader(config, machine, client) },
+        Stage::HttpBoot => {
+            let file = if allowed {
+                loader(config, machine, client)
+            } else {
+                NOT_ALLOWED_FILE.trim_start_matches('/').to_owned()
+            };
+            Boot::Http { url: binary_url(config, machine.mac, &file) }
+        }
+    }
+}
+
+fn loader(config: &Config, machine: &Reservation, client: &Client) -> String {
+    if let Some(file) = &machine.ipxe_binary {
+        return file.clone();
+    }
+    let Some(arch) = client.arch else {
+        return "no-loader-for-unknown-architecture".to_owned();
+    };
+    let listed = || BINARIES.iter().find(|(known, _)| *known == arch).map(|(_, file)| *file);
+    let file = config.binaries.get(&arch).map(String::as_str).or_else(listed);
+    file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
+}
+
+/// Smee's script URL, with the machine's address in it.
+fn script_url(config: &Config, mac: MacAddr) -> String {
+    format!("http://{}:{}/ipxe/script/{mac}/auto.ipxe", config.server, config.http_port)
+}
+
+/// Smee's binary URL.
+fn binary_url(config: &Config, mac: MacAddr, file: &str) -> String {
+    format!("http://{}:{}/ipxe/binary/{mac}/{file}", config.server, config.http_port)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What kind of program is asking: a firmware's PXE or HTTP client, iPXE, or an operating system.
+
+use crate::options::{Options, code};
+
+/// Longest vendor class kept; PXE's own has 32 characters.
+const MAX_VENDOR_CLASS: usize = 64;
+
+/// iPXE's feature numbers in option 175 (`DHCP_EB_FEATURE_HTTP`).
+const IPXE_FEATURE_HTTP: u8 = 19;
+
+/// The stage of a boot that a DHCP exchange belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// A firmware's PXE client: it loads a file over TFTP.
+    Pxe,
+    /// A UEFI HTTP Boot client: it loads a URL.
+    HttpBoot,
+    /// iPXE, in the card's ROM or loaded from the box, able to fetch a script over HTTP.
+    Ipxe,
+    /// Anything else: an installer's, agent's or operating system's DHCP client.
+    System,
+}
+
+/// What options 60, 77, 93, 97 and 175 say of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub stage: Stage,
+    /// Option 93, first entry; from option 60 (`PXEClient:Arch:00007:…`) when there is no 93.
+    pub arch: Option<u16>,
+    /// Option 60, printable characters only, bounded.
+    pub vendor_class: Option<String>,
+    /// Option 97, to be echoed (RFC 4578 §2.3): a zero and a UUID.
+    pub machine_id: Option<[u8; 17]>,
+}
+
+impl Client {
+    pub fn read(options: &Options) -> Self {
+        let vendor_class = options.get(code::VENDOR_CLASS).map(printable);
+        let class = vendor_class.as_deref().unwrap_or_default();
+        let stage = if speaks_ipxe(options) {
+            Stage::Ipxe
+        } else if class.starts_with("PXEClient") {
+            Stage::Pxe
+        } else if class.starts_with("HTTPClient") {
+            Stage::HttpBoot
+        } else {
+            Stage::System
+        };
+        let listed = options
+            .get(code::ARCHITECTURE)
+            .and_then(|list| list.first_chunk().copied())
+            .map(u16::from_be_bytes);
+        let arch = listed.or_else(|| class.split(':').nth(2)?.parse().ok());
+        let machine_id = options
+            .get(code::MACHINE_ID)
+            .and_then(|value| value.try_into().ok())
+            .filter(|id: &[u8; 17]| id[0] == 0);
+        Self { stage, arch, vendor_class, machine_id }
+    }
+}
+
+/// Whether this is an iPXE that can fetch a script by HTTP.
+///
+/// Smee sends user class `iPXE` a binary by TFTP and only user class `Tinkerbell` (its own build) a
+/// script. With a stock iPXE that would never end: the binary it loads is a stock iPXE too, whose
+/// requests are the same to the byte, so it would be sent the binary again. Every iPXE that can do
+/// HTTP can run the script directly, so it is sent there. One without HTTP (option 175 is there and
+/// does not name the feature) counts as the firmware's PXE client and gets the box's loader, which
+/// has it.
+fn speaks_ipxe(options: &Options) -> bool {
+    let class = options.get(code::USER_CLASS).is_some_and(|value| {
+        user_classes(value).any(|class| class == b"iPXE" || class == b"Tinkerbell")
+    });
+    let http = options
+        .get(code::IPXE)
+        .and_then(Options::encapsulated)
+        .map(|features| features.get(IPXE_FEATURE_HTTP).is_some_and(|on| on != [0]));
+    http.unwrap_or(class)
+}
+
+/// RFC 3004 puts a length before each class; iPXE sends its class bare.
+fn user_classes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = value;
+    let listed = std::iter::from_fn(move || {
+        let (&length, after) = rest.split_first()?;
+        let (class, after) = after.split_at_checked(usize::from(length))?;
+        rest = after;
+        Some(class)
+    });
+    std::iter::once(value).chain(listed)
+}
+
+/// The printable ASCII of a value, bounded: it goes into logs and onto pages.
+fn printable(value: &[u8]) -> String {
+    value
+        .iter()
+        .filter(|byte| byte.is_ascii_graphic() || **byte == b' ')
+        .take(MAX_VENDOR_CLASS)
+        .map(|byte| char::from(*byte))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, Stage};
+    use crate::options::Options;
+
+    fn client(options: &[u8]) -> Client {
+        Client::read(&Options::read(options, &[], &[]).unwrap())
+    }
+
+    #[test]
+    fn user_class_bare_listed_and_foreign() {
+        assert_eq!(client(b"\x4d\x04iPXE").stage, Stage::Ipxe);
+        assert_eq!(client(b"\x4d\x0aTinkerbell").stage, Stage::Ipxe);
+        assert_eq!(client(b"\x4d\x05\x04iPXE").stage, Stage::Ipxe);
+        assert_eq!(client(b"\x4d\x09\x03abc\x04iPXE").stage, Stage::Ipxe);
+        assert_eq!(client(b"\x4d\x05\xffiPXE").stage, Stage::System);
+        assert_eq!(client(b"\x4d\x04gPXE").stage, Stage::System);
+    }
+
+    #[test]
+    fn ipxe_without_http_is_a_pxe_client() {
+        let class = b"\x3c\x09PXEClient\x4d\x04iPXE";
+        let with = |features: &[u8]| {
+            let mut options = class.to_vec();
+            options.extend([175, features.len() as u8]);
+            options.extend(features);
+            client(&options).stage
+        };
+        assert_eq!(client(class).stage, Stage::Ipxe);
+        assert_eq!(with(&[19, 1, 1]), Stage::Ipxe);
+        assert_eq!(with(&[21, 1, 1]), Stage::Pxe);
+        assert_eq!(with(&[19, 1, 0]), Stage::Pxe);
+        assert_eq!(with(&[19, 9, 1]), Stage::Ipxe, "unreadable features say nothing");
+    }
+
+    #[test]
+    fn architecture_from_93_or_from_the_vendor_class() {
+        assert_eq!(client(&[93, 4, 0, 7, 0, 9]).arch, Some(7));
+        assert_eq!(client(&[93, 1, 7]).arch, None);
+        assert_eq!(client(b"\x3c\x14PXEClient:Arch:00011").arch, Some(11));
+        assert_eq!(client(b"\x3c\x0eMSFT 5.0:a:b:c").arch, None);
+    }
+
+    #[test]
+    fn text_is_printable_and_bounded() {
+        let mut options = vec![60, 200];
+        options.extend([b'a', 0x1b].repeat(100));
+        assert_eq!(client(&options).vendor_class, Some("a".repeat(64)));
+    }
+}

@@ -1,0 +1,62 @@
+//! The decision: one checked request and the machine's reservation in, one answer out. No I/O.
+
+use std::net::Ipv4Addr;
+
+use crate::bootfile::{Boot, boot};
+use crate::config::Config;
+use crate::request::{Kind, Request};
+use crate::reservation::Reservation;
+use crate::seen::Silence;
+
+/// What to do about a known machine's request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Answer DISCOVER.
+    Offer(Boot),
+    /// Answer REQUEST.
+    Ack(Boot),
+    /// Answer INFORM: settings, no address, no lease.
+    Inform(Boot),
+    /// Refuse REQUEST, with the sentence that goes into option 56.
+    Nak(String),
+    /// Note that the address came back.
+    Released(Ipv4Addr),
+    /// Note that the address is used by another.
+    Declined(Ipv4Addr),
+    /// Say nothing.
+    Silence(Silence),
+}
+
+/// Decides by RFC 2131 §4.3, for a server whose every lease is a reservation.
+pub(crate) fn decide(config: &Config, machine: &Reservation, request: &Request) -> Decision {
+    if machine.disable_dhcp {
+        return Decision::Silence(Silence::Disabled);
+    }
+    let other = request.server_id.filter(|server| *server != config.server);
+    let boot = || boot(config, machine, &request.client);
+    match (request.kind, other) {
+        // A DISCOVER names no server (RFC 2131 table 5); one that does is answered all the same.
+        (Kind::Discover, _) => Decision::Offer(boot()),
+        (_, Some(server)) => Decision::Silence(Silence::OtherServer(server)),
+        (Kind::Inform, None) => Decision::Inform(boot()),
+        (Kind::Release, None) => Decision::Released(request.ciaddr),
+        (Kind::Decline, None) => Decision::Declined(request.requested.unwrap_or(machine.address)),
+        (Kind::Request, None) => match asked_address(request) {
+            None => Decision::Silence(Silence::NoAddress),
+            Some(asked) if asked == machine.address => Decision::Ack(boot()),
+            Some(asked) => Decision::Nak(format!(
+                "asked for {asked}, but {} is reserved for {}",
+                machine.address, machine.mac
+            )),
+        },
+    }
+}
+
+/// The address a REQUEST is about: option 50 when selecting or after a reboot, `ciaddr` when
+/// renewing or rebinding (RFC 2131 §4.3.2).
+pub(crate) fn asked_address(request: &Request) -> Option<Ipv4Addr> {
+    request.requested.or(Some(request.ciaddr)).filter(|address| !address.is_unspecified())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Limits on what the network can make the service do: answers per machine, reports of strangers.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use stdx::MacAddr;
+
+/// Machines remembered. An entry is some 40 bytes.
+const MAX_MACHINES: usize = 4096;
+/// Packets a machine may send at once. Firmware, loader and system of one boot send about 12.
+const BURST: u32 = 24;
+/// Time after which a machine may send one packet more.
+const REFILL: Duration = Duration::from_millis(500);
+
+/// Strangers remembered.
+const MAX_STRANGERS: usize = 1024;
+/// A stranger is reported again after this time.
+const REPORT_AGAIN: Duration = Duration::from_secs(60);
+/// Strangers reported at once, and the time after which one more may be: a flood of invented
+/// addresses must not become a flood of reports.
+const STRANGER_BURST: u32 = 64;
+const STRANGER_REFILL: Duration = Duration::from_secs(1);
+
+/// Whether to look at a known machine's packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Answer it.
+    Fine,
+    /// Too fast, for the first time since it last was fine: worth a report.
+    JustTooFast,
+    /// Still too fast.
+    StillTooFast,
+}
+
+/// Counters, bounded. The clock is passed in.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    machines: Recent<Machine>,
+    strangers: Recent<()>,
+    reports: Bucket,
+}
+
+#[derive(Debug)]
+struct Machine {
+    bucket: Bucket,
+    reported: bool,
+}
+
+impl Guard {
+    pub fn new(now: Instant) -> Self {
+        Self {
+            machines: Recent::new(MAX_MACHINES),
+            strangers: Recent::new(MAX_STRANGERS),
+            reports: Bucket::full(STRANGER_BURST, now),
+        }
+    }
+
+    /// Counts a packet of a known machine.
+    pub fn pace(&mut self, mac: MacAddr, now: Instant) -> Pace {
+        let fresh = || Machine { bucket: Bucket::full(BURST, now), reported: false };
+        let machine = self.machines.touch(mac, now, fresh);
+        if machine.bucket.take(BURST, REFILL, now) {
+            machine.reported = false;
+            Pace::Fine
+        } else if std::mem::replace(&mut machine.reported, true) {
+            Pace::StillTooFast
+        } else {
+            Pace::JustTooFast
+        }
+    }
+
+    /// Whether to report a packet of an unknown machine.
+    pub fn report_stranger(&mut self, mac: MacAddr, now: Instant) -> bool {
+        let lately = self
+            .strangers
+            .seen_at(mac)
+            .is_some_and(|at| now.saturating_duration_since(at) < REPORT_AGAIN);
+        if lately || !self.reports.take(STRANGER_BURST, STRANGER_REFILL, now) {
+            return false;
+        }
+        self.strangers.touch(mac, now, || ());
+        true
+    }
+}
+
+/// A token bucket.
+#[derive(Debug)]
+struct Bucket {
+    tokens: u32,
+    filled: Instant,
+}
+
+impl Bucket {
+    fn full(burst: u32, now: Instant) -> Self {
+        Self { tokens: burst, filled: now }
+    }
+
+    fn take(&mut self, burst: u32, refill: Duration, now: Instant) -> bool {
+        let since = now.saturating_duration_since(self.filled);
+        let earned = u32::try_from(since.as_millis() / refill.as_millis()).unwrap_or(u32::MAX);
+        self.tokens = self.tokens.saturating_add(earned).min(burst);
+        self.filled = if self.tokens == burst { now } else { self.filled + refill * earned };
+        let taken = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        taken
+    }
+}
+
+/// A table that forgets who was heard longest ago when it is full.
+#[derive(Debug)]
+struct Recent<T> {
+    limit: usize,
+    entries: HashMap<MacAddr, (Instant, T)>,
+}
+
+impl<T> Recent<T> {
+    fn new(limit: usize) -> Self {
+        Self { limit, entries: HashMap::new() }
+    }
+
+    fn seen_at(&self, mac: MacAddr) -> Option<Instant> {
+        self.entries.get(&mac).map(|(at, _)| *at)
+    }
+
+    fn touch(&mut self, mac: MacAddr, now: Instant, fresh: impl FnOnce() -> T) -> &mut T {
+        if self.entries.len() >= self.limit && !self.entries.contains_key(&mac) {
+            let oldest = self.entries.iter().min_by_key(|(_, (at, _))| *at).map(|(mac, _)| *mac);
+            oldest.and_then(|mac| self.entries.remove(&mac));
+        }
+        let (at, value) = self.entries.entry(mac).or_insert_with(|| (now, fresh()));
+        *at = now;
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BURST, Guard, MAX_MACHINES, MAX_STRANGERS, Pace, REFILL, REPORT_AGAIN};
+    use std::time::{Duration, Instant};
+    use stdx::MacAddr;
+
+    fn mac(number: u32) -> MacAddr {
+        let [a, b, c, d] = number.to_be_bytes();
+        MacAddr([2, 0, a, b, c, d])
+    }
+
+    #[test]
+    fn a_machine_that_asks_too_fast_is_told_apart_and_forgiven() {
+        let now = Instant::now();
+        let mut guard = Guard::new(now);
+        for _ in 0..BURST {
+            assert_eq!(guard.pace(mac(1), now), Pace::Fine);
+        }
+        assert_eq!(guard.pace(mac(1), now), Pace::JustTooFast);
+        assert_eq!(guard.pace(mac(1), now), Pace::StillTooFast);
+        assert_eq!(guard.pace(mac(2), now), Pace::Fine, "another machine is not held back");
+        assert_eq!(guard.pace(mac(1), now + REFILL), Pace::Fine);
+        assert_eq!(guard.pace(mac(1), now + REFILL), Pace::JustTooFast);
+        let later = now + REFILL * (BURST * 3);
+        let fine = (0..100).filter(|_| guard.pace(mac(1), later) == Pace::Fine).count();
+        assert_eq!(fine, BURST as usize, "a long rest earns one burst, not three");
+    }
+
+    #[test]
+    fn slow_arrivals_keep_their_earned_time() {
+        let now = Instant::now();
+        let mut guard = Guard::new(now);
+        while guard.pace(mac(1), now) == Pace::Fine {}
+        let fine = (1..=40)
+            .filter(|step| {
+                guard.pace(mac(1), now + Duration::from_millis(300) * *step) == Pace::Fine
+            })
+            .count();
+        assert_eq!(fine, 24, "12 s earn 24 packets, whatever the arrivals' spacing");
+    }
+
+    #[test]
+    fn a_stranger_is_reported_once_a_minute() {
+        let now = Instant::now();
+        let mut guard = Guard::new(now);
+        assert!(guard.report_stranger(mac(1), now));
+        assert!(!guard.report_stranger(mac(1), now + REPORT_AGAIN / 2));
+        assert!(guard.report_stranger(mac(1), now + REPORT_AGAIN));
+    }
+
+    #[test]
+    fn a_flood_of_addresses_fills_neither_memory_nor_the_story() {
+        let now = Instant::now();
+        let mut guard = Guard::new(now);
+        let mut reports = 0;
+        for number in 0..20_000 {
+            let at = now + Duration::from_millis(u64::from(number));
+            reports += usize::from(guard.report_stranger(mac(number), at));
+            if number < 6_000 {
+                guard.pace(mac(number), at);
+            }
+        }
+        assert!((64..=64 + 21).contains(&reports), "{reports}");
+        for number in 0..5_000 {
+            let at = now + Duration::from_secs(u64::from(number) + 100);
+            guard.report_stranger(mac(number + 50_000), at);
+        }
+        assert_eq!(guard.strangers.entries.len(), MAX_STRANGERS);
+        assert_eq!(guard.machines.entries.len(), MAX_MACHINES);
+    }
+}

@@ -1,0 +1,259 @@
+//! Answers as bytes (RFC 2131 §2 and table 3).
+
+use std::net::Ipv4Addr;
+
+use crate::bootfile::Boot;
+use crate::client::Stage;
+use crate::config::Config;
+use crate::options::code;
+use crate::request::Request;
+use crate::reservation::{DEFAULT_LEASE_SECS, Reservation, Route};
+
+/// RFC 951's header and `vend` field make 300 bytes; some BOOTP relays drop what is shorter.
+const MIN_MESSAGE: usize = 300;
+/// What every host must take: an IP datagram of 576 bytes (RFC 2131 §2).
+const MIN_DATAGRAM: usize = 576;
+/// One Ethernet frame. Some firmware claims to take 65280 bytes, and cannot reassemble.
+const MAX_DATAGRAM: usize = 1500;
+/// IPv4 and UDP headers.
+const HEADERS: usize = 28;
+/// Header, cookie.
+const OPTIONS_AT: usize = 240;
+const FILE_AT: usize = 108;
+const FILE_LENGTH: usize = 128;
+/// Bytes of one part of an option's value (RFC 3396).
+const MAX_PART: usize = 255;
+
+/// The messages a server sends (option 53).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Offer = 2,
+    Ack = 5,
+    Nak = 6,
+}
+
+/// An OFFER or ACK; `lease` is false for the answer to an INFORM, which gives neither address nor
+/// lease time (RFC 2131 §4.3.5).
+pub(crate) fn grant(
+    config: &Config,
+    machine: &Reservation,
+    request: &Request,
+    answer: Answer,
+    lease: bool,
+    boot: &Boot,
+) -> Vec<u8> {
+    let mut reply = Reply::new(request, answer, config.server);
+    if answer == Answer::Ack {
+        reply.bytes[12..16].copy_from_slice(&request.ciaddr.octets());
+    }
+    if lease {
+        reply.bytes[16..20].copy_from_slice(&machine.address.octets());
+        let secs = if machine.lease_secs == 0 { DEFAULT_LEASE_SECS } else { machine.lease_secs };
+        reply.put(code::LEASE_TIME, &secs.to_be_bytes());
+    }
+    reply.put(code::SUBNET_MASK, &machine.netmask.octets());
+    if let Some(gateway) = machine.gateway {
+        reply.put(code::ROUTERS, &gateway.octets());
+    }
+    // In this order the machine still boots when a small client's message is full.
+    reply.boot(boot, request);
+    reply.settings(config, machine);
+    reply.finish()
+}
+
+/// A NAK with the sentence that explains it (RFC 2131 table 3, option 56).
+pub(crate) fn nak(config: &Config, request: &Request, sentence: &str) -> Vec<u8> {
+    let mut reply = Reply::new(request, Answer::Nak, config.server);
+    if request.giaddr != Ipv4Addr::UNSPECIFIED {
+        // The client may have a wrong address: the relay must broadcast (RFC 2131 §4.3.2).
+        reply.bytes[10] |= 0x80;
+    }
+    reply.put(code::MESSAGE, sentence.as_bytes());
+    reply.finish()
+}
+
+struct Reply {
+    bytes: Vec<u8>,
+    /// Most bytes the message may have before its trailer.
+    limit: usize,
+    /// Options that close the message: 82 must be the last (RFC 3046 §2.2).
+    trailer: Vec<u8>,
+}
+
+impl Reply {
+    fn new(request: &Request, answer: Answer, server: Ipv4Addr) -> Self {
+        let mut bytes = vec![0; OPTIONS_AT];
+        bytes[0] = 2;
+        bytes[1] = 1;
+        bytes[2] = 6;
+        bytes[4..8].copy_from_slice(&request.xid);
+        bytes[10..12].copy_from_slice(&request.flags.to_be_bytes());
+        bytes[24..28].copy_from_slice(&request.giaddr.octets());
+        bytes[28..34].copy_from_slice(&request.mac.0);
+        bytes[236..240].copy_from_slice(&[99, 130, 83, 99]);
+        let mut trailer = Vec::new();
+        for (code, value) in
+            [(code::CLIENT_ID, &request.client_id), (code::RELAY_AGENT, &request.relay_agent)]
+        {
+            if let Some(value) = value {
+                append(&mut trailer, code, value);
+            }
+        }
+        trailer.push(code::END);
+        let taken = request.max_size.map_or(MIN_DATAGRAM, usize::from);
+        let limit = taken.clamp(MIN_DATAGRAM, MAX_DATAGRAM) - HEADERS;
+        let mut reply = Self { bytes, limit: limit.saturating_sub(trailer.len()), trailer };
+        reply.put(code::MESSAGE_TYPE, &[answer as u8]);
+        reply.put(code::SERVER_ID, &server.octets());
+        reply
+    }
+
+    /// Adds an option, in parts when it is long; leaves it out when the client could not take it.
+    fn put(&mut self, code: u8, value: &[u8]) {
+        let parts = value.len().div_ceil(MAX_PART).max(1);
+        if self.bytes.len() + value.len() + 2 * parts > self.limit {
+            tracing::warn!(option = code, length = value.len(), "a DHCP option does not fit");
+            return;
+        }
+        append(&mut self.bytes, code, value);
+    }
+
+    fn put_addresses(&mut self, code: u8, addresses: &[Ipv4Addr]) {
+        if !addresses.is_empty() {
+            let value: Vec<u8> = addresses.iter().flat_map(Ipv4Addr::octets).collect();
+            self.put(code, &value);
+        }
+    }
+
+    fn put_text(&mut self, code: u8, text: Option<&String>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.put(code, text.as_bytes());
+        }
+    }
+
+    fn boot(&mut self, boot: &Boot, request: &Request) {
+        match boot {
+            Boot::Nothing => {}
+            Boot::Fixed { server, file } => {
+                self.put_text(code::TFTP_SERVER, server.as_ref());
+                self.put_text(code::BOOT_FILE, file.as_ref());
+                self.header_file(file.as_deref().unwrap_or_default());
+                if let Some(Ok(server)) = server.as_ref().map(|name| name.parse::<Ipv4Addr>()) {
+                    self.bytes[20..24].copy_from_slice(&server.octets());
+                }
+            }
+            Boot::Exit => self.no_proxy_wait(),
+            Boot::Script { url } => {
+                self.file(url, request);
+                self.no_proxy_wait();
+            }
+            Boot::Tftp { server, file } => {
+                self.bytes[20..24].copy_from_slice(&server.octets());
+                self.file(file, request);
+                self.put(code::VENDOR_CLASS, b"PXEClient");
+                // PXE 2.1 table 2-1, discovery control, bit 3: load the file, ask no boot server.
+                self.put(code::VENDOR_SPECIFIC, &[6, 1, 8, 255]);
+            }
+            Boot::Http { url } => {
+                // UEFI HTTP Boot ignores an offer that does not name its own class.
+                self.put(code::VENDOR_CLASS, b"HTTPClient");
+                self.file(url, request);
+            }
+        }
+        if let (Stage::Pxe | Stage::HttpBoot, Some(id)) =
+            (request.client.stage, request.client.machine_id)
+        {
+            self.put(code::MACHINE_ID, &id);
+        }
+    }
+
+    /// Names the file in the header, and in option 67 for those who can read it there.
+    ///
+    /// A BIOS PXE ROM is sent the header only (unless the name is too long for it): some take
+    /// option 67 for a C string and read on into the next option.
+    fn file(&mut self, file: &str, request: &Request) {
+        let in_header = self.header_file(file);
+        let bios =
+            request.client.stage == Stage::Pxe && matches!(request.client.arch, Some(0) | None);
+        if !in_header || (request.wants_boot_file && !bios) {
+            self.put(code::BOOT_FILE, file.as_bytes());
+        }
+    }
+
+    /// False when the name and its closing zero do not fit.
+    fn header_file(&mut self, file: &str) -> bool {
+        let fits = file.len() < FILE_LENGTH;
+        if fits {
+            self.bytes[FILE_AT..FILE_AT + file.len()].copy_from_slice(file.as_bytes());
+        }
+        fits
+    }
+
+    /// iPXE's `no-pxedhcp` (175.176): without it iPXE waits 3 s for a ProxyDHCP answer.
+    fn no_proxy_wait(&mut self) {
+        self.put(code::IPXE, &[176, 1, 1]);
+    }
+
+    fn settings(&mut self, config: &Config, machine: &Reservation) {
+        self.put_addresses(code::NAME_SERVERS, &machine.name_servers);
+        self.put_text(code::HOST_NAME, machine.hostname.as_ref());
+        self.put_text(code::DOMAIN_NAME, machine.domain_name.as_ref());
+        let broadcast = machine.address | !machine.netmask;
+        self.put(code::BROADCAST, &broadcast.octets());
+        if let Some(routes) = classless_routes(&machine.classless_static_routes) {
+            self.put(code::CLASSLESS_ROUTES, &routes);
+        }
+        self.put_addresses(code::NTP_SERVERS, &machine.time_servers);
+        if let Some(syslog) = config.syslog {
+            self.put(code::LOG_SERVERS, &syslog.octets());
+        }
+        if let Some(search) = machine.domain_name.as_deref().and_then(search_list) {
+            self.put(code::DOMAIN_SEARCH, &search);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.bytes.append(&mut self.trailer);
+        if self.bytes.len() < MIN_MESSAGE {
+            self.bytes.resize(MIN_MESSAGE, code::PAD);
+        }
+        self.bytes
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, code: u8, value: &[u8]) {
+    let mut parts = value.chunks(MAX_PART);
+    let first = parts.next().unwrap_or_default();
+    for part in std::iter::once(first).chain(parts) {
+        bytes.push(code);
+        bytes.push(u8::try_from(part.len()).expect("a part has at most 255 bytes"));
+        bytes.extend_from_slice(part);
+    }
+}
+
+/// RFC 3442: width, significant octets, router; for each route.
+fn classless_routes(routes: &[Route]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    for route in routes {
+        let width = route.destination.length();
+        value.push(width);
+        value.extend(&route.destination.address().octets()[..usize::from(width).div_ceil(8)]);
+        value.extend(route.router.octets());
+    }
+    (!value.is_empty()).then_some(value)
+}
+
+/// RFC 3397 with one name, in RFC 1035's form; `None` when it is no domain name.
+fn search_list(domain: &str) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    for label in domain.trim_end_matches('.').split('.') {
+        let length = u8::try_from(label.len()).ok().filter(|length| (1..=63).contains(length))?;
+        value.push(length);
+        value.extend_from_slice(label.as_bytes());
+    }
+    value.push(0);
+    (value.len() <= 255).then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

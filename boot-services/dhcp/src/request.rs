@@ -1,0 +1,150 @@
+//! A client's message: checked bytes, then only values that can be answered.
+
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+use crate::client::Client;
+use crate::options::{Options, code};
+
+/// Where the options begin: 236 bytes of BOOTP header (RFC 951) and the cookie of RFC 2131 §3.
+const OPTIONS_AT: usize = 240;
+const COOKIE: [u8; 4] = [99, 130, 83, 99];
+const BOOTREQUEST: u8 = 1;
+const ETHERNET: [u8; 2] = [1, 6];
+
+/// Longest client identifier and relay information kept to be echoed; an option holds 255 bytes.
+const MAX_ECHO: usize = 255;
+
+/// Why a datagram is not a client's DHCP message over Ethernet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// Shorter than header and cookie.
+    #[error("it has {0} bytes, which is less than a DHCP header")]
+    Short(usize),
+    /// A server's message, or another protocol.
+    #[error("it is not a client's message (op {0})")]
+    NotRequest(u8),
+    /// Not a 6-byte Ethernet address, or one that no interface has (zero, or a group address).
+    #[error("it names no Ethernet interface")]
+    Hardware,
+    /// Plain BOOTP, or something else on the port.
+    #[error("it has no DHCP cookie")]
+    Cookie,
+    /// An option with a length that cannot be.
+    #[error("its option {0} has an impossible length")]
+    Option(u8),
+    /// Option 53 is missing, unknown, or a server's.
+    #[error("it has no message type that a client sends")]
+    Kind,
+}
+
+/// What a client wants (option 53).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Discover,
+    Request,
+    Decline,
+    Release,
+    Inform,
+}
+
+impl Kind {
+    fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Discover),
+            3 => Some(Self::Request),
+            4 => Some(Self::Decline),
+            7 => Some(Self::Release),
+            8 => Some(Self::Inform),
+            _ => None,
+        }
+    }
+}
+
+/// A client's message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub kind: Kind,
+    pub xid: [u8; 4],
+    /// As received, to be copied; bit 15 asks for broadcast replies.
+    pub flags: u16,
+    /// The address the client already uses, or 0.0.0.0.
+    pub ciaddr: Ipv4Addr,
+    /// The relay's address, or 0.0.0.0.
+    pub giaddr: Ipv4Addr,
+    pub mac: MacAddr,
+    /// Option 50.
+    pub requested: Option<Ipv4Addr>,
+    /// Option 54.
+    pub server_id: Option<Ipv4Addr>,
+    /// Option 57.
+    pub max_size: Option<u16>,
+    /// Option 61, echoed (RFC 6842).
+    pub client_id: Option<Vec<u8>>,
+    /// Option 82, echoed (RFC 3046 §2.2).
+    pub relay_agent: Option<Vec<u8>>,
+    /// Option 55 names option 67: only such clients are sent it.
+    pub wants_boot_file: bool,
+    pub client: Client,
+}
+
+impl Request {
+    /// Reads one UDP payload.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        let header: &[u8; OPTIONS_AT] = bytes.first_chunk().ok_or(Malformed::Short(bytes.len()))?;
+        if header[0] != BOOTREQUEST {
+            return Err(Malformed::NotRequest(header[0]));
+        }
+        if header[1..3] != ETHERNET {
+            return Err(Malformed::Hardware);
+        }
+        if header[236..] != COOKIE {
+            return Err(Malformed::Cookie);
+        }
+        let mac = interface_address(header)?;
+        let options = Options::read(&bytes[OPTIONS_AT..], &header[108..236], &header[44..108])?;
+        let kind = options
+            .array::<1>(code::MESSAGE_TYPE)?
+            .and_then(|[code]| Kind::from_code(code))
+            .ok_or(Malformed::Kind)?;
+        let wanted = options.get(code::PARAMETER_LIST).unwrap_or_default();
+        let echo =
+            |code| options.get(code).filter(|value| value.len() <= MAX_ECHO).map(<[u8]>::to_vec);
+        Ok(Self {
+            kind,
+            xid: field(header, 4),
+            flags: u16::from_be_bytes(field(header, 10)),
+            ciaddr: field(header, 12).into(),
+            giaddr: field(header, 24).into(),
+            mac,
+            requested: options.address(code::REQUESTED_ADDRESS)?,
+            server_id: options.address(code::SERVER_ID)?,
+            max_size: options.number(code::MAX_SIZE)?,
+            client_id: echo(code::CLIENT_ID),
+            relay_agent: echo(code::RELAY_AGENT),
+            wants_boot_file: wanted.contains(&code::BOOT_FILE),
+            client: Client::read(&options),
+        })
+    }
+
+    /// The client cannot take a unicast before it has its address.
+    pub fn wants_broadcast(&self) -> bool {
+        self.flags & 0x8000 != 0
+    }
+}
+
+/// `N` bytes of the header; every caller names an offset well inside it.
+fn field<const N: usize>(header: &[u8; OPTIONS_AT], at: usize) -> [u8; N] {
+    std::array::from_fn(|index| header[at + index])
+}
+
+fn interface_address(header: &[u8; OPTIONS_AT]) -> Result<MacAddr, Malformed> {
+    let mac: [u8; 6] = field(header, 28);
+    let group = mac[0] & 1 != 0;
+    if group || mac == [0; 6] { Err(Malformed::Hardware) } else { Ok(MacAddr(mac)) }
+}
+
+#[cfg(test)]
+mod tests;

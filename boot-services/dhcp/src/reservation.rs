@@ -1,0 +1,182 @@
+//! What a known machine is to be given, and who knows it.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use stdx::MacAddr;
+
+/// Lease time when the hardware record gives none: one day, in seconds.
+pub const DEFAULT_LEASE_SECS: u32 = 86_400;
+
+/// Knows the machines. Called once per packet from the network, so it must answer from memory.
+pub trait Directory: Send + Sync + 'static {
+    /// The reservation of a known machine; `None` means the box stays silent to it.
+    fn by_mac(&self, mac: MacAddr) -> Option<Reservation>;
+}
+
+/// One network interface of one known machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservation {
+    /// Option 12.
+    pub hostname: Option<String>,
+    /// The interface's hardware address.
+    pub mac: MacAddr,
+    /// The address it gets, always the same (`yiaddr`).
+    pub address: Ipv4Addr,
+    /// Option 1; the broadcast address (option 28) follows from it.
+    pub netmask: Ipv4Addr,
+    /// Option 3.
+    pub gateway: Option<Ipv4Addr>,
+    /// Option 6, in order of preference.
+    pub name_servers: Vec<Ipv4Addr>,
+    /// Option 42, in order of preference.
+    pub time_servers: Vec<Ipv4Addr>,
+    /// Option 15, and the only entry of the search list (option 119).
+    pub domain_name: Option<String>,
+    /// Option 51, in seconds; 0 is read as [`DEFAULT_LEASE_SECS`], for a lease that ends as it
+    /// begins helps nobody.
+    pub lease_secs: u32,
+    /// Whether the machine may boot from the network.
+    pub netboot: Netboot,
+    /// The record asks for silence towards this interface.
+    pub disable_dhcp: bool,
+    /// Option 66. With [`Self::boot_file_name`] it replaces everything the box would say about
+    /// netboot, whatever [`Self::netboot`] says (as Smee does, for U-Boot boards).
+    pub tftp_server_name: Option<String>,
+    /// Option 67 and the header's `file`.
+    pub boot_file_name: Option<String>,
+    /// Option 121.
+    pub classless_static_routes: Vec<Route>,
+    /// Loader file for this machine, whatever its architecture.
+    pub ipxe_binary: Option<String>,
+}
+
+impl Reservation {
+    /// An address and nothing else: no names, no gateway, netboot not allowed, a day's lease.
+    pub fn new(mac: MacAddr, address: Ipv4Addr, netmask: Ipv4Addr) -> Self {
+        Self {
+            hostname: None,
+            mac,
+            address,
+            netmask,
+            gateway: None,
+            name_servers: Vec::new(),
+            time_servers: Vec::new(),
+            domain_name: None,
+            lease_secs: DEFAULT_LEASE_SECS,
+            netboot: Netboot::NotAllowed,
+            disable_dhcp: false,
+            tftp_server_name: None,
+            boot_file_name: None,
+            classless_static_routes: Vec::new(),
+            ipxe_binary: None,
+        }
+    }
+}
+
+/// Whether a machine may boot from the network (`netboot.allowPXE`; absent means not).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Netboot {
+    /// It is given a loader and a script.
+    Allowed,
+    /// It is given its address and what sends its firmware to the next boot device soonest.
+    NotAllowed,
+}
+
+/// One classless static route (option 121).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// Where to.
+    pub destination: Prefix,
+    /// Through whom; 0.0.0.0 means on the link.
+    pub router: Ipv4Addr,
+}
+
+/// An IPv4 network: an address without host bits, and the count of its significant bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefix {
+    address: Ipv4Addr,
+    length: u8,
+}
+
+/// Text that is not an IPv4 network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an IPv4 network like 192.0.2.0/24 or, as RFC 3442 writes it, 24.192.0.2")]
+pub struct InvalidPrefix(String);
+
+impl Prefix {
+    /// `None` when `length` is above 32. Host bits are cleared, as RFC 3442 asks.
+    pub fn new(address: Ipv4Addr, length: u8) -> Option<Self> {
+        let host_bits = 32_u32.checked_sub(u32::from(length))?;
+        let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
+        Some(Self { address: Ipv4Addr::from_bits(address.to_bits() & mask), length })
+    }
+
+    /// The network's first address.
+    pub fn address(self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Significant bits, at most 32.
+    pub fn length(self) -> u8 {
+        self.length
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// Reads `192.0.2.0/24`, and RFC 3442's destination descriptor `24.192.0.2` (width, then only the
+/// significant octets).
+impl FromStr for Prefix {
+    type Err = InvalidPrefix;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPrefix> {
+        let invalid = || InvalidPrefix(text.chars().take(40).collect());
+        if let Some((address, length)) = text.split_once('/') {
+            let address = address.parse().map_err(|_| invalid())?;
+            let length = length.parse().map_err(|_| invalid())?;
+            return Self::new(address, length).ok_or_else(invalid);
+        }
+        let mut parts = text.split('.').map(str::parse::<u8>);
+        let length = parts.next().and_then(Result::ok).ok_or_else(invalid)?;
+        let mut octets = [0_u8; 4];
+        let mut count = 0;
+        for part in parts {
+            *octets.get_mut(count).ok_or_else(invalid)? = part.map_err(|_| invalid())?;
+            count += 1;
+        }
+        if count != usize::from(length).div_ceil(8) {
+            return Err(invalid());
+        }
+        Self::new(octets.into(), length).ok_or_else(invalid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Prefix;
+
+    #[test]
+    fn a_prefix_reads_both_spellings() {
+        for (text, printed) in [
+            ("192.0.2.77/24", "192.0.2.0/24"),
+            ("24.192.0.2", "192.0.2.0/24"),
+            ("0", "0.0.0.0/0"),
+            ("0.0.0.0/0", "0.0.0.0/0"),
+            ("25.192.0.2.128", "192.0.2.128/25"),
+            ("32.192.0.2.1", "192.0.2.1/32"),
+        ] {
+            assert_eq!(text.parse::<Prefix>().unwrap().to_string(), printed, "{text}");
+        }
+        for text in
+            ["", "10.0.0.0/33", "24.192.0", "24.192.0.2.0", "192.0.2.0", "a/8", "33.1.2.3.4.5"]
+        {
+            assert!(text.parse::<Prefix>().is_err(), "{text}");
+        }
+    }
+}
