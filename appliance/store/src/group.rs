@@ -57,7 +57,7 @@ pub(crate) struct Write<T, E, F> {
     outcome: Result<Result<T, E>, Error>,
     reply: oneshot::Sender<Result<Result<T, E>, Error>>,
     /// A place in the queue, given back when the caller is answered.
-    _place: OwnedSemaphorePermit,
+    place: OwnedSemaphorePermit,
 }
 
 impl<T, E, F> Write<T, E, F> {
@@ -66,7 +66,7 @@ impl<T, E, F> Write<T, E, F> {
         reply: oneshot::Sender<Result<Result<T, E>, Error>>,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        Self { closure: Some(closure), outcome: Err(Error::Closed), reply, _place: place }
+        Self { closure: Some(closure), outcome: Err(Error::Closed), reply, place }
     }
 }
 
@@ -93,6 +93,7 @@ where
     }
 
     fn answer(self: Box<Self>, committed: Result<(), Error>) {
+        drop(self.place);
         // The caller may have gone; what was committed stays committed.
         let _ = self.reply.send(committed.and(self.outcome));
     }
@@ -160,30 +161,44 @@ impl Writer {
     }
 
     fn serve(&mut self, mut group: Vec<Box<dyn Job>>) {
-        let served = match &self.broken {
-            Some(cause) => Err(Error::Refusing { cause: cause.clone() }),
-            None => self.commit(&mut group),
-        };
-        if let (Err(error), None) = (&served, &self.broken) {
-            tracing::error!(error = stdx::chain(error), "the store stops writing");
-            self.broken = Some(Arc::new(error.clone()));
-        }
-        for job in group {
-            job.answer(served.clone());
+        loop {
+            let (served, done) = match &self.broken {
+                Some(cause) => (Err(Error::Refusing { cause: cause.clone() }), group.len()),
+                None => match self.commit(&mut group) {
+                    Ok(done) => (Ok(()), done),
+                    Err(error) => {
+                        tracing::error!(error = stdx::chain(&error), "the store stops writing");
+                        self.broken = Some(Arc::new(error.clone()));
+                        (Err(error), group.len())
+                    }
+                },
+            };
+            for job in group.drain(..done) {
+                job.answer(served.clone());
+            }
+            if group.is_empty() {
+                return;
+            }
         }
     }
 
-    /// One transaction with what the closures of `group` want kept; on disk when this returns.
-    fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Error> {
+    /// One transaction with what the closures of `group` want kept, on disk when this returns; how
+    /// many of them it took.
+    fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<usize, Error> {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
         let mut tables = Tables::open(&txn, self.totals)?;
         let mut changes = Vec::new();
-        let mut writes = 0;
+        let (mut done, mut writes, mut bytes) = (0, 0, 0);
         for job in group {
+            if bytes > GROUP_BYTES {
+                break;
+            }
+            done += 1;
             let view = Txn::new(&tables.objects, tables.totals.revision + 1);
             if let Some(kept) = job.run(view).filter(|kept| !kept.is_empty()) {
                 tables.apply(&kept, now)?;
+                bytes += kept.iter().map(Change::weight).sum::<usize>();
                 changes.extend(kept);
                 writes += 1;
             }
@@ -191,7 +206,8 @@ impl Writer {
         let aged = tables.trim(&self.options, now)?;
         let totals = tables.finish()?;
         if totals == self.totals {
-            return txn.abort().map_err(storage("leave untouched"));
+            txn.abort().map_err(storage("leave untouched"))?;
+            return Ok(done);
         }
         txn.commit().map_err(storage("commit to"))?;
         self.totals = totals;
@@ -199,7 +215,7 @@ impl Writer {
         self.shared.writes.fetch_add(writes, Relaxed);
         self.shared.hub.publish(changes);
         self.shared.hub.forget(aged);
-        Ok(())
+        Ok(done)
     }
 }
 

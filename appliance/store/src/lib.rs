@@ -9,6 +9,7 @@
 //! on disk, drawn byte by byte) → `hub` → [`Watch::next`].
 
 mod change;
+mod check;
 mod error;
 mod group;
 mod hub;
@@ -19,7 +20,11 @@ mod tables;
 mod txn;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub use change::{Change, ChangeKind, Stored};
+pub use check::Checked;
 pub use error::Error;
 pub use key::Key;
 pub use open::Options;

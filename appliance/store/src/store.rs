@@ -50,6 +50,8 @@ pub struct Stats {
     pub commits: u64,
     /// Writes those commits carried.
     pub writes: u64,
+    /// Writes waiting for the disk now.
+    pub waiting: usize,
     /// Watches open now.
     pub watches: usize,
 }
@@ -127,6 +129,10 @@ impl Store {
         Ok((meta(&txn, META_REVISION)?, objects.objects(resource, namespace)?))
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.handle.shared
+    }
+
     /// The last revision on disk.
     pub fn revision(&self) -> u64 {
         self.handle.shared.revision()
@@ -164,6 +170,7 @@ impl Store {
             revision: shared.revision(),
             commits: shared.commits.load(Relaxed),
             writes: shared.writes.load(Relaxed),
+            waiting: WRITE_QUEUE - self.handle.places.available_permits(),
             watches: shared.hub.watches(),
         }
     }

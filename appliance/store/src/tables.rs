@@ -98,7 +98,8 @@ pub(crate) fn encode_object(stored: &Stored) -> Vec<u8> {
     bytes
 }
 
-fn decode_object(bytes: &[u8]) -> Result<Stored, Error> {
+/// A value from the objects table.
+pub(crate) fn decode_object(bytes: &[u8]) -> Result<Stored, Error> {
     let (revision, value) =
         bytes.split_first_chunk().ok_or_else(|| damaged("an object without a revision"))?;
     Ok(Stored { revision: u64::from_be_bytes(*revision), value: Arc::from(value) })

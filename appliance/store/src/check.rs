@@ -1,0 +1,116 @@
+//! Does the store agree with itself? Replays the log and compares where it ends with the objects.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable as _};
+
+use crate::error::{damaged, storage};
+use crate::tables::{
+    CHANGELOG, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, decode_change, decode_object,
+    meta,
+};
+use crate::{Error, Key, Store, Stored};
+
+/// What [`Store::check`] found in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// The last revision.
+    pub revision: u64,
+    /// The log holds every revision above this one.
+    pub floor: u64,
+    /// Objects in the store.
+    pub objects: u64,
+}
+
+/// An object's revision and a hash of its value: enough to compare, small enough to keep.
+type Mark = (u64, u64);
+
+struct Check<'a> {
+    txn: &'a ReadTransaction,
+    hasher: RandomState,
+    revision: u64,
+    floor: u64,
+    /// Where the log leaves each object it names; `None`: deleted.
+    ends: HashMap<Key, Option<Mark>>,
+}
+
+impl Store {
+    /// Read everything and compare log and objects; for after a repair and for tests.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] with the first contradiction.
+    pub fn check(&self) -> Result<Checked, Error> {
+        let txn = self.shared().db.begin_read().map_err(storage("check"))?;
+        let mut check = Check {
+            hasher: RandomState::new(),
+            revision: meta(&txn, META_REVISION)?,
+            floor: meta(&txn, META_FLOOR)?,
+            ends: HashMap::new(),
+            txn: &txn,
+        };
+        check.replay()?;
+        let objects = check.compare()?;
+        Ok(Checked { revision: check.revision, floor: check.floor, objects })
+    }
+}
+
+impl Check<'_> {
+    fn mark(&self, stored: &Stored) -> Mark {
+        (stored.revision, self.hasher.hash_one(&stored.value))
+    }
+
+    /// Walk the log: no gaps, each change starts where the last one of its object ended.
+    fn replay(&mut self) -> Result<(), Error> {
+        let log = self.txn.open_table(CHANGELOG).map_err(storage("check"))?;
+        let mut at = self.floor;
+        let mut bytes = 0;
+        for row in log.iter().map_err(storage("check"))? {
+            let (revision, row) = row.map_err(storage("check"))?;
+            let change = decode_change(revision.value(), row.value())?;
+            if change.revision != at + 1 {
+                return Err(damaged(format!("revision {} follows {at}", change.revision)));
+            }
+            at = change.revision;
+            bytes += row.value().len() as u64;
+            let previous = change.previous().map(|previous| self.mark(previous));
+            let current = change.current().map(|current| self.mark(&current));
+            let plausible = match self.ends.insert(change.key.clone(), current) {
+                Some(end) => end == previous,
+                None => previous.is_none_or(|(revision, _)| revision <= self.floor),
+            };
+            if !plausible {
+                return Err(damaged(format!("revision {at} of {} does not follow", change.key)));
+            }
+        }
+        if at != self.revision || bytes != meta(self.txn, META_LOG_BYTES)? {
+            return Err(damaged(format!("the log ends at {at} with {bytes} bytes")));
+        }
+        Ok(())
+    }
+
+    /// Compare the objects with where the log left them; how many there are.
+    fn compare(&self) -> Result<u64, Error> {
+        let table = self.txn.open_table(OBJECTS).map_err(storage("check"))?;
+        let (mut objects, mut logged) = (0, 0);
+        for row in table.iter().map_err(storage("check"))? {
+            let (key, value) = row.map_err(storage("check"))?;
+            let key =
+                Key::decode(key.value()).ok_or_else(|| damaged("an object without a name"))?;
+            let stored = decode_object(value.value())?;
+            let agrees = match self.ends.get(&key) {
+                Some(end) => *end == Some(self.mark(&stored)),
+                None => stored.revision <= self.floor,
+            };
+            if !agrees {
+                return Err(damaged(format!("{key} is not where the log left it")));
+            }
+            objects += 1;
+            logged += usize::from(self.ends.contains_key(&key));
+        }
+        match logged == self.ends.values().filter(|end| end.is_some()).count() {
+            true => Ok(objects),
+            false => Err(damaged("an object the log put is missing")),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The store against a model, a disk that loses power, and readers of every speed.
+
+mod disk;
+mod format;
+mod group;
+mod model;
+mod open;
+mod power;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::group::Totals;
+use crate::{Change, Error, Key, Options, Store, Txn, Watch};
+
+use disk::Disk;
+
+/// How long a test waits for what must happen.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+const RESOURCE: &str = "tinkerbell.org/hardware";
+
+fn key(namespace: &str, name: &str) -> Key {
+    Key::new(RESOURCE, namespace, name)
+}
+
+fn options() -> Options {
+    Options::default()
+}
+
+/// A store on `disk`, as [`Store::open`] would open it.
+fn start(disk: &Disk, options: Options) -> Result<Store, Error> {
+    let path = std::path::Path::new("a disk in memory");
+    let db = crate::open::database(path, disk.clone())?;
+    let totals: Totals = crate::open::prepare(path, &db)?;
+    Store::start(db, totals, options)
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(DEADLINE, future).await.expect("in time") })
+}
+
+/// A write that cannot refuse.
+async fn write<T: Send + 'static>(
+    store: &Store,
+    f: impl FnOnce(&mut Txn<'_>) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let outcome = store.write(|txn| Ok::<T, std::convert::Infallible>(f(txn))).await?;
+    Ok(outcome.unwrap_or_else(|never| match never {}))
+}
+
+/// The next `count` changes, which must be there without waiting for anybody.
+async fn take(watch: &mut Watch, count: usize) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for _ in 0..count {
+        let next = tokio::time::timeout(DEADLINE, watch.next()).await;
+        changes.push(next.expect("a change in time").expect("no error"));
+    }
+    changes
+}
+
+fn value(text: &str) -> Arc<[u8]> {
+    Arc::from(text.as_bytes())
+}

@@ -1,0 +1,72 @@
+//! Opening real files.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use redb::Database;
+
+use super::{block_on, key, options, write};
+use crate::tables::{FORMAT, META, META_FORMAT, META_REVISION};
+use crate::{Error, Store};
+
+#[test]
+fn a_new_store_is_private_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    std::fs::write(folder.path().join("store.redb.new"), b"left by a power cut").unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert!(matches!(Store::open(&path, options()), Err(Error::InUse { .. })));
+    block_on(write(&store, |txn| txn.put(key("", "a"), b"1".to_vec()))).unwrap();
+    drop(store);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.revision(), 1);
+    assert_eq!(*store.get(&key("", "a")).unwrap().unwrap().value, *b"1");
+}
+
+#[test]
+fn a_later_format_is_refused_with_both_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    drop(Store::open(&path, options()).unwrap());
+    set(&path, META_FORMAT, FORMAT + 1);
+    let refused = Store::open(&path, options()).map(|_| ()).unwrap_err();
+    let path = path.display();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "cannot open the store {path}: it has format 2, this release knows formats up to 1"
+        )
+    );
+}
+
+#[test]
+fn a_store_that_contradicts_itself_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = Store::open(&path, options()).unwrap();
+    block_on(write(&store, |txn| txn.put(key("", "a"), b"1".to_vec()))).unwrap();
+    drop(store);
+    set(&path, META_REVISION, 0);
+    assert!(matches!(Store::open(&path, options()), Err(Error::Damaged { .. })));
+}
+
+#[test]
+fn what_is_no_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    std::fs::write(&path, vec![0x55; 8192]).unwrap();
+    let refused = Store::open(&path, options()).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Storage { .. }), "{refused}");
+    let missing = folder.path().join("no/such/folder/store.redb");
+    let refused = Store::open(&missing, options()).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::File { .. }), "{refused}");
+}
+
+fn set(path: &std::path::Path, name: &str, value: u64) {
+    let db = Database::open(path).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(META).unwrap().insert(name, value).unwrap();
+    txn.commit().unwrap();
+}

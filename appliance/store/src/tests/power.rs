@@ -1,0 +1,146 @@
+//! Power cuts at every kind of moment: what was acknowledged is there, and log and objects agree.
+
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+
+use super::disk::{Disk, Seeded};
+use super::{block_on, key, options, start, value, write};
+use crate::{Error, Options, Store, Stored};
+
+const SEED: u64 = 20_260_801;
+const ROUNDS: u64 = 150;
+const WRITERS: u64 = 4;
+const WRITES: u64 = 12;
+
+/// What the callers were told: the last acknowledged state of each object.
+#[derive(Default)]
+struct Acknowledged(HashMap<String, (u64, Option<Stored>)>);
+
+impl Acknowledged {
+    fn note(&mut self, name: String, revision: u64, state: Option<Stored>) {
+        self.0.insert(name, (revision, state));
+    }
+
+    /// `store` holds all of it, or something later that was never answered.
+    fn verify(&self, store: &Store, context: &str) {
+        store.check().unwrap_or_else(|error| panic!("{context}: {error}"));
+        for (name, (revision, state)) in &self.0 {
+            assert!(store.revision() >= *revision, "{context}: revision {revision} is lost");
+            let found = store.get(&key("default", name)).unwrap();
+            let later = found.as_ref().is_some_and(|found| found.revision > *revision);
+            let gone_later = found.is_none() && state.is_some() && {
+                // Deleted by a write that was never answered: then the log says so.
+                deleted_after(store, name, *revision)
+            };
+            assert!(
+                later || gone_later || found == *state,
+                "{context}: {name} was acknowledged as {state:?}, found {found:?}"
+            );
+        }
+    }
+}
+
+fn deleted_after(store: &Store, name: &str, revision: u64) -> bool {
+    let mut watch = store.watch(super::RESOURCE, Some("default"), revision).unwrap();
+    let current = store.revision();
+    block_on(async {
+        while watch.revision() < current {
+            let Ok(Ok(change)) = tokio::time::timeout(super::DEADLINE, watch.next()).await else {
+                return false;
+            };
+            if change.key.name == name && change.current().is_none() {
+                return true;
+            }
+        }
+        false
+    })
+}
+
+/// Write from several tasks until the disk fails or all is written.
+fn work(store: &Store, round: u64, acknowledged: &mut Acknowledged) {
+    let writer = |task: u64| async move {
+        let mut noted = Vec::new();
+        for number in 0..WRITES {
+            let name = format!("object-{task}-{}", number % 5);
+            let text = format!("{round}/{task}/{number} {}", "x".repeat(700));
+            let stored = value(&text);
+            let delete = number % 4 == 3;
+            let object = key("default", &name);
+            let outcome = write(store, move |txn| match delete {
+                true => txn.delete(&object),
+                false => Ok(Some(txn.put(object, text.into_bytes()))),
+            });
+            match outcome.await {
+                Ok(Ok(Some(revision))) => {
+                    let state = Stored { revision, value: stored };
+                    noted.push((name, revision, (!delete).then_some(state)));
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(_)) | Err(_) => break,
+            }
+        }
+        noted
+    };
+    for noted in block_on(join_all((0..WRITERS).map(writer))) {
+        for (name, revision, state) in noted {
+            acknowledged.note(name, revision, state);
+        }
+    }
+}
+
+/// A short log, so that power is also cut while it is trimmed.
+fn short_log() -> Options {
+    Options { log_entries: 60, ..options() }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_to_a_power_cut() {
+    let mut random = Seeded::new(SEED);
+    let mut disk = Disk::default();
+    drop(start(&disk, short_log()).unwrap());
+    let mut acknowledged = Acknowledged::default();
+    let mut highest = 0;
+    for round in 0..ROUNDS {
+        let context = format!("seed {SEED}, round {round}");
+        if let Ok(store) = start(&disk, short_log()) {
+            assert!(store.revision() >= highest, "{context}: revisions went back");
+            disk.allow(Some(1 + random.below(400)));
+            work(&store, round, &mut acknowledged);
+        }
+        disk = disk.cut(&mut random);
+        // The power goes again while the first cut is being repaired.
+        disk.allow(Some(random.below(60)));
+        drop(start(&disk, short_log()));
+        disk = disk.cut(&mut random);
+        let store = start(&disk, short_log()).unwrap_or_else(|error| panic!("{context}: {error}"));
+        acknowledged.verify(&store, &context);
+        highest = store.revision();
+    }
+    assert!(highest > ROUNDS * 5, "the disk failed too early to prove anything: {highest}");
+}
+
+#[test]
+fn a_full_disk_stops_writing_with_a_clear_message_and_loses_nothing() {
+    let disk = Disk::default();
+    let store = start(&disk, options()).unwrap();
+    let put = |name: &'static str| {
+        let store = store.clone();
+        async move { write(&store, move |txn| txn.put(key("", name), b"1".to_vec())).await }
+    };
+    block_on(async {
+        put("before").await.unwrap();
+        disk.allow(Some(1));
+        assert!(matches!(put("lost").await, Err(Error::Storage { .. })));
+        disk.allow(None);
+        let refused = put("refused").await.unwrap_err();
+        assert!(matches!(refused, Error::Refusing { .. }), "{refused}");
+        assert!(stdx::chain(&refused).contains("open it again"), "{}", stdx::chain(&refused));
+    });
+    drop(store);
+    let store = start(&disk, options()).unwrap();
+    store.check().unwrap();
+    assert!(store.get(&key("", "before")).unwrap().is_some());
+    assert!(store.get(&key("", "refused")).unwrap().is_none());
+    block_on(write(&store, |txn| txn.put(key("", "after"), b"1".to_vec()))).unwrap();
+}
