@@ -18,7 +18,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::unix::AsyncFd;
 use tokio::time::MissedTickBehavior;
 
-use crate::socket::interface_index;
+use crate::socket::{interface_index, watched};
 
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
@@ -77,7 +77,7 @@ fn open(interface: &str) -> io::Result<(AsyncFd<OwnedFd>, u32)> {
     socket.set_multicast_loop_v6(false)?;
     socket.set_multicast_hops_v6(HOPS)?;
     socket.set_unicast_hops_v6(HOPS)?;
-    Ok((AsyncFd::register(socket.into())?, index))
+    Ok((watched(socket.into())?, index))
 }
 
 async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<(usize, Ipv6Addr)> {

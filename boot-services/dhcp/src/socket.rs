@@ -2,10 +2,12 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 
 use rustix::net::sockopt;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stdx::MacAddr;
+use tokio::io::unix::AsyncFd;
 use tokio::net::UdpSocket;
 
 use crate::engine::{Destination, Outgoing};
@@ -102,6 +104,14 @@ fn open_udp(interface: &str) -> io::Result<UdpSocket> {
     }
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, SERVER_PORT).into())?;
     UdpSocket::from_std(socket.into())
+}
+
+/// A non-blocking socket whose readiness the runtime watches.
+#[allow(unsafe_code)]
+pub(crate) fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: `OwnedFd` names the same open descriptor for as long as `AsyncFd` owns it.
+    let watched = unsafe { AsyncFd::register(socket) }?;
+    Ok(watched)
 }
 
 /// The address of an Ethernet station on an interface, for IPv4 (packet(7)).
