@@ -1,1 +1,91 @@
-//! qemu
+//! The virtual rack: real firmware, real BMCs and a real network, all on one machine.
+//!
+//! A [`Rack`] is two network namespaces (the box's and the rack's), a bridge, and any number of
+//! NUCs. A NUC is a QEMU machine (no KVM needed) that is *off*, which means that no QEMU process
+//! exists, until its BMC (one `ipmi_sim` process each) is told to power it on. The box under test
+//! runs as an ordinary process inside the box's namespace and sees what it would see in a rack.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), qemu::Error> {
+//! use std::time::Duration;
+//! let rack = qemu::Rack::build(qemu::RackConfig::new("example").nuc(qemu::NucConfig::bios()))?;
+//! rack.ipmitool(1, &["chassis", "bootdev", "pxe"])?;
+//! rack.ipmitool(1, &["chassis", "power", "on"])?;
+//! rack.nuc(1).serial().wait_for("iPXE", Duration::from_secs(60))?;
+//! rack.succeed(); // without this line the logs and a screenshot of every NUC stay in `dir`
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Never: touch a namespace, process or file this harness did not make; know anything of the
+//! product (scenarios do that); sleep as synchronisation.
+//! Enter at [`Rack::build`], then [`Nuc`] for one machine and [`BoxProcess`] for the box.
+
+mod bmc;
+mod box_process;
+mod capture;
+mod chassis;
+mod children;
+mod config;
+mod error;
+mod impairment;
+mod leftovers;
+mod machine;
+mod namespace;
+mod nuc;
+mod power;
+mod preflight;
+mod proc;
+mod qmp;
+mod rack;
+mod serial;
+
+pub use bmc::BmcAccess;
+pub use box_process::{BoxProcess, BoxProgram};
+pub use capture::{Capture, Datagram, read_datagrams};
+pub use chassis::ask as ask_chassis;
+pub use config::{BootOrder, Firmware, Nic, NucConfig, RackConfig, out_dir};
+pub use error::{Error, Missing};
+pub use impairment::Direction;
+pub use leftovers::{remove as remove_rack, sweep as sweep_leftovers};
+pub use nuc::Nuc;
+pub use power::{Action, BootDevice, Origin, PowerEvent};
+pub use preflight::preflight;
+pub use rack::{BOX_ADDRESS, Rack};
+pub use serial::{Line, Mark, Serial};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often [`poll`] looks again.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Asks `probe` until it answers, for at most `within`; the error names `what` was waited for.
+///
+/// # Errors
+/// [`Error::Deadline`] when `probe` never answered.
+pub fn poll<T>(
+    what: &str,
+    within: Duration,
+    mut probe: impl FnMut() -> Option<T>,
+) -> Result<T, Error> {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(found) = probe() {
+            return Ok(found);
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::Deadline {
+                what: what.to_owned(),
+                after: within,
+                seen: String::new(),
+            });
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Locks even after a panic elsewhere: teardown must still reach its processes.
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,26 @@
+//! `rack-warden NAME`: waits beside a rack's harness and takes the rack down when the harness dies
+//! without having done so, whatever killed it. The harness holds the other end of standard input;
+//! `done` there means that nothing is left to do.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Some(name) = std::env::args().nth(1) else {
+        eprintln!("usage: rack-warden NAME");
+        return ExitCode::from(2);
+    };
+    let mut said = String::new();
+    // Any error means that the other end is gone.
+    let _ = std::io::stdin().take(64).read_to_string(&mut said);
+    if said.trim() == "done" {
+        return ExitCode::SUCCESS;
+    }
+    match qemu::remove_rack(&name) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rack-warden: take down rack {name}: {}", stdx::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A NUC's BMC: OpenIPMI's `ipmi_sim`, one process each, at `10.77.0.(100+N)` port 623.
+//!
+//! It speaks IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and has no idea of QEMU: for
+//! chassis commands it runs `rack-chassis`, which asks the rack.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use stdx::Secret;
+
+use crate::namespace::Namespace;
+use crate::{Error, children, machine, poll};
+
+/// RMCP's port (IPMI v2.0, 13.1.1).
+const PORT: u16 = 623;
+const USER: &str = "admin";
+/// Random bytes of a password; sixteen hexadecimal digits fit IPMI 1.5's sixteen characters.
+const PASSWORD_BYTES: usize = 8;
+const LISTENING_WITHIN: Duration = Duration::from_secs(20);
+
+/// How to reach a BMC.
+#[derive(Debug, Clone)]
+pub struct BmcAccess {
+    /// On the rack's network; the port is 623.
+    pub address: Ipv4Addr,
+    /// `admin`.
+    pub user: String,
+    /// Random for every rack.
+    pub password: Secret,
+}
+
+impl BmcAccess {
+    pub(crate) fn new(number: u8, password: &Secret) -> Self {
+        Self {
+            address: Ipv4Addr::new(10, 77, 0, 100 + number),
+            user: USER.to_owned(),
+            password: password.clone(),
+        }
+    }
+}
+
+/// A fresh password, the same for all BMCs of a rack.
+pub fn password() -> Secret {
+    Secret::from(stdx::random_hex(PASSWORD_BYTES))
+}
+
+/// A running BMC.
+#[derive(Debug)]
+pub struct Bmc {
+    child: Child,
+}
+
+impl Bmc {
+    /// Starts the BMC of NUC `number` and waits until it listens. `chassis` is the program for
+    /// chassis commands and `socket` what it asks; neither may contain spaces.
+    pub fn start(
+        number: u8,
+        access: &BmcAccess,
+        rack: &Namespace,
+        work: &Path,
+        out: &Path,
+    ) -> Result<Self, Error> {
+        let dir = work.join(format!("bmc{number}"));
+        let state = dir.join("state");
+        fs::create_dir_all(&state).map_err(Error::path("create", &state))?;
+        let lan = write(&dir, "lan.conf", &lan_conf(number, access, work))?;
+        let commands = write(&dir, "commands.emu", COMMANDS)?;
+        let log = out.join(format!("nuc{number}.bmc.log"));
+        let output = File::create(&log).map_err(Error::path("create", &log))?;
+        let errors = output.try_clone().map_err(Error::path("clone", &log))?;
+        let mut command = rack.command("ipmi_sim");
+        command.arg("-n").arg("-c").arg(lan).arg("-f").arg(commands).arg("-s").arg(state);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = children::spawn(command).map_err(Error::io("start ipmi_sim"))?;
+        let mut bmc = Self { child };
+        let address = access.address;
+        poll(&format!("ipmi_sim at {address}:{PORT}"), LISTENING_WITHIN, || {
+            let ended = !matches!(bmc.child.try_wait(), Ok(None));
+            (ended || listens(bmc.child.id(), address)).then_some(!ended)
+        })?
+        .then_some(())
+        .ok_or_else(|| Error::Command {
+            command: "ipmi_sim".to_owned(),
+            outcome: format!("it ended at once: {}", children::tail(&log)),
+        })?;
+        Ok(bmc)
+    }
+}
+
+impl Drop for Bmc {
+    fn drop(&mut self) {
+        children::end(&mut self.child);
+    }
+}
+
+/// The name under which [`Bmc`]s find their chassis program in the work folder.
+pub fn chassis_program(work: &Path) -> PathBuf {
+    work.join("chassis")
+}
+
+/// The socket that the chassis program asks.
+pub fn chassis_socket(work: &Path) -> PathBuf {
+    work.join("chassis.sock")
+}
+
+/// The BMC device itself: manufacturer and product of OpenIPMI's own examples.
+const COMMANDS: &str = "mc_setbmc 0x20\n\
+    mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n\
+    sel_enable 0x20 1000 0x0a\n\
+    mc_enable 0x20\n";
+
+fn lan_conf(number: u8, access: &BmcAccess, work: &Path) -> String {
+    let guid = machine::uuid(number).replace('-', "");
+    format!(
+        "name \"nuc{number}\"\n\
+         set_working_mc 0x20\n\
+         startlan 1\n\
+         addr {address} {PORT}\n\
+         priv_limit admin\n\
+         allowed_auths_callback md5\n\
+         allowed_auths_user md5\n\
+         allowed_auths_operator md5\n\
+         allowed_auths_admin md5\n\
+         guid {guid}\n\
+         endlan\n\
+         chassis_control \"{program} {socket} {number}\"\n\
+         user 2 true \"{user}\" \"{password}\" admin 10 md5\n",
+        address = access.address,
+        program = chassis_program(work).display(),
+        socket = chassis_socket(work).display(),
+        user = access.user,
+        password = access.password.expose(),
+    )
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
+    let path = dir.join(name);
+    let mut options = File::options();
+    let file = options.write(true).create_new(true).mode(0o600).open(&path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(Error::path("write", &path))?;
+    Ok(path)
+}
+
+/// Whether the namespace of process `pid` has a UDP socket bound to `address`, port 623
+/// (`/proc/PID/net/udp`: the address as hexadecimal in memory order, a colon, the port).
+fn listens(pid: u32, address: Ipv4Addr) -> bool {
+    let table = fs::read_to_string(format!("/proc/{pid}/net/udp")).unwrap_or_default();
+    let wanted = format!("{:08X}:{PORT:04X}", u32::from_le_bytes(address.octets()));
+    table.lines().any(|line| line.split_whitespace().nth(1) == Some(wanted.as_str()))
+}

@@ -1,0 +1,165 @@
+//! The QEMU command line of one NUC: a pure function of its configuration.
+
+use std::path::PathBuf;
+
+use stdx::MacAddr;
+
+use crate::{BootDevice, BootOrder, Firmware, Nic, NucConfig};
+
+/// EDK2 for virtual machines with 4 MiB of flash (package ovmf).
+pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+/// Its empty variable store, copied for every NUC.
+pub const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+/// Where the disk stands in every boot order; the network card is put before or behind it.
+const DISK_INDEX: u8 = 2;
+
+/// QOM path of the network card, for changing its place in the boot order.
+pub const NIC_PATH: &str = "/machine/peripheral/net0";
+/// QEMU's name for the network cable.
+pub const CABLE: &str = "net0";
+
+/// The files of one NUC.
+#[derive(Debug)]
+pub struct Files {
+    pub disk: PathBuf,
+    pub vars: PathBuf,
+    pub monitor: PathBuf,
+    pub qemu_log: PathBuf,
+}
+
+/// `52:54:00:77:00:NN`.
+pub fn mac(number: u8) -> MacAddr {
+    MacAddr([0x52, 0x54, 0x00, 0x77, 0x00, number])
+}
+
+/// `77777777-0000-4000-8000-0000000000NN`, as the firmware shows it.
+pub fn uuid(number: u8) -> String {
+    format!("77777777-0000-4000-8000-0000000000{number:02x}")
+}
+
+/// The bridge port of a NUC.
+pub fn tap(number: u8) -> String {
+    format!("tap{number}")
+}
+
+/// `bootindex` of the network card that puts `once`, or else the permanent order, into force.
+pub fn nic_index(order: BootOrder, once: BootDevice) -> u8 {
+    match (once, order) {
+        (BootDevice::Network, _) | (BootDevice::Normal, BootOrder::NetworkFirst) => DISK_INDEX - 1,
+        (BootDevice::Disk, _) | (BootDevice::Normal, BootOrder::DiskFirst) => DISK_INDEX + 1,
+    }
+}
+
+/// Everything after `qemu-system-x86_64`. The machine starts paused, so that its owner can put the
+/// permanent boot order back before the first instruction runs.
+pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -> Vec<String> {
+    let mut arguments: Vec<String> = [
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-vga",
+        "std",
+        "-S",
+        "-chardev",
+        "stdio,id=serial0,signal=off",
+        "-serial",
+        "chardev:serial0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let mut option = |name: &str, value: String| {
+        arguments.push(name.to_owned());
+        arguments.push(value);
+    };
+    let bios = config.firmware == Firmware::Bios;
+    // Without graphics SeaBIOS mirrors its screen, and so iPXE's, to the serial port.
+    let graphics = if bios { ",graphics=off" } else { "" };
+    option("-name", format!("nuc{number}"));
+    option("-machine", format!("q35,accel=tcg{graphics}"));
+    option("-cpu", config.cpu.clone());
+    option("-m", config.memory_mib.to_string());
+    option("-smp", config.cpus.to_string());
+    option("-uuid", uuid(number));
+    option(
+        "-smbios",
+        format!("type=1,manufacturer=Tinbox,product=Virtual NUC,serial=NUC{number:04}"),
+    );
+    option("-qmp", format!("unix:{},server=on,wait=off", files.monitor.display()));
+    if !bios {
+        option("-drive", format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"));
+        option("-drive", format!("if=pflash,format=raw,file={}", files.vars.display()));
+        // IPv6 attempts come first otherwise and time out one by one.
+        option("-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n".to_owned());
+    }
+    // An empty `romfile` keeps iPXE's EFI driver out, so that EDK2's own client boots. EDK2 has a
+    // driver for virtio only; elsewhere the ROM is the driver.
+    let rom = if !bios && config.nic == Nic::Virtio { ",romfile=" } else { "" };
+    option("-netdev", format!("tap,id=n0,ifname={},script=no,downscript=no", tap(number)));
+    option(
+        "-device",
+        format!(
+            "{},netdev=n0,id={CABLE},mac={},bootindex={nic_index}{rom}",
+            config.nic.device(),
+            mac(number)
+        ),
+    );
+    // The host's page cache outlives a killed QEMU, so `unsafe` loses nothing that a power cut of
+    // the virtual machine would keep; it only saves the host's disk.
+    option(
+        "-drive",
+        format!(
+            "if=none,id=d0,format=raw,cache=unsafe,discard=unmap,file={}",
+            files.disk.display()
+        ),
+    );
+    option(
+        "-device",
+        format!("virtio-blk-pci,drive=d0,id=disk0,serial=TINBOX{number},bootindex={DISK_INDEX}"),
+    );
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(config: &NucConfig) -> String {
+        let files = Files {
+            disk: "/w/disk".into(),
+            vars: "/w/vars".into(),
+            monitor: "/w/qmp".into(),
+            qemu_log: "/w/log".into(),
+        };
+        arguments(3, config, &files, 1).join(" ")
+    }
+
+    #[test]
+    fn only_pure_edk2_goes_without_the_option_rom() {
+        assert!(line(&NucConfig::uefi()).contains(",romfile= "));
+        assert!(!line(&NucConfig::bios()).contains("romfile"));
+        let e1000e = NucConfig { nic: Nic::E1000e, ..NucConfig::uefi() };
+        assert!(!line(&e1000e).contains("romfile"));
+    }
+
+    #[test]
+    fn identity_follows_the_number() {
+        let line = line(&NucConfig::bios());
+        assert!(line.contains("mac=52:54:00:77:00:03,"), "{line}");
+        assert!(line.contains("-uuid 77777777-0000-4000-8000-000000000003"), "{line}");
+    }
+
+    #[test]
+    fn every_order_and_override_has_its_place() {
+        use BootDevice::{Disk, Network, Normal};
+        use BootOrder::{DiskFirst, NetworkFirst};
+        let net_first = [(NetworkFirst, Normal), (NetworkFirst, Network), (DiskFirst, Network)];
+        let disk_first = [(DiskFirst, Normal), (DiskFirst, Disk), (NetworkFirst, Disk)];
+        for (order, once) in net_first {
+            assert!(nic_index(order, once) < DISK_INDEX, "{order:?} {once:?}");
+        }
+        for (order, once) in disk_first {
+            assert!(nic_index(order, once) > DISK_INDEX, "{order:?} {once:?}");
+        }
+    }
+}

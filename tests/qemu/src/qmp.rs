@@ -1,0 +1,116 @@
+//! A client of QEMU's monitor (QMP): commands with numbered replies, events to a callback.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Error, hold, poll};
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+const REPLY_WITHIN: Duration = Duration::from_secs(30);
+/// QEMU's longest line in use here is its greeting; far below this.
+const MAX_LINE: u64 = 1 << 20;
+
+type Answer = Result<Value, String>;
+type Pending = Arc<Mutex<HashMap<u64, SyncSender<Answer>>>>;
+
+/// One monitor connection. QEMU serves one client at a time, so there is one per run.
+#[derive(Debug)]
+pub struct Qmp {
+    writer: Mutex<UnixStream>,
+    pending: Pending,
+    next: AtomicU64,
+}
+
+/// Events of a running QEMU, told from the reader's thread: an implementation must not wait for
+/// an answer of the same connection.
+pub trait Events: Send + 'static {
+    /// `name` and `data` as in QEMU's QMP reference.
+    fn event(&self, name: &str, data: &Value);
+    /// The connection ended, so QEMU is ending or gone.
+    fn closed(&self);
+}
+
+impl Qmp {
+    /// Connects to the socket once it exists; gives up as soon as `alive` says that it never will.
+    pub fn connect(path: &Path, mut alive: impl FnMut() -> bool) -> Result<Self, Error> {
+        let failed =
+            |answer: &str| Error::Qmp { command: "connection".into(), answer: answer.into() };
+        let stream = poll("QEMU's monitor socket", CONNECT_WITHIN, || {
+            UnixStream::connect(path).map_or_else(|_| (!alive()).then_some(None), |s| Some(Some(s)))
+        })?;
+        let stream = stream.ok_or_else(|| failed("it ended before its monitor was up"))?;
+        Ok(Self { writer: Mutex::new(stream), pending: Pending::default(), next: 1.into() })
+    }
+
+    /// Starts reading; `events` hears what QEMU tells unasked.
+    pub fn start(&self, events: impl Events) -> Result<(), Error> {
+        let reader = hold(&self.writer).try_clone().map_err(Error::io("clone monitor socket"))?;
+        let pending = Arc::clone(&self.pending);
+        std::thread::spawn(move || read(reader, &pending, &events));
+        self.ask("qmp_capabilities", json!({})).map(drop)
+    }
+
+    /// Sends a command without waiting. Commands are carried out in the order they were sent.
+    pub fn post(&self, command: &str, arguments: Value) -> Receiver<Answer> {
+        let (sender, receiver) = sync_channel(1);
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        hold(&self.pending).insert(id, sender);
+        let line = json!({ "execute": command, "arguments": arguments, "id": id });
+        let sent = hold(&self.writer).write_all(format!("{line}\n").as_bytes());
+        if sent.is_err() {
+            // Dropping the sender tells the waiting side.
+            hold(&self.pending).remove(&id);
+        }
+        receiver
+    }
+
+    /// Sends a command and waits for what it returns.
+    pub fn ask(&self, command: &str, arguments: Value) -> Result<Value, Error> {
+        let receiver = self.post(command, arguments);
+        self.wait(command, &receiver)
+    }
+
+    /// Waits for the answer to a posted command.
+    pub fn wait(&self, command: &str, receiver: &Receiver<Answer>) -> Result<Value, Error> {
+        let answer = match receiver.recv_timeout(REPLY_WITHIN) {
+            Ok(answer) => answer,
+            Err(_) => Err("no answer; the connection ended or QEMU hangs".to_owned()),
+        };
+        answer.map_err(|answer| Error::Qmp { command: command.to_owned(), answer })
+    }
+}
+
+fn read(stream: UnixStream, pending: &Pending, events: &impl Events) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+            Ok(1..) => {}
+            _ => break,
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(&line) else { break };
+        if let Some(name) = message["event"].as_str() {
+            events.event(name, &message["data"]);
+        } else if let Some(id) = message["id"].as_u64()
+            && let Some(waiting) = hold(pending).remove(&id)
+        {
+            let answer = match message.get("error") {
+                Some(error) => Err(error["desc"].as_str().unwrap_or("unknown error").to_owned()),
+                None => Ok(message["return"].clone()),
+            };
+            // The asker may have given up.
+            let _ = waiting.send(answer);
+        }
+    }
+    hold(pending).clear();
+    events.closed();
+}

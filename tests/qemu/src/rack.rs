@@ -1,0 +1,305 @@
+//! The rack: network, BMCs and NUCs built together and taken down together.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use stdx::Secret;
+
+use crate::bmc::{self, Bmc};
+use crate::config::MAX_NUCS;
+use crate::preflight::own_program;
+use crate::{
+    BmcAccess, BoxProcess, BoxProgram, Capture, Direction, Error, Nuc, RackConfig, chassis,
+    children, impairment, leftovers, machine, nuc, preflight,
+};
+
+/// The box's address on the rack's network, a /24.
+pub const BOX_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// Marks an output folder as a rack's, so that the next run may empty it.
+const MARKER: &str = ".rack";
+
+/// A running rack. Dropping it takes everything down; a harness that is killed has its rack taken
+/// down by the `rack-warden` process beside it.
+#[derive(Debug)]
+pub struct Rack {
+    name: String,
+    dir: PathBuf,
+    keep: bool,
+    succeeded: bool,
+    warden: Option<Child>,
+    nucs: Vec<Arc<Nuc>>,
+    bmcs: Vec<Bmc>,
+    capture: Option<Capture>,
+}
+
+impl Rack {
+    /// Builds the rack: all NUCs off, their BMCs listening, the box's namespace empty.
+    ///
+    /// Racks of harnesses that died are removed first.
+    ///
+    /// # Errors
+    /// [`Error::Preflight`] when the machine lacks something; otherwise what could not be built.
+    /// Everything built until then is gone again.
+    pub fn build(config: RackConfig) -> Result<Self, Error> {
+        preflight()?;
+        if config.nucs.len() > MAX_NUCS {
+            return Err(Error::Config(format!("a rack has at most {MAX_NUCS} NUCs")));
+        }
+        leftovers::sweep()?;
+        let dir = fresh_dir(&config.dir)?;
+        let mut rack = Self {
+            name: leftovers::claim()?,
+            dir,
+            keep: config.keep,
+            succeeded: false,
+            warden: None,
+            nucs: Vec::new(),
+            bmcs: Vec::new(),
+            capture: None,
+        };
+        rack.start_warden()?;
+        rack.wire(config.nucs.len())?;
+        if let Some(filter) = &config.capture {
+            rack.capture = Some(rack.start_capture(filter, "rack.pcap")?);
+        }
+        rack.mount(config.nucs)?;
+        Ok(rack)
+    }
+
+    /// The rack's unique name, the beginning of its namespaces' names.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The output folder: consoles, BMC logs, the power log, captures, screenshots.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder of disks and sockets; gone with the rack.
+    pub fn work_dir(&self) -> PathBuf {
+        leftovers::work_dir(&self.name)
+    }
+
+    /// NUC `number`, from 1.
+    ///
+    /// # Panics
+    /// There is no such NUC: the test is wrong.
+    pub fn nuc(&self, number: usize) -> &Nuc {
+        let found = number.checked_sub(1).and_then(|index| self.nucs.get(index));
+        found.unwrap_or_else(|| panic!("this rack has no NUC {number}"))
+    }
+
+    /// All NUCs; shared, so that a scenario can watch several from threads of its own.
+    pub fn nucs(&self) -> &[Arc<Nuc>] {
+        &self.nucs
+    }
+
+    /// What crossed the bridge, when the configuration asked for a capture.
+    pub fn capture(&self) -> Option<&Capture> {
+        self.capture.as_ref()
+    }
+
+    /// Starts one more capture into `dir/file`.
+    ///
+    /// # Errors
+    /// tcpdump does not understand `filter`.
+    pub fn start_capture(&self, filter: &str, file: &str) -> Result<Capture, Error> {
+        Capture::start(&leftovers::rack_namespace(&self.name), filter, self.dir.join(file))
+    }
+
+    /// A command that runs `program` inside the box's namespace.
+    pub fn box_command(&self, program: impl AsRef<OsStr>) -> Command {
+        leftovers::box_namespace(&self.name).command(program)
+    }
+
+    /// Starts a program inside the box's namespace; it dies with the harness.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn_box(&self, program: BoxProgram) -> Result<BoxProcess, Error> {
+        BoxProcess::start(program, leftovers::box_namespace(&self.name))
+    }
+
+    /// Runs `work` on a thread inside the box's namespace: connections it opens start there.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered.
+    pub fn in_box<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        leftovers::box_namespace(&self.name).enter(work)
+    }
+
+    /// Runs ipmitool in the box's namespace against the BMC of NUC `number` (lanplus, suite 3);
+    /// what it printed.
+    ///
+    /// # Errors
+    /// [`Error::Command`] with what ipmitool said.
+    pub fn ipmitool(&self, number: usize, arguments: &[&str]) -> Result<String, Error> {
+        let BmcAccess { address, user, password } = self.nuc(number).bmc();
+        let mut command = self.box_command("ipmitool");
+        // -C 3: ipmi_sim does not answer the question for its suites, which costs ten seconds.
+        command.args(["-I", "lanplus", "-C", "3", "-E", "-U", user, "-H", &address.to_string()]);
+        command.args(arguments).env("IPMI_PASSWORD", password.expose());
+        children::run(command, "")
+    }
+
+    /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 mends it.
+    ///
+    /// # Errors
+    /// More than 1000, or nftables refuses.
+    pub fn drop_packets(
+        &self,
+        number: usize,
+        direction: Direction,
+        per_mille: u16,
+    ) -> Result<(), Error> {
+        let rack = leftovers::rack_namespace(&self.name);
+        impairment::drop_packets(&rack, self.nuc(number).number(), direction, per_mille)
+    }
+
+    /// Takes the rack down and, unless `keep` was configured, removes the output folder. Without
+    /// this call the drop counts as a failure: everything is kept, with a screenshot of every
+    /// running NUC.
+    pub fn succeed(mut self) {
+        self.succeeded = true;
+    }
+
+    fn start_warden(&mut self) -> Result<(), Error> {
+        let program = own_program("rack-warden")
+            .ok_or_else(|| Error::Config("rack-warden is not beside this program".into()))?;
+        let mut command = Command::new(program);
+        // Its own group: an interrupt from the terminal is not meant for it.
+        command.arg(&self.name).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+        self.warden = Some(command.spawn().map_err(Error::io("start rack-warden"))?);
+        Ok(())
+    }
+
+    /// Lays the network: the box's eth0, the rack's bridge, a port per NUC, the BMCs' addresses.
+    fn wire(&self, nucs: usize) -> Result<(), Error> {
+        let rack = leftovers::rack_namespace(&self.name);
+        let the_box = leftovers::box_namespace(&self.name);
+        rack.create()?;
+        the_box.create()?;
+        let mut batch = format!(
+            "link set lo up\n\
+             link add br0 type bridge stp_state 0 forward_delay 0\n\
+             link set br0 up\n\
+             link add vbox type veth peer name eth0 netns {}\n\
+             link set vbox master br0 up\n",
+            the_box.name()
+        );
+        for number in (1..=nucs).filter_map(|number| u8::try_from(number).ok()) {
+            let tap = machine::tap(number);
+            let address = BmcAccess::new(number, &Secret::from(String::new())).address;
+            batch += &format!(
+                "tuntap add dev {tap} mode tap\n\
+                 link set {tap} master br0 up\n\
+                 address add {address}/24 dev br0\n"
+            );
+        }
+        rack.ip(&batch)?;
+        the_box.ip(&format!(
+            "link set lo up\n\
+             address add {BOX_ADDRESS}/24 dev eth0\n\
+             address add fd77::1/64 dev eth0 nodad\n\
+             link set eth0 up\n"
+        ))?;
+        // UDP leaves a veth with its checksum still to be computed by hardware that is not there;
+        // firmware may drop it.
+        let mut ethtool = the_box.command("ethtool");
+        ethtool.args(["-K", "eth0", "tx", "off"]);
+        children::run(ethtool, "").map(drop)
+    }
+
+    /// Puts NUCs and BMCs in.
+    fn mount(&mut self, configs: Vec<crate::NucConfig>) -> Result<(), Error> {
+        let work = self.work_dir();
+        let program = own_program("rack-chassis")
+            .ok_or_else(|| Error::Config("rack-chassis is not beside this program".into()))?;
+        let link = bmc::chassis_program(&work);
+        std::os::unix::fs::symlink(program, &link).map_err(Error::path("link", &link))?;
+        let socket = bmc::chassis_socket(&work);
+        let listener = UnixListener::bind(&socket).map_err(Error::path("listen on", &socket))?;
+        let path = self.dir.join("power.log");
+        let log = File::create(&path).map_err(Error::path("create", &path))?;
+        let password = bmc::password();
+        let rack = leftovers::rack_namespace(&self.name);
+        for (number, config) in (1u8..).zip(configs) {
+            let access = BmcAccess::new(number, &password);
+            let log = log.try_clone().map_err(Error::path("clone", &path))?;
+            let nuc =
+                Nuc::create(number, config, &work, &self.dir, rack.clone(), access.clone(), log)?;
+            self.nucs.push(nuc);
+            self.bmcs.push(Bmc::start(number, &access, &rack, &work, &self.dir)?);
+        }
+        chassis::serve(listener, self.nucs.clone());
+        Ok(())
+    }
+
+    fn take_screenshots(&self) {
+        for nuc in self.nucs.iter().filter(|nuc| nuc.is_on()) {
+            let path = nuc::screenshot_path(&self.dir, nuc.number());
+            if let Err(error) = nuc.screenshot(&path) {
+                eprintln!("rack {}: {}", self.name, stdx::chain(&error));
+            }
+        }
+    }
+
+    fn dismiss_warden(&mut self) {
+        let Some(mut warden) = self.warden.take() else { return };
+        if let Some(mut stdin) = warden.stdin.take() {
+            // A warden that is gone has nothing to be told.
+            let _ = stdin.write_all(b"done");
+        }
+        let _ = warden.wait();
+    }
+}
+
+impl Drop for Rack {
+    fn drop(&mut self) {
+        if !self.succeeded {
+            self.take_screenshots();
+        }
+        // BMCs first: nobody may power on what is being taken down.
+        self.bmcs.clear();
+        for nuc in &self.nucs {
+            nuc.retire();
+        }
+        // The chassis thread looks at the retired NUCs when it is woken, and ends.
+        drop(UnixStream::connect(bmc::chassis_socket(&self.work_dir())));
+        self.capture = None;
+        match leftovers::remove(&self.name) {
+            Ok(()) => self.dismiss_warden(),
+            // The warden tries again once we are gone.
+            Err(error) => eprintln!("rack {}: {}", self.name, stdx::chain(&error)),
+        }
+        if self.succeeded && !self.keep {
+            let _ = fs::remove_dir_all(&self.dir);
+        } else if !self.succeeded {
+            eprintln!("rack {}: logs are in {}", self.name, self.dir.display());
+        }
+    }
+}
+
+/// An empty output folder. One that holds anything but an earlier rack's output is refused.
+fn fresh_dir(dir: &Path) -> Result<PathBuf, Error> {
+    let marker = dir.join(MARKER);
+    if marker.exists() {
+        fs::remove_dir_all(dir).map_err(Error::path("empty", dir))?;
+    }
+    fs::create_dir_all(dir).map_err(Error::path("create", dir))?;
+    let mut entries = fs::read_dir(dir).map_err(Error::path("read", dir))?;
+    if entries.next().is_some() {
+        let what = format!("{} holds files that no rack wrote", dir.display());
+        return Err(Error::Config(what));
+    }
+    File::create(&marker).map_err(Error::path("create", &marker))?;
+    fs::canonicalize(dir).map_err(Error::path("find", dir))
+}

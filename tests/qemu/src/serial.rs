@@ -1,0 +1,313 @@
+//! A NUC's serial console: everything it ever printed, line by line, with the time of arrival.
+//!
+//! Firmware draws with terminal escapes and repaints; here a carriage return or a cursor movement
+//! ends a line like a line feed does, escapes and empty lines vanish. The log file keeps the bytes
+//! as they came.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use regex::Regex;
+
+use crate::{Error, hold};
+
+/// Lines kept for [`Serial::wait_for`]; a boot prints about a thousand.
+const MAX_LINES: usize = 100_000;
+/// Longest line kept whole; the rest becomes the next line.
+const MAX_LINE: usize = 4096;
+/// Most bytes written to the log file: a guest in a print loop must not fill the disk.
+const MAX_LOG: u64 = 64 << 20;
+/// Lines shown when something awaited did not come.
+const SHOWN: usize = 25;
+
+/// One line of a serial console.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// When its last byte arrived.
+    pub at: SystemTime,
+    /// Without escapes, control characters and the line end.
+    pub text: String,
+}
+
+/// A place in a console's log: everything after it is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+/// A serial console. It outlives power cycles: one log per NUC and rack.
+#[derive(Debug)]
+pub struct Serial {
+    number: u8,
+    screen: Mutex<Screen>,
+    grew: Condvar,
+    log: Mutex<(File, u64)>,
+    input: Mutex<Option<std::process::ChildStdin>>,
+}
+
+#[derive(Debug, Default)]
+struct Screen {
+    /// Number of the first line still kept.
+    first: u64,
+    lines: VecDeque<Line>,
+    partial: String,
+    /// Bytes of a character or escape that is not complete yet.
+    escape: Escape,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    Started,
+    Sequence,
+}
+
+impl Serial {
+    pub(crate) fn new(number: u8, log: File) -> Self {
+        Self {
+            number,
+            screen: Mutex::default(),
+            grew: Condvar::new(),
+            log: Mutex::new((log, 0)),
+            input: Mutex::default(),
+        }
+    }
+
+    /// Takes a fresh QEMU's standard input and output as the console's cable.
+    pub(crate) fn attach(self: &Arc<Self>, child: &mut std::process::Child) {
+        *hold(&self.input) = child.stdin.take();
+        let Some(mut output) = child.stdout.take() else { return };
+        let serial = Arc::clone(self);
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                serial.receive(buffer.get(..count).unwrap_or_default());
+            }
+            serial.receive(b"\n");
+        });
+    }
+
+    fn receive(&self, bytes: &[u8]) {
+        {
+            let mut log = hold(&self.log);
+            if log.1 < MAX_LOG {
+                log.1 += bytes.len() as u64;
+                // The file is for people; what tests read is kept below.
+                let _ = log.0.write_all(bytes);
+            }
+        }
+        hold(&self.screen).receive(bytes, SystemTime::now());
+        self.grew.notify_all();
+    }
+
+    /// Types `text` on the console.
+    ///
+    /// # Errors
+    /// The machine is off, or QEMU no longer reads.
+    pub fn send(&self, text: &str) -> Result<(), Error> {
+        let mut input = hold(&self.input);
+        let off = || std::io::Error::other("the machine is off");
+        let written = input.as_mut().ok_or_else(off).and_then(|cable| {
+            cable.write_all(text.as_bytes())?;
+            cable.flush()
+        });
+        written.map_err(Error::io(format!("type on the console of NUC {}", self.number)))
+    }
+
+    /// The end of the log as it is now.
+    pub fn mark(&self) -> Mark {
+        let screen = hold(&self.screen);
+        Mark(screen.first + screen.lines.len() as u64)
+    }
+
+    /// Waits for a line that matches `pattern`, from the rack's beginning on.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`] with the last lines of the console; [`Error::Config`] for a pattern
+    /// that is no regular expression.
+    pub fn wait_for(&self, pattern: &str, within: Duration) -> Result<Line, Error> {
+        self.wait_for_after(Mark(0), pattern, within).map(|(line, _)| line)
+    }
+
+    /// Waits for a line that matches `pattern` after `mark`; the line, and the mark behind it.
+    ///
+    /// A line still being printed (a prompt) matches too.
+    ///
+    /// # Errors
+    /// As [`Serial::wait_for`].
+    pub fn wait_for_after(
+        &self,
+        mark: Mark,
+        pattern: &str,
+        within: Duration,
+    ) -> Result<(Line, Mark), Error> {
+        let regex = Regex::new(pattern)
+            .map_err(|error| Error::Config(format!("pattern `{pattern}`: {error}")))?;
+        let deadline = Instant::now() + within;
+        let mut next = mark;
+        let mut screen = hold(&self.screen);
+        loop {
+            if let Some(found) = screen.find(&mut next, &regex) {
+                return Ok(found);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let seen = screen.tail(SHOWN);
+                drop(screen);
+                let what = format!("`{pattern}` on the console of NUC {}", self.number);
+                return Err(Error::Deadline { what, after: within, seen });
+            }
+            let waited = self.grew.wait_timeout(screen, left);
+            screen = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// All finished lines after `mark`.
+    pub fn lines_after(&self, mark: Mark) -> Vec<Line> {
+        let screen = hold(&self.screen);
+        let skip = mark.0.saturating_sub(screen.first) as usize;
+        screen.lines.iter().skip(skip).cloned().collect()
+    }
+
+    /// All finished lines.
+    pub fn lines(&self) -> Vec<Line> {
+        self.lines_after(Mark(0))
+    }
+}
+
+impl Screen {
+    fn receive(&mut self, bytes: &[u8], at: SystemTime) {
+        for &byte in bytes {
+            self.escape = match (self.escape, byte) {
+                (Escape::None, 0x1b) => Escape::Started,
+                (Escape::None, _) => {
+                    self.print(byte, at);
+                    Escape::None
+                }
+                (Escape::Started, b'[') => Escape::Sequence,
+                (Escape::Started, _) => Escape::None,
+                // ECMA-48 5.4: a control sequence ends with its first byte from 0x40 to 0x7e.
+                (Escape::Sequence, 0x40..=0x7e) => {
+                    if matches!(byte, b'H' | b'f' | b'J') {
+                        self.end_line(at);
+                    }
+                    Escape::None
+                }
+                (Escape::Sequence, _) => Escape::Sequence,
+            };
+        }
+    }
+
+    fn print(&mut self, byte: u8, at: SystemTime) {
+        match byte {
+            b'\n' | b'\r' => self.end_line(at),
+            b'\t' | 0x20..=0x7e => self.partial.push(char::from(byte)),
+            // Consoles here speak ASCII; anything else is line drawing or noise.
+            0x80.. => self.partial.push('?'),
+            _ => {}
+        }
+        if self.partial.len() >= MAX_LINE {
+            self.end_line(at);
+        }
+    }
+
+    fn end_line(&mut self, at: SystemTime) {
+        let text = std::mem::take(&mut self.partial);
+        let text = text.trim_end();
+        if text.is_empty() {
+            return;
+        }
+        if self.lines.len() >= MAX_LINES {
+            self.lines.pop_front();
+            self.first += 1;
+        }
+        self.lines.push_back(Line { at, text: text.to_owned() });
+    }
+
+    /// The first match at or after `next`, which moves past the finished lines looked at.
+    fn find(&self, next: &mut Mark, regex: &Regex) -> Option<(Line, Mark)> {
+        let skip = next.0.saturating_sub(self.first) as usize;
+        for (index, line) in self.lines.iter().enumerate().skip(skip) {
+            next.0 = self.first + index as u64 + 1;
+            if regex.is_match(&line.text) {
+                return Some((line.clone(), *next));
+            }
+        }
+        if regex.is_match(&self.partial) {
+            let line = Line { at: SystemTime::now(), text: self.partial.clone() };
+            return Some((line, Mark(self.first + self.lines.len() as u64 + 1)));
+        }
+        None
+    }
+
+    fn tail(&self, count: usize) -> String {
+        let skip = self.lines.len().saturating_sub(count);
+        let lines = self.lines.iter().skip(skip).map(|line| line.text.as_str());
+        let partial = Some(self.partial.as_str()).filter(|text| !text.is_empty());
+        let shown: String = lines.chain(partial).map(|text| format!("\n  | {text}")).collect();
+        if shown.is_empty() { "; it printed nothing".into() } else { format!("; it ends:{shown}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(bytes: &[u8]) -> Screen {
+        let mut screen = Screen::default();
+        for byte in bytes {
+            screen.receive(&[*byte], SystemTime::now());
+        }
+        screen
+    }
+
+    fn texts(screen: &Screen) -> Vec<&str> {
+        screen.lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn escapes_vanish_and_cursor_movement_ends_a_line() {
+        let screen = screen(b"\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n\r\nEFI\x1b[02;01HBds 5%\rBds");
+        assert_eq!(texts(&screen), ["SeaBIOS", "EFI", "Bds 5%"]);
+        assert_eq!(screen.partial, "Bds");
+    }
+
+    #[test]
+    fn a_prompt_without_line_end_is_found_and_a_mark_hides_the_past() {
+        let screen = screen(b"one\ntwo\nlogin: ");
+        let regex = Regex::new("one|login:").expect("valid pattern");
+        let mut next = Mark(0);
+        let (line, after) = screen.find(&mut next, &regex).expect("the first line");
+        assert_eq!((line.text.as_str(), after), ("one", Mark(1)));
+        let (line, _) = screen.find(&mut Mark(1), &regex).expect("the prompt");
+        assert_eq!(line.text, "login: ");
+        assert!(screen.find(&mut Mark(0), &Regex::new("three").expect("valid")).is_none());
+    }
+
+    #[test]
+    fn endless_output_is_cut_into_lines_and_forgotten_from_the_front() {
+        let mut screen = Screen::default();
+        screen.receive(&vec![b'x'; MAX_LINE * 2], SystemTime::now());
+        assert_eq!(screen.lines.len(), 2);
+        for _ in 0..MAX_LINES {
+            screen.receive(b"y\n", SystemTime::now());
+        }
+        assert_eq!((screen.lines.len(), screen.first), (MAX_LINES, 2));
+    }
+
+    #[test]
+    fn a_deadline_shows_the_end_of_the_console() {
+        let file = tempfile();
+        let serial = Serial::new(7, file);
+        serial.receive(b"kernel panic\n");
+        let error = serial.wait_for("login:", Duration::from_millis(1)).expect_err("never comes");
+        let text = error.to_string();
+        assert!(text.contains("console of NUC 7") && text.contains("| kernel panic"), "{text}");
+    }
+
+    fn tempfile() -> File {
+        File::options().write(true).open("/dev/null").expect("open /dev/null")
+    }
+}
