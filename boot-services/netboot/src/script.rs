@@ -1,0 +1,153 @@
+//! The iPXE scripts. Pure: a plan in, text out; the goldens lie in `goldens/`.
+//!
+//! Only commands are used that an iPXE of 2019 has (the one Debian ships). Every script says on the
+//! screen what it does, and ends with a status of 1 when it could not boot, so that the firmware
+//! goes on to its next device instead of stopping at a menu.
+
+use stdx::MacAddr;
+
+use crate::{AgentBoot, Boot, Plan};
+
+/// Downloads and boots that fail are tried so many times more.
+const RETRIES: u32 = 4;
+/// Seconds between tries.
+const RETRY_DELAY: u32 = 2;
+
+/// What HookOS expects on its command line besides the fields of [`AgentBoot`]; add them to
+/// [`AgentBoot::args`] when the kernel is a HookOS one. The box's own agent needs none of them.
+pub const HOOK_ARGS: [&str; 3] =
+    ["modules=loop,squashfs,sd-mod,usb-storage", "intel_iommu=on", "iommu=pt"];
+
+/// The script for a plan.
+pub fn render(plan: &Plan) -> String {
+    let name = format!("{} ({})", word(&plan.hardware), plan.mac);
+    match &plan.boot {
+        Boot::Agent(boot) => agent(&name, plan.mac, boot),
+        Boot::Chain { url } => format!(
+            "#!ipxe\n\necho Tinbox: {name} goes on to {url}\nchain --autofree {url} || exit 1\n",
+            url = word(url)
+        ),
+        Boot::Script { contents } if contents.starts_with("#!ipxe") => contents.clone(),
+        Boot::Script { contents } => format!("#!ipxe\n{contents}"),
+        Boot::LocalDisk => local_disk(&name),
+    }
+}
+
+/// What `autoexec.ipxe` says: get an address, then ask for the real script. iPXE runs it before
+/// its own boot sequence when the file lies beside its binary. `mac`: the machine, if its address
+/// told; else iPXE fills in the interface that got an address.
+pub fn autoexec(script_base: &str, mac: Option<MacAddr>) -> String {
+    let mac = mac.map_or("${netX/mac}".to_owned(), |mac| mac.to_string());
+    format!(
+        "#!ipxe\n\n\
+         echo Tinbox: asking what to boot\n\
+         isset ${{netX/ip}} || dhcp || exit 1\n\
+         chain --autofree {base}/ipxe/script/{mac}/auto.ipxe || exit 1\n",
+        base = word(script_base)
+    )
+}
+
+/// The kernel command line of the agent, in the order of Smee's script.
+pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
+    let mut line = Vec::new();
+    let mut say = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
+    if let Some(vlan) = &boot.vlan_id {
+        say("vlan_id", vlan);
+    }
+    say("facility", &boot.facility);
+    if let Some(host) = &boot.syslog_host {
+        say("syslog_host", host);
+    }
+    say("grpc_authority", &boot.grpc_authority);
+    say("tinkerbell_tls", &boot.tls.to_string());
+    say("tinkerbell_insecure_tls", &boot.insecure_tls.to_string());
+    say("worker_id", &boot.worker_id);
+    say("hw_addr", &mac.to_string());
+    // An EFI kernel asks iPXE for its initramfs by this name.
+    say("initrd", &boot.initrd);
+    for console in &boot.consoles {
+        say("console", console);
+    }
+    line.extend(boot.args.iter().map(|arg| argument(arg)).filter(|arg| !arg.is_empty()));
+    line
+}
+
+fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
+    let url = word(&boot.base_url);
+    let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));
+    let line = command_line(mac, boot).join(" ");
+    // `a && goto b || iseq i n && goto e || inc i` is iPXE's only loop: each word acts on the
+    // status of the one before.
+    let retry = |label: &str, what: &str| {
+        format!(
+            "iseq ${{idx}} ${{retries}} && goto {label}_error ||\n\
+             inc idx\n\
+             echo Tinbox: {what} failed, once more in ${{retry_delay}} s\n\
+             sleep ${{retry_delay}}\n\
+             goto retry_{label}\n"
+        )
+    };
+    format!(
+        "#!ipxe\n\n\
+         echo Tinbox: {name} starts the agent from {url}\n\
+         set retries:int32 {RETRIES}\n\
+         set retry_delay:int32 {RETRY_DELAY}\n\n\
+         set idx:int32 0\n\
+         :retry_kernel\n\
+         kernel {url}/{kernel} {line} && goto initrd ||\n\
+         {kernel_retry}\n\
+         :initrd\n\
+         set idx:int32 0\n\
+         :retry_initrd\n\
+         initrd {url}/{initrd} && goto boot ||\n\
+         {initrd_retry}\n\
+         :boot\n\
+         set idx:int32 0\n\
+         :retry_boot\n\
+         boot ||\n\
+         {boot_retry}\n\
+         :kernel_error\n\
+         echo Tinbox: the kernel {kernel} could not be fetched\n\
+         goto give_up\n\
+         :initrd_error\n\
+         echo Tinbox: the initramfs {initrd} could not be fetched\n\
+         goto give_up\n\
+         :boot_error\n\
+         echo Tinbox: the kernel could not be started\n\
+         :give_up\n\
+         imgfree ||\n\
+         exit 1\n",
+        kernel_retry = retry("kernel", "fetching the kernel"),
+        initrd_retry = retry("initrd", "fetching the initramfs"),
+        boot_retry = retry("boot", "starting the kernel"),
+    )
+}
+
+/// A BIOS has one way on to the disk from here: boot its first drive. A UEFI firmware tries its
+/// next boot option when a loader ends with an error.
+fn local_disk(name: &str) -> String {
+    format!(
+        "#!ipxe\n\n\
+         echo Tinbox: nothing to install on {name}, going on to its disk\n\
+         iseq ${{platform}} efi && exit 1 ||\n\
+         sanboot --no-describe --drive 0x80 || exit 1\n"
+    )
+}
+
+/// Text for one word of a script's line: what would end the word or the line is left out.
+/// Expansions such as `${net0/mac}` stay: operators use them.
+fn word(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
+}
+
+/// A kernel argument; it may hold spaces, but no line end, and no word that iPXE reads as the end
+/// of a command.
+fn argument(text: &str) -> String {
+    let words = text.split(|c: char| c.is_control() || c.is_whitespace());
+    let kept: Vec<&str> =
+        words.filter(|w| !w.is_empty() && !matches!(*w, "&&" | "||" | ";")).collect();
+    kept.join(" ")
+}
+
+#[cfg(test)]
+mod tests;

