@@ -6,12 +6,17 @@ use tokio::time::Instant;
 
 use crate::{Driver, Error, Power, PowerAction};
 
-/// Between two readings while a state is awaited.
-const POLL: Duration = Duration::from_millis(500);
+/// How patiently a state is awaited.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Between two readings.
+    poll: Duration,
+    /// After so long without the state following, the request is made again: some BMCs answer OK
+    /// while their power sequencer is busy, and forget it.
+    ask_again: Duration,
+}
 
-/// After so long without the state following, the request is made again: some BMCs answer OK while
-/// their power sequencer is busy, and forget it.
-const ASK_AGAIN: Duration = Duration::from_secs(20);
+const PACE: Pace = Pace { poll: Duration::from_millis(500), ask_again: Duration::from_secs(20) };
 
 /// What to do next about a machine's power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,19 +40,25 @@ pub enum Step {
 /// assert_eq!(decide(Power::Off, Power::On, None), Step::Act(PowerAction::Off));
 /// ```
 pub fn decide(want: Power, observed: Power, asked: Option<Duration>) -> Step {
-    let action = match want {
-        Power::On => PowerAction::On,
-        Power::Off => PowerAction::Off,
-        Power::Unknown => return Step::Done,
-    };
-    if observed == want {
-        return Step::Done;
-    }
-    match (observed, asked) {
-        (Power::Unknown, _) => Step::Wait(POLL),
-        (_, None) => Step::Act(action),
-        (_, Some(ago)) if ago >= ASK_AGAIN => Step::Act(action),
-        (_, Some(_)) => Step::Wait(POLL),
+    PACE.decide(want, observed, asked)
+}
+
+impl Pace {
+    fn decide(self, want: Power, observed: Power, asked: Option<Duration>) -> Step {
+        let action = match want {
+            Power::On => PowerAction::On,
+            Power::Off => PowerAction::Off,
+            Power::Unknown => return Step::Done,
+        };
+        if observed == want {
+            return Step::Done;
+        }
+        match (observed, asked) {
+            (Power::Unknown, _) => Step::Wait(self.poll),
+            (_, None) => Step::Act(action),
+            (_, Some(ago)) if ago >= self.ask_again => Step::Act(action),
+            (_, Some(_)) => Step::Wait(self.poll),
+        }
     }
 }
 
@@ -57,38 +68,39 @@ pub fn decide(want: Power, observed: Power, asked: Option<Duration>) -> Step {
 /// # Errors
 /// The driver's, or [`Error::NotConfirmed`] when the state did not follow in time.
 pub async fn ensure(driver: &dyn Driver, want: Power, deadline: Instant) -> Result<(), Error> {
+    ensure_at(PACE, driver, want, deadline).await
+}
+
+async fn ensure_at(
+    pace: Pace,
+    driver: &dyn Driver,
+    want: Power,
+    deadline: Instant,
+) -> Result<(), Error> {
     let start = Instant::now();
     let mut last = Power::Unknown;
     let mut asked: Option<Instant> = None;
     loop {
-        let tried = match tokio::time::timeout_at(deadline, driver.power()).await {
-            Err(_) => return Err(Error::NotConfirmed { want, last, after: start.elapsed() }),
-            Ok(Ok(observed)) => {
-                last = observed;
-                match decide(want, observed, asked.map(|at| at.elapsed())) {
-                    Step::Done => return Ok(()),
-                    Step::Wait(_) => Ok(()),
-                    Step::Act(action) => {
-                        tracing::debug!(%action, driver = driver.name(), "power change asked");
-                        asked = Some(Instant::now());
-                        match tokio::time::timeout_at(deadline, driver.set_power(action)).await {
-                            Err(_) => Ok(()),
-                            Ok(done) => done,
-                        }
-                    }
-                }
+        let turn = async {
+            let observed = driver.power().await?;
+            last = observed;
+            let step = pace.decide(want, observed, asked.map(|at| at.elapsed()));
+            if let Step::Act(action) = step {
+                tracing::debug!(%action, driver = driver.name(), "power change asked");
+                asked = Some(Instant::now());
+                driver.set_power(action).await?;
             }
-            Ok(Err(error)) => Err(error),
+            Ok::<_, Error>(step)
         };
-        if let Err(error) = tried
-            && (!error.is_transient() || Instant::now() + POLL >= deadline)
-        {
-            return Err(error);
+        let out_of_time = |last| Error::NotConfirmed { want, last, after: start.elapsed() };
+        match tokio::time::timeout_at(deadline, turn).await {
+            Ok(Ok(Step::Done)) => return Ok(()),
+            Ok(Ok(Step::Act(_) | Step::Wait(_))) if Instant::now() + pace.poll < deadline => {}
+            Ok(Err(error)) if error.is_transient() && Instant::now() + pace.poll < deadline => {}
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(_)) | Err(_) => return Err(out_of_time(last)),
         }
-        if Instant::now() >= deadline {
-            return Err(Error::NotConfirmed { want, last, after: start.elapsed() });
-        }
-        tokio::time::sleep_until((Instant::now() + POLL).min(deadline)).await;
+        tokio::time::sleep(pace.poll).await;
     }
 }
 

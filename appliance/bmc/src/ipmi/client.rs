@@ -1,22 +1,84 @@
-//! The driver: sockets and time around the machines of this module.
+//! The driver: what each action is in IPMI commands.
 
+use std::fmt;
+use std::sync::Arc;
+
+use super::command::{
+    BootFlags, ChassisControl, ChassisStatus, DeviceId, GetBootFlags, GetDeviceId, SetBootOption,
+};
+use super::line::{Line, Turn};
+use super::message::Command as _;
 use crate::{BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction};
 
 /// A BMC spoken to in IPMI 2.0.
-#[derive(Debug)]
 pub struct Ipmi {
+    line: Arc<Line>,
     endpoint: Endpoint,
 }
 
+impl fmt::Debug for Ipmi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ipmi").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
 impl Ipmi {
-    /// A driver for that BMC; nothing is sent yet.
-    pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
+    pub(crate) fn new(line: Arc<Line>, endpoint: Endpoint) -> Self {
+        Self { line, endpoint }
     }
 
-    fn silent<T>(&self) -> Pending<'_, T> {
-        let (address, after) = (self.endpoint.address.clone(), std::time::Duration::ZERO);
-        Box::pin(async move { Err(Error::NoAnswer { address, step: "anything", after }) })
+    /// What the BMC says it is.
+    ///
+    /// # Errors
+    /// As for every command: see [`Error`].
+    pub async fn device_id(&self) -> Result<DeviceId, Error> {
+        self.line.turn(&self.endpoint, async |turn| turn.call(&GetDeviceId).await).await
+    }
+
+    /// The boot flags, in force or not. Some BMCs, `ipmi_sim` among them, never say that they are.
+    ///
+    /// # Errors
+    /// As for every command: see [`Error`].
+    pub async fn boot_flags(&self) -> Result<BootFlags, Error> {
+        self.line.turn(&self.endpoint, async |turn| turn.call(&GetBootFlags).await).await
+    }
+
+    async fn control(&self, action: PowerAction) -> Result<(), Error> {
+        self.line
+            .turn(&self.endpoint, async |turn| {
+                let command = ChassisControl(action);
+                if !command.may_repeat() {
+                    // It is not sent again in another session: find out first that this one lives.
+                    turn.call(&ChassisStatus).await?;
+                }
+                turn.call(&command).await
+            })
+            .await
+    }
+}
+
+/// As the other clients do it: the flags alone matter, so a BMC that refuses the parameters around
+/// them is still told them.
+async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), Error> {
+    let began = optional(turn, SetBootOption::InProgress).await?;
+    optional(turn, SetBootOption::KeepFlags).await?;
+    optional(turn, SetBootOption::Unacknowledged).await?;
+    let set = turn.call(&SetBootOption::Flags(boot)).await;
+    if began {
+        optional(turn, SetBootOption::Complete).await?;
+    }
+    set
+}
+
+/// Whether the BMC took it.
+async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Error> {
+    match turn.call(&option).await {
+        Ok(()) => Ok(true),
+        Err(Error::CommandRefused { address, code, .. }) => {
+            tracing::debug!(bmc = %address, ?option, %code, "boot option not taken");
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -26,18 +88,18 @@ impl Driver for Ipmi {
     }
 
     fn power(&self) -> Pending<'_, Power> {
-        self.silent()
+        Box::pin(self.line.turn(&self.endpoint, async |turn| turn.call(&ChassisStatus).await))
     }
 
-    fn set_power(&self, _: PowerAction) -> Pending<'_, ()> {
-        self.silent()
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        Box::pin(self.control(action))
     }
 
-    fn set_boot_device(&self, _: BootOverride) -> Pending<'_, ()> {
-        self.silent()
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        Box::pin(self.line.turn(&self.endpoint, async move |turn| set_boot_flags(turn, boot).await))
     }
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
-        self.silent()
+        Box::pin(async { Ok(self.boot_flags().await?.in_force()) })
     }
 }

@@ -1,0 +1,246 @@
+//! From nothing to an open session: which suite, the handshake, the privilege.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::command::{GetCipherSuites, OPERATOR, SetPrivilege, suite_numbers};
+use super::handshake::{Handshake, Login, OPEN_SESSION, Progress, Refusal, Seed};
+use super::link::{KNOCK, Link, QUICK, SHORT, SLOW, Waits};
+use super::message::{Command, request, response};
+use super::packet::{Packet, legacy};
+use super::session::Session;
+use super::{CompletionCode, Malformed};
+use crate::{Address, CipherSuite, Error};
+
+/// Longest time given to the question which suites there are: many BMCs never answer it.
+const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
+
+/// Times the key exchange is begun anew when it breaks off after the BMC has proved that it knows
+/// the password: a lost RAKP message 2 or 4 leaves the two sides with different random numbers.
+const ATTEMPTS: usize = 3;
+
+/// A session with the socket it lives on.
+pub(super) struct Live {
+    link: Link,
+    session: Session,
+}
+
+/// Open a session. `known` is the suite that worked the last time.
+pub(super) async fn open(
+    address: &Address,
+    login: &Login,
+    username: &str,
+    asked: Option<CipherSuite>,
+    known: Option<CipherSuite>,
+) -> Result<Live, Error> {
+    let mut link = Link::connect(address).await?;
+    let candidates = match asked.or(known) {
+        Some(suite) => vec![suite],
+        None => candidates(&mut link).await?,
+    };
+    let mut refused = None;
+    for (at, suite) in candidates.iter().copied().enumerate() {
+        let is_last = at + 1 == candidates.len();
+        match handshake(&mut link, login, username, suite).await {
+            Ok(session) => {
+                tracing::debug!(bmc = %address, suite = suite.id(), "session opened");
+                let mut live = Live { link, session };
+                live.call(&SetPrivilege(OPERATOR), QUICK).await.map_err(|error| match error {
+                    Error::CommandRefused { address, code, .. } if !code.is_transient() => {
+                        let (username, status) = (username.to_owned(), code.to_string());
+                        Error::Privilege { address, username, status }
+                    }
+                    error => error,
+                })?;
+                return Ok(live);
+            }
+            // A BMC may also drop a proposal that it does not know.
+            Err(
+                error @ (Error::SuiteRefused { .. }
+                | Error::NoAnswer { .. }
+                | Error::Timeout { step: OPEN_SESSION, .. }),
+            ) if !is_last => {
+                tracing::debug!(bmc = %address, suite = suite.id(), %error, "suite not taken");
+                refused = Some(error);
+            }
+            Err(Error::SuiteRefused { said, .. }) => {
+                return Err(suite_refused(address, &candidates, said));
+            }
+            // The suites before were refused in so many words: it is there, and knows none.
+            Err(Error::NoAnswer { .. }) if matches!(refused, Some(Error::SuiteRefused { .. })) => {
+                return Err(suite_refused(address, &candidates, "no answer to the last".into()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(suite_refused(address, &candidates, "none was tried".into()))
+}
+
+/// The suites worth trying, best first.
+async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
+    let Ok(Some(offered)) = timeout(DISCOVERY_LIMIT, discover(link)).await else {
+        return Ok(CipherSuite::PREFERRED.to_vec());
+    };
+    let wanted = |suite: &CipherSuite| offered.contains(&suite.id());
+    let candidates: Vec<_> = CipherSuite::PREFERRED.into_iter().filter(wanted).collect();
+    if candidates.is_empty() {
+        let numbers: Vec<_> = offered.iter().map(u8::to_string).collect();
+        let said = format!("it offers {}", numbers.join(", "));
+        return Err(suite_refused(link.address(), &CipherSuite::PREFERRED, said));
+    }
+    Ok(candidates)
+}
+
+/// The numbers of the suites the BMC lists; `None` when it does not say, or says that it has none.
+async fn discover(link: &mut Link) -> Option<Vec<u8>> {
+    let mut records = Vec::new();
+    for slice in 0..GetCipherSuites::SLICES {
+        let command = GetCipherSuites { slice };
+        let (message, expected) = request(&command, slice);
+        let datagram = legacy(&message);
+        let sent = |_: &mut ()| datagram.clone();
+        let accept = |_: &mut (), received: &[u8]| {
+            let Packet::Legacy { payload } = Packet::parse(received)? else {
+                return Err(Malformed::Stray("RMCP+ session header"));
+            };
+            match response(payload, expected)? {
+                (CompletionCode::OK, data) => command.reply(data).map(Some),
+                _ => Ok(None),
+            }
+        };
+        let stateless = &mut ();
+        let asked = link.exchange(GetCipherSuites::NAME, SHORT, stateless, sent, accept);
+        let found = asked.await.ok()??;
+        records.extend_from_slice(&found);
+        if found.len() < GetCipherSuites::SLICE_LEN {
+            break;
+        }
+    }
+    Some(suite_numbers(&records)).filter(|numbers| !numbers.is_empty())
+}
+
+async fn handshake(
+    link: &mut Link,
+    login: &Login,
+    username: &str,
+    suite: CipherSuite,
+) -> Result<Session, Error> {
+    let mut attempt = 1;
+    loop {
+        let mut handshake = Handshake::new(suite, login.clone(), seed());
+        let error = match attempt_once(link, &mut handshake).await {
+            Ok(Ok(session)) => return Ok(session),
+            Ok(Err(refusal)) => refused(link, &handshake, refusal, username, suite).await,
+            Err(error) => error,
+        };
+        let broke_off = matches!(error, Error::Timeout { .. } | Error::SessionRefused { .. });
+        if attempt == ATTEMPTS || !broke_off || !handshake.is_proved() {
+            return Err(error);
+        }
+        attempt += 1;
+    }
+}
+
+async fn attempt_once(
+    link: &mut Link,
+    handshake: &mut Handshake,
+) -> Result<Result<Session, Refusal>, Error> {
+    loop {
+        let step = handshake.step();
+        let transmit = |handshake: &mut Handshake| handshake.transmit();
+        let waits = if handshake.is_opening() { KNOCK } else { QUICK };
+        match link.exchange(step, waits, handshake, transmit, Handshake::receive).await? {
+            Progress::Next => {}
+            Progress::Open(session) => return Ok(Ok(*session)),
+            Progress::Refused(refusal) => return Ok(Err(refusal)),
+        }
+    }
+}
+
+/// Say goodbye where that is due, and put the refusal into words.
+async fn refused(
+    link: &Link,
+    handshake: &Handshake,
+    refusal: Refusal,
+    username: &str,
+    suite: CipherSuite,
+) -> Error {
+    let address = link.address().clone();
+    let username = username.to_owned();
+    match refusal {
+        Refusal::OtherPassword { farewell } => {
+            if let Err(error) = link.send(&farewell).await {
+                tracing::debug!(bmc = %address, %error, "farewell not sent");
+            }
+            Error::WrongPassword { address, username }
+        }
+        Refusal::Status(status) if status.refuses_suite() => {
+            suite_refused(&address, &[suite], status.to_string())
+        }
+        // Once the BMC's proof has checked out the password is right: the exchange broke.
+        Refusal::Status(status) if status.refuses_user() && !handshake.is_proved() => {
+            Error::WrongPassword { address, username }
+        }
+        Refusal::Status(status) if status.refuses_privilege() => {
+            Error::Privilege { address, username, status: status.to_string() }
+        }
+        Refusal::Status(status) => {
+            Error::SessionRefused { address, step: handshake.step(), status }
+        }
+    }
+}
+
+fn suite_refused(address: &Address, allowed: &[CipherSuite], said: String) -> Error {
+    let allowed: Vec<_> = allowed.iter().map(CipherSuite::to_string).collect();
+    Error::SuiteRefused { address: address.clone(), allowed: allowed.join(", "), said }
+}
+
+impl Live {
+    /// The suite that protects it.
+    pub(super) fn suite(&self) -> CipherSuite {
+        self.session.suite()
+    }
+
+    /// Ask for one thing.
+    pub(super) async fn call<C: Command>(
+        &mut self,
+        command: &C,
+        waits: Waits,
+    ) -> Result<C::Reply, Error> {
+        let waits = if C::SLOW { SLOW } else { waits };
+        let outstanding = self.session.begin(command);
+        let transmit = |session: &mut Session| session.transmit(&outstanding, random());
+        let accept =
+            |session: &mut Session, bytes: &[u8]| match session.receive(&outstanding, bytes)? {
+                (CompletionCode::OK, data) => command.reply(&data).map(Ok),
+                (code, _) => Ok(Err(code)),
+            };
+        let session = &mut self.session;
+        let answer = self.link.exchange(C::NAME, waits, session, transmit, accept).await?;
+        answer.map_err(|code| Error::CommandRefused {
+            address: self.link.address().clone(),
+            command: C::NAME,
+            code,
+        })
+    }
+
+    /// End the session. Nothing depends on the answer: the BMC drops an idle one by itself.
+    pub(super) async fn close(mut self) {
+        let close = self.session.close();
+        if let Err(error) = self.call(&close, SHORT).await {
+            tracing::debug!(bmc = %self.link.address(), %error, "session not closed");
+        }
+    }
+}
+
+fn seed() -> Seed {
+    let [tag] = random();
+    Seed { tag, console_id: u32::from_le_bytes(random()), console_random: random() }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the kernel gives randomness");
+    bytes
+}

@@ -1,0 +1,157 @@
+//! The one line to a BMC, shared by all its drivers: its lock, its session, what was learnt of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, timeout};
+
+use super::connect::{Live, open};
+use super::handshake::Login;
+use super::link::{QUICK, SHORT};
+use super::message::Command;
+use crate::{CipherSuite, Endpoint, Error};
+
+/// Longest wait for one's turn; the one before has [`TURN_LIMIT`].
+const QUEUE_LIMIT: Duration = Duration::from_secs(90);
+
+/// Longest one turn may take: finding a suite, opening a session and the commands.
+const TURN_LIMIT: Duration = Duration::from_secs(45);
+
+/// An idle session is closed after so long: BMCs have four or so, and drop one after 60 s.
+const IDLE_LIMIT: Duration = Duration::from_secs(3);
+
+/// A line to one BMC.
+#[derive(Default)]
+pub(crate) struct Line(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    warm: Option<Warm>,
+    suite: Option<CipherSuite>,
+    closer_runs: bool,
+}
+
+struct Warm {
+    live: Live,
+    login: Login,
+    used: Instant,
+}
+
+impl Line {
+    /// Have the line to oneself for as long as `commands` takes.
+    pub(super) async fn turn<T>(
+        self: &Arc<Self>,
+        endpoint: &Endpoint,
+        commands: impl AsyncFnOnce(&mut Turn<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let late = |step, after| Error::Timeout { address: endpoint.address.clone(), step, after };
+        let login = Login::new(&endpoint.credentials).map_err(|reason| {
+            let address = endpoint.address.clone();
+            Error::Credentials { address, reason }
+        })?;
+        let state = timeout(QUEUE_LIMIT, self.0.lock())
+            .await
+            .map_err(|_| late("the commands before this one", QUEUE_LIMIT))?;
+        let mut turn = Turn { endpoint, login, state };
+        let done = timeout(TURN_LIMIT, commands(&mut turn))
+            .await
+            .unwrap_or_else(|_| Err(late("all the commands together", TURN_LIMIT)));
+        if turn.state.warm.is_some() && !turn.state.closer_runs {
+            turn.state.closer_runs = true;
+            tokio::spawn(Arc::clone(self).close_when_idle());
+        }
+        done
+    }
+
+    async fn close_when_idle(self: Arc<Self>) {
+        loop {
+            let wake = {
+                let mut state = self.0.lock().await;
+                match state.warm.take() {
+                    Some(warm) if warm.used.elapsed() < IDLE_LIMIT => {
+                        let wake = warm.used + IDLE_LIMIT;
+                        state.warm = Some(warm);
+                        wake
+                    }
+                    idle => {
+                        // Under the lock: the next session waits until this one's place is free.
+                        if let Some(warm) = idle {
+                            warm.live.close().await;
+                        }
+                        state.closer_runs = false;
+                        return;
+                    }
+                }
+            };
+            tokio::time::sleep_until(wake).await;
+        }
+    }
+}
+
+/// The line, held.
+pub(super) struct Turn<'a> {
+    endpoint: &'a Endpoint,
+    login: Login,
+    state: MutexGuard<'a, State>,
+}
+
+impl Turn<'_> {
+    /// Ask the BMC for one thing, in the session that is open or in a new one. A warm session that
+    /// has died meanwhile is replaced and the command sent once more, if it may be done twice.
+    pub(super) async fn call<C: Command>(&mut self, command: &C) -> Result<C::Reply, Error> {
+        if let Some(mut warm) = self.warm().await {
+            // A session that has been silent for seconds answers quickly or is dead.
+            match warm.live.call(command, SHORT).await {
+                Err(error @ (Error::Timeout { .. } | Error::Hostile { .. }))
+                    if command.may_repeat() =>
+                {
+                    tracing::debug!(bmc = %self.endpoint.address, %error, "session lost");
+                }
+                answer => return self.keep(warm, answer),
+            }
+        }
+        let live = self.open().await?;
+        let login = self.login.clone();
+        let mut warm = Warm { live, login, used: Instant::now() };
+        let answer = warm.live.call(command, QUICK).await;
+        self.keep(warm, answer)
+    }
+
+    /// The session in waiting, taken out so that a call dropped half way leaves none behind.
+    async fn warm(&mut self) -> Option<Warm> {
+        let warm = self.state.warm.take()?;
+        let suits = self.endpoint.cipher_suite.is_none_or(|suite| suite == warm.live.suite());
+        if suits && warm.login == self.login {
+            return Some(warm);
+        }
+        warm.live.close().await;
+        None
+    }
+
+    fn keep<T>(&mut self, mut warm: Warm, answer: Result<T, Error>) -> Result<T, Error> {
+        if matches!(answer, Ok(_) | Err(Error::CommandRefused { .. })) {
+            warm.used = Instant::now();
+            self.state.warm = Some(warm);
+        }
+        answer
+    }
+
+    async fn open(&mut self) -> Result<Live, Error> {
+        let Endpoint { address, credentials, cipher_suite } = self.endpoint;
+        let known = self.state.suite.take();
+        let username = &credentials.username;
+        let opened = match open(address, &self.login, username, *cipher_suite, known).await {
+            // What worked before works no more: look again.
+            Err(Error::SuiteRefused { .. }) if known.is_some() && cipher_suite.is_none() => {
+                open(address, &self.login, username, None, None).await
+            }
+            opened => opened,
+        };
+        self.state.suite = match &opened {
+            Ok(live) => Some(live.suite()),
+            Err(_) => known,
+        };
+        opened
+    }
+}

@@ -1,0 +1,147 @@
+//! The thin edge: one UDP socket towards one BMC, and patience.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, timeout_at};
+
+use super::Malformed;
+use super::packet::MAX_DATAGRAM;
+use crate::{Address, Error};
+
+/// Waits after each sending of one message; their number is the number of sendings.
+pub(super) type Waits = &'static [Duration];
+
+/// What a BMC does at once.
+pub(super) const QUICK: Waits = &[
+    Duration::from_millis(500),
+    Duration::from_millis(1000),
+    Duration::from_millis(2000),
+    Duration::from_millis(3000),
+];
+
+/// The first message to a BMC that may not be there, or may drop a suite it does not know.
+pub(super) const KNOCK: Waits =
+    &[Duration::from_millis(500), Duration::from_millis(1000), Duration::from_millis(2000)];
+
+/// What takes a BMC long, such as its power sequencer: sending it again soon would only do it
+/// twice.
+pub(super) const SLOW: Waits =
+    &[Duration::from_millis(2500), Duration::from_millis(3500), Duration::from_millis(4000)];
+
+/// What may well never be answered.
+pub(super) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_millis(800)];
+
+/// A socket connected to the BMC: the kernel drops what comes from anyone else.
+#[derive(Debug)]
+pub(super) struct Link {
+    socket: UdpSocket,
+    address: Address,
+    /// A datagram that made sense has come from it.
+    heard: bool,
+}
+
+impl Link {
+    /// Find the BMC's IP address and open a socket towards it.
+    pub(super) async fn connect(address: &Address) -> Result<Self, Error> {
+        let resolve = |source| Error::Resolve { address: address.clone(), source };
+        let mut found = tokio::net::lookup_host((address.host.as_str(), address.port))
+            .await
+            .map_err(|error| resolve(Some(error)))?;
+        let peer = found.next().ok_or_else(|| resolve(None))?;
+        let socket = open_socket(peer)
+            .await
+            .map_err(|source| Error::Socket { address: address.clone(), source })?;
+        Ok(Self { socket, address: address.clone(), heard: false })
+    }
+
+    /// The BMC it leads to.
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Send a message, again after each wait, until `accept` takes an answer to it. What `accept`
+    /// does not take is dropped and waited past, however much of it comes.
+    pub(super) async fn exchange<M, T>(
+        &mut self,
+        step: &'static str,
+        waits: Waits,
+        machine: &mut M,
+        transmit: impl Fn(&mut M) -> Vec<u8>,
+        accept: impl Fn(&mut M, &[u8]) -> Result<T, Malformed>,
+    ) -> Result<T, Error> {
+        let start = Instant::now();
+        let mut complaint = None;
+        let mut buffer = [0; MAX_DATAGRAM + 1];
+        for wait in waits {
+            self.send(&transmit(machine)).await?;
+            let until = Instant::now() + *wait;
+            while let Ok(received) = timeout_at(until, self.socket.recv(&mut buffer)).await {
+                let len = match received {
+                    Ok(len) => len,
+                    Err(error) if is_unreachable(&error) => continue,
+                    Err(source) => return Err(self.socket_error(source)),
+                };
+                match accept(machine, &buffer[..len]) {
+                    Ok(answer) => {
+                        self.heard = true;
+                        return Ok(answer);
+                    }
+                    Err(malformed) => {
+                        tracing::debug!(bmc = %self.address, step, %malformed, "datagram dropped");
+                        complaint = Some(malformed);
+                    }
+                }
+            }
+        }
+        Err(self.silence(step, start.elapsed(), complaint))
+    }
+
+    /// Send once and expect nothing.
+    pub(super) async fn send(&self, datagram: &[u8]) -> Result<(), Error> {
+        match self.socket.send(datagram).await {
+            Ok(_) => Ok(()),
+            // The answer to an earlier datagram, reported late; or a network that may come back.
+            Err(error) if is_unreachable(&error) => Ok(()),
+            Err(source) => Err(self.socket_error(source)),
+        }
+    }
+
+    fn silence(&self, step: &'static str, after: Duration, said: Option<Malformed>) -> Error {
+        let address = self.address.clone();
+        match said {
+            // A late duplicate is no sign of malice, and no answer either.
+            Some(Malformed::Stray(_) | Malformed::Replayed) | None if self.heard => {
+                Error::Timeout { address, step, after }
+            }
+            None => Error::NoAnswer { address, step, after },
+            Some(source) => Error::Hostile { address, step, source },
+        }
+    }
+
+    fn socket_error(&self, source: io::Error) -> Error {
+        Error::Socket { address: self.address.clone(), source }
+    }
+}
+
+async fn open_socket(peer: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match peer {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    let socket = UdpSocket::bind(any).await?;
+    socket.connect(peer).await?;
+    Ok(socket)
+}
+
+/// What an ICMP message makes of a connected socket. A BMC that restarts sends some.
+fn is_unreachable(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+    )
+}

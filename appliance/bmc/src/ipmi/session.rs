@@ -1,0 +1,150 @@
+//! An open session: what it sends is encrypted and signed, what it takes is verified, decrypted
+//! and new.
+
+use super::command::CloseSession;
+use super::crypto::{BLOCK, SessionKeys};
+use super::message::{Command, Expected, SEQUENCE_MASK, request, response};
+use super::packet::{Packet, PayloadType, sealed};
+use super::{CompletionCode, Malformed};
+
+/// A session with a BMC.
+pub struct Session {
+    keys: SessionKeys,
+    console_id: u32,
+    managed_id: u32,
+    /// Session sequence number last sent; 0 is never sent.
+    sent: u32,
+    /// Request sequence number last used, six bits.
+    requested: u8,
+    window: Window,
+}
+
+/// A request that is out: its bytes stay the same when it is sent again, its packet does not.
+pub struct Outstanding {
+    message: Vec<u8>,
+    expected: Expected,
+}
+
+impl Session {
+    pub(super) fn new(keys: SessionKeys, console_id: u32, managed_id: u32) -> Self {
+        Self { keys, console_id, managed_id, sent: 0, requested: 0, window: Window::default() }
+    }
+
+    /// The suite that protects it.
+    pub fn suite(&self) -> crate::CipherSuite {
+        self.keys.suite()
+    }
+
+    /// The command that ends it.
+    pub fn close(&self) -> CloseSession {
+        CloseSession { session_id: self.managed_id }
+    }
+
+    /// Number a request.
+    pub fn begin<C: Command>(&mut self, command: &C) -> Outstanding {
+        self.requested = (self.requested + 1) & SEQUENCE_MASK;
+        let (message, expected) = request(command, self.requested);
+        Outstanding { message, expected }
+    }
+
+    /// The datagram that carries it, the first time and each time it is sent again: the same
+    /// request number, a new session sequence number. `iv` must be random.
+    pub fn transmit(&mut self, outstanding: &Outstanding, iv: [u8; BLOCK]) -> Vec<u8> {
+        self.sent = self.sent.wrapping_add(1).max(1);
+        sealed(&self.keys, self.managed_id, self.sent, iv, &outstanding.message)
+    }
+
+    /// Take a datagram from the BMC: the completion code and data of the answer awaited.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is not that answer; the wait goes on.
+    pub fn receive(
+        &mut self,
+        outstanding: &Outstanding,
+        datagram: &[u8],
+    ) -> Result<(CompletionCode, Vec<u8>), Malformed> {
+        let Packet::Plus(packet) = Packet::parse(datagram)? else {
+            return Err(Malformed::Stray("IPMI 1.5 session header"));
+        };
+        if packet.payload_type != PayloadType::Message {
+            return Err(Malformed::Stray("payload type"));
+        }
+        if packet.session_id != self.console_id {
+            return Err(Malformed::Stray("session ID"));
+        }
+        let message = packet.open(&self.keys)?;
+        // Only now is the sequence number the BMC's own.
+        self.window.take(packet.sequence)?;
+        let (code, data) = response(&message, outstanding.expected)?;
+        Ok((code, data.to_vec()))
+    }
+}
+
+/// Which sequence numbers have been seen: the highest, and the 32 below it (IPMI 2.0 §6.12.13).
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    highest: u32,
+    /// Bit n stands for `highest - 1 - n`.
+    below: u32,
+}
+
+impl Window {
+    fn take(&mut self, sequence: u32) -> Result<(), Malformed> {
+        if sequence > self.highest {
+            let ahead = sequence - self.highest;
+            // The old highest becomes one of those below.
+            let shifted = self.below.checked_shl(ahead).unwrap_or(0);
+            let old_highest = match self.highest {
+                0 => 0,
+                _ => 1_u32.checked_shl(ahead - 1).unwrap_or(0),
+            };
+            (self.highest, self.below) = (sequence, shifted | old_highest);
+            return Ok(());
+        }
+        let behind = self.highest - sequence;
+        let bit = match behind {
+            1..=32 if sequence != 0 => 1_u32 << (behind - 1),
+            _ => return Err(Malformed::Replayed),
+        };
+        if self.below & bit != 0 {
+            return Err(Malformed::Replayed);
+        }
+        self.below |= bit;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_taken_once() {
+        let mut window = Window::default();
+        let order = [1, 3, 2, 10, 4, 9, 41, 40, 10_000, 9_999, 9_968, u32::MAX];
+        for sequence in order {
+            assert_eq!(window.take(sequence), Ok(()), "{sequence}");
+            assert_eq!(window.take(sequence), Err(Malformed::Replayed), "{sequence}");
+        }
+        let mut window = Window::default();
+        window.take(40).unwrap();
+        assert_eq!(window.take(8), Ok(()), "32 below the highest");
+        assert_eq!(window.take(7), Err(Malformed::Replayed), "33 below the highest");
+        assert_eq!(window.take(0), Err(Malformed::Replayed), "0 is no sequence number");
+    }
+
+    /// Against the simplest model there is: a set.
+    #[test]
+    fn agrees_with_a_set() {
+        use proptest::prelude::*;
+        proptest!(|(numbers in proptest::collection::vec(1_u32..80, 1..200))| {
+            let (mut window, mut seen) = (Window::default(), std::collections::BTreeSet::new());
+            for number in numbers {
+                let highest = seen.last().copied().unwrap_or(0);
+                let fresh = !seen.contains(&number) && number + 32 >= highest;
+                prop_assert_eq!(window.take(number).is_ok(), fresh);
+                seen.insert(number);
+            }
+        });
+    }
+}

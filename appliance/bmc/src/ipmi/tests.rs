@@ -1,0 +1,112 @@
+//! Every parser of this module against bytes of every sort: none may panic.
+
+use proptest::prelude::*;
+
+use super::command::{
+    ChassisControl, ChassisStatus, CloseSession, GetBootFlags, GetCipherSuites, GetDeviceId,
+    SetPrivilege, suite_numbers,
+};
+use super::crypto::SessionKeys;
+use super::message::{Command, request, response};
+use super::packet::{MAX_DATAGRAM, Packet, PayloadType, legacy, plain, sealed};
+use super::rakp::Answer;
+use super::{CompletionCode, Malformed, SessionStatus};
+use crate::{CipherSuite, PowerAction};
+
+#[test]
+fn frames_on_the_wire() {
+    assert_eq!(legacy(&[0xAA, 0xBB]), [6, 0, 0xFF, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xAA, 0xBB]);
+    assert_eq!(
+        plain(PayloadType::Rakp1, &[0xAA]),
+        [6, 0, 0xFF, 7, 6, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0xAA]
+    );
+    let keys = SessionKeys::derive(CipherSuite::Three, b"sik");
+    let packet = sealed(&keys, 0x0403_0201, 5, [9; 16], b"0123456");
+    assert_eq!(packet[4..16], [6, 0xC0, 1, 2, 3, 4, 5, 0, 0, 0, 32, 0]);
+    // 12 bytes of header and 32 of ciphertext want two of pad before the pad length and 07.
+    assert_eq!(packet[48..52], [0xFF, 0xFF, 2, 7]);
+    assert_eq!(packet.len(), 52 + 12);
+}
+
+#[test]
+fn sealed_packets_open_with_their_keys_only() {
+    for suite in CipherSuite::PREFERRED {
+        let keys = SessionKeys::derive(suite, b"sik");
+        let datagram = sealed(&keys, 1, 2, [9; 16], b"payload");
+        let Ok(Packet::Plus(packet)) = Packet::parse(&datagram) else { panic!("RMCP+") };
+        assert_eq!(packet.open(&keys).unwrap(), b"payload");
+        let others = SessionKeys::derive(suite, b"other");
+        assert_eq!(packet.open(&others), Err(Malformed::Unverified("authentication code")));
+        let datagram = plain(PayloadType::Message, b"payload");
+        let Ok(Packet::Plus(bare)) = Packet::parse(&datagram) else { panic!("RMCP+") };
+        assert!(matches!(bare.open(&keys), Err(Malformed::Unverified(_))));
+    }
+}
+
+#[test]
+fn every_code_has_words() {
+    for code in 0..=u8::MAX {
+        assert!(CompletionCode(code).to_string().ends_with(&format!("(0x{code:02x})")));
+        let status = SessionStatus(code);
+        assert!(status.to_string().len() > 8);
+        let told_apart = [
+            status.is_transient(),
+            status.refuses_suite(),
+            status.refuses_user(),
+            status.refuses_privilege(),
+        ];
+        assert!(told_apart.iter().filter(|is| **is).count() <= 1, "{status}");
+    }
+}
+
+fn replies<C: Command>(command: C, data: &[u8]) {
+    let _ = command.reply(data);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..MAX_DATAGRAM + 8)) {
+        if let Ok(Packet::Plus(packet)) = Packet::parse(&bytes) {
+            for suite in CipherSuite::PREFERRED {
+                let opened = packet.open(&SessionKeys::derive(suite, b"sik"));
+                prop_assert!(opened.is_err());
+            }
+        }
+        if let Ok(answer) = Answer::parse(&bytes) {
+            for suite in CipherSuite::PREFERRED {
+                let _ = (answer.open_response(suite), answer.rakp2(suite), answer.rakp4(suite));
+            }
+        }
+        prop_assert!(suite_numbers(&bytes).len() <= bytes.len());
+        let (_, expected) = request(&ChassisStatus, 1);
+        let _ = response(&bytes, expected);
+        let _ = SessionKeys::derive(CipherSuite::Three, b"sik").decrypt(&bytes);
+        replies(ChassisStatus, &bytes);
+        replies(ChassisControl(PowerAction::On), &bytes);
+        replies(GetBootFlags, &bytes);
+        replies(GetDeviceId, &bytes);
+        replies(SetPrivilege(3), &bytes);
+        replies(CloseSession { session_id: 1 }, &bytes);
+        replies(GetCipherSuites { slice: 0 }, &bytes);
+    }
+
+    /// Noise behind a good header reaches deeper than noise alone.
+    #[test]
+    fn no_framed_bytes_panic(
+        kind in any::<u8>(),
+        declared in 0_u16..300,
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut datagram = vec![6, 0, 0xFF, 7, 6, kind, 1, 0, 0, 0, 1, 0, 0, 0];
+        datagram.extend(declared.to_le_bytes());
+        datagram.extend(&bytes);
+        if let Ok(Packet::Plus(packet)) = Packet::parse(&datagram) {
+            prop_assert!(usize::from(declared) <= bytes.len());
+            for suite in CipherSuite::PREFERRED {
+                prop_assert!(packet.open(&SessionKeys::derive(suite, b"sik")).is_err());
+            }
+        }
+    }
+}

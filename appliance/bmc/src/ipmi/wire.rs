@@ -1,0 +1,44 @@
+//! A cursor over bytes from the wire: every read is checked and says what it was reading.
+
+use super::Malformed;
+
+/// What is left to read. Numbers are little endian, as everywhere in IPMI.
+#[derive(Debug, Clone)]
+pub(super) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
+    pub(super) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(Malformed::Short(what))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn array<const N: usize>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<[u8; N], Malformed> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed::Short(what))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    pub(super) fn byte(&mut self, what: &'static str) -> Result<u8, Malformed> {
+        self.array::<1>(what).map(|[byte]| byte)
+    }
+
+    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
+        self.array(what).map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+}
