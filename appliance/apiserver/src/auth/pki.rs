@@ -1,0 +1,167 @@
+//! The box's own certificate authority and the server certificate it issues.
+//!
+//! ```text
+//! STATE/pki/ca.key      ca.crt       EC P-256, made once
+//! STATE/pki/server.key  server.crt   EC P-256, made anew when names change or its end comes near
+//! STATE/pki/server.json              the names and the end of server.crt
+//! ```
+//!
+//! A box without a battery clock may think it is 1970 when it makes these: both begin at a fixed day
+//! that lies behind every real clock, and end counted from no earlier than that day.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _, date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{Error, private_file};
+
+/// Every certificate is valid from 1 January of this year.
+const FIRST_YEAR: i16 = 2025;
+/// Years the authority lasts.
+const CA_YEARS: i16 = 30;
+/// Years a server certificate lasts.
+const SERVER_YEARS: i16 = 10;
+/// A server certificate that ends within this many years is replaced at the next start.
+const RENEW_YEARS: i16 = 2;
+
+/// The authority and a server certificate for the box's names.
+pub struct Pki {
+    folder: PathBuf,
+    ca_pem: String,
+}
+
+#[derive(Serialize, Deserialize, PartialEq)]
+struct Issued {
+    names: Vec<String>,
+    last_year: i16,
+}
+
+impl Pki {
+    /// Reads the authority and the server certificate in `state_dir`, making what is missing or no
+    /// longer fits. `names` are the DNS names and IP addresses clients may use.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or a name is not one.
+    pub fn ensure(state_dir: &Path, names: &[String], now: Timestamp) -> Result<Self, Error> {
+        let folder = state_dir.join("pki");
+        private_file::folder(&folder)?;
+        let year = now.to_zoned(TimeZone::UTC).year().max(FIRST_YEAR);
+        let key = ensure_key(&folder.join("ca.key"), "authority's key")?;
+        let mut params = authority(&key);
+        let path = folder.join("ca.crt");
+        let ca_pem = match private_file::read(&path)? {
+            Some(pem) => pem,
+            None => {
+                params.not_after = date_time_ymd(i32::from(year.saturating_add(CA_YEARS)), 1, 1);
+                let made = params.self_signed(&key).map_err(failed("authority"))?;
+                private_file::write(&path, &made.pem())?;
+                made.pem()
+            }
+        };
+        let pki = Self { folder, ca_pem };
+        pki.ensure_server(names, year, &Issuer::new(params, key))?;
+        Ok(pki)
+    }
+
+    /// The authority's certificate, which clients trust.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// TLS for a server of this box: TLS 1.3, HTTP/2 preferred.
+    ///
+    /// # Errors
+    /// When the files are not what [`Pki::ensure`] wrote.
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
+        let chain = self.folder.join("server.crt");
+        let certificate = CertificateDer::from_pem_file(&chain)
+            .map_err(|source| Error::Pem { path: chain, source })?;
+        let key = self.folder.join("server.key");
+        let key = PrivateKeyDer::from_pem_file(&key)
+            .map_err(|source| Error::Pem { path: key, source })?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(Error::Tls)?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .map_err(Error::Tls)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    fn ensure_server(
+        &self,
+        names: &[String],
+        year: i16,
+        issuer: &Issuer<'_, KeyPair>,
+    ) -> Result<(), Error> {
+        let record = self.folder.join("server.json");
+        let issued = private_file::read(&record)?;
+        let issued = issued.and_then(|text| serde_json::from_str::<Issued>(&text).ok());
+        let fits = issued.is_some_and(|issued| {
+            issued.names == names && issued.last_year > year.saturating_add(RENEW_YEARS)
+        });
+        if fits {
+            return Ok(());
+        }
+        let key = ensure_key(&self.folder.join("server.key"), "server's key")?;
+        let mut params =
+            CertificateParams::new(names.to_vec()).map_err(failed("server certificate"))?;
+        params.distinguished_name = distinguished("Tinbox".to_owned());
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let last_year = year.saturating_add(SERVER_YEARS);
+        params.not_before = date_time_ymd(i32::from(FIRST_YEAR), 1, 1);
+        params.not_after = date_time_ymd(i32::from(last_year), 1, 1);
+        let made = params.signed_by(&key, issuer).map_err(failed("server certificate"))?;
+        private_file::write(&self.folder.join("server.crt"), &made.pem())?;
+        let issued = Issued { names: names.to_vec(), last_year };
+        let text = serde_json::to_string(&issued).expect("texts and a number are always JSON");
+        private_file::write(&record, &text)
+    }
+}
+
+/// What the authority's certificate says, the same for the same key on every start: its issued
+/// certificates must name it letter by letter.
+fn authority(key: &KeyPair) -> CertificateParams {
+    let print = Sha256::digest(key.der_bytes());
+    let print = stdx::hex(print.get(..4).unwrap_or_default());
+    let mut params = CertificateParams::default();
+    params.distinguished_name = distinguished(format!("Tinbox authority {print}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.not_before = date_time_ymd(i32::from(FIRST_YEAR), 1, 1);
+    params
+}
+
+fn distinguished(common_name: String) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, common_name);
+    name
+}
+
+fn ensure_key(path: &Path, what: &'static str) -> Result<KeyPair, Error> {
+    if let Some(pem) = private_file::read(path)? {
+        return KeyPair::from_pem(&pem).map_err(failed(what));
+    }
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed(what))?;
+    private_file::write(path, &key.serialize_pem())?;
+    Ok(key)
+}
+
+fn failed(what: &'static str) -> impl FnOnce(rcgen::Error) -> Error {
+    move |source| Error::Certificate { what, source }
+}

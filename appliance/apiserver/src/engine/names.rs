@@ -1,0 +1,103 @@
+//! Syntax of names, labels and keys (RFC 1123 as Kubernetes reads it).
+
+use uuid::Uuid;
+
+/// Longest object name in bytes.
+pub const MAX_NAME: usize = 253;
+/// Longest label value, label name and namespace name in bytes.
+pub const MAX_LABEL: usize = 63;
+/// Random characters behind a `generateName` base.
+pub const SUFFIX: usize = 5;
+/// Longest part of a `generateName` base that is kept, so that a label still fits.
+pub const MAX_BASE: usize = MAX_LABEL - SUFFIX;
+
+/// No vowels and nothing that reads as something else, so that no suffix spells a word.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// RFC 1123 label: lower-case letters, digits and inner dashes, 1 to 63 bytes.
+pub fn label(text: &str) -> bool {
+    text.len() <= MAX_LABEL && label_of_any_length(text)
+}
+
+/// RFC 1123 subdomain: labels joined by dots, 1 to 253 bytes.
+pub fn subdomain(text: &str) -> bool {
+    text.len() <= MAX_NAME && text.split('.').all(label_of_any_length)
+}
+
+/// A qualified name, the syntax of label keys, annotation keys and finalizers: an optional
+/// subdomain and a slash, then 1 to 63 letters, digits and inner `-`, `_`, `.`.
+pub fn qualified(text: &str) -> bool {
+    let name = match text.split_once('/') {
+        Some((prefix, name)) if subdomain(prefix) => name,
+        Some(_) => return false,
+        None => text,
+    };
+    !name.is_empty() && label_value(name)
+}
+
+/// A label's value: empty, or at most 63 letters, digits and inner `-`, `_`, `.`.
+pub fn label_value(text: &str) -> bool {
+    text.len() <= MAX_LABEL
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && ends_are(text, |byte| byte.is_ascii_alphanumeric())
+}
+
+/// `base`, cut so that the whole stays a label, and five random characters.
+pub fn generate(base: &str) -> String {
+    let mut end = base.len().min(MAX_BASE);
+    while !base.is_char_boundary(end) {
+        end -= 1;
+    }
+    let random = Uuid::new_v4().into_bytes();
+    let suffix = random.iter().take(SUFFIX).map(|byte| {
+        let at = usize::from(*byte) % ALPHABET.len();
+        char::from(ALPHABET.get(at).copied().unwrap_or(b'x'))
+    });
+    base.chars().take(base.get(..end).unwrap_or_default().chars().count()).chain(suffix).collect()
+}
+
+fn label_of_any_length(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    !text.is_empty()
+        && text.bytes().all(|byte| plain(byte) || byte == b'-')
+        && ends_are(text, plain)
+}
+
+fn ends_are(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().into_iter().chain(bytes.last()).all(|byte| allowed(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{generate, label, label_value, qualified, subdomain};
+
+    #[test]
+    fn syntax() {
+        let long = "a".repeat(64);
+        for good in ["a", "nuc-1", "0.nuc.rack", "a-b.c"] {
+            assert!(subdomain(good), "{good}");
+        }
+        for bad in ["", "A", "-a", "a-", "a..b", ".a", "a_b", "a/b", "é", "a b"] {
+            assert!(!subdomain(bad), "{bad}");
+        }
+        assert!(subdomain(&long) && !label(&long) && !label("a.b"));
+        for good in ["app", "tinkerbell.org/Owner_name", "a.b/c.d"] {
+            assert!(qualified(good), "{good}");
+        }
+        for bad in ["", "/a", "a/", "A/b", "a/b/c", "-a", "a b"] {
+            assert!(!qualified(bad), "{bad}");
+        }
+        assert!(
+            label_value("") && label_value("Web_1.x") && !label_value("-") && !label_value(&long)
+        );
+    }
+
+    #[test]
+    fn generated_names_differ_and_fit() {
+        let base = "é".repeat(60);
+        assert!(generate(&base).len() <= 63);
+        assert!(label(&generate("boot-")));
+        assert_ne!(generate("boot-"), generate("boot-"));
+    }
+}

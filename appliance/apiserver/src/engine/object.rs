@@ -1,0 +1,95 @@
+//! Objects as JSON: stored bytes to served value and back, and the few fields the engine reads.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::definition::ResourceDefinition;
+use crate::status_error::{Reason, StatusError};
+
+/// Largest stored object, in bytes of compact JSON; also the largest request body.
+pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
+
+/// The served form: the stored JSON with its revision as `metadata.resourceVersion`.
+pub fn decode(stored: &store::Stored) -> Result<Value, StatusError> {
+    decode_at(&stored.value, stored.revision)
+}
+
+/// As [`decode`], at another revision: a deletion's, whose object is the one before.
+pub fn decode_at(bytes: &Arc<[u8]>, revision: u64) -> Result<Value, StatusError> {
+    let mut object: Value = serde_json::from_slice(bytes)
+        .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
+    set_revision(&mut object, revision);
+    Ok(object)
+}
+
+/// The stored form: compact JSON without `metadata.resourceVersion`, which is the store's.
+pub fn encode(object: &Value) -> Result<Vec<u8>, StatusError> {
+    let mut object = object.clone();
+    metadata_mut(&mut object).remove("resourceVersion");
+    let bytes = serde_json::to_vec(&object)
+        .map_err(|error| StatusError::internal("cannot serialise an object", &error))?;
+    if bytes.len() > MAX_OBJECT_BYTES {
+        return Err(StatusError::new(
+            Reason::RequestEntityTooLarge,
+            format!("the object has {} bytes, the limit is {MAX_OBJECT_BYTES}", bytes.len()),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Writes `revision` into the served object.
+pub fn set_revision(object: &mut Value, revision: u64) {
+    metadata_mut(object).insert("resourceVersion".to_owned(), json!(revision.to_string()));
+}
+
+/// The object's metadata, made empty when it is missing or no object.
+pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut().expect("it was just made an object")
+}
+
+/// A text in the metadata; empty when it is missing or no text.
+pub fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// Whether deletion has been asked for and waits for finalizers.
+pub fn is_deleting(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// The finalizers that hold back deletion.
+pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Counts the generation up by one.
+pub fn bump_generation(object: &mut Value) {
+    let next = object["metadata"]["generation"].as_i64().unwrap_or(0).saturating_add(1);
+    metadata_mut(object).insert("generation".to_owned(), json!(next));
+}
+
+/// Whether two forms ask for different things: anything outside `metadata`, and outside `status`
+/// where that has its own subresource.
+pub fn intent_differs(definition: &ResourceDefinition, one: &Value, other: &Value) -> bool {
+    let ignored =
+        |key: &str| key == "metadata" || (key == "status" && definition.status_subresource);
+    let strip = |value: &Value| -> Vec<(String, Value)> {
+        let map = value.as_object().into_iter().flatten();
+        map.filter(|(key, _)| !ignored(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    };
+    strip(one) != strip(other)
+}
+
+/// A time as Kubernetes writes it: RFC 3339, whole seconds, Z.
+pub fn time_text(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,242 @@
+//! Patches: JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
+
+use serde_json::{Map, Value};
+
+use super::object::MAX_OBJECT_BYTES;
+use crate::status_error::{Reason, StatusError};
+
+/// Operations one JSON patch may hold.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// A parsed patch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Patch {
+    /// RFC 7386: null removes, objects merge, everything else replaces.
+    Merge(Value),
+    /// RFC 6902: operations in order, all or nothing.
+    Json(Vec<Operation>),
+}
+
+/// One operation of a JSON patch; pointers are split into unescaped tokens (RFC 6901).
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // the names are the RFC's
+pub enum Operation {
+    Add { path: Vec<String>, value: Value },
+    Remove { path: Vec<String> },
+    Replace { path: Vec<String>, value: Value },
+    Move { from: Vec<String>, path: Vec<String> },
+    Copy { from: Vec<String>, path: Vec<String> },
+    Test { path: Vec<String>, value: Value },
+}
+
+impl Patch {
+    /// A merge patch; anything but an object is refused, since it could only destroy the object.
+    ///
+    /// # Errors
+    /// 400.
+    pub fn merge(patch: Value) -> Result<Self, StatusError> {
+        if patch.is_object() {
+            Ok(Self::Merge(patch))
+        } else {
+            Err(StatusError::bad_request("a merge patch must be a JSON object"))
+        }
+    }
+
+    /// A JSON patch from its array of operations.
+    ///
+    /// # Errors
+    /// 400 for an operation that cannot be read, 413 for too many.
+    pub fn json(patch: &Value) -> Result<Self, StatusError> {
+        let Some(operations) = patch.as_array() else {
+            return Err(StatusError::bad_request("a JSON patch must be an array of operations"));
+        };
+        if operations.len() > MAX_OPERATIONS {
+            return Err(StatusError::new(
+                Reason::RequestEntityTooLarge,
+                format!("the JSON patch has more than {MAX_OPERATIONS} operations"),
+            ));
+        }
+        operations
+            .iter()
+            .enumerate()
+            .map(|(at, operation)| {
+                Operation::read(operation).ok_or_else(|| {
+                    StatusError::bad_request(format!(
+                        "cannot read operation {at} of the JSON patch"
+                    ))
+                })
+            })
+            .collect::<Result<_, _>>()
+            .map(Self::Json)
+    }
+
+    /// `target` with the patch applied.
+    ///
+    /// # Errors
+    /// 422 when an operation does not fit the object, 413 when copies would grow it without end.
+    pub fn apply(&self, mut target: Value) -> Result<Value, StatusError> {
+        match self {
+            Self::Merge(patch) => merge(&mut target, patch),
+            Self::Json(operations) => {
+                let mut copied = 0;
+                for (at, operation) in operations.iter().enumerate() {
+                    operation.apply(&mut target, &mut copied).map_err(|why| why.status(at))?;
+                }
+            }
+        }
+        Ok(target)
+    }
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        target.clone_from(patch);
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Some(target) = target.as_object_mut() else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            target.remove(key);
+        } else {
+            merge(target.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
+
+enum Misfit {
+    NoSuchPath,
+    TestFailed,
+    Grows,
+}
+
+impl Misfit {
+    fn status(&self, at: usize) -> StatusError {
+        let (reason, why) = match self {
+            Self::NoSuchPath => (Reason::Invalid, "its path does not exist in the object"),
+            Self::TestFailed => (Reason::Invalid, "the test found another value"),
+            Self::Grows => (Reason::RequestEntityTooLarge, "its copies would exceed the limit"),
+        };
+        StatusError::new(reason, format!("cannot apply operation {at} of the JSON patch: {why}"))
+    }
+}
+
+impl Operation {
+    fn read(operation: &Value) -> Option<Self> {
+        let path = pointer(operation.get("path")?.as_str()?)?;
+        let from = || pointer(operation.get("from")?.as_str()?);
+        let value = || operation.get("value").cloned();
+        Some(match operation.get("op")?.as_str()? {
+            "add" => Self::Add { path, value: value()? },
+            "remove" => Self::Remove { path },
+            "replace" => Self::Replace { path, value: value()? },
+            "move" => Self::Move { from: from()?, path },
+            "copy" => Self::Copy { from: from()?, path },
+            "test" => Self::Test { path, value: value()? },
+            _ => return None,
+        })
+    }
+
+    fn apply(&self, root: &mut Value, copied: &mut usize) -> Result<(), Misfit> {
+        match self {
+            Self::Add { path, value } => add(root, path, value.clone()),
+            Self::Remove { path } => remove(root, path).map(drop),
+            Self::Replace { path, value } => {
+                value.clone_into(find_mut(root, path).ok_or(Misfit::NoSuchPath)?);
+                Ok(())
+            }
+            Self::Move { from, path } => {
+                // Into its own inside is refused by the RFC; the removal would lose it.
+                if path.len() > from.len() && path.starts_with(from) {
+                    return Err(Misfit::NoSuchPath);
+                }
+                let value = remove(root, from)?;
+                add(root, path, value)
+            }
+            Self::Copy { from, path } => {
+                let value = find(root, from).ok_or(Misfit::NoSuchPath)?.clone();
+                *copied = copied.saturating_add(value.to_string().len());
+                if *copied > MAX_OBJECT_BYTES {
+                    return Err(Misfit::Grows);
+                }
+                add(root, path, value)
+            }
+            Self::Test { path, value } => {
+                if find(root, path) == Some(value) {
+                    Ok(())
+                } else {
+                    Err(Misfit::TestFailed)
+                }
+            }
+        }
+    }
+}
+
+fn pointer(text: &str) -> Option<Vec<String>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let tokens = text.strip_prefix('/')?.split('/');
+    Some(tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
+}
+
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || !token.starts_with(['0', '+']);
+    plain.then(|| token.parse().ok()).flatten()
+}
+
+fn find<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(root, |at, token| match at {
+        Value::Array(items) => items.get(index(token)?),
+        other => other.get(token),
+    })
+}
+
+fn find_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+    path.iter().try_fold(root, |at, token| match at {
+        Value::Array(items) => items.get_mut(index(token)?),
+        other => other.get_mut(token),
+    })
+}
+
+fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), Misfit> {
+    let Some((last, parents)) = path.split_last() else {
+        *root = value;
+        return Ok(());
+    };
+    match find_mut(root, parents) {
+        Some(Value::Object(map)) => {
+            map.insert(last.clone(), value);
+            Ok(())
+        }
+        Some(Value::Array(items)) if last == "-" => {
+            items.push(value);
+            Ok(())
+        }
+        Some(Value::Array(items)) => match index(last) {
+            Some(at) if at <= items.len() => {
+                items.insert(at, value);
+                Ok(())
+            }
+            _ => Err(Misfit::NoSuchPath),
+        },
+        _ => Err(Misfit::NoSuchPath),
+    }
+}
+
+fn remove(root: &mut Value, path: &[String]) -> Result<Value, Misfit> {
+    let (last, parents) = path.split_last().ok_or(Misfit::NoSuchPath)?;
+    match find_mut(root, parents) {
+        Some(Value::Object(map)) => map.remove(last).ok_or(Misfit::NoSuchPath),
+        Some(Value::Array(items)) => match index(last) {
+            Some(at) if at < items.len() => Ok(items.remove(at)),
+            _ => Err(Misfit::NoSuchPath),
+        },
+        _ => Err(Misfit::NoSuchPath),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! In which form a client wants its answer, and in which it sends its body.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+use crate::status_error::{Reason, StatusError};
+
+/// The form of an answer; always JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Objects as they are.
+    Object,
+    /// `meta.k8s.io/v1 Table`.
+    Table,
+    /// `meta.k8s.io/v1 PartialObjectMetadata`, or its list.
+    Metadata,
+}
+
+/// The first form in the Accept header that can be served; plain JSON without a header.
+///
+/// # Errors
+/// 406 when there is none.
+pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
+    let mut clauses = 0;
+    for header in headers.get_all(ACCEPT) {
+        for clause in header.to_str().unwrap_or_default().split(',') {
+            if clause.trim().is_empty() {
+                continue;
+            }
+            clauses += 1;
+            if let Some(shape) = served(clause) {
+                return Ok(shape);
+            }
+        }
+    }
+    if clauses == 0 {
+        return Ok(Shape::Object);
+    }
+    Err(StatusError::new(
+        Reason::NotAcceptable,
+        "only the following media types are accepted: application/json, \
+         application/json;as=Table;v=v1;g=meta.k8s.io",
+    ))
+}
+
+fn served(clause: &str) -> Option<Shape> {
+    let mut parts = clause.split(';').map(str::trim);
+    let media = parts.next()?;
+    let (mut form, mut version, mut group) = ("", "", "");
+    for part in parts {
+        match part.split_once('=')? {
+            ("as", value) => form = value,
+            ("v", value) => version = value,
+            ("g", value) => group = value,
+            _ => {}
+        }
+    }
+    if !matches!(media, "application/json" | "application/*" | "*/*") {
+        return None;
+    }
+    match (form, version, group) {
+        ("", _, _) => Some(Shape::Object),
+        ("Table", "v1", "meta.k8s.io") => Some(Shape::Table),
+        ("PartialObjectMetadata" | "PartialObjectMetadataList", "v1", "meta.k8s.io") => {
+            Some(Shape::Metadata)
+        }
+        _ => None,
+    }
+}
+
+/// The media type of a body, without parameters, in lower case; missing means JSON.
+pub fn media_type(headers: &HeaderMap) -> String {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match text.split(';').next().map(str::trim).unwrap_or_default() {
+        "" => "application/json".to_owned(),
+        media => media.to_ascii_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shape, accepted, media_type};
+    use http::HeaderMap;
+    use http::header::{ACCEPT, CONTENT_TYPE};
+
+    #[test]
+    fn the_first_clause_that_can_be_served() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        for (accept, expected) in [
+            ("", Some(Shape::Object)),
+            ("*/*", Some(Shape::Object)),
+            ("application/json, */*", Some(Shape::Object)),
+            (table, Some(Shape::Table)),
+            (&format!("{discovery},application/json"), Some(Shape::Object)),
+            ("application/vnd.kubernetes.protobuf,application/json", Some(Shape::Object)),
+            ("application/json;stream=watch", Some(Shape::Object)),
+            (
+                "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+                Some(Shape::Object),
+            ),
+            (
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+                Some(Shape::Metadata),
+            ),
+            ("application/vnd.kubernetes.protobuf", None),
+            (discovery, None),
+            ("text/html", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            assert_eq!(accepted(&headers).ok(), expected, "{accept}");
+        }
+    }
+
+    #[test]
+    fn a_body_without_type_is_json() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(media_type(&headers), "application/json");
+        headers.insert(CONTENT_TYPE, "Application/JSON; charset=utf-8".parse().unwrap());
+        assert_eq!(media_type(&headers), "application/json");
+    }
+}

@@ -1,0 +1,146 @@
+//! What a path asks for. Kinds come and go at run time, so paths are read, not routed.
+
+use percent_encoding::percent_decode_str;
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// `/version`
+    Version,
+    /// `/healthz`, `/livez`, `/readyz` and what lies below them.
+    Health,
+    /// `/api`
+    CoreVersions,
+    /// `/apis`
+    Groups,
+    /// `/apis/GROUP`
+    Group(String),
+    /// `/apis/GROUP/VERSION`, or `/api/v1` with an empty group.
+    Resources {
+        /// API group.
+        group: String,
+        /// API version.
+        version: String,
+    },
+    /// Objects.
+    Resource(ResourcePath),
+}
+
+/// `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]`
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResourcePath {
+    /// API group, empty for core.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// The namespace, where the path names one.
+    pub namespace: Option<String>,
+    /// The kind's plural.
+    pub plural: String,
+    /// The object's name, where the path names one.
+    pub name: Option<String>,
+    /// What of the object.
+    pub subresource: Option<String>,
+}
+
+/// Parts of a namespace itself; any other word behind its name is a plural of objects in it.
+const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
+
+/// Reads a path; `None` when it is none of ours.
+pub fn parse(path: &str) -> Option<Target> {
+    let mut parts = Vec::new();
+    for part in path.strip_prefix('/')?.trim_end_matches('/').split('/') {
+        parts.push(percent_decode_str(part).decode_utf8().ok()?.into_owned());
+    }
+    if parts.iter().any(String::is_empty) {
+        return None;
+    }
+    let mut parts = parts.into_iter();
+    let root = parts.next()?;
+    let rest: Vec<String> = parts.collect();
+    match (root.as_str(), rest.as_slice()) {
+        ("version", []) => Some(Target::Version),
+        ("healthz" | "livez" | "readyz", _) => Some(Target::Health),
+        ("api", []) => Some(Target::CoreVersions),
+        ("api", [version, rest @ ..]) => below("", version, rest),
+        ("apis", []) => Some(Target::Groups),
+        ("apis", [group]) => Some(Target::Group(group.clone())),
+        ("apis", [group, version, rest @ ..]) => below(group, version, rest),
+        _ => None,
+    }
+}
+
+fn below(group: &str, version: &str, rest: &[String]) -> Option<Target> {
+    let (group, version) = (group.to_owned(), version.to_owned());
+    let (namespace, rest) = match rest {
+        [] => return Some(Target::Resources { group, version }),
+        [word, namespace, rest @ ..]
+            if word == "namespaces"
+                && rest.first().is_some_and(|next| !OF_NAMESPACES.contains(&next.as_str())) =>
+        {
+            (Some(namespace.clone()), rest)
+        }
+        rest => (None, rest),
+    };
+    let mut rest = rest.iter().cloned();
+    let plural = rest.next()?;
+    let (name, subresource) = (rest.next(), rest.next());
+    if rest.next().is_some() {
+        return None;
+    }
+    let path = ResourcePath { group, version, namespace, plural, name, subresource };
+    Some(Target::Resource(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ResourcePath, Target, parse};
+
+    fn resource(parts: [&str; 6]) -> Option<Target> {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let [group, version, namespace, plural, name, subresource] = parts;
+        Some(Target::Resource(ResourcePath {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            namespace: some(namespace),
+            plural: plural.to_owned(),
+            name: some(name),
+            subresource: some(subresource),
+        }))
+    }
+
+    #[test]
+    fn paths() {
+        let group = |group: &str, version: &str| {
+            Some(Target::Resources { group: group.to_owned(), version: version.to_owned() })
+        };
+        for (path, expected) in [
+            ("/version", Some(Target::Version)),
+            ("/readyz/store", Some(Target::Health)),
+            ("/api", Some(Target::CoreVersions)),
+            ("/apis/", Some(Target::Groups)),
+            ("/apis/a.b", Some(Target::Group("a.b".to_owned()))),
+            ("/api/v1", group("", "v1")),
+            ("/apis/a.b/v1", group("a.b", "v1")),
+            ("/api/v1/secrets", resource(["", "v1", "", "secrets", "", ""])),
+            ("/api/v1/namespaces", resource(["", "v1", "", "namespaces", "", ""])),
+            ("/api/v1/namespaces/x", resource(["", "v1", "", "namespaces", "x", ""])),
+            ("/api/v1/namespaces/x/status", resource(["", "v1", "", "namespaces", "x", "status"])),
+            ("/api/v1/namespaces/x/secrets", resource(["", "v1", "x", "secrets", "", ""])),
+            ("/apis/a.b/v1/namespaces/x/hw/n", resource(["a.b", "v1", "x", "hw", "n", ""])),
+            (
+                "/apis/a.b/v1/namespaces/x/hw/n/status",
+                resource(["a.b", "v1", "x", "hw", "n", "status"]),
+            ),
+            ("/apis/a.b/v1/hw/n%2fm", resource(["a.b", "v1", "", "hw", "n/m", ""])),
+            ("/apis/a.b/v1/namespaces/x/hw/n/status/y", None),
+            ("/apis//v1/hw", None),
+            ("/api/v1/%ff", None),
+            ("/openapi/v2", None),
+            ("/", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `Table`: what `kubectl get` shows, made by the server.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
+use crate::json_path::{JsonPath, printed};
+
+/// What a row carries beside its cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RowObject {
+    /// The object's metadata.
+    #[default]
+    Metadata,
+    /// The whole object.
+    Object,
+    /// Nothing.
+    None,
+}
+
+/// A Table of `objects`; `with_columns` is false for later events of a watch, whose columns the
+/// client already has.
+pub fn table(
+    definition: &ResourceDefinition,
+    objects: &[Value],
+    list_metadata: Value,
+    row: RowObject,
+    with_columns: bool,
+    now: Timestamp,
+) -> Value {
+    let columns = if with_columns { definition.columns.as_slice() } else { &[] };
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": list_metadata,
+        "columnDefinitions": columns.iter().map(heading).collect::<Vec<_>>(),
+        "rows": objects.iter().map(|object| line(definition, object, row, now)).collect::<Vec<_>>(),
+    })
+}
+
+/// An object's metadata alone, as `PartialObjectMetadata`.
+pub fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}
+
+fn heading(column: &Column) -> Value {
+    json!({
+        "name": column.name,
+        "type": column.kind.word(),
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    })
+}
+
+fn line(definition: &ResourceDefinition, object: &Value, row: RowObject, now: Timestamp) -> Value {
+    let cells: Vec<Value> =
+        definition.columns.iter().map(|column| cell(column, object, now)).collect();
+    match row {
+        RowObject::Metadata => json!({ "cells": cells, "object": partial(object) }),
+        RowObject::Object => json!({ "cells": cells, "object": object }),
+        RowObject::None => json!({ "cells": cells, "object": null }),
+    }
+}
+
+fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
+    let path = match &column.cell {
+        Cell::With(make) => return make(object, now),
+        Cell::Count(path) => return json!(count(path, object)),
+        Cell::Path(path) => path,
+    };
+    let found = path.find(object);
+    let Some(first) = found.first().filter(|first| !first.is_null()) else { return Value::Null };
+    match column.kind {
+        ColumnType::String => {
+            let texts: Vec<String> = found.iter().map(|value| printed(value)).collect();
+            json!(texts.join(" "))
+        }
+        ColumnType::Integer | ColumnType::Boolean => (*first).clone(),
+        ColumnType::Date => json!(age(&printed(first), now)),
+    }
+}
+
+fn count(path: &JsonPath, object: &Value) -> usize {
+    match path.first(object) {
+        Some(Value::Array(items)) => items.len(),
+        Some(Value::Object(map)) => map.len(),
+        _ => 0,
+    }
+}
+
+/// The time since an RFC 3339 time as kubectl shows ages; `<invalid>` for anything else.
+pub(crate) fn age(text: &str, now: Timestamp) -> String {
+    match text.parse::<Timestamp>() {
+        Ok(then) => duration(now.as_second().saturating_sub(then.as_second())),
+        Err(_) => "<invalid>".to_owned(),
+    }
+}
+
+/// A duration in at most two units, coarser as it grows (the thresholds are kubectl's).
+fn duration(seconds: i64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let days = hours / 24;
+    let pair = |big: i64, unit: char, small: i64, rest: char| match small {
+        0 => format!("{big}{unit}"),
+        _ => format!("{big}{unit}{small}{rest}"),
+    };
+    match seconds {
+        ..-1 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => pair(minutes, 'm', seconds % 60, 's'),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => pair(hours, 'h', minutes % 60, 'm'),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => pair(days, 'd', hours % 24, 'h'),
+        691_200..63_072_000 => format!("{days}d"),
+        63_072_000..252_288_000 => pair(days / 365, 'y', days % 365, 'd'),
+        _ => format!("{}y", days / 365),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RowObject, age, duration, table};
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    #[test]
+    fn ages_read_as_kubectls() {
+        for (seconds, text) in [
+            (-5, "<invalid>"),
+            (-1, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (125, "2m5s"),
+            (600, "10m"),
+            (10_799, "179m"),
+            (10_800, "3h"),
+            (10_860, "3h1m"),
+            (28_800, "8h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+            (180_000, "2d2h"),
+            (691_200, "8d"),
+            (63_072_000, "2y"),
+            (63_158_400, "2y1d"),
+            (315_360_000, "10y"),
+        ] {
+            assert_eq!(duration(seconds), text, "{seconds}");
+        }
+        assert_eq!(age("yesterday", Timestamp::UNIX_EPOCH), "<invalid>");
+    }
+
+    #[test]
+    fn rows_follow_the_columns() {
+        let registry = crate::builtin::registry().unwrap();
+        let definition = registry.by_id("/secrets").unwrap();
+        let secret = json!({
+            "metadata": { "name": "bmc", "creationTimestamp": "1970-01-01T00:00:00Z" },
+            "type": "Opaque", "data": { "username": "", "password": "" },
+        });
+        let now = Timestamp::from_second(90).unwrap();
+        let made = table(definition, &[secret], json!({}), RowObject::Metadata, true, now);
+        assert_eq!(made["rows"][0]["cells"], json!(["bmc", "Opaque", 2, "90s"]));
+        assert_eq!(made["rows"][0]["object"]["kind"], "PartialObjectMetadata");
+        assert!(made["rows"][0]["object"].get("data").is_none());
+        assert_eq!(made["columnDefinitions"][0]["format"], "name");
+    }
+}
