@@ -92,7 +92,7 @@ pub enum Error {
         /// The oldest revision that can be watched after.
         floor: u64,
     },
-    /// The revision asked for has not happened here (say, an older backup was restored): list again.
+    /// The revision asked for has not happened here (an older backup was restored): list again.
     #[error("cannot watch after revision {after}: the store is at revision {current}")]
     Future {
         /// The revision asked for.

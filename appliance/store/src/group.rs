@@ -78,7 +78,7 @@ where
 {
     fn run(&mut self, mut txn: Txn<'_>) -> Option<Vec<Change>> {
         let closure = self.closure.take()?;
-        // Sound to go on after a panic: the transaction's buffer is dropped, nothing else is shared.
+        // Sound to go on after a panic: the buffered changes are dropped, nothing else is shared.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(&mut txn)));
         let (outcome, changes) = match outcome {
             Ok(Ok(value)) => match txn.finish() {

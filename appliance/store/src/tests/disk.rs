@@ -80,6 +80,15 @@ impl Disk {
         Self(Arc::new(Mutex::new(state)))
     }
 
+    /// The same disk with one byte changed for good.
+    pub fn flipped(&self, random: &mut Seeded) -> Self {
+        let mut image = self.state().durable.clone();
+        let at = index(random.below(image.len() as u64));
+        image[at] ^= 1 << random.below(8);
+        let state = State { seen: image.clone(), durable: image, ..State::default() };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().expect("no holder of this lock panics")
     }
