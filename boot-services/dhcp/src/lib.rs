@@ -26,6 +26,8 @@ mod reservation;
 mod seen;
 mod server;
 mod socket;
+#[cfg(test)]
+mod vectors;
 
 pub use bootfile::{BINARIES, NOT_ALLOWED_FILE};
 pub use client::Stage;

@@ -1,0 +1,125 @@
+//! Busybox's DHCP client against the running service, over a real wire.
+
+mod rack;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use dhcp::{Netboot, Seen};
+use rack::{ADDRESS, MAC, Service, Wire, machine, sh, wait_for};
+use stdx::MacAddr;
+
+/// Asks for a lease once; the settings that udhcpc gives its script, or `None` without an answer.
+fn udhcpc(wire: &Wire, tries: &str, extra: &[&str]) -> Option<Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    let settings = folder.path().join("settings");
+    fs::write(&script, format!("#!/bin/sh\n[ $1 = bound ] && env > {}\n", settings.display()))
+        .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let status = wire
+        .rack("busybox")
+        .args(["udhcpc", "-i", "nuc0", "-f", "-n", "-q", "-T", "1", "-t", tries, "-s"])
+        .arg(&script)
+        .args(extra)
+        .status()
+        .expect("ip (iproute2) and busybox (busybox-static) are installed");
+    let settings = fs::read_to_string(settings).ok();
+    assert_eq!(status.success(), settings.is_some());
+    settings.map(|text| text.lines().map(str::to_owned).collect())
+}
+
+fn started(wire: &Wire, netboot: Netboot) -> Service {
+    let service = Service::start(wire, machine(netboot));
+    let listening = || {
+        let sockets = Command::new("ip")
+            .args(["netns", "exec", &wire.box_space, "cat", "/proc/net/udp"])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&sockets.stdout).contains(":0043 ").then_some(())
+    };
+    wait_for("UDP port 67", Duration::from_secs(10), listening);
+    service
+}
+
+#[test]
+fn a_known_machine_gets_its_reservation() {
+    let wire = Wire::new();
+    let service = started(&wire, Netboot::Allowed);
+    // It hopes for another address, and is offered its own.
+    let settings = udhcpc(&wire, "5", &["-r", "10.77.0.99"]).expect("a lease");
+    for expected in [
+        "ip=10.77.0.11",
+        "mask=24",
+        "subnet=255.255.255.0",
+        "router=10.77.0.1",
+        "dns=10.77.0.1 9.9.9.9",
+        "hostname=nuc-01",
+        "domain=rack.example",
+        "broadcast=10.77.0.255",
+        "ntpsrv=10.77.0.1",
+        "lease=7200",
+        "serverid=10.77.0.1",
+    ] {
+        assert!(settings.iter().any(|line| line == expected), "{expected} in {settings:#?}");
+    }
+    let told = |prefix: &str| settings.iter().any(|line| line.starts_with(prefix));
+    assert!(!told("boot_file=") && !told("siaddr="), "a system hears nothing of netboot");
+    let story = service.story.all();
+    assert!(matches!(story[0], Seen::Discover { mac: MAC, .. }), "{story:?}");
+    let acked = Seen::Acked { mac: MAC, address: ADDRESS, file: None };
+    assert_eq!(story.last(), Some(&acked));
+    service.stop().unwrap();
+}
+
+#[test]
+fn a_netbooting_client_gets_its_loader() {
+    let wire = Wire::new();
+    let service = started(&wire, Netboot::Allowed);
+    let extra = ["-V", "PXEClient:Arch:00007:UNDI:003000", "-x", "0x5d:0007", "-x", "0x5e:010300"];
+    let settings = udhcpc(&wire, "5", &extra).expect("a lease");
+    for expected in ["boot_file=snponly.efi", "siaddr=10.77.0.1"] {
+        assert!(settings.iter().any(|line| line == expected), "{expected} in {settings:#?}");
+    }
+    let file = Some("snponly.efi".to_owned());
+    assert_eq!(service.story.all().last(), Some(&Seen::Acked { mac: MAC, address: ADDRESS, file }));
+}
+
+#[test]
+fn a_stranger_gets_silence_and_is_recorded() {
+    let wire = Wire::new();
+    let service = started(&wire, Netboot::Allowed);
+    sh(&format!("ip -n {} link set nuc0 address 52:54:00:77:00:02", wire.rack_space));
+    assert_eq!(udhcpc(&wire, "2", &[]), None);
+    let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 2]);
+    let vendor_class = service.story.all().into_iter().find_map(|seen| match seen {
+        Seen::UnknownMac { vendor_class, .. } => vendor_class,
+        _ => None,
+    });
+    assert!(vendor_class.is_some_and(|class| class.starts_with("udhcp ")));
+    let unknown = |seen: &Seen| matches!(seen, Seen::UnknownMac { mac: who, .. } if *who == mac);
+    assert_eq!(service.story.all().len(), 1, "reported once, not per packet");
+    assert!(service.story.all().iter().all(unknown));
+    // Silence to the stranger is no silence to everybody.
+    sh(&format!("ip -n {} link set nuc0 address {MAC}", wire.rack_space));
+    assert!(udhcpc(&wire, "5", &[]).is_some());
+}
+
+#[test]
+fn the_service_ends_with_its_interface() {
+    let wire = Wire::new();
+    let service = started(&wire, Netboot::Allowed);
+    sh(&format!("ip -n {} link del box0", wire.box_space));
+    let error = service.ended().unwrap_err();
+    assert!(matches!(error, dhcp::Error::Interface { .. }), "{error:?}");
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let wire = Wire::new();
+    let config = dhcp::Config::new("nuc7", rack::SERVER);
+    let error = Service::with(&wire, machine(Netboot::Allowed), config).ended().unwrap_err();
+    assert_eq!(error.to_string(), "cannot find the network interface nuc7");
+}
