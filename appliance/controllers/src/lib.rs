@@ -1,1 +1,22 @@
-//! controllers
+//! Reconcilers: what is wanted against what is, for Workflow and for the BMC's Machine, Job, Task.
+//!
+//! Each kind is observe → decide → apply. `decide` is pure: it sees values and the time and returns
+//! steps; `apply` carries them out and decides nothing. A reconciler takes no input but the name of
+//! its object, runs on a signal and on a tick, and may be stopped at any point and run again.
+//!
+//! Never: the store, HTTP, sockets (objects come through [`Objects`], controllers of machines
+//! through [`Drivers`]). Enter at [`runtime::Controller`].
+
+pub mod job;
+pub mod machine;
+mod objects;
+pub mod runtime;
+pub mod task;
+pub mod workflow;
+
+#[cfg(test)]
+mod memory;
+
+pub use machine::{BmcDrivers, Drivers};
+pub use objects::{ObjectError, Objects, Pending, fetch, read, write_status};
+pub use workflow::{Agents, Life};

@@ -1,0 +1,185 @@
+//! Which Task of a Job is next.
+
+use std::time::Duration;
+
+use api::bmc::{Job, Machine, RunStatus, Task, TaskSpec};
+use jiff::Timestamp;
+
+use crate::runtime::Again;
+
+/// The wait for a Machine that does not exist yet.
+const MACHINE_WAIT: Duration = Duration::from_secs(2);
+/// The wait for the Task of an earlier Job to go.
+const DELETE_WAIT: Duration = Duration::from_millis(100);
+
+/// What there is.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The Job.
+    pub job: Job,
+    /// Its Machine.
+    pub machine: Option<Machine>,
+    /// Its Tasks by position.
+    pub tasks: Vec<Option<Task>>,
+}
+
+/// One thing to do.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    /// Write the status.
+    Status(RunStatus),
+    /// Make the Task at this position.
+    CreateTask {
+        /// Position.
+        at: usize,
+        /// Its spec.
+        spec: Box<TaskSpec>,
+    },
+    /// Remove a Task that an earlier Job of this name left.
+    DeleteTask(String),
+}
+
+/// The steps, and when to look again.
+#[derive(Debug, PartialEq)]
+pub struct Decision {
+    /// Steps, in order.
+    pub steps: Vec<Step>,
+    /// When to look again.
+    pub again: Again,
+}
+
+/// Name of the Task at a position (upstream rufio: `<job>-task-<index>`).
+pub fn task_name(job: &str, at: usize) -> String {
+    format!("{job}-task-{at}")
+}
+
+/// What to do next for a Job.
+pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
+    let job = &observed.job;
+    if job.status.ended() || job.metadata.deletion_timestamp.is_some() {
+        return Decision { steps: vec![], again: Again::OnSignal };
+    }
+    let end = |kind: &str, message: String| {
+        let mut status = job.status.clone();
+        status.start_time = status.start_time.or(Some(now));
+        status.completion_time = Some(now);
+        status.conditions.retain(|condition| condition.kind != "Running");
+        status.set(kind, message);
+        Decision { steps: vec![Step::Status(status)], again: Again::OnSignal }
+    };
+    for (at, task) in observed.tasks.iter().enumerate() {
+        let Some(task) = task else { return start(observed, at, now) };
+        let owners = &task.metadata.owner_references;
+        if owners.iter().all(|owner| owner.uid != job.metadata.uid) {
+            let steps = vec![Step::DeleteTask(task.metadata.name.clone())];
+            return Decision { steps, again: Again::After(DELETE_WAIT) };
+        }
+        if let Some(failed) = task.status.condition("Failed").filter(|it| it.status == "True") {
+            return end("Failed", format!("task {at}: {}", failed.message));
+        }
+        if !task.status.is("Completed") {
+            return Decision { steps: vec![], again: Again::OnSignal };
+        }
+    }
+    end("Completed", format!("{} task(s) done", observed.tasks.len()))
+}
+
+fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {
+    let job = &observed.job;
+    let mut steps = Vec::new();
+    let Some(machine) = &observed.machine else {
+        let message = format!("waiting for machine {:?}", job.spec.machine_ref.name);
+        if job.status.condition("Running").is_none_or(|running| running.message != message) {
+            let mut status = job.status.clone();
+            status.set("Running", message);
+            steps.push(Step::Status(status));
+        }
+        return Decision { steps, again: Again::After(MACHINE_WAIT) };
+    };
+    let mut connection = machine.spec.connection.clone();
+    if connection.auth_secret_ref.namespace.is_empty() {
+        // The Task may stand in another namespace than its Machine.
+        connection.auth_secret_ref.namespace.clone_from(&machine.metadata.namespace);
+    }
+    let spec = TaskSpec { task: job.spec.tasks[at].clone(), connection };
+    steps.push(Step::CreateTask { at, spec: Box::new(spec) });
+    let mut status = job.status.clone();
+    status.start_time = status.start_time.or(Some(now));
+    status.set("Running", format!("task {at} of {}", job.spec.tasks.len()));
+    steps.push(Step::Status(status));
+    Decision { steps, again: Again::OnSignal }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::bmc::{Action, Job, Machine, PowerAction, RunStatus, Task};
+    use api::meta::OwnerReference;
+    use jiff::Timestamp;
+
+    use super::{Observed, Step, decide};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn job(actions: usize) -> Job {
+        let mut job = Job::default();
+        job.metadata.name = "j".into();
+        job.metadata.uid = "u1".into();
+        let action = Action { power_action: Some(PowerAction::Off), ..Default::default() };
+        job.spec.tasks = vec![action; actions];
+        job
+    }
+
+    fn task(uid: &str, condition: Option<&str>) -> Option<Task> {
+        let mut task = Task::default();
+        task.metadata.name = "j-task-0".into();
+        let owner = OwnerReference { uid: uid.into(), ..Default::default() };
+        task.metadata.owner_references = vec![owner];
+        if let Some(kind) = condition {
+            task.status.set(kind, "because");
+        }
+        Some(task)
+    }
+
+    fn check(machine: bool, tasks: Vec<Option<Task>>) -> String {
+        let machine = machine.then(Machine::default);
+        let observed = Observed { job: job(tasks.len()), machine, tasks };
+        let status = |status: &RunStatus| {
+            let mut names: Vec<_> = status.conditions.iter().map(|it| it.kind.as_str()).collect();
+            names.sort_unstable();
+            names.join("+")
+        };
+        let steps = decide(&observed, NOW).steps;
+        let words: Vec<String> = steps
+            .iter()
+            .map(|step| match step {
+                Step::Status(it) => status(it),
+                Step::CreateTask { at, .. } => format!("create {at}"),
+                Step::DeleteTask(name) => format!("delete {name}"),
+            })
+            .collect();
+        words.join(", ")
+    }
+
+    #[test]
+    fn one_after_another() {
+        let done = || task("u1", Some("Completed"));
+        assert_eq!(check(true, vec![None, None]), "create 0, Running");
+        assert_eq!(check(true, vec![task("u1", None), None]), "");
+        assert_eq!(check(true, vec![done(), None]), "create 1, Running");
+        assert_eq!(check(true, vec![done(), done()]), "Completed");
+        assert_eq!(check(true, vec![task("u1", Some("Failed")), None]), "Failed");
+        assert_eq!(check(false, vec![None]), "Running");
+        assert_eq!(check(true, vec![task("old", Some("Completed"))]), "delete j-task-0");
+        assert_eq!(check(true, vec![]), "Completed");
+    }
+
+    #[test]
+    fn an_ended_job_rests() {
+        for kind in ["Completed", "Failed"] {
+            let mut job = job(1);
+            job.status.set(kind, "x");
+            let observed = Observed { job, machine: None, tasks: vec![None] };
+            assert!(decide(&observed, NOW).steps.is_empty());
+        }
+    }
+}

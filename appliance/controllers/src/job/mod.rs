@@ -1,0 +1,93 @@
+//! `bmc.tinkerbell.org` Job: its actions as Tasks, one after another.
+
+mod decide;
+
+use std::sync::Arc;
+
+use api::bmc::{JOB, Job, MACHINE, Machine, RunStatus, TASK, Task};
+use api::meta::{ObjectKey, ObjectMeta};
+use serde_json::json;
+use stdx::Clock;
+
+use crate::objects::{ObjectError, Objects, fetch, find, write_status};
+use crate::runtime::{Reconciled, Reconciler};
+use decide::{Observed, Step};
+
+/// Brings Jobs to their end.
+pub struct JobReconciler {
+    /// The objects.
+    pub objects: Arc<dyn Objects>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Reconciler for JobReconciler {
+    fn name(&self) -> &'static str {
+        "job"
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            let observed = self.observe(key).await?;
+            let decision = decide::decide(&observed, self.clock.now());
+            for step in decision.steps {
+                self.apply(&observed, step).await?;
+            }
+            Ok(decision.again)
+        })
+    }
+}
+
+impl JobReconciler {
+    async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
+        let objects = self.objects.as_ref();
+        let job: Job = fetch(objects, JOB, key).await?;
+        let machine_ref = &job.spec.machine_ref;
+        let namespace = match machine_ref.namespace.as_str() {
+            "" => &key.namespace,
+            other => other,
+        };
+        let machine_key = ObjectKey::new(namespace, &machine_ref.name);
+        let machine: Option<Machine> = find(objects, MACHINE, &machine_key).await?;
+        let mut tasks = Vec::with_capacity(job.spec.tasks.len());
+        for at in 0..job.spec.tasks.len() {
+            let name = ObjectKey::new(&key.namespace, decide::task_name(&key.name, at));
+            tasks.push(find::<Task>(objects, TASK, &name).await?);
+        }
+        Ok(Observed { job, machine, tasks })
+    }
+
+    async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {
+        let objects = self.objects.as_ref();
+        let job = &observed.job;
+        match step {
+            Step::Status(status) => self.write(job, &status).await,
+            Step::DeleteTask(name) => {
+                objects.delete(TASK, &ObjectKey::new(&job.metadata.namespace, name)).await
+            }
+            Step::CreateTask { at, spec } => {
+                let metadata = ObjectMeta {
+                    name: decide::task_name(&job.metadata.name, at),
+                    namespace: job.metadata.namespace.clone(),
+                    labels: [("owner-name".to_owned(), job.metadata.name.clone())].into(),
+                    owner_references: vec![job.controller_reference(JOB)],
+                    ..ObjectMeta::default()
+                };
+                let task = json!({
+                    "apiVersion": TASK.api_version(),
+                    "kind": TASK.kind,
+                    "metadata": metadata,
+                    "spec": spec,
+                });
+                match objects.create(TASK, task).await {
+                    Ok(_) | Err(ObjectError::AlreadyExists(_)) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    async fn write(&self, job: &Job, status: &RunStatus) -> Result<(), ObjectError> {
+        write_status(self.objects.as_ref(), JOB, &job.metadata, status).await
+    }
+}

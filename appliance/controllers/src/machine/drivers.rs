@@ -1,0 +1,111 @@
+//! From a Machine's connection to a driver.
+
+use std::sync::Arc;
+
+use api::bmc::Connection;
+use api::core::{SECRET, Secret};
+use api::meta::ObjectKey;
+use bmc::{Address, Credentials, Driver, Endpoint};
+
+use crate::objects::{Objects, fetch};
+
+/// Opens drivers; a fake one in tests.
+pub trait Drivers: Send + Sync + 'static {
+    /// The driver of one controller.
+    fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver>;
+}
+
+/// The real drivers of crate `bmc`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BmcDrivers;
+
+impl Drivers for BmcDrivers {
+    fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver> {
+        Arc::from(bmc::registry::open(endpoint))
+    }
+}
+
+/// The driver a connection names, with the credentials its Secret holds.
+///
+/// # Errors
+/// A sentence: a missing Secret, a key it lacks, an option that names nothing.
+pub async fn connect(
+    objects: &dyn Objects,
+    drivers: &dyn Drivers,
+    connection: &Connection,
+    owner: &ObjectKey,
+) -> Result<Arc<dyn Driver>, String> {
+    let secret_ref = &connection.auth_secret_ref;
+    let namespace = match secret_ref.namespace.as_str() {
+        "" => &owner.namespace,
+        other => other,
+    };
+    let key = ObjectKey::new(namespace, &secret_ref.name);
+    let secret: Secret = fetch(objects, SECRET, &key)
+        .await
+        .map_err(|error| format!("cannot read the BMC credentials: {error}"))?;
+    let text = |name: &str| {
+        secret.text(name).ok_or_else(|| format!("secret {key} has no readable key {name:?}"))
+    };
+    let credentials = Credentials {
+        username: text("username")?.expose().to_owned(),
+        password: text("password")?,
+    };
+    Ok(drivers.open(endpoint(connection, credentials)?))
+}
+
+fn endpoint(connection: &Connection, credentials: Credentials) -> Result<Endpoint, String> {
+    let options = connection
+        .provider_options
+        .as_ref()
+        .and_then(|options| options.ipmitool.clone())
+        .unwrap_or_default();
+    let port = [options.port, connection.port]
+        .into_iter()
+        .find(|port| *port != 0)
+        .unwrap_or(Address::IPMI_PORT);
+    let cipher_suite = match options.cipher_suite.as_str() {
+        "" => None,
+        text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
+    };
+    let address = Address { host: connection.host.clone(), port };
+    Ok(Endpoint { address, credentials, cipher_suite })
+}
+
+#[cfg(test)]
+mod tests {
+    use api::bmc::{Connection, IpmiOptions, ProviderOptions};
+    use bmc::{CipherSuite, Credentials};
+
+    use super::endpoint;
+
+    fn credentials() -> Credentials {
+        Credentials { username: "admin".into(), password: "x".into() }
+    }
+
+    #[test]
+    fn provider_options_come_first() {
+        let ipmi = IpmiOptions { port: 6230, cipher_suite: "3".into() };
+        let options = ProviderOptions { ipmitool: Some(ipmi), ..Default::default() };
+        let mut connection =
+            Connection { host: "10.0.0.9".into(), port: 623, ..Default::default() };
+        connection.provider_options = Some(options);
+        let endpoint = endpoint(&connection, credentials()).unwrap();
+        assert_eq!(endpoint.address.to_string(), "10.0.0.9:6230");
+        assert_eq!(endpoint.cipher_suite, Some(CipherSuite::Three));
+    }
+
+    #[test]
+    fn unset_means_the_standard_port_and_the_best_suite() {
+        let endpoint = endpoint(&Connection::default(), credentials()).unwrap();
+        assert_eq!((endpoint.address.port, endpoint.cipher_suite), (623, None));
+    }
+
+    #[test]
+    fn a_suite_nobody_has_is_refused() {
+        let ipmi = IpmiOptions { port: 0, cipher_suite: "99".into() };
+        let options = ProviderOptions { ipmitool: Some(ipmi), ..Default::default() };
+        let connection = Connection { provider_options: Some(options), ..Default::default() };
+        assert!(endpoint(&connection, credentials()).is_err());
+    }
+}

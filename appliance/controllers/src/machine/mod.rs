@@ -1,0 +1,102 @@
+//! `bmc.tinkerbell.org` Machine: asks each management controller for its power state now and then.
+
+mod drivers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::bmc::{MACHINE, Machine, MachineCondition, MachineStatus};
+use api::meta::ObjectKey;
+use bmc::Power;
+use jiff::Timestamp;
+use stdx::Clock;
+
+pub use drivers::{BmcDrivers, Drivers, connect};
+
+use crate::objects::{Objects, fetch, write_status};
+use crate::runtime::{Again, Reconciled, Reconciler};
+
+/// Keeps `status.powerState` and the condition `Contactable` true.
+pub struct MachineReconciler {
+    /// The objects.
+    pub objects: Arc<dyn Objects>,
+    /// The way to the controllers.
+    pub drivers: Arc<dyn Drivers>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How often a controller is asked.
+    pub poll: Duration,
+}
+
+impl Reconciler for MachineReconciler {
+    fn name(&self) -> &'static str {
+        "machine"
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            let objects = self.objects.as_ref();
+            let machine: Machine = fetch(objects, MACHINE, key).await?;
+            let heard = match connect(objects, self.drivers.as_ref(), &machine.spec.connection, key)
+                .await
+            {
+                Ok(driver) => driver.power().await.map_err(|error| stdx::chain(&error)),
+                Err(error) => Err(error),
+            };
+            if let Some(status) = decide(&machine.status, &heard, self.clock.now()) {
+                write_status(objects, MACHINE, &machine.metadata, &status).await?;
+            }
+            Ok(Again::After(self.poll))
+        })
+    }
+}
+
+/// The status after a reading, or `None` when nothing but the time is new.
+fn decide(
+    before: &MachineStatus,
+    heard: &Result<Power, String>,
+    now: Timestamp,
+) -> Option<MachineStatus> {
+    let (power, contactable, message) = match heard {
+        Ok(power) => (power.to_string(), "True", String::new()),
+        Err(why) => ("unknown".to_owned(), "False", why.clone()),
+    };
+    let same = before.power_state.as_deref() == Some(&power)
+        && before.conditions.iter().any(|condition| {
+            condition.kind == "Contactable"
+                && condition.status == contactable
+                && condition.message == message
+        });
+    if same {
+        return None;
+    }
+    let condition = MachineCondition {
+        kind: "Contactable".to_owned(),
+        status: contactable.to_owned(),
+        last_update_time: Some(now),
+        message,
+    };
+    Some(MachineStatus { power_state: Some(power), conditions: vec![condition] })
+}
+
+#[cfg(test)]
+mod tests {
+    use api::bmc::MachineStatus;
+    use bmc::Power;
+    use jiff::Timestamp;
+
+    use super::decide;
+
+    #[test]
+    fn writes_only_news() {
+        let now = Timestamp::UNIX_EPOCH;
+        let on = decide(&MachineStatus::default(), &Ok(Power::On), now).unwrap();
+        assert_eq!(on.power_state.as_deref(), Some("on"));
+        assert_eq!(decide(&on, &Ok(Power::On), now), None);
+        let lost = decide(&on, &Err("no answer".into()), now).unwrap();
+        assert_eq!(lost.power_state.as_deref(), Some("unknown"));
+        assert_eq!(lost.conditions[0].status, "False");
+        assert_eq!(decide(&lost, &Err("no answer".into()), now), None);
+        assert!(decide(&lost, &Ok(Power::Off), now).is_some());
+    }
+}

@@ -1,0 +1,118 @@
+//! Objects in memory, with the conflict rules of the API, for tests of reconcilers.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use api::core::Happening;
+use api::meta::{ObjectKey, Resource};
+use serde_json::{Value, json};
+
+use crate::{ObjectError, Objects, Pending};
+
+#[derive(Default)]
+pub struct Memory {
+    objects: Mutex<BTreeMap<(&'static str, ObjectKey), Value>>,
+    revision: Mutex<u64>,
+    pub happenings: Mutex<Vec<Happening>>,
+}
+
+fn key_of(object: &Value) -> ObjectKey {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
+    ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
+}
+
+impl Memory {
+    fn stamp(&self, object: &mut Value) {
+        let mut revision = self.revision.lock().unwrap();
+        *revision += 1;
+        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(format!("uid-{revision}"));
+        }
+    }
+
+    pub fn put(&self, resource: Resource, mut object: Value) -> ObjectKey {
+        self.stamp(&mut object);
+        let key = key_of(&object);
+        self.objects.lock().unwrap().insert((resource.plural, key.clone()), object);
+        key
+    }
+
+    pub fn peek(&self, resource: Resource, name: &str) -> Option<Value> {
+        let key = (resource.plural, ObjectKey::new("default", name));
+        self.objects.lock().unwrap().get(&key).cloned()
+    }
+
+    pub fn names(&self, resource: Resource) -> Vec<String> {
+        let objects = self.objects.lock().unwrap();
+        let of_kind = objects.keys().filter(|(plural, _)| *plural == resource.plural);
+        of_kind.map(|(_, key)| key.name.clone()).collect()
+    }
+
+    fn replace(&self, resource: Resource, new: Value, status: bool) -> Result<Value, ObjectError> {
+        let key = key_of(&new);
+        let mut objects = self.objects.lock().unwrap();
+        let old = objects
+            .get_mut(&(resource.plural, key.clone()))
+            .ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
+        if old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"] {
+            return Err(ObjectError::Conflict(key.to_string()));
+        }
+        let part = if status { "status" } else { "spec" };
+        old[part] = new[part].clone();
+        self.stamp(old);
+        Ok(old.clone())
+    }
+}
+
+impl Objects for Memory {
+    fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
+        Box::pin(async move {
+            let objects = self.objects.lock().unwrap();
+            let object = objects.get(&(resource.plural, key.clone()));
+            object.cloned().ok_or_else(|| ObjectError::NotFound(key.to_string()))
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        resource: Resource,
+        _namespace: Option<&'a str>,
+    ) -> Pending<'a, Vec<Value>> {
+        Box::pin(async move {
+            let objects = self.objects.lock().unwrap();
+            let of_kind = objects.iter().filter(|((plural, _), _)| *plural == resource.plural);
+            Ok(of_kind.map(|(_, object)| object.clone()).collect())
+        })
+    }
+
+    fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(async move {
+            let key = key_of(&object);
+            if self.objects.lock().unwrap().contains_key(&(resource.plural, key.clone())) {
+                return Err(ObjectError::AlreadyExists(key.to_string()));
+            }
+            self.put(resource, object.clone());
+            Ok(object)
+        })
+    }
+
+    fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(async move { self.replace(resource, object, false) })
+    }
+
+    fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(async move { self.replace(resource, object, true) })
+    }
+
+    fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let gone = self.objects.lock().unwrap().remove(&(resource.plural, key.clone()));
+            gone.map(drop).ok_or_else(|| ObjectError::NotFound(key.to_string()))
+        })
+    }
+
+    fn record(&self, happening: Happening) {
+        self.happenings.lock().unwrap().push(happening);
+    }
+}

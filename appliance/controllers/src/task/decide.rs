@@ -1,0 +1,146 @@
+//! What an action asks of a controller, and what a failure means.
+
+use std::time::Duration;
+
+use api::bmc::{Action, BootDevice, PowerAction, RunStatus};
+use bmc::{BootOverride, Power};
+use jiff::{SignedDuration, Timestamp};
+
+use super::act::Failure;
+
+/// A Task that could not be carried out for this long has failed (upstream's limit too).
+const LIMIT: SignedDuration = SignedDuration::from_mins(10);
+/// The wait after a controller did not answer.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Message of the condition `Running` of a Task that has begun.
+pub const BEGUN: &str = "begun";
+/// Message of the condition `Running` once an action that must not be repeated is on its way.
+pub const SENT: &str = "sent; not to be repeated";
+
+/// An action in the driver's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plan {
+    /// Bring the power to this state and see it confirmed.
+    Reach(Power),
+    /// Ask the operating system to shut down and see the power off.
+    ShutDown,
+    /// Read the power state.
+    Read,
+    /// Off and on, or a hard reset: not to be repeated.
+    Restart(bmc::PowerAction),
+    /// Choose where the next boot comes from.
+    Boot(BootOverride),
+}
+
+impl Plan {
+    /// Doing it twice differs from doing it once.
+    pub fn needs_mark(self) -> bool {
+        matches!(self, Self::Restart(_))
+    }
+}
+
+/// The plan of an action.
+///
+/// # Errors
+/// A sentence when the action names nothing, or something no driver here can do.
+pub fn plan(action: &Action) -> Result<Plan, String> {
+    if let Some(power) = action.power_action {
+        return Ok(match power {
+            PowerAction::On => Plan::Reach(Power::On),
+            PowerAction::Off => Plan::Reach(Power::Off),
+            PowerAction::Soft => Plan::ShutDown,
+            PowerAction::Status => Plan::Read,
+            PowerAction::Cycle => Plan::Restart(bmc::PowerAction::Cycle),
+            PowerAction::Reset => Plan::Restart(bmc::PowerAction::Reset),
+        });
+    }
+    if let Some(boot) = &action.boot_device {
+        let device = device(boot.device);
+        return Ok(Plan::Boot(BootOverride {
+            device,
+            persistent: boot.persistent,
+            efi: boot.efi_boot,
+        }));
+    }
+    if let Some(boot) = &action.one_time_boot_device_action {
+        let first = boot.device.first().ok_or("oneTimeBootDeviceAction names no device")?;
+        let device = device(*first);
+        return Ok(Plan::Boot(BootOverride { device, persistent: false, efi: boot.efi_boot }));
+    }
+    if action.virtual_media_action.is_some() {
+        return Err("virtual media needs Redfish or AMT, and this machine is driven by IPMI".into());
+    }
+    Err("the action is empty".into())
+}
+
+fn device(device: BootDevice) -> bmc::BootDevice {
+    match device {
+        BootDevice::Pxe => bmc::BootDevice::Pxe,
+        BootDevice::Disk => bmc::BootDevice::Disk,
+        BootDevice::Bios => bmc::BootDevice::Bios,
+        BootDevice::Cdrom => bmc::BootDevice::Cdrom,
+        BootDevice::Safe => bmc::BootDevice::Safe,
+    }
+}
+
+/// The action is on its way, perhaps from before a restart of the box.
+pub fn sent(status: &RunStatus) -> bool {
+    status.condition("Running").is_some_and(|running| running.message == SENT)
+}
+
+/// The wait before the next attempt, or `None` when there is to be none.
+pub fn after(failure: &Failure, start: Timestamp, now: Timestamp) -> Option<Duration> {
+    let in_time = now.duration_since(start) < LIMIT;
+    (failure.is_transient() && in_time).then_some(RETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use api::bmc::{Action, BootDevice, BootDeviceConfig, OneTimeBootDevice, PowerAction};
+    use bmc::{BootOverride, Power};
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Failure, LIMIT, Plan, after, plan};
+
+    #[test]
+    fn every_action_has_a_plan_or_a_reason() {
+        let power = |action| Action { power_action: Some(action), ..Default::default() };
+        assert_eq!(plan(&power(PowerAction::On)), Ok(Plan::Reach(Power::On)));
+        assert_eq!(plan(&power(PowerAction::Off)), Ok(Plan::Reach(Power::Off)));
+        assert_eq!(plan(&power(PowerAction::Soft)), Ok(Plan::ShutDown));
+        assert_eq!(plan(&power(PowerAction::Status)), Ok(Plan::Read));
+        for (action, want) in [
+            (PowerAction::Cycle, bmc::PowerAction::Cycle),
+            (PowerAction::Reset, bmc::PowerAction::Reset),
+        ] {
+            let plan = plan(&power(action)).unwrap();
+            assert_eq!(plan, Plan::Restart(want));
+            assert!(plan.needs_mark());
+        }
+        assert!(plan(&Action::default()).is_err());
+        let media = Action { virtual_media_action: Some(1.into()), ..Default::default() };
+        assert!(plan(&media).unwrap_err().contains("Redfish"));
+    }
+
+    #[test]
+    fn both_spellings_of_a_boot_device() {
+        let want = BootOverride { device: bmc::BootDevice::Pxe, persistent: false, efi: true };
+        let new = BootDeviceConfig { device: BootDevice::Pxe, persistent: false, efi_boot: true };
+        let new = Action { boot_device: Some(new), ..Default::default() };
+        let old = OneTimeBootDevice { device: vec![BootDevice::Pxe], efi_boot: true };
+        let old = Action { one_time_boot_device_action: Some(old), ..Default::default() };
+        for action in [new, old] {
+            assert_eq!(plan(&action), Ok(Plan::Boot(want)));
+        }
+    }
+
+    #[test]
+    fn patience_ends() {
+        let failure = Failure::NotConnected("no secret".into());
+        let start = Timestamp::UNIX_EPOCH;
+        assert!(after(&failure, start, start).is_some());
+        let end = start.checked_add(LIMIT + SignedDuration::from_secs(1)).unwrap();
+        assert_eq!(after(&failure, start, end), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! `tinkerbell.org` Workflow: renders it, brings its machine into the agent OS, watches the clocks,
+//! and tidies up after the last action. The actions themselves are served and reported through
+//! crate `workflow-rpc`; the rules of that are in `api::state`.
+
+mod apply;
+mod boot;
+mod decide;
+mod observe;
+mod rescue;
+
+use std::sync::Arc;
+
+use api::meta::ObjectKey;
+use jiff::{SignedDuration, Timestamp};
+use stdx::Clock;
+
+use crate::objects::Objects;
+use crate::runtime::{Again, Reconciled, Reconciler};
+
+/// A sign of life of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// When it was last heard, or when the box began to listen.
+    pub heard: Timestamp,
+    /// It says so every few seconds while an action runs, so that silence means it is gone.
+    pub beats: bool,
+}
+
+/// Who was heard when. Kept in memory: after a restart of the box everybody is given fresh time.
+pub trait Agents: Send + Sync + 'static {
+    /// The last sign of life of an agent.
+    fn life(&self, agent_id: &str) -> Life;
+}
+
+/// How long the box waits before it acts on silence.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For an agent that was heard and runs an action.
+    pub agent: SignedDuration,
+    /// For a machine that was powered on and has not asked for its first action.
+    pub boot: SignedDuration,
+}
+
+/// Brings Workflows to their end.
+pub struct WorkflowReconciler {
+    /// The objects.
+    pub objects: Arc<dyn Objects>,
+    /// The agents.
+    pub agents: Arc<dyn Agents>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How long silence is borne.
+    pub patience: Patience,
+}
+
+impl Reconciler for WorkflowReconciler {
+    fn name(&self) -> &'static str {
+        "workflow"
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            let observed = self.observe(key).await?;
+            let mut id = || uuid::Uuid::now_v7().to_string();
+            let decision = decide::decide(&observed, self.patience, self.clock.now(), &mut id);
+            for step in decision.steps {
+                self.apply(&observed, step).await?;
+            }
+            Ok(decision.again.map_or(Again::OnSignal, Again::After))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

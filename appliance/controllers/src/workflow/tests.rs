@@ -1,0 +1,275 @@
+use std::sync::{Arc, Mutex};
+
+use api::bmc::JOB;
+use api::meta::ObjectKey;
+use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use stdx::{Clock as _, TestClock};
+
+use super::{Agents, Life, Patience, WorkflowReconciler};
+use crate::memory::Memory;
+use crate::objects::Objects as _;
+use crate::runtime::Reconciler as _;
+
+const TEMPLATE_TEXT: &str = "name: install\nglobal_timeout: 600\ntasks:\n- name: os\n  worker: \
+    \"{{.device_1}}\"\n  actions:\n  - name: stream\n    image: image2disk:v1\n    timeout: 60\n";
+
+struct Heard(Mutex<Life>);
+
+impl Agents for Heard {
+    fn life(&self, _agent_id: &str) -> Life {
+        *self.0.lock().unwrap()
+    }
+}
+
+struct World {
+    memory: Arc<Memory>,
+    clock: TestClock,
+    heard: Arc<Heard>,
+    key: ObjectKey,
+}
+
+impl World {
+    fn new(boot_options: Value) -> Self {
+        let memory = Arc::new(Memory::default());
+        memory.put(
+            HARDWARE,
+            json!({
+                "metadata": { "name": "nuc1", "namespace": "default" },
+                "spec": {
+                    "bmcRef": { "kind": "Machine", "name": "bmc1" },
+                    "interfaces": [{ "dhcp": { "mac": "52:54:00:77:00:01", "uefi": true } }],
+                },
+            }),
+        );
+        let key = memory.put(
+            WORKFLOW,
+            json!({
+                "metadata": { "name": "wf", "namespace": "default" },
+                "spec": {
+                    "templateRef": "install",
+                    "hardwareRef": "nuc1",
+                    "hardwareMap": { "device_1": "52:54:00:77:00:01" },
+                    "bootOptions": boot_options,
+                },
+            }),
+        );
+        let start = Timestamp::UNIX_EPOCH;
+        let life = Life { heard: start, beats: true };
+        let heard = Arc::new(Heard(Mutex::new(life)));
+        let world = Self { memory, clock: TestClock::at(start), heard, key };
+        world.template();
+        world
+    }
+
+    fn template(&self) {
+        self.memory.put(
+            TEMPLATE,
+            json!({
+                "metadata": { "name": "install", "namespace": "default" },
+                "spec": { "data": TEMPLATE_TEXT },
+            }),
+        );
+    }
+
+    /// Reconcile until nothing changes; a fresh reconciler each time, as after a restart.
+    async fn settle(&self) {
+        for _ in 0..20 {
+            let before = self.memory.peek(WORKFLOW, "wf");
+            let jobs = self.memory.names(JOB);
+            let reconciler = WorkflowReconciler {
+                objects: self.memory.clone(),
+                agents: self.heard.clone(),
+                clock: Arc::new(self.clock.clone()),
+                patience: Patience {
+                    agent: SignedDuration::from_secs(60),
+                    boot: SignedDuration::from_secs(300),
+                },
+            };
+            reconciler.reconcile(&self.key).await.unwrap();
+            if before == self.memory.peek(WORKFLOW, "wf") && jobs == self.memory.names(JOB) {
+                return;
+            }
+        }
+        panic!("does not settle: {:#}", self.workflow());
+    }
+
+    fn workflow(&self) -> Value {
+        self.memory.peek(WORKFLOW, "wf").unwrap()
+    }
+
+    fn state(&self) -> String {
+        self.workflow()["status"]["state"].as_str().unwrap_or("").to_owned()
+    }
+
+    async fn set_status(&self, change: impl FnOnce(&mut Value)) {
+        let mut workflow = self.workflow();
+        change(&mut workflow["status"]);
+        self.memory.update_status(WORKFLOW, workflow).await.unwrap();
+    }
+
+    async fn end_job(&self, name: &str, condition: &str) {
+        let mut job = self.memory.peek(JOB, name).unwrap();
+        job["status"] = json!({
+            "conditions": [{ "type": condition, "status": "True", "message": "because" }],
+            "completionTime": self.clock.now(),
+        });
+        self.memory.update_status(JOB, job).await.unwrap();
+    }
+
+    fn allow_pxe(&self) -> Value {
+        let hardware = self.memory.peek(HARDWARE, "nuc1").unwrap();
+        hardware["spec"]["interfaces"][0]["netboot"]["allowPXE"].clone()
+    }
+
+    fn advance(&self, secs: i64) {
+        self.clock.advance(SignedDuration::from_secs(secs));
+    }
+}
+
+fn netboot() -> Value {
+    json!({ "toggleAllowNetboot": true, "bootMode": "netboot" })
+}
+
+#[tokio::test]
+async fn the_whole_walk() {
+    let world = World::new(netboot());
+    world.settle().await;
+    assert_eq!(world.state(), "PREPARING");
+    assert_eq!(world.allow_pxe(), true);
+    let job = world.memory.peek(JOB, "netboot-wf").unwrap();
+    assert_eq!(
+        job["spec"]["tasks"],
+        json!([
+            { "powerAction": "off" },
+            { "oneTimeBootDeviceAction": { "device": ["pxe"], "efiBoot": true } },
+            { "powerAction": "on" },
+        ])
+    );
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    assert_eq!(world.state(), "PENDING");
+    world.set_status(|status| status["state"] = json!("POST")).await;
+    world.settle().await;
+    assert_eq!(world.state(), "SUCCESS");
+    assert_eq!(world.allow_pxe(), false);
+}
+
+#[tokio::test]
+async fn a_template_may_come_later() {
+    let world = World::new(json!({}));
+    world.memory.delete(TEMPLATE, &ObjectKey::new("default", "install")).await.unwrap();
+    world.settle().await;
+    assert_eq!(world.state(), "");
+    assert_eq!(world.workflow()["status"]["templateRendering"], "failed");
+    world.template();
+    world.settle().await;
+    assert_eq!(world.state(), "PENDING");
+    assert_eq!(world.workflow()["status"]["agentID"], "52:54:00:77:00:01");
+}
+
+#[tokio::test]
+async fn a_failed_boot_job_fails_the_workflow_and_tidies_up() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Failed").await;
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+    assert_eq!(world.allow_pxe(), false);
+}
+
+#[tokio::test]
+async fn a_job_of_an_earlier_workflow_is_replaced() {
+    let world = World::new(netboot());
+    world.memory.put(
+        JOB,
+        json!({
+            "metadata": { "name": "netboot-wf", "namespace": "default", "uid": "old" },
+            "status": { "conditions": [{ "type": "Completed", "status": "True" }] },
+        }),
+    );
+    world.settle().await;
+    assert_eq!(world.state(), "PREPARING");
+    assert_ne!(world.memory.peek(JOB, "netboot-wf").unwrap()["metadata"]["uid"], "old");
+}
+
+#[tokio::test]
+async fn the_global_clock_is_the_boxs_own() {
+    let world = World::new(json!({}));
+    world.settle().await;
+    let stop = world.clock.now().checked_add(SignedDuration::from_secs(600)).unwrap();
+    world
+        .set_status(|status| {
+            status["state"] = json!("RUNNING");
+            status["globalExecutionStop"] = json!(stop);
+        })
+        .await;
+    world.advance(599);
+    world.settle().await;
+    assert_eq!(world.state(), "RUNNING");
+    world.advance(2);
+    world.settle().await;
+    assert_eq!(world.state(), "TIMEOUT");
+}
+
+#[tokio::test]
+async fn a_silent_machine_is_booted_again_a_few_times() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.advance(10);
+    *world.heard.0.lock().unwrap() = Life { heard: world.clock.now(), beats: true };
+    world.set_status(|status| status["state"] = json!("RUNNING")).await;
+    world.advance(59);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+    world.advance(2);
+    for boot in 2..=4 {
+        world.settle().await;
+        let name = format!("netboot-wf-boot{boot}");
+        assert!(world.memory.names(JOB).contains(&name), "{boot}");
+        world.end_job(&name, "Completed").await;
+        world.settle().await;
+        assert_eq!(world.memory.names(JOB).len(), boot, "it is given the time of a boot");
+        world.advance(301);
+    }
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_beat_is_left_alone() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    *world.heard.0.lock().unwrap() = Life { heard: world.clock.now(), beats: false };
+    world.set_status(|status| status["state"] = json!("RUNNING")).await;
+    world.advance(3600);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
+async fn hardware_without_a_bmc_is_told_so() {
+    let world = World::new(netboot());
+    let mut hardware = world.memory.peek(HARDWARE, "nuc1").unwrap();
+    hardware["spec"]["bmcRef"] = Value::Null;
+    world.memory.update(HARDWARE, hardware).await.unwrap();
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+    let told = world.memory.happenings.lock().unwrap();
+    assert!(told.iter().any(|it| it.warning && it.message.contains("no bmcRef")), "{told:?}");
+}
+
+#[tokio::test]
+async fn disabled_is_left_alone() {
+    let world = World::new(netboot());
+    let mut workflow = world.workflow();
+    workflow["spec"]["disabled"] = json!(true);
+    world.memory.update(WORKFLOW, workflow).await.unwrap();
+    world.settle().await;
+    assert_eq!(world.state(), "");
+}
