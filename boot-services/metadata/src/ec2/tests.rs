@@ -1,0 +1,124 @@
+//! The tree, byte for byte where Tootles' own tests say the bytes.
+
+use super::{Version, lookup};
+use crate::{Instance, Network, OperatingSystem};
+
+pub(crate) fn instance() -> Instance {
+    Instance {
+        id: "i-1".to_owned(),
+        hardware: "default/nuc-1".to_owned(),
+        hostname: "nuc-1".to_owned(),
+        public_keys: vec!["ssh-ed25519 AAAA one".to_owned(), "ssh-rsa BBBB two".to_owned()],
+        user_data: Some("#cloud-config\n{}\n".into()),
+        network: Some(Network {
+            mac: "52:54:00:77:00:01".parse().unwrap(),
+            address: "10.77.3.11".parse().unwrap(),
+            prefix: 22,
+            gateway: Some("10.77.0.1".parse().unwrap()),
+            name_servers: vec!["10.77.0.1".parse().unwrap()],
+        }),
+        tags: vec!["tag1".to_owned(), "tag2".to_owned()],
+        plan: "c3.small".to_owned(),
+        facility: "onprem".to_owned(),
+        operating_system: OperatingSystem {
+            slug: "debian_12".to_owned(),
+            distro: "debian".to_owned(),
+            version: "12".to_owned(),
+            image_tag: "t".to_owned(),
+        },
+        ..Instance::default()
+    }
+}
+
+fn get(instance: &Instance, version: &str, path: &str) -> Option<String> {
+    lookup(instance, Version::read(version).unwrap(), path)
+}
+
+#[test]
+fn folders_list_what_tootles_lists() {
+    let bare = Instance::default();
+    for slash in ["", "/"] {
+        let list = |path: &str| get(&bare, "2009-04-04", &format!("{path}{slash}")).unwrap();
+        assert_eq!(list(""), "meta-data/\nuser-data");
+        assert_eq!(
+            list("meta-data"),
+            "facility\nhostname\ninstance-id\niqn\nlocal-hostname\nlocal-ipv4\n\
+             operating-system/\nplan\npublic-ipv4\npublic-ipv6\npublic-keys\ntags"
+        );
+        assert_eq!(
+            list("meta-data/operating-system"),
+            "distro\nimage_tag\nlicense_activation/\nslug\nversion"
+        );
+        assert_eq!(list("meta-data/operating-system/license_activation"), "state");
+    }
+}
+
+#[test]
+fn leaves_hold_what_is_known_and_nothing_else() {
+    let instance = instance();
+    for (path, text) in [
+        ("user-data", "#cloud-config\n{}\n"),
+        ("meta-data/instance-id", "i-1"),
+        ("meta-data/hostname", "nuc-1"),
+        ("meta-data/local-hostname", "nuc-1"),
+        ("meta-data/iqn", ""),
+        ("meta-data/plan", "c3.small"),
+        ("meta-data/facility", "onprem"),
+        ("meta-data/tags", "tag1\ntag2"),
+        ("meta-data/public-ipv4", ""),
+        ("meta-data/public-ipv6", ""),
+        ("meta-data/local-ipv4", "10.77.3.11"),
+        ("meta-data/operating-system/slug", "debian_12"),
+        ("meta-data/operating-system/distro", "debian"),
+        ("meta-data/operating-system/version", "12"),
+        ("meta-data/operating-system/image_tag", "t"),
+        ("meta-data/operating-system/license_activation/state", ""),
+        ("meta-data/public-keys", "0=key-0\n1=key-1"),
+        ("meta-data/public-keys/0", "openssh-key"),
+        ("meta-data/public-keys/1/openssh-key", "ssh-rsa BBBB two"),
+    ] {
+        assert_eq!(get(&instance, "2009-04-04", path).as_deref(), Some(text), "{path}");
+        let slashed = format!("{path}/");
+        assert_eq!(get(&instance, "2009-04-04", &slashed).as_deref(), Some(text), "{slashed}");
+    }
+    for path in ["meta-data/public-keys/2", "meta-data/x", "dynamic", "meta-data/network", "meta"] {
+        assert_eq!(get(&instance, "2009-04-04", path), None, "{path}");
+    }
+}
+
+#[test]
+fn an_address_that_was_typed_in_goes_before_the_reserved_one() {
+    let mut instance = instance();
+    instance.local_ipv4 = Some("192.168.1.9".parse().unwrap());
+    instance.public_ipv4 = Some("203.0.113.9".parse().unwrap());
+    instance.public_ipv6 = Some("2001:db8::9".parse().unwrap());
+    let leaf = |name: &str| get(&instance, "latest", &format!("meta-data/{name}")).unwrap();
+    assert_eq!(leaf("local-ipv4"), "192.168.1.9");
+    assert_eq!(leaf("public-ipv4"), "203.0.113.9");
+    assert_eq!(leaf("public-ipv6"), "2001:db8::9");
+}
+
+#[test]
+fn later_versions_have_the_network() {
+    let instance = instance();
+    for version in ["latest", "2021-03-23", "2018-09-24", "2016-09-02", "2011-01-01"] {
+        let get = |path: &str| get(&instance, version, &format!("meta-data/{path}")).unwrap();
+        assert_eq!(get("mac"), "52:54:00:77:00:01");
+        assert_eq!(get("network/interfaces/macs/"), "52:54:00:77:00:01/");
+        let of = |name: &str| get(&format!("network/interfaces/macs/52:54:00:77:00:01/{name}"));
+        assert_eq!(
+            of(""),
+            "device-number\nlocal-hostname\nlocal-ipv4s\nmac\nsubnet-ipv4-cidr-block"
+        );
+        assert_eq!(of("subnet-ipv4-cidr-block"), "10.77.0.0/22");
+        assert_eq!(of("local-ipv4s"), "10.77.3.11");
+    }
+    assert!(get(&Instance::default(), "latest", "meta-data/network").is_none());
+}
+
+#[test]
+fn versions_are_dates_from_the_first_on() {
+    for text in ["2009-04-03", "1.0", "2009-04-4x", "20090404--", "", "LATEST", "2009/04/04"] {
+        assert_eq!(Version::read(text), None, "{text}");
+    }
+}

@@ -1,0 +1,72 @@
+//! IMDSv2 session tokens: given to who asks, accepted from who was given one, needed by nobody.
+//!
+//! A request is trusted for its source address, with or without a token. What a token adds is the
+//! answer that the tools of EC2 expect: a wrong or old one is refused, so that they ask for another.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Tokens at once; the one that ends first makes room.
+const MAX_TOKENS: usize = 1024;
+/// EC2's longest life, in seconds.
+const MAX_LIFE: u64 = 21_600;
+
+/// The tokens that are valid, each with its machine's address and its end.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(HashMap<String, (IpAddr, Instant)>);
+
+impl Tokens {
+    /// A new token for `peer`. `None` when the life is not one that EC2 gives, 1 to 21600 seconds.
+    pub(crate) fn issue(&mut self, peer: IpAddr, life: u64, now: Instant) -> Option<String> {
+        if !(1..=MAX_LIFE).contains(&life) {
+            return None;
+        }
+        self.0.retain(|_, (_, end)| *end > now);
+        if self.0.len() >= MAX_TOKENS {
+            let first = self.0.iter().min_by_key(|(_, (_, end))| *end).map(|(t, _)| t.clone());
+            self.0.remove(&first?);
+        }
+        let token = stdx::random_hex(28);
+        self.0.insert(token.clone(), (peer, now + Duration::from_secs(life)));
+        Some(token)
+    }
+
+    /// Whether this token was given to this machine and still holds.
+    pub(crate) fn accept(&self, token: &str, peer: IpAddr, now: Instant) -> bool {
+        self.0.get(token).is_some_and(|(owner, end)| *owner == peer && *end > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_TOKENS, Tokens};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_token_holds_for_its_machine_and_its_time() {
+        let (one, two) = ("10.77.0.11".parse().unwrap(), "10.77.0.12".parse().unwrap());
+        let now = Instant::now();
+        let mut tokens = Tokens::default();
+        let token = tokens.issue(one, 60, now).unwrap();
+        assert!(tokens.accept(&token, one, now));
+        assert!(!tokens.accept(&token, two, now));
+        assert!(!tokens.accept("", one, now));
+        assert!(!tokens.accept(&token, one, now + Duration::from_secs(60)));
+        assert_eq!(tokens.issue(one, 0, now), None);
+        assert_eq!(tokens.issue(one, 21_601, now), None);
+    }
+
+    #[test]
+    fn there_are_never_more_than_the_limit() {
+        let peer = "10.77.0.11".parse().unwrap();
+        let now = Instant::now();
+        let mut tokens = Tokens::default();
+        let first = tokens.issue(peer, 10, now).unwrap();
+        for _ in 0..MAX_TOKENS {
+            tokens.issue(peer, 20, now).unwrap();
+        }
+        assert_eq!(tokens.0.len(), MAX_TOKENS);
+        assert!(!tokens.accept(&first, peer, now));
+    }
+}
