@@ -1,0 +1,1 @@
+//! How far something is: a label, a share and what is left.

@@ -1,0 +1,1 @@
+//! States as words, each with a tone.
