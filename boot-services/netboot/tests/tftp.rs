@@ -1,0 +1,188 @@
+//! The server on a real socket, asked by real clients: atftp (windows), curl, and by hand.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use netboot::tftp::{self, TftpConfig};
+use netboot::{Fetched, Files, Observer, Outcome, Plan, Plans, Services};
+use stdx::MacAddr;
+use tempfile::TempDir;
+use tokio::net::UdpSocket;
+use tokio_util::sync::CancellationToken;
+
+struct Nobody;
+
+impl Plans for Nobody {
+    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
+        None
+    }
+    fn by_address(&self, _: IpAddr) -> Option<Plan> {
+        None
+    }
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Fetched>>);
+
+impl Observer for Heard {
+    fn fetched(&self, fetched: Fetched) {
+        self.0.lock().unwrap().push(fetched);
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    heard: Arc<Heard>,
+    shutdown: CancellationToken,
+    folder: TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// A megabyte and a bit in which every place has its own content.
+fn loader() -> Vec<u8> {
+    (0..300_001_u32).flat_map(u32::to_be_bytes).collect()
+}
+
+async fn server() -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("ipxe")).unwrap();
+    std::fs::write(folder.path().join("ipxe/snponly.efi"), loader()).unwrap();
+    let heard = Arc::new(Heard::default());
+    let services = Services {
+        files: Files::new(folder.path()),
+        plans: Arc::new(Nobody),
+        observer: heard.clone(),
+    };
+    let config = TftpConfig { script_base: "http://10.77.0.1:7080".to_owned() };
+    let socket = tftp::bind("127.0.0.1:0".parse().unwrap(), None).unwrap();
+    let address = socket.local_addr().unwrap();
+    let shutdown = CancellationToken::new();
+    tokio::spawn(tftp::serve(socket, config, services, shutdown.clone()));
+    Server { address, heard, shutdown, folder }
+}
+
+/// Runs a program of Debian's and says which package it is from when it is missing.
+async fn client(program: &'static str, package: &str, args: Vec<String>) -> std::process::Output {
+    let result =
+        tokio::task::spawn_blocking(move || Command::new(program).args(args).output()).await;
+    result.unwrap().unwrap_or_else(|error| panic!("{program} (package {package}): {error}"))
+}
+
+async fn atftp(server: &Server, remote: &str, local: &Path, options: &[&str]) -> String {
+    let mut args: Vec<String> = Vec::new();
+    for option in options {
+        args.extend(["--option".to_owned(), (*option).to_owned()]);
+    }
+    let port = server.address.port().to_string();
+    for arg in ["--get", "-r", remote, "-l", local.to_str().unwrap(), "127.0.0.1", &port] {
+        args.push(arg.to_owned());
+    }
+    let output = client("atftp", "atftp", args).await;
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+impl Server {
+    async fn outcome(&self, wanted: &str) -> (u64, Outcome) {
+        for _ in 0..500 {
+            for fetched in self.heard.0.lock().unwrap().iter() {
+                if let Fetched::Tftp { file, bytes, outcome, .. } = fetched
+                    && file == wanted
+                {
+                    return (*bytes, outcome.clone());
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{wanted}: no outcome within 5 s: {:?}", self.heard.0.lock().unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn atftp_gets_a_file_with_every_option() {
+    let server = server().await;
+    let sets: [(&str, &[&str]); 5] = [
+        ("plain", &[]),
+        ("blksize", &["blksize 1468"]),
+        ("window4", &["blksize 1468", "windowsize 4"]),
+        ("window64", &["blksize 1432", "windowsize 64", "tsize 0", "timeout 3"]),
+        ("small", &["blksize 8", "windowsize 16"]),
+    ];
+    for (name, options) in sets {
+        let remote = format!("52:54:00:77:00:01/{name}/snponly.efi");
+        let local = server.folder.path().join(name);
+        let errors = atftp(&server, &remote, &local, options).await;
+        let got = std::fs::read(&local).unwrap_or_default();
+        assert!(got == loader(), "{name}: {} bytes, {errors}", got.len());
+        assert_eq!(server.outcome(&remote).await, (1_200_004, Outcome::Completed));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn curl_gets_a_file_and_is_told_what_is_missing() {
+    let server = server().await;
+    let local = server.folder.path().join("curl");
+    let url = |name: &str| format!("tftp://{}/{name}", server.address);
+    let get = |name: &str| {
+        let args = ["-sS", "--tftp-blksize", "1468", "-o", local.to_str().unwrap(), &url(name)];
+        client("curl", "curl", args.map(str::to_owned).to_vec())
+    };
+    assert!(get("snponly.efi").await.status.success());
+    assert!(std::fs::read(&local).unwrap() == loader());
+    for name in ["none.efi", "netboot-not-allowed", "..%2fetc"] {
+        // curl's 68: TFTP, file not found.
+        assert_eq!(get(name).await.status.code(), Some(68), "{name}");
+    }
+    assert!(get("autoexec.ipxe").await.status.success());
+    let script = std::fs::read_to_string(&local).unwrap();
+    assert_eq!(script, include_str!("../goldens/autoexec.ipxe"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rack_gets_the_same_file_at_once() {
+    let server = server().await;
+    let mut clients = Vec::new();
+    for index in 0..16 {
+        let local = server.folder.path().join(format!("copy-{index}"));
+        let port = server.address.port().to_string();
+        let args = ["--option", "blksize 1468", "--option", "windowsize 8", "--get", "-r"];
+        let mut args: Vec<String> = args.map(str::to_owned).to_vec();
+        let rest = ["snponly.efi", "-l", local.to_str().unwrap(), "127.0.0.1", &port];
+        args.extend(rest.map(str::to_owned));
+        clients.push((local, tokio::spawn(client("atftp", "atftp", args))));
+    }
+    for (local, client) in clients {
+        client.await.unwrap();
+        assert!(std::fs::read(&local).unwrap() == loader());
+    }
+}
+
+/// A file that is replaced while it is fetched arrives as it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transfer_keeps_the_file_it_began_with() {
+    let server = server().await;
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    socket.connect(server.address).await.unwrap();
+    let mut packet = [0; 2000];
+    let mut receive = async || {
+        let received = tokio::time::timeout(Duration::from_secs(5), socket.recv(&mut packet));
+        let length = received.await.expect("an answer within 5 s").unwrap();
+        packet[..length].to_vec()
+    };
+    socket.send(b"\0\x01snponly.efi\0octet\0").await.unwrap();
+    let first = receive().await;
+    assert_eq!((&first[..4], &first[4..]), (&[0, 3, 0, 1][..], &loader()[..512]));
+    let path = server.folder.path().join("ipxe/snponly.efi");
+    std::fs::write(server.folder.path().join("new"), b"new").unwrap();
+    std::fs::rename(server.folder.path().join("new"), path).unwrap();
+    socket.send(&[0, 4, 0, 1]).await.unwrap();
+    let second = receive().await;
+    assert_eq!((&second[..4], &second[4..]), (&[0, 3, 0, 2][..], &loader()[512..1024]));
+}
