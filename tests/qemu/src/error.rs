@@ -21,8 +21,8 @@ pub enum Error {
     /// This machine cannot carry a rack; the list is complete.
     #[error("this machine cannot carry a virtual rack:{}", list(.0))]
     Preflight(Vec<Missing>),
-    /// The configuration asks for something that cannot be built.
-    #[error("the rack's configuration is impossible: {0}")]
+    /// The caller asks for something that cannot be.
+    #[error("{0}")]
     Config(String),
     /// A file, socket or process operation failed.
     #[error("{attempted}")]

@@ -39,11 +39,16 @@ pub fn drop_packets(
     // Creating before deleting makes the deletion succeed whether it was there or not.
     let mut script = format!("add table {table}\ndelete table {table}\n");
     if per_mille > 0 {
+        // A comparison that always holds is not one nft accepts.
+        let some = match per_mille {
+            1000 => String::new(),
+            _ => format!("numgen random mod 1000 < {per_mille} "),
+        };
         let hook = format!("{{ type filter hook {hook} device {tap} priority 0; }}");
         script += &format!(
             "add table {table}\n\
              add chain {table} lossy {hook}\n\
-             add rule {table} lossy numgen random mod 1000 < {per_mille} counter drop\n"
+             add rule {table} lossy {some}counter drop\n"
         );
     }
     let mut command: Command = rack.command("nft");

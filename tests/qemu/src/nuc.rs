@@ -1,20 +1,21 @@
 //! One NUC: a QEMU process when it is on, nothing but files when it is off.
 
+mod run;
+
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use stdx::MacAddr;
 
+use self::run::{Boot, Run};
 use crate::machine::{self, Files};
 use crate::namespace::Namespace;
 use crate::power::PowerLog;
-use crate::qmp::{Events, Qmp};
 use crate::{
     Action, BmcAccess, BootDevice, Error, Firmware, NucConfig, Origin, PowerEvent, Serial,
     children, hold, proc,
@@ -33,18 +34,11 @@ pub struct Nuc {
     bmc: BmcAccess,
     serial: Arc<Serial>,
     log: PowerLog,
-    /// The one-time boot device. Guards the order of boot order changes sent to QEMU too.
-    once: Mutex<BootDevice>,
+    boot: Mutex<Boot>,
     run: Mutex<Option<Run>>,
     unplugged: AtomicBool,
     retired: AtomicBool,
     me: Weak<Nuc>,
-}
-
-#[derive(Debug)]
-struct Run {
-    child: Child,
-    qmp: Arc<Qmp>,
 }
 
 impl Nuc {
@@ -81,7 +75,7 @@ impl Nuc {
             bmc,
             serial: Arc::new(Serial::new(number, console)),
             log: PowerLog::new(number, power_log),
-            once: Mutex::new(BootDevice::Normal),
+            boot: Mutex::new(Boot { once: BootDevice::Normal, index: 0 }),
             run: Mutex::new(None),
             unplugged: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -171,7 +165,7 @@ impl Nuc {
 
     /// The one-time boot device that waits for the next boot.
     pub fn boot_override(&self) -> BootDevice {
-        *hold(&self.once)
+        hold(&self.boot).once
     }
 
     /// Presses the power button of a NUC that is off.
@@ -249,13 +243,13 @@ impl Nuc {
     /// Sets the one-time boot device: it rules the next boot, whoever causes it, and is gone then.
     pub(crate) fn bmc_boot(&self, device: BootDevice) -> Result<(), Error> {
         let qmp = self.run_qmp();
-        let mut once = hold(&self.once);
-        self.log.record(Origin::Bmc, Action::Boot(device), *once != device);
-        *once = device;
+        let mut boot = hold(&self.boot);
+        self.log.record(Origin::Bmc, Action::Boot(device), boot.once != device);
+        boot.once = device;
         let Some(qmp) = qmp else { return Ok(()) };
-        let posted = self.post_order(&qmp, device);
-        drop(once);
-        qmp.wait("qom-set", &posted).map(drop)
+        let posted = self.post_order(&qmp, &mut boot, device);
+        drop(boot);
+        posted.map_or(Ok(()), |posted| qmp.wait("qom-set", &posted).map(drop))
     }
 
     /// Switches off for good: the rack is being taken down.
@@ -270,160 +264,8 @@ impl Nuc {
         self.retired.load(Ordering::SeqCst)
     }
 
-    fn on(&self, origin: Origin) -> Result<(), Error> {
-        let mut run = hold(&self.run);
-        if self.is_retired() {
-            return Err(self.power_error("switch on", "the rack is being taken down"));
-        }
-        let alive = run.as_mut().is_some_and(|run| matches!(run.child.try_wait(), Ok(None)));
-        if alive {
-            self.log.record(origin, Action::On, false);
-            return Ok(());
-        }
-        let once = *hold(&self.once);
-        let started = self.start(once)?;
-        self.log.record(origin, Action::On, true);
-        *hold(&self.once) = BootDevice::Normal;
-        let go = started.qmp.ask("cont", json!({}));
-        *run = Some(started);
-        go.map(drop)
-    }
-
-    /// A paused machine that will boot from `once` now and in its permanent order after that.
-    fn start(&self, once: BootDevice) -> Result<Run, Error> {
-        // A socket left by a killed QEMU would be in the way of the new one's.
-        let _ = std::fs::remove_file(&self.files.monitor);
-        let log = &self.files.qemu_log;
-        let errors = File::options().create(true).append(true).open(log);
-        let errors = errors.map_err(Error::path("open", log))?;
-        let index = machine::nic_index(self.config.boot_order, once);
-        let mut command = self.rack.command("qemu-system-x86_64");
-        command.args(machine::arguments(self.number, &self.config, &self.files, index));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        let child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
-        let mut child = Cradle(Some(child));
-        let alive = || child.0.as_mut().is_some_and(|c| matches!(c.try_wait(), Ok(None)));
-        let qmp = Arc::new(Qmp::connect(&self.files.monitor, alive).map_err(|error| {
-            let said = children::tail(log);
-            Error::Qmp { command: "its monitor".into(), answer: format!("{error}; {said}") }
-        })?);
-        let events = RunEvents {
-            nuc: Weak::clone(&self.me),
-            qmp: Arc::clone(&qmp),
-            guest_off: AtomicBool::new(false),
-        };
-        qmp.start(events)?;
-        qmp.wait("qom-set", &self.post_order(&qmp, BootDevice::Normal))?;
-        if self.unplugged.load(Ordering::SeqCst) {
-            qmp.ask("set_link", json!({ "name": machine::CABLE, "up": false }))?;
-        }
-        let mut child = child.0.take().ok_or_else(|| Error::Config("QEMU is gone".into()))?;
-        self.serial.attach(&mut child);
-        Ok(Run { child, qmp })
-    }
-
-    fn off(&self, origin: Origin, action: Action) {
-        let mut run = hold(&self.run);
-        let was_on = match run.take() {
-            Some(mut run) => {
-                let alive = matches!(run.child.try_wait(), Ok(None));
-                children::end(&mut run.child);
-                alive
-            }
-            None => false,
-        };
-        self.log.record(origin, action, was_on);
-    }
-
-    fn hard_reset(&self, origin: Origin) -> Result<(), Error> {
-        let qmp = self.running("reset")?;
-        self.log.record(origin, Action::Reset, true);
-        qmp.ask("system_reset", json!({})).map(drop)
-    }
-
-    fn cable(&self, up: bool) -> Result<(), Error> {
-        self.unplugged.store(!up, Ordering::SeqCst);
-        let Some(qmp) = self.run_qmp() else { return Ok(()) };
-        qmp.ask("set_link", json!({ "name": machine::CABLE, "up": up })).map(drop)
-    }
-
-    /// QEMU reads the new order at the next reset of the machine.
-    fn post_order(
-        &self,
-        qmp: &Qmp,
-        once: BootDevice,
-    ) -> std::sync::mpsc::Receiver<Result<Value, String>> {
-        let index = machine::nic_index(self.config.boot_order, once);
-        let arguments =
-            json!({ "path": machine::NIC_PATH, "property": "bootindex", "value": index });
-        qmp.post("qom-set", arguments)
-    }
-
-    fn run_qmp(&self) -> Option<Arc<Qmp>> {
-        let mut run = hold(&self.run);
-        let run = run.as_mut()?;
-        matches!(run.child.try_wait(), Ok(None)).then(|| Arc::clone(&run.qmp))
-    }
-
-    fn running(&self, attempted: &'static str) -> Result<Arc<Qmp>, Error> {
-        self.run_qmp().ok_or_else(|| self.power_error(attempted, "it is off"))
-    }
-
     fn power_error(&self, attempted: &'static str, state: &str) -> Error {
         Error::Power { attempted, number: self.number, state: state.to_owned() }
-    }
-}
-
-/// A child that dies unless it is taken out.
-struct Cradle(Option<Child>);
-
-impl Drop for Cradle {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            children::end(child);
-        }
-    }
-}
-
-/// What QEMU tells about one run.
-struct RunEvents {
-    nuc: Weak<Nuc>,
-    qmp: Arc<Qmp>,
-    guest_off: AtomicBool,
-}
-
-impl Events for RunEvents {
-    fn event(&self, name: &str, data: &Value) {
-        let Some(nuc) = self.nuc.upgrade() else { return };
-        let guest = data["guest"].as_bool().unwrap_or(false);
-        match name {
-            "RESET" => {
-                if guest {
-                    nuc.log.record(Origin::Guest, Action::Reset, true);
-                }
-                let mut once = hold(&nuc.once);
-                if *once != BootDevice::Normal {
-                    *once = BootDevice::Normal;
-                    drop(nuc.post_order(&self.qmp, BootDevice::Normal));
-                }
-            }
-            "SHUTDOWN" if guest => self.guest_off.store(true, Ordering::SeqCst),
-            _ => {}
-        }
-    }
-
-    fn closed(&self) {
-        let Some(nuc) = self.nuc.upgrade() else { return };
-        let mut run = hold(&nuc.run);
-        let ours = run.as_ref().is_some_and(|run| Arc::ptr_eq(&run.qmp, &self.qmp));
-        // Whoever switched it off has taken the run away and recorded that.
-        let Some(mut ended) = run.take_if(|_| ours) else { return };
-        children::end(&mut ended.child);
-        let action = match self.guest_off.load(Ordering::SeqCst) {
-            true => Action::SoftOff,
-            false => Action::Died,
-        };
-        nuc.log.record(Origin::Guest, action, true);
     }
 }
 

@@ -19,6 +19,9 @@ const REPLY_WITHIN: Duration = Duration::from_secs(30);
 const MAX_LINE: u64 = 1 << 20;
 
 type Answer = Result<Value, String>;
+/// What will answer a posted command.
+pub type Posted = Receiver<Answer>;
+
 type Pending = Arc<Mutex<HashMap<u64, SyncSender<Answer>>>>;
 
 /// One monitor connection. QEMU serves one client at a time, so there is one per run.
@@ -59,7 +62,7 @@ impl Qmp {
     }
 
     /// Sends a command without waiting. Commands are carried out in the order they were sent.
-    pub fn post(&self, command: &str, arguments: Value) -> Receiver<Answer> {
+    pub fn post(&self, command: &str, arguments: Value) -> Posted {
         let (sender, receiver) = sync_channel(1);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         hold(&self.pending).insert(id, sender);
@@ -79,7 +82,7 @@ impl Qmp {
     }
 
     /// Waits for the answer to a posted command.
-    pub fn wait(&self, command: &str, receiver: &Receiver<Answer>) -> Result<Value, Error> {
+    pub fn wait(&self, command: &str, receiver: &Posted) -> Result<Value, Error> {
         let answer = match receiver.recv_timeout(REPLY_WITHIN) {
             Ok(answer) => answer,
             Err(_) => Err("no answer; the connection ended or QEMU hangs".to_owned()),

@@ -5,12 +5,17 @@
 //! as they came.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::process::Child;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use regex::Regex;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use crate::{Error, hold};
 
@@ -20,6 +25,8 @@ const MAX_LINES: usize = 100_000;
 const MAX_LINE: usize = 4096;
 /// Most bytes written to the log file: a guest in a print loop must not fill the disk.
 const MAX_LOG: u64 = 64 << 20;
+/// Reads in a row before others may have the cable: a guest in a print loop never pauses.
+const MAX_READS: usize = 64;
 /// Lines shown when something awaited did not come.
 const SHOWN: usize = 25;
 
@@ -36,6 +43,11 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
+impl Mark {
+    /// The beginning of the log.
+    pub const START: Self = Self(0);
+}
+
 /// A serial console. It outlives power cycles: one log per NUC and rack.
 #[derive(Debug)]
 pub struct Serial {
@@ -44,7 +56,14 @@ pub struct Serial {
     grew: Condvar,
     log: Mutex<(File, u64)>,
     input: Mutex<Option<std::process::ChildStdin>>,
+    /// The running QEMU's end of the cable; held while reading, so that bytes keep their order.
+    output: Mutex<Option<Arc<OwnedFd>>>,
+    next_output: Mutex<Option<Hook>>,
 }
+
+/// What to do when the console prints again.
+#[derive(Default)]
+pub(crate) struct Hook(Option<Box<dyn FnOnce() + Send>>);
 
 #[derive(Debug, Default)]
 struct Screen {
@@ -64,6 +83,12 @@ enum Escape {
     Sequence,
 }
 
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Hook(waiting)" } else { "Hook(empty)" })
+    }
+}
+
 impl Serial {
     pub(crate) fn new(number: u8, log: File) -> Self {
         Self {
@@ -72,21 +97,59 @@ impl Serial {
             grew: Condvar::new(),
             log: Mutex::new((log, 0)),
             input: Mutex::default(),
+            output: Mutex::default(),
+            next_output: Mutex::default(),
         }
     }
 
     /// Takes a fresh QEMU's standard input and output as the console's cable.
-    pub(crate) fn attach(self: &Arc<Self>, child: &mut std::process::Child) {
+    pub(crate) fn attach(self: &Arc<Self>, child: &mut Child) -> Result<(), Error> {
         *hold(&self.input) = child.stdin.take();
-        let Some(mut output) = child.stdout.take() else { return };
+        *hold(&self.next_output) = Some(Hook::default());
+        let Some(output) = child.stdout.take() else { return Ok(()) };
+        let output = Arc::new(OwnedFd::from(output));
+        rustix::io::ioctl_fionbio(&output, true)
+            .map_err(|errno| Error::io("read the console without waiting")(errno.into()))?;
+        *hold(&self.output) = Some(Arc::clone(&output));
         let serial = Arc::clone(self);
         std::thread::spawn(move || {
-            let mut buffer = vec![0; 1 << 16];
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                serial.receive(buffer.get(..count).unwrap_or_default());
+            loop {
+                let mut ready = [PollFd::new(&output, PollFlags::IN)];
+                let waited = poll(&mut ready, None);
+                let _order = hold(&serial.output);
+                if waited.is_err_and(|errno| errno != Errno::INTR) || !serial.pump(&output) {
+                    break;
+                }
             }
-            serial.receive(b"\n");
+            hold(&serial.screen).end_line(SystemTime::now());
+            serial.grew.notify_all();
         });
+        Ok(())
+    }
+
+    /// Reads what has been printed; false when the other end is closed.
+    fn pump(&self, output: &OwnedFd) -> bool {
+        let mut buffer = vec![0; 1 << 16];
+        for _ in 0..MAX_READS {
+            match rustix::io::read(output, &mut buffer) {
+                Ok(0) => return false,
+                Ok(count) => self.receive(buffer.get(..count).unwrap_or_default()),
+                Err(Errno::AGAIN) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Calls `hook` when the console prints after this moment. True when the last hook is still
+    /// waiting, that is, when nothing was printed since it was set.
+    pub(crate) fn on_next_output(&self, hook: impl FnOnce() + Send + 'static) -> bool {
+        let output = hold(&self.output);
+        if let Some(output) = &*output {
+            self.pump(output);
+        }
+        hold(&self.next_output).replace(Hook(Some(Box::new(hook)))).is_some()
     }
 
     fn receive(&self, bytes: &[u8]) {
@@ -100,6 +163,10 @@ impl Serial {
         }
         hold(&self.screen).receive(bytes, SystemTime::now());
         self.grew.notify_all();
+        let hook = hold(&self.next_output).take();
+        if let Some(Hook(Some(hook))) = hook {
+            hook();
+        }
     }
 
     /// Types `text` on the console.
@@ -128,7 +195,7 @@ impl Serial {
     /// [`Error::Deadline`] with the last lines of the console; [`Error::Config`] for a pattern
     /// that is no regular expression.
     pub fn wait_for(&self, pattern: &str, within: Duration) -> Result<Line, Error> {
-        self.wait_for_after(Mark(0), pattern, within).map(|(line, _)| line)
+        self.wait_for_after(Mark::START, pattern, within).map(|(line, _)| line)
     }
 
     /// Waits for a line that matches `pattern` after `mark`; the line, and the mark behind it.
@@ -173,7 +240,7 @@ impl Serial {
 
     /// All finished lines.
     pub fn lines(&self) -> Vec<Line> {
-        self.lines_after(Mark(0))
+        self.lines_after(Mark::START)
     }
 }
 
@@ -235,9 +302,10 @@ impl Screen {
                 return Some((line.clone(), *next));
             }
         }
-        if regex.is_match(&self.partial) {
+        let unfinished = Mark(self.first + self.lines.len() as u64);
+        if *next <= unfinished && regex.is_match(&self.partial) {
             let line = Line { at: SystemTime::now(), text: self.partial.clone() };
-            return Some((line, Mark(self.first + self.lines.len() as u64 + 1)));
+            return Some((line, Mark(unfinished.0 + 1)));
         }
         None
     }
@@ -252,62 +320,4 @@ impl Screen {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn screen(bytes: &[u8]) -> Screen {
-        let mut screen = Screen::default();
-        for byte in bytes {
-            screen.receive(&[*byte], SystemTime::now());
-        }
-        screen
-    }
-
-    fn texts(screen: &Screen) -> Vec<&str> {
-        screen.lines.iter().map(|line| line.text.as_str()).collect()
-    }
-
-    #[test]
-    fn escapes_vanish_and_cursor_movement_ends_a_line() {
-        let screen = screen(b"\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n\r\nEFI\x1b[02;01HBds 5%\rBds");
-        assert_eq!(texts(&screen), ["SeaBIOS", "EFI", "Bds 5%"]);
-        assert_eq!(screen.partial, "Bds");
-    }
-
-    #[test]
-    fn a_prompt_without_line_end_is_found_and_a_mark_hides_the_past() {
-        let screen = screen(b"one\ntwo\nlogin: ");
-        let regex = Regex::new("one|login:").expect("valid pattern");
-        let mut next = Mark(0);
-        let (line, after) = screen.find(&mut next, &regex).expect("the first line");
-        assert_eq!((line.text.as_str(), after), ("one", Mark(1)));
-        let (line, _) = screen.find(&mut Mark(1), &regex).expect("the prompt");
-        assert_eq!(line.text, "login: ");
-        assert!(screen.find(&mut Mark(0), &Regex::new("three").expect("valid")).is_none());
-    }
-
-    #[test]
-    fn endless_output_is_cut_into_lines_and_forgotten_from_the_front() {
-        let mut screen = Screen::default();
-        screen.receive(&vec![b'x'; MAX_LINE * 2], SystemTime::now());
-        assert_eq!(screen.lines.len(), 2);
-        for _ in 0..MAX_LINES {
-            screen.receive(b"y\n", SystemTime::now());
-        }
-        assert_eq!((screen.lines.len(), screen.first), (MAX_LINES, 2));
-    }
-
-    #[test]
-    fn a_deadline_shows_the_end_of_the_console() {
-        let file = tempfile();
-        let serial = Serial::new(7, file);
-        serial.receive(b"kernel panic\n");
-        let error = serial.wait_for("login:", Duration::from_millis(1)).expect_err("never comes");
-        let text = error.to_string();
-        assert!(text.contains("console of NUC 7") && text.contains("| kernel panic"), "{text}");
-    }
-
-    fn tempfile() -> File {
-        File::options().write(true).open("/dev/null").expect("open /dev/null")
-    }
-}
+mod tests;
