@@ -46,6 +46,12 @@ pub enum Error {
         #[source]
         refusal: Refusal,
     },
+    /// The server does not have this method: it is a stock Tinkerbell server.
+    #[error("{call} is not known to the server")]
+    Unsupported {
+        /// The gRPC method.
+        call: &'static str,
+    },
     /// No answer: connection refused, lost or timed out.
     #[error("{call} got no answer from {authority}")]
     Unreachable {
@@ -138,13 +144,13 @@ impl Client {
         answer.map(|_| ()).map_err(|status| self.error("ReportActionStatus", status))
     }
 
-    /// Tell how far an action has come. A stock Tinkerbell server refuses this: ignore it.
+    /// Tell how far an action has come. A stock server answers [`Error::Unsupported`].
     pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
         let answer = self.tinbox.clone().report_progress(self.request(progress.into())).await;
         answer.map(|_| ()).map_err(|status| self.error("ReportProgress", status))
     }
 
-    /// Greet the box. A stock Tinkerbell server refuses this: ignore it.
+    /// Greet the box. A stock server answers [`Error::Unsupported`].
     pub async fn hello(&self, hello: Hello) -> Result<(), Error> {
         let answer = self.tinbox.clone().hello(self.request(hello.into())).await;
         answer.map(|_| ()).map_err(|status| self.error("Hello", status))
@@ -159,6 +165,9 @@ impl Client {
     }
 
     fn error(&self, call: &'static str, status: Status) -> Error {
+        if status.code() == Code::Unimplemented {
+            return Error::Unsupported { call };
+        }
         let silent = matches!(
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded

@@ -1,0 +1,97 @@
+//! `kexec`: BLOCK_DEVICE, FS_TYPE and either KERNEL_PATH (with INITRD_PATH and CMD_LINE) or
+//! GRUBCFG_PATH, whose first menu entry is taken as upstream's action does.
+
+use std::ffi::CString;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::environment::Environment;
+use super::grub;
+use crate::mount::Mounted;
+use crate::stream::blocking;
+use crate::{Error, Meter, sys};
+
+/// Longest boot-loader configuration worth reading.
+const GRUB_BYTES: u64 = 1 << 20;
+
+/// A kernel to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kexec {
+    device: PathBuf,
+    fs_type: String,
+    source: Source,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Named(Kernel),
+    Grub(String),
+}
+
+/// A kernel's paths within its filesystem, and its command line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Kernel {
+    pub(super) kernel: String,
+    pub(super) initrd: Option<String>,
+    pub(super) command_line: String,
+}
+
+impl Kexec {
+    pub(super) fn parse(environment: &Environment<'_>) -> Result<Self, Error> {
+        let source = match environment.optional("KERNEL_PATH") {
+            Some(kernel) => Source::Named(Kernel {
+                kernel: kernel.to_owned(),
+                initrd: environment.optional("INITRD_PATH").map(str::to_owned),
+                command_line: environment.optional("CMD_LINE").unwrap_or_default().to_owned(),
+            }),
+            None => {
+                let path = environment.optional("GRUBCFG_PATH").unwrap_or("boot/grub/grub.cfg");
+                Source::Grub(path.to_owned())
+            }
+        };
+        Ok(Self {
+            device: environment.device("BLOCK_DEVICE")?,
+            fs_type: environment.required("FS_TYPE")?.to_owned(),
+            source,
+        })
+    }
+
+    pub(super) async fn load(self, meter: &Arc<Meter>) -> Result<(), Error> {
+        meter.say(format!("loading a kernel from {}", self.device.display()));
+        blocking("loading the kernel", move || self.load_now()).await
+    }
+
+    fn load_now(&self) -> Result<(), Error> {
+        let mounted = Mounted::mount(&self.device, &self.fs_type, true)?;
+        let found = match &self.source {
+            Source::Named(kernel) => kernel.clone(),
+            Source::Grub(path) => read_grub(&mounted, path)?,
+        };
+        let kernel = mounted.open(&found.kernel)?;
+        let initrd = found.initrd.as_deref().map(|path| mounted.open(path)).transpose()?;
+        let command_line = CString::new(found.command_line).map_err(|_| Error::BadSetting {
+            action: "kexec",
+            name: "CMD_LINE",
+            reason: "it has a NUL character".to_owned(),
+        })?;
+        sys::kexec_load(&kernel, initrd.as_ref(), &command_line)
+            .map_err(Error::io(format!("load the kernel {}", found.kernel)))?;
+        drop((kernel, initrd));
+        mounted.unmount()
+    }
+}
+
+fn read_grub(mounted: &Mounted, path: &str) -> Result<Kernel, Error> {
+    let mut text = String::new();
+    mounted
+        .open(path)?
+        .take(GRUB_BYTES)
+        .read_to_string(&mut text)
+        .map_err(Error::io(format!("read {path}")))?;
+    grub::first_entry(&text).ok_or_else(|| Error::BadSetting {
+        action: "kexec",
+        name: "GRUBCFG_PATH",
+        reason: format!("{path} has no menu entry with a linux line"),
+    })
+}

@@ -1,0 +1,227 @@
+//! A disk to be written: opened exclusively, past the page cache, with holes punched for zeros.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
+
+use crate::{Error, sys};
+
+/// How long a device may take to appear: a USB or NVMe disk is probed after process 1 starts.
+const APPEAR: Duration = Duration::from_secs(10);
+/// How long a holder of the device may take to let go of it: the kernel's own partition scan, or
+/// an action before this one.
+const RELEASE: Duration = Duration::from_secs(5);
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(50);
+/// Alignment in memory that direct I/O asks for on every device met so far.
+pub const MEMORY_ALIGN: usize = 4096;
+
+/// Whether a regular file may stand for a disk, as in tests and benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accept {
+    /// Block devices alone: what a workflow may name.
+    BlockDevices,
+    /// Regular files too; they are created and grow.
+    Files,
+}
+
+/// An open target.
+#[derive(Debug)]
+pub struct Disk {
+    file: File,
+    path: PathBuf,
+    /// Bytes; `None` for a regular file, which grows.
+    size: Option<u64>,
+    /// Every offset and length written is a multiple of this.
+    sector: usize,
+    /// Whether the device zeroes a range without being sent the zeros.
+    punches: AtomicBool,
+}
+
+impl Disk {
+    /// Open `path` for writing, waiting for it to appear. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::NoDisk`], [`Error::NotBlockDevice`], [`Error::DiskBusy`] (the device or one of its
+    /// partitions is mounted), [`Error::Io`].
+    pub fn open(path: &Path, accept: Accept) -> Result<Self, Error> {
+        if accept == Accept::Files && !is_block_device(path) {
+            return Self::open_file(path);
+        }
+        wait_for(path)?;
+        if !is_block_device(path) {
+            return Err(Error::NotBlockDevice { path: path.to_owned() });
+        }
+        let mut file = open_exclusively(path)?;
+        let size = file
+            .seek(SeekFrom::End(0))
+            .map_err(Error::io(format!("learn the size of {}", path.display())))?;
+        let sector = rustix::fs::ioctl_blksszget(&file)
+            .map_err(Error::io(format!("learn the sector size of {}", path.display())))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            size: Some(size),
+            sector: usize::try_from(sector).unwrap_or(512).max(512),
+            punches: AtomicBool::new(true),
+        })
+    }
+
+    fn open_file(path: &Path) -> Result<Self, Error> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map_err(Error::io(format!("open {}", path.display())))?;
+        let punches = AtomicBool::new(true);
+        Ok(Self { file, path: path.to_owned(), size: None, sector: 1, punches })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size in bytes; `None` when it grows.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// The unit of every write.
+    pub fn sector(&self) -> usize {
+        self.sector
+    }
+
+    /// Write whole sectors. `data` must be aligned to [`MEMORY_ALIGN`].
+    pub fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    /// Make a range read as zeros without sending them: `true` when the device has done it. A
+    /// plain discard would not do: what it leaves behind is undefined. Punching a hole in a block
+    /// device is the kernel's zero-out without its slow fallback (`blkdev_fallocate`).
+    pub fn punch(&self, offset: u64, length: u64) -> io::Result<bool> {
+        if !self.punches.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(&self.file, flags, offset, length) {
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                self.punches.store(false, Ordering::Relaxed);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Flush what was written to the medium.
+    pub fn flush(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Flush to the medium, give a file its length, and make the kernel see the new partitions.
+    pub fn finish(self, length: u64) -> Result<(), Error> {
+        let what = |doing: &str| Error::io(format!("{doing} {}", self.path.display()));
+        if self.size.is_none() {
+            self.file.set_len(length).map_err(what("set the length of"))?;
+        }
+        self.file.sync_all().map_err(what("flush"))?;
+        if self.size.is_some() && !self.is_partition() {
+            reread(&self.file).map_err(what("make the kernel read the partition table of"))?;
+        }
+        Ok(())
+    }
+
+    /// A partition, or a loop device without partitions, has no table to read.
+    fn is_partition(&self) -> bool {
+        let name = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        name.file_name()
+            .is_some_and(|name| Path::new("/sys/class/block").join(name).join("partition").exists())
+    }
+}
+
+fn reread(file: &File) -> io::Result<()> {
+    let deadline = Instant::now() + RELEASE;
+    loop {
+        match sys::reread_partitions(file) {
+            // EINVAL: the device was made without room for partitions.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {}
+            result => return result,
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn open_exclusively(path: &Path) -> Result<File, Error> {
+    let deadline = Instant::now() + RELEASE;
+    // O_EXCL on a block device claims it: refused while it or a partition of it is mounted.
+    let flags = OFlags::EXCL | OFlags::DIRECT;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    loop {
+        match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
+            Ok(file) => return Ok(file),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                if Instant::now() >= deadline {
+                    return Err(Error::DiskBusy { path: path.to_owned() });
+                }
+            }
+            Err(source) => {
+                return Err(Error::Io { doing: format!("open {}", path.display()), source });
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn is_block_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device())
+}
+
+/// Wait for a path to exist. Blocks.
+pub fn wait_for(path: &Path) -> Result<(), Error> {
+    let deadline = Instant::now() + APPEAR;
+    while !path.exists() {
+        if Instant::now() >= deadline {
+            return Err(Error::NoDisk { path: path.to_owned(), waited: APPEAR });
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Memory that direct I/O accepts.
+#[derive(Debug)]
+pub struct Aligned {
+    storage: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Aligned {
+    /// `length` zero bytes.
+    pub fn new(length: usize) -> Self {
+        let storage = vec![0; length + MEMORY_ALIGN];
+        let start = storage.as_ptr().align_offset(MEMORY_ALIGN).min(MEMORY_ALIGN);
+        Self { storage, start, length }
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.start + self.length]
+    }
+
+    /// All of it, to be filled.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.start + self.length]
+    }
+}

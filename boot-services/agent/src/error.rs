@@ -1,0 +1,188 @@
+//! What can go wrong, as the sentences an operator reads in the workflow's status.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A failed action or a failed step of coming up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The action's image is not one of ours.
+    #[error("no action is built in for image {image:?}; built in are {known}")]
+    UnknownAction {
+        /// As the template says it.
+        image: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// A variable the action cannot do without.
+    #[error("{action} needs {name} in its environment")]
+    MissingSetting {
+        /// The action's name.
+        action: &'static str,
+        /// The variable.
+        name: &'static str,
+    },
+    /// A variable whose value cannot be meant.
+    #[error("{action} cannot use {name}: {reason}")]
+    BadSetting {
+        /// The action's name.
+        action: &'static str,
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A URL this agent cannot fetch.
+    #[error("cannot fetch {url}: {reason}")]
+    Url {
+        /// Without user, password or query.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A definite refusal by the image server.
+    #[error("the server answered {status} for {url}")]
+    Status {
+        /// What was asked for.
+        url: String,
+        /// The status line's code and reason.
+        status: String,
+    },
+    /// No byte for too long.
+    #[error("no new byte of {url} for {}, at {}: {reason}",
+        stdx::seconds(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)), stdx::bytes(*offset))]
+    GaveUp {
+        /// What was being read.
+        url: String,
+        /// Bytes read.
+        offset: u64,
+        /// How long ago the last one came.
+        waited: Duration,
+        /// What the last attempt met.
+        reason: String,
+    },
+    /// Two reads of one URL gave different images.
+    #[error("{url} changed while it was being read")]
+    Changed {
+        /// What was being read.
+        url: String,
+    },
+    /// Nothing could tell whether all of it arrived.
+    #[error("{url} has no stated length and no checksum was given, so a cut could not be noticed")]
+    Unbounded {
+        /// What was being read.
+        url: String,
+    },
+    /// An image in a form this agent does not know.
+    #[error("{url} is {found}, which is not supported: use raw, gzip, xz or zstd")]
+    Format {
+        /// What was being read.
+        url: String,
+        /// What it begins like.
+        found: &'static str,
+    },
+    /// The decoder met bytes it cannot decode, or too few of them.
+    #[error("cannot decode the {format} image {url}")]
+    Decode {
+        /// gzip, xz or zstd.
+        format: &'static str,
+        /// What was being read.
+        url: String,
+        /// What the decoder said.
+        #[source]
+        source: io::Error,
+    },
+    /// The image does not fit.
+    #[error("the image {url} is larger than {}, which holds {}", disk.display(),
+        stdx::bytes(*size))]
+    TooLarge {
+        /// What was being read.
+        url: String,
+        /// The disk.
+        disk: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The bytes are not the expected ones.
+    #[error("sha256 of the image is {actual}, expected {expected} ({url})")]
+    Digest {
+        /// Of the stream as served.
+        actual: String,
+        /// As the action states it.
+        expected: String,
+        /// What was read.
+        url: String,
+    },
+    /// No such disk.
+    #[error("{} did not appear within {} s", path.display(), waited.as_secs())]
+    NoDisk {
+        /// The device.
+        path: PathBuf,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The path is something else.
+    #[error("{} is not a block device", path.display())]
+    NotBlockDevice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Somebody else holds the disk.
+    #[error("{} is in use: it, or a partition of it, is mounted", path.display())]
+    DiskBusy {
+        /// The device.
+        path: PathBuf,
+    },
+    /// The kernel has no such filesystem.
+    #[error("the agent's kernel cannot mount {fs_type}; it has ext4 and vfat")]
+    FileSystem {
+        /// As the action states it.
+        fs_type: String,
+    },
+    /// A system call failed.
+    #[error("cannot {doing}")]
+    Io {
+        /// What was attempted, with what.
+        doing: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel command line lacks something.
+    #[error("the kernel command line has no usable {name}: {reason}")]
+    CommandLine {
+        /// The argument.
+        name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The network did not come up.
+    #[error("no address by DHCP: {reason}")]
+    NoAddress {
+        /// What was tried.
+        reason: String,
+    },
+    /// The workflow service cannot be addressed.
+    #[error("cannot use the workflow service")]
+    Service(#[source] workflow_rpc::client::Error),
+    /// The action was told to stop.
+    #[error("the action was stopped")]
+    Stopped,
+    /// A part of the agent ended without saying why.
+    #[error("{part} ended unexpectedly: {reason}")]
+    Crashed {
+        /// Which part.
+        part: &'static str,
+        /// The panic's text.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// For `map_err`: an [`Error::Io`] that says what was attempted.
+    pub(crate) fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source: source.into() }
+    }
+}

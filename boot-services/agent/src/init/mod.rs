@@ -1,0 +1,95 @@
+//! Process 1: from a bare kernel to an agent with a network, in the order of this file.
+
+mod cmdline;
+mod mounts;
+mod process;
+
+use std::time::Duration;
+
+use rustix::system::RebootCommand;
+use workflow_rpc::client::Client;
+
+use crate::actions::{Leave, Limits};
+use crate::console::Console;
+use crate::runner::{Host, Runner};
+use crate::{Error, inventory, net};
+pub use cmdline::CommandLine;
+pub use process::runtime;
+
+/// How long the reason of a failed start stands on the console before the machine restarts.
+const READ_THE_REASON: Duration = Duration::from_secs(30);
+
+/// Whether this process is the first.
+pub fn is_first_process() -> bool {
+    std::process::id() == 1
+}
+
+/// Be process 1. Never returns: the kernel panics when process 1 ends.
+pub fn run() -> ! {
+    let prepared = mounts::prepare();
+    Console::install();
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting");
+    let reason = match prepared.and_then(|()| process::runtime()) {
+        Ok(runtime) => stdx::chain(&runtime.block_on(serve())),
+        Err(error) => stdx::chain(&error),
+    };
+    tracing::error!(reason, restart_in = ?READ_THE_REASON, "cannot start");
+    std::thread::sleep(READ_THE_REASON);
+    loop {
+        if let Err(error) = Machine.leave(Leave::Reboot) {
+            tracing::error!(reason = %stdx::chain(&error), "cannot restart");
+        }
+        std::thread::sleep(READ_THE_REASON);
+    }
+}
+
+/// Everything after the runtime; returns only what keeps the agent from starting.
+async fn serve() -> Error {
+    tokio::spawn(process::reap());
+    match start().await {
+        Ok(runner) => {
+            runner.run().await;
+            Error::Stopped
+        }
+        Err(error) => error,
+    }
+}
+
+async fn start() -> Result<Runner<Machine>, Error> {
+    mounts::load_modules();
+    let arguments = CommandLine::read()?;
+    net::loopback_up()?;
+    let configured = net::configure(arguments.hw_addr).await?;
+    let agent_id = arguments.worker_id.clone().unwrap_or_else(|| configured.mac().to_string());
+    let address = configured.address();
+    tokio::spawn(net::keep(configured));
+    let authority = &arguments.grpc_authority;
+    let client =
+        Client::connect(authority, &agent_id, arguments.token.as_ref()).map_err(Error::Service)?;
+    tracing::info!(agent_id, %address, authority, "asking for work");
+    Ok(Runner {
+        client,
+        host: Machine,
+        limits: Limits::MACHINE,
+        attributes: inventory::inventory(),
+        boot_id: inventory::boot_id(),
+    })
+}
+
+/// The machine this process is the first of.
+struct Machine;
+
+impl Host for Machine {
+    fn may_leave(&self) -> bool {
+        true
+    }
+
+    fn leave(&self, how: Leave) -> Result<(), Error> {
+        rustix::fs::sync();
+        let (command, doing) = match how {
+            Leave::Reboot => (RebootCommand::Restart, "restart the machine"),
+            Leave::Kexec => (RebootCommand::Kexec, "start the loaded kernel"),
+        };
+        rustix::system::reboot(command).map_err(Error::io(doing))
+    }
+}

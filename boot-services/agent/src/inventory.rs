@@ -1,0 +1,214 @@
+//! What machine this is, read from `/proc` and `/sys`, in the shapes that Tinkerbell's rule sets
+//! match on.
+
+use std::fs;
+use std::path::Path;
+
+use workflow_rpc::{
+    Attributes, Baseboard, Bios, Block, Chassis, Cpu, Memory, Network, Pci, Processor, Product,
+};
+
+/// Devices of one kind that are told; a machine with more is told in part.
+const DEVICES: usize = 256;
+/// Block devices that are not disks of the machine, by the beginning of their name.
+const VIRTUAL_DISKS: [&str; 5] = ["loop", "ram", "zram", "dm-", "nbd"];
+
+/// The kernel's random boot id; empty when there is no `/proc`.
+pub fn boot_id() -> String {
+    read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default()
+}
+
+/// The machine this runs on.
+pub fn inventory() -> Attributes {
+    Attributes {
+        cpu: Some(cpu(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())),
+        memory: Some(memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default())),
+        block: folders("/sys/block").iter().filter_map(|path| block(path)).collect(),
+        network: folders("/sys/class/net").iter().filter_map(|path| network(path)).collect(),
+        pci: folders("/sys/bus/pci/devices").iter().map(|path| pci(path)).collect(),
+        gpu: Vec::new(),
+        chassis: Some(Chassis { serial: dmi("chassis_serial"), vendor: dmi("chassis_vendor") }),
+        bios: Some(Bios {
+            vendor: dmi("bios_vendor"),
+            version: dmi("bios_version"),
+            release_date: dmi("bios_date"),
+        }),
+        baseboard: Some(Baseboard {
+            vendor: dmi("board_vendor"),
+            product: dmi("board_name"),
+            version: dmi("board_version"),
+            serial_number: dmi("board_serial"),
+        }),
+        product: Some(Product {
+            name: dmi("product_name"),
+            vendor: dmi("sys_vendor"),
+            serial_number: dmi("product_serial"),
+        }),
+    }
+}
+
+/// A small file's trimmed text; `None` when it is missing or empty.
+fn read(path: &Path) -> Option<String> {
+    let text = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+fn dmi(name: &str) -> Option<String> {
+    read(&Path::new("/sys/class/dmi/id").join(name))
+}
+
+fn folders(path: &str) -> Vec<std::path::PathBuf> {
+    let mut paths: Vec<_> =
+        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.truncate(DEVICES);
+    paths
+}
+
+fn name(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// One processor a physical package, as `/proc/cpuinfo` groups them.
+fn cpu(text: &str) -> Cpu {
+    let mut processors: Vec<Processor> = Vec::new();
+    for thread in text.split("\n\n").filter(|part| !part.trim().is_empty()) {
+        let field = |key: &str| {
+            let mut pairs = thread.lines().filter_map(|line| line.split_once(':'));
+            pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_owned())
+        };
+        let id = field("physical id").and_then(|id| id.parse().ok()).unwrap_or(0);
+        if let Some(known) = processors.iter_mut().find(|known| known.id == Some(id)) {
+            known.threads = known.threads.map(|threads| threads + 1);
+            continue;
+        }
+        processors.push(Processor {
+            id: Some(id),
+            cores: field("cpu cores").and_then(|cores| cores.parse().ok()).or(Some(1)),
+            threads: Some(1),
+            vendor: field("vendor_id"),
+            model: field("model name"),
+            capabilities: Vec::new(),
+        });
+    }
+    let sum = |part: fn(&Processor) -> Option<u32>| processors.iter().filter_map(part).sum();
+    Cpu {
+        total_cores: Some(sum(|processor| processor.cores)),
+        total_threads: Some(sum(|processor| processor.threads)),
+        processors,
+    }
+}
+
+fn memory(text: &str) -> Memory {
+    let total = text.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?;
+        kib.trim().parse::<u64>().ok()
+    });
+    // The installed memory is not in /proc; what the kernel has is the honest lower bound.
+    let usable = total.map(|kib| size(kib.saturating_mul(1024)));
+    Memory { total: usable.clone(), usable }
+}
+
+/// `16GB`: whole binary units, as upstream's agent prints them.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let mut unit = 0;
+    let mut value = bytes as f64;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.0}{}", UNITS[unit])
+}
+
+fn block(path: &Path) -> Option<Block> {
+    let name = name(path)?;
+    if VIRTUAL_DISKS.iter().any(|start| name.starts_with(start)) {
+        return None;
+    }
+    let sectors: u64 = read(&path.join("size"))?.parse().ok()?;
+    let kind = |rotates: Option<String>| match (name.as_str(), rotates.as_deref()) {
+        (name, _) if name.starts_with("sr") => "ODD",
+        (_, Some("1")) => "HDD",
+        _ => "SSD",
+    };
+    let controller = match name.as_bytes() {
+        [b'n', b'v', b'm', b'e', ..] => "NVMe",
+        [b'v', b'd', ..] => "virtio",
+        [b'm', b'm', b'c', ..] => "MMC",
+        _ => "SCSI",
+    };
+    let device = path.join("device");
+    Some(Block {
+        controller_type: Some(controller.to_owned()),
+        drive_type: Some(kind(read(&path.join("queue/rotational"))).to_owned()),
+        size: Some(size(sectors.saturating_mul(512))),
+        physical_block_size: read(&path.join("queue/physical_block_size"))
+            .map(|bytes| format!("{bytes}B")),
+        vendor: read(&device.join("vendor")),
+        model: read(&device.join("model")),
+        wwn: read(&path.join("wwid")).or_else(|| read(&device.join("wwid"))),
+        serial_number: read(&device.join("serial")).or_else(|| read(&path.join("serial"))),
+        name: Some(name),
+    })
+}
+
+fn network(path: &Path) -> Option<Network> {
+    let name = name(path)?;
+    // ARPHRD_ETHER: no loopback, no tunnels.
+    if read(&path.join("type"))? != "1" {
+        return None;
+    }
+    let speed = read(&path.join("speed")).filter(|speed| !speed.starts_with('-'));
+    Some(Network {
+        mac: read(&path.join("address")),
+        speed: speed.map(|megabits| format!("{megabits}Mb/s")),
+        enabled_capabilities: Vec::new(),
+        name: Some(name),
+    })
+}
+
+/// Numbers, not names: the box has the database.
+fn pci(path: &Path) -> Pci {
+    let driver = fs::read_link(path.join("driver")).ok();
+    Pci {
+        vendor: read(&path.join("vendor")),
+        product: read(&path.join("device")),
+        class: read(&path.join("class")),
+        driver: driver.as_deref().and_then(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boot_id, cpu, inventory, memory, size};
+
+    #[test]
+    fn reads_cpuinfo_by_package() {
+        let thread = |id, model| {
+            format!(
+                "processor\t: 0\nvendor_id\t: V\nmodel name\t: {model}\nphysical id\t: {id}\ncpu cores\t: 2\n"
+            )
+        };
+        let text = [thread(0, "A"), thread(0, "A"), thread(1, "B")].join("\n");
+        let cpu = cpu(&text);
+        assert_eq!((cpu.total_cores, cpu.total_threads), (Some(4), Some(3)));
+        assert_eq!(cpu.processors.len(), 2);
+        assert_eq!(cpu.processors[0].model.as_deref(), Some("A"));
+    }
+
+    #[test]
+    fn sizes_are_whole_binary_units() {
+        assert_eq!(size(512), "512B");
+        assert_eq!(size(8 << 30), "8GB");
+        assert_eq!(memory("MemTotal:  524288 kB\n").usable.as_deref(), Some("512MB"));
+        assert_eq!(memory("nonsense").usable, None);
+    }
+
+    #[test]
+    fn this_machine_has_a_cpu_and_a_boot() {
+        assert!(inventory().cpu.unwrap().total_threads.unwrap() > 0);
+        assert_eq!(boot_id().len(), 36);
+    }
+}

@@ -1,0 +1,159 @@
+//! `tinbox-agent`: process 1 of a machine's boot, or an ordinary process with arguments.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agent::actions::{Limits, parse_sha256};
+use agent::console::Console;
+use agent::runner::{Guest, Runner};
+use agent::stream::{Accept, Image, Patience, write_image};
+use agent::{Error, Meter, boot_id, init, inventory};
+use stdx::Secret;
+use workflow_rpc::client::Client;
+
+const USAGE: &str = "\
+usage: tinbox-agent --grpc HOST:PORT --id ID [--token-file FILE] [--allow-files]
+       tinbox-agent write --url URL --disk DISK [--sha256 HEX]
+
+The first asks the box at HOST:PORT for work, for ever, as agent ID. It never
+restarts this machine. --allow-files lets image2disk write to regular files.
+The second writes one image. As process 1 it takes no arguments: it reads the
+kernel command line.";
+
+fn main() -> ExitCode {
+    if init::is_first_process() {
+        init::run();
+    }
+    Console::install();
+    let command = match Command::parse(std::env::args_os().skip(1)) {
+        Ok(command) => command,
+        Err(reason) => {
+            eprintln!("tinbox-agent: {reason}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tinbox-agent: {}", stdx::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+enum Command {
+    Help,
+    Serve { grpc: String, id: String, token_file: Option<PathBuf>, accept: Accept },
+    Write(Image),
+}
+
+impl Command {
+    fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut arguments = arguments
+            .map(|word| word.into_string().map_err(|word| format!("{word:?} is not UTF-8")))
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .peekable();
+        let write = arguments.next_if(|word| word == "write").is_some();
+        let mut given = Given::default();
+        while let Some(name) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{name} needs a value"));
+            match (name.as_str(), write) {
+                ("-h" | "--help", _) => return Ok(Self::Help),
+                ("--grpc", false) => given.grpc = Some(value()?),
+                ("--id", false) => given.id = Some(value()?),
+                ("--token-file", false) => given.token_file = Some(value()?.into()),
+                ("--allow-files", false) => given.allow_files = true,
+                ("--url", true) => given.url = Some(value()?),
+                ("--disk", true) => given.disk = Some(value()?.into()),
+                ("--sha256", true) => given.sha256 = Some(value()?),
+                _ => return Err(format!("{name} is not known here")),
+            }
+        }
+        if write { given.write() } else { given.serve() }
+    }
+}
+
+#[derive(Default)]
+struct Given {
+    grpc: Option<String>,
+    id: Option<String>,
+    token_file: Option<PathBuf>,
+    allow_files: bool,
+    url: Option<String>,
+    disk: Option<PathBuf>,
+    sha256: Option<String>,
+}
+
+impl Given {
+    fn serve(self) -> Result<Command, String> {
+        let accept = if self.allow_files { Accept::Files } else { Accept::BlockDevices };
+        Ok(Command::Serve {
+            grpc: self.grpc.ok_or("--grpc is missing")?,
+            id: self.id.ok_or("--id is missing")?,
+            token_file: self.token_file,
+            accept,
+        })
+    }
+
+    fn write(self) -> Result<Command, String> {
+        let url = self.url.ok_or("--url is missing")?;
+        let sha256 = self.sha256.map(|text| {
+            parse_sha256(&text).ok_or("--sha256 is not 64 hexadecimal digits".to_owned())
+        });
+        Ok(Command::Write(Image {
+            url: url.parse().map_err(|error: Error| error.to_string())?,
+            sha256: sha256.transpose()?,
+            compressed: false,
+            disk: self.disk.ok_or("--disk is missing")?,
+            accept: Accept::Files,
+            patience: Patience::DEFAULT,
+        }))
+    }
+}
+
+fn run(command: Command) -> Result<(), Error> {
+    let runtime = init::runtime()?;
+    match command {
+        Command::Help => println!("{USAGE}"),
+        Command::Serve { grpc, id, token_file, accept } => {
+            let token = token_file.map(read_token).transpose()?;
+            runtime.block_on(serve(&grpc, &id, token, accept))?;
+        }
+        Command::Write(image) => {
+            let summary = runtime.block_on(write_image(&image, &Arc::new(Meter::default())))?;
+            println!(
+                "wrote {} bytes from {} to {}, {} of them zeros left out, sha256 {}",
+                summary.image,
+                summary.fetched,
+                image.disk.display(),
+                summary.holes,
+                stdx::hex(&summary.sha256),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn read_token(path: PathBuf) -> Result<Secret, Error> {
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io {
+        doing: format!("read the token in {}", path.display()),
+        source,
+    })?;
+    Ok(Secret::from(text.trim()))
+}
+
+async fn serve(grpc: &str, id: &str, token: Option<Secret>, accept: Accept) -> Result<(), Error> {
+    let client = Client::connect(grpc, id, token.as_ref()).map_err(Error::Service)?;
+    let runner = Runner {
+        client,
+        host: Guest,
+        limits: Limits { accept, patience: Patience::DEFAULT },
+        attributes: inventory(),
+        boot_id: boot_id(),
+    };
+    runner.run().await;
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! The loop: greet, ask, do, report. It never ends by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use stdx::Backoff;
+use tokio::task::JoinHandle;
+use workflow_rpc::client::{Client, Error as CallError};
+use workflow_rpc::{ActionState, Assignment, Attributes, Hello, Progress, Report};
+
+use crate::actions::{Action, Leave, Limits, Outcome};
+use crate::stream::crashed;
+use crate::{Error, Meter};
+
+/// The wait after the first question without an answer or an action; it doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The longest wait between two questions: a machine starts on a new workflow this soon.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(1);
+/// Longest wait for one telling; it holds up nothing but the next.
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the runner may do to the machine it is on.
+pub trait Host: Send + Sync {
+    /// Whether this machine is ours to restart.
+    fn may_leave(&self) -> bool;
+
+    /// Flush everything and leave this OS. Returns only if that failed.
+    fn leave(&self, how: Leave) -> Result<(), Error>;
+}
+
+/// An agent that is an ordinary process: the machine belongs to somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct Guest;
+
+impl Host for Guest {
+    fn may_leave(&self) -> bool {
+        false
+    }
+
+    fn leave(&self, _: Leave) -> Result<(), Error> {
+        Err(Error::Stopped)
+    }
+}
+
+/// Runs one agent's actions.
+pub struct Runner<H> {
+    /// Speaks for this agent.
+    pub client: Client,
+    /// The machine.
+    pub host: H,
+    /// What actions may do.
+    pub limits: Limits,
+    /// What the machine is, for the box's eyes.
+    pub attributes: Attributes,
+    /// The kernel's random boot id.
+    pub boot_id: String,
+}
+
+/// Whether the server knows this boot of this machine.
+#[derive(PartialEq, Eq)]
+enum Greeting {
+    Due,
+    Made,
+    /// A stock Tinkerbell server: it wants the attributes with every question instead.
+    Unknown,
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Receipt {
+    Acknowledged,
+    Refused,
+}
+
+impl<H: Host> Runner<H> {
+    /// Ask and do, for ever.
+    pub async fn run(&self) {
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        let mut greeting = Greeting::Due;
+        let mut last = String::new();
+        loop {
+            if greeting == Greeting::Due {
+                greeting = self.greet().await;
+            }
+            let attributes = (greeting == Greeting::Unknown).then(|| self.attributes.clone());
+            match self.client.next(attributes).await {
+                Ok(assignment) => {
+                    last.clear();
+                    backoff.reset();
+                    self.perform(assignment).await;
+                    continue;
+                }
+                Err(error) => {
+                    if !error.is_no_action() {
+                        greeting = Greeting::Due;
+                    }
+                    let text = stdx::chain(&error);
+                    if text != last {
+                        tracing::info!(reason = %text, "nothing to do yet");
+                        last = text;
+                    }
+                }
+            }
+            tokio::time::sleep(backoff.next_wait()).await;
+        }
+    }
+
+    async fn greet(&self) -> Greeting {
+        let hello = Hello {
+            agent_id: self.client.agent_id().to_owned(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            boot_id: self.boot_id.clone(),
+            attributes: Some(self.attributes.clone()),
+        };
+        match self.client.hello(hello).await {
+            Ok(()) => Greeting::Made,
+            Err(CallError::Unsupported { .. }) => Greeting::Unknown,
+            Err(_) => Greeting::Due,
+        }
+    }
+
+    async fn perform(&self, assignment: Assignment) {
+        let (name, image) = (&assignment.name, &assignment.image);
+        let begun = Instant::now();
+        let start = Timestamp::now();
+        let mut report = Report {
+            workflow_id: assignment.workflow_id.clone(),
+            agent_id: self.client.agent_id().to_owned(),
+            task_id: assignment.task_id.clone(),
+            action_id: assignment.action_id.clone(),
+            action_name: name.clone(),
+            state: ActionState::Running,
+            start: Some(start),
+            stop: None,
+            duration: String::new(),
+            message: "running action".to_owned(),
+        };
+        if self.report(&report).await == Receipt::Refused {
+            return;
+        }
+        tracing::info!(action = %name, image = %image, "action begins");
+        let (state, message, leave) = self.execute(&assignment).await;
+        report.state = state;
+        report.stop = Some(Timestamp::now());
+        report.duration = go_duration(begun.elapsed());
+        report.message = message;
+        let (state, took, message) = (report.state, &report.duration, &report.message);
+        tracing::info!(action = %name, %state, %took, %message, "action ended");
+        let receipt = self.report(&report).await;
+        if let (Some(how), Receipt::Acknowledged) = (leave, receipt) {
+            tracing::info!(?how, "leaving the agent's OS");
+            if let Err(error) = self.host.leave(how) {
+                tracing::error!(reason = %stdx::chain(&error), "cannot leave the agent's OS");
+            }
+        }
+    }
+
+    async fn execute(&self, assignment: &Assignment) -> (ActionState, String, Option<Leave>) {
+        let action = match Action::parse(assignment, self.limits) {
+            Ok(Action::Reboot | Action::Kexec(_)) if !self.host.may_leave() => {
+                let message = "this agent is not the machine's first process and leaves it running";
+                return (ActionState::Failed, message.to_owned(), None);
+            }
+            Ok(action) => action,
+            Err(error) => return (ActionState::Failed, stdx::chain(&error), None),
+        };
+        let meter = Arc::new(Meter::default());
+        let telling =
+            Aborting(tokio::spawn(tell(self.client.clone(), assignment.clone(), meter.clone())));
+        let mut running = Aborting(tokio::spawn({
+            let meter = meter.clone();
+            async move { action.run(&meter).await }
+        }));
+        let limit = time_limit(assignment.timeout_secs);
+        let ended = tokio::time::timeout(limit, &mut running.0).await;
+        drop(telling);
+        let outcome = match ended {
+            Ok(joined) => joined.unwrap_or_else(|error| Err(crashed("the action", error))),
+            Err(_) => {
+                meter.stop();
+                let message = format!("stopped after its limit of {} s", limit.as_secs());
+                return (ActionState::Timeout, message, None);
+            }
+        };
+        match outcome {
+            Ok(Outcome::Done(message)) => (ActionState::Success, message, None),
+            Ok(Outcome::Leave(how)) => {
+                let message = match how {
+                    Leave::Reboot => "restarting the machine",
+                    Leave::Kexec => "starting the loaded kernel",
+                };
+                (ActionState::Success, message.to_owned(), Some(how))
+            }
+            Err(error) => (ActionState::Failed, stdx::chain(&error), None),
+        }
+    }
+
+    /// Report until the box has answered, however long it is away.
+    async fn report(&self, report: &Report) -> Receipt {
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        let mut unanswered = false;
+        loop {
+            let error = match self.client.report(report.clone()).await {
+                Ok(()) => return Receipt::Acknowledged,
+                Err(error) => error,
+            };
+            if error.is_permanent() {
+                let (state, reason) = (report.state, stdx::chain(&error));
+                tracing::warn!(%state, %reason, "the report was refused");
+                // An earlier attempt may have arrived and only its answer been lost; the box then
+                // has moved on from what is reported.
+                let arrived = unanswered && report.state != ActionState::Running;
+                return if arrived { Receipt::Acknowledged } else { Receipt::Refused };
+            }
+            unanswered |= matches!(error, CallError::Unreachable { .. });
+            tracing::warn!(reason = %stdx::chain(&error), "report not delivered, trying again");
+            tokio::time::sleep(backoff.next_wait()).await;
+        }
+    }
+}
+
+/// A task that ends with its owner.
+struct Aborting<T>(JoinHandle<T>);
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tell the box once a second how far the action has come, when that has changed.
+async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) {
+    let mut told = (0, 0, String::new());
+    loop {
+        tokio::time::sleep(TELL).await;
+        let now = meter.read();
+        if now == told {
+            continue;
+        }
+        let progress = Progress {
+            agent_id: client.agent_id().to_owned(),
+            workflow_id: assignment.workflow_id.clone(),
+            task_id: assignment.task_id.clone(),
+            action_id: assignment.action_id.clone(),
+            bytes_done: now.0,
+            bytes_total: now.1,
+            message: now.2.clone(),
+        };
+        match tokio::time::timeout(TELL_TIMEOUT, client.progress(progress)).await {
+            Ok(Err(CallError::Unsupported { .. })) => return,
+            Ok(Ok(())) => told = now,
+            // Losing one is harmless; the next says more.
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+}
+
+/// No limit is some hundred years, which tokio's clock can still add.
+fn time_limit(seconds: i64) -> Duration {
+    const NEVER: u64 = 3_000_000_000;
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    Duration::from_secs(if seconds == 0 { NEVER } else { seconds.min(NEVER) })
+}
+
+/// As Go prints durations, to the millisecond: `1m2.5s`, `340ms`.
+fn go_duration(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis < 1000 {
+        return format!("{millis}ms");
+    }
+    let (minutes, rest) = (millis / 60_000, millis % 60_000);
+    let mut seconds = format!("{}.{:03}", rest / 1000, rest % 1000);
+    seconds.truncate(seconds.trim_end_matches('0').trim_end_matches('.').len());
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m{seconds}s"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{go_duration, time_limit};
+
+    #[test]
+    fn durations_read_like_go() {
+        for (millis, text) in [
+            (0, "0ms"),
+            (340, "340ms"),
+            (1000, "1s"),
+            (62_500, "1m2.5s"),
+            (60_000, "1m0s"),
+            (3_600_010, "1h0m0.01s"),
+        ] {
+            assert_eq!(go_duration(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn zero_and_less_mean_no_limit() {
+        assert_eq!(time_limit(5), Duration::from_secs(5));
+        assert_eq!(time_limit(0), time_limit(-1));
+        assert_eq!(time_limit(i64::MAX), time_limit(0));
+    }
+}

@@ -1,0 +1,94 @@
+//! One GET on one HTTP/1.1 connection.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap};
+use http::{Request, Response};
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::Url;
+use crate::Error;
+
+/// Longest wait for a connection, and again for the answer's head.
+const ANSWER: Duration = Duration::from_secs(15);
+/// The connection's read buffer, hence the longest piece.
+pub(super) const READ_BUFFER: usize = 256 << 10;
+/// Redirects followed in a row.
+const REDIRECTS: usize = 5;
+
+/// An answer whose body is still to be read; the connection closes with it.
+pub(super) struct Answer {
+    pub(super) response: Response<Incoming>,
+    _connection: Connection,
+}
+
+struct Connection(JoinHandle<()>);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Why there is no answer.
+pub(super) enum Failure {
+    /// Worth another attempt.
+    Transient(String),
+    /// Not worth one.
+    Fatal(Error),
+}
+
+/// GET `url`, following redirects.
+pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
+    let mut url = url.clone();
+    for _ in 0..=REDIRECTS {
+        let answer = tokio::time::timeout(ANSWER, once(&url, fields))
+            .await
+            .map_err(|_| Failure::Transient(format!("no answer within {} s", ANSWER.as_secs())))?
+            .map_err(Failure::Transient)?;
+        if !answer.response.status().is_redirection() {
+            return Ok(answer);
+        }
+        let location = answer.response.headers().get(header::LOCATION);
+        let Some(location) = location.and_then(|value| value.to_str().ok()) else {
+            return Ok(answer);
+        };
+        url = url.join(location).map_err(Failure::Fatal)?;
+    }
+    let reason = format!("it leads through more than {REDIRECTS} redirects");
+    Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
+}
+
+async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {
+    let stream = TcpStream::connect(url.address())
+        .await
+        .map_err(|error| format!("cannot connect to {}: {error}", url.address()))?;
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(READ_BUFFER)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| stdx::chain(&error))?;
+    let connection = Connection(tokio::spawn(async move {
+        // Its failure reaches the reader of the body.
+        let _ = connection.await;
+    }));
+    let response = sender.send_request(request(url, fields)?).await;
+    let response = response.map_err(|error| stdx::chain(&error))?;
+    Ok(Answer { response, _connection: connection })
+}
+
+fn request(url: &Url, fields: &HeaderMap) -> Result<Request<Empty<Bytes>>, String> {
+    let mut request = Request::get(url.target())
+        .header(header::HOST, url.host_field())
+        .header(header::USER_AGENT, concat!("tinbox-agent/", env!("CARGO_PKG_VERSION")))
+        .body(Empty::new())
+        .map_err(|error| io::Error::other(error).to_string())?;
+    request.headers_mut().extend(fields.clone());
+    Ok(request)
+}
