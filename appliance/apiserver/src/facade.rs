@@ -75,9 +75,7 @@ async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Resp
         }
         None if open => {}
         None => {
-            let mut error = StatusError::new(Reason::Unauthorized, "Unauthorized");
-            error.details.causes.clear();
-            return answer::failure(&error);
+            return answer::failure(&StatusError::new(Reason::Unauthorized, "Unauthorized"));
         }
     }
     next.run(request).await

@@ -1,6 +1,6 @@
 //! The socket: TLS connections, counted and timed, each speaking HTTP/2 or HTTP/1.1.
 
-use std::convert::Infallible;
+use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +10,12 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt as _, Chain, Join, ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::auth::Error;
 
@@ -23,7 +25,7 @@ pub const MAX_CONNECTIONS: usize = 512;
 pub const MAX_STREAMS: u32 = 250;
 /// Header bytes of one request.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
-/// Longest TLS handshake.
+/// Longest TLS handshake, the HTTP/2 preface included.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest wait for a request's head on HTTP/1.1, and so for the next one on an idle connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,6 +43,8 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Bytes buffered per stream towards the client, and of a request's head on HTTP/1.1.
 const SEND_BUFFER: usize = 256 * 1024;
 const HEAD_BUFFER: usize = 64 * 1024;
+/// Bytes of the HTTP/2 client preface (RFC 9113 section 3.4).
+const HTTP2_PREFACE: usize = 24;
 /// How long requests may still run once a shutdown was asked for; watches end then too.
 pub const GRACE: Duration = Duration::from_secs(2);
 /// Pause after a failed accept (out of file descriptors, say), so that it does not spin.
@@ -66,7 +70,12 @@ pub async fn serve(
         let (socket, permit) = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            Some(_) = running.join_next() => continue,
+            Some(ended) = running.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection's task failed");
+                }
+                continue;
+            }
             accepted = accept(&listener, &places) => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_fatal(&error) => return Err(Error::Accept(error)),
@@ -114,31 +123,49 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(self, socket: TcpStream) -> Result<(), Infallible> {
+    async fn run(self, socket: TcpStream) {
         // Small events must not wait for an acknowledgement of the one before.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(socket));
-        let stream = match handshake.await {
-            Ok(Ok(stream)) => stream,
+        let opened = tokio::time::timeout(HANDSHAKE_TIMEOUT, open(&self.acceptor, socket)).await;
+        let (stream, builder) = match opened {
+            Ok(Ok(opened)) => opened,
             Ok(Err(error)) => {
-                tracing::debug!(%error, "TLS handshake failed");
-                return Ok(());
+                tracing::debug!(%error, "connection was not opened");
+                return;
             }
             Err(_) => {
-                tracing::debug!("TLS handshake took too long");
-                return Ok(());
+                tracing::debug!("connection took too long to open");
+                return;
             }
         };
-        let builder = builder();
         let service = TowerToHyperService::new(self.router);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(error = stdx::chain(error.as_ref()), "connection ended with an error");
         }
-        Ok(())
     }
+}
+
+/// A connection whose first bytes have been read already.
+type Opened = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
+type Tls = TlsStream<TcpStream>;
+
+/// The TLS handshake, and the preface where HTTP/2 was agreed on: the server library waits for that
+/// without an end. On HTTP/1.1 its own header timeout takes over.
+async fn open(
+    acceptor: &TlsAcceptor,
+    socket: TcpStream,
+) -> Result<(Opened, Builder<TokioExecutor>), std::io::Error> {
+    let stream = acceptor.accept(socket).await?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
+    let (mut reader, writer) = tokio::io::split(stream);
+    let mut first = vec![0; if is_http2 { HTTP2_PREFACE } else { 0 }];
+    reader.read_exact(&mut first).await?;
+    let stream = tokio::io::join(Cursor::new(first).chain(reader), writer);
+    let builder = builder();
+    Ok((stream, if is_http2 { builder.http2_only() } else { builder.http1_only() }))
 }
 
 fn builder() -> Builder<TokioExecutor> {

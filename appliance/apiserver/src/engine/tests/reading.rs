@@ -1,0 +1,236 @@
+//! List and watch.
+
+use serde_json::{Value, json};
+use store::Options;
+
+use super::super::{
+    DeleteOptions, EventKind, ListOptions, ObjectList, RevisionMatch, WatchOptions, WriteOptions,
+};
+use super::{Bench, EVENTS, HARDWARE, bench, bench_with, next, reason, revision};
+use crate::StatusError;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::status_error::Reason;
+
+fn labels(text: &str) -> LabelSelector {
+    LabelSelector::parse(text).unwrap()
+}
+
+fn fields(text: &str) -> FieldSelector {
+    FieldSelector::parse(text).unwrap()
+}
+
+fn names(list: &ObjectList) -> Vec<String> {
+    let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
+    list.items.iter().map(name).collect()
+}
+
+async fn list(bench: &Bench, options: ListOptions) -> Result<ObjectList, StatusError> {
+    bench.engine.list(HARDWARE, Some("default"), options).await
+}
+
+#[tokio::test]
+async fn lists_are_selected() {
+    let bench = bench().await;
+    bench.hardware("free", json!({})).await;
+    bench.hardware("owned", json!({ "v1alpha1.tinkerbell.org/ownerName": "m" })).await;
+    let rack = json!({ "metadata": { "name": "rack" } });
+    bench.engine.create("/namespaces", "", rack, WriteOptions::default()).await.unwrap();
+    let other = json!({ "metadata": { "name": "away" } });
+    bench.engine.create(HARDWARE, "rack", other, WriteOptions::default()).await.unwrap();
+    for (namespace, label, field, expected) in [
+        (Some("default"), "", "", vec!["free", "owned"]),
+        (None, "", "", vec!["free", "owned", "away"]),
+        (Some("rack"), "", "", vec!["away"]),
+        (Some("nowhere"), "", "", vec![]),
+        (None, "!v1alpha1.tinkerbell.org/ownerName", "", vec!["free", "away"]),
+        (None, "v1alpha1.tinkerbell.org/ownerName=m", "", vec!["owned"]),
+        (None, "", "metadata.name=free", vec!["free"]),
+        (None, "", "metadata.namespace!=default", vec!["away"]),
+    ] {
+        let options =
+            ListOptions { labels: labels(label), fields: fields(field), ..ListOptions::default() };
+        let list = bench.engine.list(HARDWARE, namespace, options).await.unwrap();
+        assert_eq!(names(&list), expected, "{namespace:?} {label} {field}");
+    }
+    let options = ListOptions { fields: fields("spec.agentID=x"), ..ListOptions::default() };
+    assert_eq!(reason(list(&bench, options).await), Reason::BadRequest);
+}
+
+#[tokio::test]
+async fn events_are_found_by_what_they_are_about() {
+    let bench = bench().await;
+    for (name, about) in [("one", "nuc-1"), ("two", "nuc-2")] {
+        let event = json!({
+            "metadata": { "name": name }, "reason": "Booted", "type": "Normal",
+            "involvedObject": { "kind": "Hardware", "name": about, "namespace": "default" },
+        });
+        bench.create(EVENTS, event).await.unwrap();
+    }
+    let options = ListOptions {
+        fields: fields("involvedObject.kind=Hardware,involvedObject.name=nuc-2,type=Normal"),
+        ..ListOptions::default()
+    };
+    let list = bench.engine.list(EVENTS, Some("default"), options).await.unwrap();
+    assert_eq!(names(&list), ["two"]);
+}
+
+#[tokio::test]
+async fn pages_add_up_and_miss_nothing() {
+    let bench = bench().await;
+    for at in 0..7 {
+        bench.hardware(&format!("n{at}"), json!({ "odd": (at % 2).to_string() })).await;
+    }
+    let mut options = ListOptions { limit: 3, ..ListOptions::default() };
+    let first = list(&bench, options.clone()).await.unwrap();
+    assert_eq!(
+        (names(&first), first.remaining),
+        (vec!["n0".into(), "n1".into(), "n2".into()], Some(4))
+    );
+    // What happens between pages comes by the watch from the first page's revision.
+    bench.hardware("n0a", json!({})).await;
+    bench.engine.delete(HARDWARE, "default", "n1", DeleteOptions::default()).await.unwrap();
+    options.continue_token = first.continue_token;
+    let second = list(&bench, options.clone()).await.unwrap();
+    assert_eq!(names(&second), ["n3", "n4", "n5"]);
+    assert_eq!((second.revision, second.remaining), (first.revision, Some(1)));
+    options.continue_token = second.continue_token;
+    let third = list(&bench, options).await.unwrap();
+    assert_eq!(names(&third), ["n6"]);
+    assert_eq!((third.revision, third.continue_token), (first.revision, None));
+    let after = WatchOptions { after: Some(first.revision), ..WatchOptions::default() };
+    let mut watch = bench.engine.watch(HARDWARE, Some("default"), after).await.unwrap();
+    let event = next(&mut watch).await.unwrap();
+    assert_eq!((event.kind, &event.object["metadata"]["name"]), (EventKind::Added, &json!("n0a")));
+    assert_eq!(next(&mut watch).await.unwrap().kind, EventKind::Deleted);
+    // With a selector the number left is not known; exactly full pages do not promise more.
+    let odd = |limit| ListOptions { limit, labels: labels("odd=0"), ..ListOptions::default() };
+    let page = list(&bench, odd(2)).await.unwrap();
+    assert!(page.continue_token.is_some() && page.remaining.is_none());
+    let page = list(&bench, odd(4)).await.unwrap();
+    assert_eq!((page.items.len(), page.continue_token), (4, None));
+    for token in ["", "x", "e30", &"a".repeat(5000)] {
+        let token = Some(token.to_owned());
+        let options = ListOptions { continue_token: token, ..ListOptions::default() };
+        assert_eq!(reason(list(&bench, options).await), Reason::BadRequest);
+    }
+}
+
+#[tokio::test]
+async fn revisions_asked_for() {
+    let bench = bench().await;
+    let object = bench.hardware("a", json!({})).await;
+    let now = revision(&object);
+    for (revision, expected) in [
+        (RevisionMatch::NotOlderThan(0), None),
+        (RevisionMatch::NotOlderThan(now), None),
+        (RevisionMatch::Exact(now), None),
+        (RevisionMatch::Exact(now - 1), Some(Reason::Expired)),
+        (RevisionMatch::Exact(now + 1), Some(Reason::Timeout)),
+        (RevisionMatch::NotOlderThan(now + 1), Some(Reason::Timeout)),
+    ] {
+        let answer = list(&bench, ListOptions { revision, ..ListOptions::default() }).await;
+        assert_eq!(answer.err().map(|error| error.reason), expected, "{revision:?}");
+    }
+    let ahead = WatchOptions { after: Some(now + 1), ..WatchOptions::default() };
+    let watch = bench.engine.watch(HARDWARE, None, ahead).await;
+    assert_eq!(watch.err().map(|error| error.reason), Some(Reason::Timeout));
+}
+
+#[tokio::test]
+async fn a_watch_resumes_after_any_revision() {
+    let bench = bench().await;
+    let mut told: Vec<(u64, EventKind, String)> = Vec::new();
+    for at in 0..5 {
+        let name = format!("n{at}");
+        let object = bench.hardware(&name, json!({})).await;
+        told.push((revision(&object), EventKind::Added, name.clone()));
+        let object = bench.merge(&name, json!({ "spec": { "agentID": "x" } })).await.unwrap();
+        told.push((revision(&object), EventKind::Modified, name));
+    }
+    let gone = bench.engine.delete(HARDWARE, "default", "n2", DeleteOptions::default()).await;
+    let gone = gone.unwrap();
+    told.push((revision(gone.object()), EventKind::Deleted, "n2".to_owned()));
+    for from in 0..told.len() {
+        let after = told.get(from).map(|(revision, ..)| *revision);
+        let options = WatchOptions { after, ..WatchOptions::default() };
+        let mut watch = bench.engine.watch(HARDWARE, None, options).await.unwrap();
+        for expected in told.iter().skip(from + 1) {
+            let event = next(&mut watch).await.unwrap();
+            let name = event.object["metadata"]["name"].as_str().unwrap().to_owned();
+            assert_eq!(&(revision(&event.object), event.kind, name), expected);
+        }
+    }
+    // Without a revision: what is there, then what comes.
+    let mut watch = bench.engine.watch(HARDWARE, None, WatchOptions::default()).await.unwrap();
+    for name in ["n0", "n1", "n3", "n4"] {
+        let event = next(&mut watch).await.unwrap();
+        assert_eq!(event.kind, EventKind::Added);
+        assert_eq!(event.object["metadata"]["name"], name);
+    }
+    assert!(watch.is_caught_up());
+    assert_eq!(revision(&watch.bookmark().object), bench.engine.revision());
+    bench.hardware("n9", json!({})).await;
+    assert_eq!(next(&mut watch).await.unwrap().object["metadata"]["name"], "n9");
+}
+
+#[tokio::test]
+async fn selectors_turn_changes_into_comings_and_goings() {
+    let bench = bench().await;
+    let options = WatchOptions { labels: labels("claimed"), ..WatchOptions::default() };
+    let mut watch = bench.engine.watch(HARDWARE, Some("default"), options).await.unwrap();
+    bench.hardware("a", json!({})).await;
+    bench.hardware("b", json!({ "claimed": "" })).await;
+    let claim = json!({ "metadata": { "labels": { "claimed": "yes" } } });
+    bench.merge("a", claim).await.unwrap();
+    bench.merge("a", json!({ "spec": { "agentID": "x" } })).await.unwrap();
+    let release = json!({ "metadata": { "labels": { "claimed": null } } });
+    let released = bench.merge("a", release).await.unwrap();
+    bench.engine.delete(HARDWARE, "default", "a", DeleteOptions::default()).await.unwrap();
+    bench.engine.delete(HARDWARE, "default", "b", DeleteOptions::default()).await.unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let event = next(&mut watch).await.unwrap();
+        if event.kind == EventKind::Deleted && event.object["metadata"]["name"] == "a" {
+            assert_eq!(revision(&event.object), revision(&released));
+        }
+        seen.push((event.kind, event.object["metadata"]["name"].as_str().unwrap().to_owned()));
+    }
+    let expected = [
+        (EventKind::Added, "b"),
+        (EventKind::Added, "a"),
+        (EventKind::Modified, "a"),
+        (EventKind::Deleted, "a"),
+        (EventKind::Deleted, "b"),
+    ];
+    assert_eq!(seen, expected.map(|(kind, name)| (kind, name.to_owned())));
+}
+
+#[tokio::test]
+async fn what_is_no_longer_kept_is_expired() {
+    let bench = bench_with(Options { log_entries: 4, ..Options::default() }).await;
+    bench.hardware("a", json!({})).await;
+    for at in 0..3 {
+        bench.hardware(&format!("b{at}"), json!({})).await;
+    }
+    let paged = ListOptions { limit: 1, ..ListOptions::default() };
+    let page = list(&bench, paged).await.unwrap();
+    for at in 0..4000 {
+        let merged = bench.merge("a", json!({ "spec": { "agentID": at.to_string() } })).await;
+        merged.unwrap();
+        let after = Some(page.revision);
+        let options = WatchOptions { after, ..WatchOptions::default() };
+        let watch = bench.engine.watch(HARDWARE, None, options).await;
+        if let Err(error) = watch {
+            assert_eq!(error.reason, Reason::Expired);
+            break;
+        }
+        assert!(at < 3999, "the log was never compacted");
+    }
+    let token = page.continue_token;
+    let stale = ListOptions { continue_token: token, ..ListOptions::default() };
+    let error = list(&bench, stale).await.unwrap_err();
+    assert_eq!(error.reason, Reason::Expired);
+    let fresh = error.to_value()["metadata"]["continue"].as_str().map(str::to_owned);
+    let rest = ListOptions { continue_token: fresh, ..ListOptions::default() };
+    assert_eq!(names(&list(&bench, rest).await.unwrap()), ["b0", "b1", "b2"]);
+}

@@ -1,0 +1,342 @@
+//! Create, update, patch, delete.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::super::{DeleteOptions, Deleted, Part, Patch, WriteOptions};
+use super::{
+    Bench, EVENTS, HARDWARE, NAMESPACES, RECORDS, SECRETS, TEMPLATES, bench, reason, revision,
+};
+use crate::status_error::Reason;
+
+#[tokio::test]
+async fn create_fills_what_is_the_servers() {
+    let bench = bench().await;
+    let object = json!({
+        "apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware",
+        "metadata": {
+            "name": "nuc-1", "uid": "mine", "generation": 7, "selfLink": "x", "managedFields": [],
+            "creationTimestamp": null, "deletionTimestamp": "2020-01-01T00:00:00Z",
+        },
+        "spec": { "agentID": "a" },
+        "status": { "state": "Ready" },
+    });
+    let created = bench.create(HARDWARE, object).await.unwrap();
+    let metadata = created["metadata"].as_object().unwrap();
+    assert_eq!(metadata["creationTimestamp"], "2026-11-20T10:00:00Z");
+    assert_eq!(metadata["generation"], 1);
+    assert_eq!(metadata["namespace"], "default");
+    assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
+    for gone in ["selfLink", "managedFields", "deletionTimestamp"] {
+        assert!(!metadata.contains_key(gone), "{gone}");
+    }
+    assert!(created.get("status").is_none());
+    assert_eq!(bench.get("nuc-1").await.unwrap(), created);
+}
+
+#[tokio::test]
+async fn create_refuses_what_does_not_fit() {
+    let bench = bench().await;
+    bench.hardware("taken", json!({})).await;
+    let named = |name: &str| json!({ "metadata": { "name": name } });
+    for (object, expected) in [
+        (named("taken"), Reason::AlreadyExists),
+        (named("Not_A_Name"), Reason::Invalid),
+        (json!({ "metadata": {} }), Reason::Invalid),
+        (json!({}), Reason::Invalid),
+        (json!([]), Reason::BadRequest),
+        (json!({ "metadata": [] }), Reason::BadRequest),
+        (json!({ "apiVersion": "v1", "metadata": { "name": "a" } }), Reason::BadRequest),
+        (json!({ "kind": "Workflow", "metadata": { "name": "a" } }), Reason::BadRequest),
+        (json!({ "kind": 3, "metadata": { "name": "a" } }), Reason::BadRequest),
+        (json!({ "metadata": { "name": "a", "namespace": "other" } }), Reason::BadRequest),
+        (json!({ "metadata": { "name": "a", "resourceVersion": "1" } }), Reason::BadRequest),
+        (json!({ "metadata": { "name": "a", "labels": { "a b": "c" } } }), Reason::Invalid),
+        (json!({ "metadata": { "name": "a", "labels": { "a": 1 } } }), Reason::Invalid),
+        (json!({ "metadata": { "name": "a", "finalizers": ["x y"] } }), Reason::Invalid),
+        (json!({ "metadata": { "name": "a", "ownerReferences": [{}] } }), Reason::Invalid),
+        (
+            json!({ "metadata": { "name": "a", "annotations": { "a": "x".repeat(300_000) } } }),
+            Reason::Invalid,
+        ),
+        (
+            json!({ "metadata": { "name": "a" }, "spec": { "x": "y".repeat(4_000_000) } }),
+            Reason::RequestEntityTooLarge,
+        ),
+    ] {
+        let text = object.to_string().chars().take(100).collect::<String>();
+        assert_eq!(reason(bench.create(HARDWARE, object).await), expected, "{text}");
+    }
+    let create = |resource: &'static str, namespace: &'static str| {
+        bench.engine.create(resource, namespace, named("a"), WriteOptions::default())
+    };
+    let missing = create(HARDWARE, "nowhere").await.unwrap_err();
+    assert_eq!(missing.reason, Reason::NotFound);
+    assert_eq!(missing.message, "namespaces \"nowhere\" not found");
+    assert_eq!(reason(create(HARDWARE, "").await), Reason::BadRequest);
+    assert_eq!(reason(create(NAMESPACES, "default").await), Reason::BadRequest);
+    assert_eq!(reason(create("tinkerbell.org/unknown", "default").await), Reason::NotFound);
+}
+
+#[tokio::test]
+async fn messages_are_those_clients_know() {
+    let bench = bench().await;
+    bench.hardware("a", json!({})).await;
+    let taken = json!({ "metadata": { "name": "a" } });
+    let error = bench.create(HARDWARE, taken).await.unwrap_err();
+    assert_eq!(error.message, "hardware.tinkerbell.org \"a\" already exists");
+    let error = bench.get("b").await.unwrap_err();
+    assert_eq!(
+        error.to_value(),
+        json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "hardware.tinkerbell.org \"b\" not found", "reason": "NotFound", "code": 404,
+            "details": { "name": "b", "group": "tinkerbell.org", "kind": "hardware" },
+        })
+    );
+    let bad = json!({
+        "metadata": { "name": "c" },
+        "spec": { "interfaces": [{ "dhcp": { "mac": "AA" } }] },
+    });
+    let error = bench.create(HARDWARE, bad).await.unwrap_err();
+    let status = error.to_value();
+    assert_eq!(status["details"]["kind"], "Hardware");
+    assert_eq!(status["details"]["causes"][0]["reason"], "FieldValueInvalid");
+    assert_eq!(status["details"]["causes"][0]["field"], "spec.interfaces[0].dhcp.mac");
+    assert!(error.message.starts_with(
+        "Hardware.tinkerbell.org \"c\" is invalid: spec.interfaces[0].dhcp.mac: Invalid value: \
+         \"AA\": must be"
+    ));
+}
+
+#[tokio::test]
+async fn names_are_generated_once_each() {
+    let bench = bench().await;
+    let mut names = Vec::new();
+    for _ in 0..20 {
+        let object = json!({ "metadata": { "generateName": "boot-" } });
+        let created = bench.create(HARDWARE, object).await.unwrap();
+        let name = created["metadata"]["name"].as_str().unwrap().to_owned();
+        assert!(name.len() == 10 && name.starts_with("boot-"), "{name}");
+        names.push(name);
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 20);
+    let bad = json!({ "metadata": { "generateName": "Boot_" } });
+    assert_eq!(reason(bench.create(HARDWARE, bad).await), Reason::Invalid);
+}
+
+#[tokio::test]
+async fn a_stale_copy_is_refused() {
+    let bench = bench().await;
+    let first = bench.hardware("a", json!({})).await;
+    let mut one = first.clone();
+    one["spec"] = json!({ "agentID": "one" });
+    let updated = bench.update(&one, WriteOptions::default()).await.unwrap();
+    assert!(revision(&updated) > revision(&first));
+    let mut two = first.clone();
+    two["spec"] = json!({ "agentID": "two" });
+    let error = bench.update(&two, WriteOptions::default()).await.unwrap_err();
+    assert_eq!(error.reason, Reason::Conflict);
+    assert_eq!(
+        error.message,
+        "Operation cannot be fulfilled on hardware.tinkerbell.org \"a\": the object has been \
+         modified; please apply your changes to the latest version and try again"
+    );
+    assert_eq!(reason(bench.update(&two, WriteOptions::status()).await), Reason::Conflict);
+    // The same through a patch that names a revision; one that does not is applied to what is.
+    let stale = json!({ "metadata": { "resourceVersion": revision(&first).to_string() } });
+    assert_eq!(reason(bench.merge("a", stale).await), Reason::Conflict);
+    let patched = bench.merge("a", json!({ "spec": { "tinkVersion": 1 } })).await.unwrap();
+    assert_eq!(patched["spec"], json!({ "agentID": "one", "tinkVersion": 1 }));
+    // No revision at all: custom kinds refuse, core kinds take it as it is.
+    let mut bare = updated.clone();
+    bare["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    assert_eq!(reason(bench.update(&bare, WriteOptions::default()).await), Reason::Invalid);
+    let secret = json!({ "metadata": { "name": "s" }, "stringData": { "a": "b" } });
+    bench.create(SECRETS, secret).await.unwrap();
+    let secret = json!({ "metadata": { "name": "s" }, "stringData": { "a": "c" } });
+    let options = WriteOptions::default();
+    let updated = bench.engine.update(SECRETS, "default", "s", secret, options).await.unwrap();
+    assert_eq!(updated["data"]["a"], "Yw==");
+    // Another object of the same name is another object.
+    let uid = json!({ "metadata": { "uid": "00000000-0000-4000-8000-000000000000" } });
+    assert_eq!(reason(bench.merge("a", uid).await), Reason::Conflict);
+    let renamed = json!({ "metadata": { "name": "b" } });
+    assert_eq!(reason(bench.merge("a", renamed).await), Reason::BadRequest);
+    assert_eq!(reason(bench.merge("b", json!({})).await), Reason::NotFound);
+}
+
+#[tokio::test]
+async fn concurrent_writers_from_one_copy_make_one_winner() {
+    let bench = bench().await;
+    let first = bench.hardware("a", json!({})).await;
+    let writes = (0..20).map(|at| {
+        let mut copy = first.clone();
+        copy["spec"] = json!({ "agentID": at.to_string() });
+        let engine = bench.engine.clone();
+        async move { engine.update(HARDWARE, "default", "a", copy, WriteOptions::default()).await }
+    });
+    let results = futures_util::future::join_all(writes).await;
+    let won = results.iter().filter(|result| result.is_ok()).count();
+    assert_eq!(won, 1);
+    let lost = results.iter().filter_map(|result| result.as_ref().err());
+    assert!(lost.clone().all(|error| error.reason == Reason::Conflict) && lost.count() == 19);
+}
+
+#[tokio::test]
+async fn spec_and_status_are_written_apart() {
+    let bench = bench().await;
+    let first = bench.hardware("a", json!({ "l": "1" })).await;
+    let mut both = first.clone();
+    both["spec"] = json!({ "agentID": "x" });
+    both["status"] = json!({ "state": "Ready" });
+    both["metadata"]["labels"] = json!({ "l": "2" });
+    let status = bench.update(&both, WriteOptions::status()).await.unwrap();
+    assert_eq!(status["status"], json!({ "state": "Ready" }));
+    assert_eq!(status["spec"], json!({}));
+    assert_eq!(status["metadata"]["labels"], json!({ "l": "1" }));
+    assert_eq!(status["metadata"]["generation"], 1);
+    both["metadata"]["resourceVersion"] = status["metadata"]["resourceVersion"].clone();
+    both["status"] = json!({ "state": "Error" });
+    let main = bench.update(&both, WriteOptions::default()).await.unwrap();
+    assert_eq!(main["status"], json!({ "state": "Ready" }));
+    assert_eq!(main["spec"], json!({ "agentID": "x" }));
+    assert_eq!(main["metadata"]["generation"], 2);
+    // Only metadata: no new generation. What the client says there counts for nothing.
+    let patch = json!({ "metadata": { "labels": { "l": null }, "generation": 99, "uid": null } });
+    let labelled = bench.merge("a", patch).await.unwrap();
+    assert_eq!(labelled["metadata"]["generation"], 2);
+    assert_eq!(labelled["metadata"]["uid"], first["metadata"]["uid"]);
+    // A kind without the subresource keeps its status with the rest.
+    let template = json!({ "metadata": { "name": "t" }, "spec": {}, "status": { "state": "x" } });
+    let template = bench.create(TEMPLATES, template).await.unwrap();
+    assert_eq!(template["status"]["state"], "x");
+    let options = WriteOptions::status();
+    let write = bench.engine.update(TEMPLATES, "default", "t", template, options);
+    assert_eq!(reason(write.await), Reason::NotFound);
+}
+
+#[tokio::test]
+async fn a_write_that_changes_nothing_is_none() {
+    let bench = bench().await;
+    let first = bench.hardware("a", json!({})).await;
+    let again = bench.update(&first, WriteOptions::default()).await.unwrap();
+    assert_eq!(again, first);
+    let again = bench.merge("a", json!({ "spec": {} })).await.unwrap();
+    assert_eq!(again, first);
+    assert_eq!(bench.engine.revision(), revision(&first));
+}
+
+#[tokio::test]
+async fn dry_runs_leave_nothing_behind() {
+    let bench = bench().await;
+    let dry = WriteOptions { dry_run: true, part: Part::Main };
+    let object = json!({ "metadata": { "name": "a" } });
+    let would = bench.engine.create(HARDWARE, "default", object, dry).await.unwrap();
+    assert!(would["metadata"]["uid"].is_string());
+    assert_eq!(reason(bench.get("a").await), Reason::NotFound);
+    let first = bench.hardware("a", json!({})).await;
+    let patch = Patch::merge(json!({ "spec": { "agentID": "x" } })).unwrap();
+    let would = bench.engine.patch(HARDWARE, "default", "a", patch, dry).await.unwrap();
+    assert_eq!(would["spec"]["agentID"], "x");
+    let options = DeleteOptions { dry_run: true, ..DeleteOptions::default() };
+    bench.engine.delete(HARDWARE, "default", "a", options).await.unwrap();
+    assert_eq!(bench.get("a").await.unwrap(), first);
+}
+
+async fn delete(bench: &Bench, options: DeleteOptions) -> Result<Deleted, crate::StatusError> {
+    bench.engine.delete(HARDWARE, "default", "a", options).await
+}
+
+#[tokio::test]
+async fn finalizers_hold_an_object_back() {
+    let bench = bench().await;
+    let object = json!({ "metadata": { "name": "a", "finalizers": ["x.org/one", "two"] } });
+    bench.create(HARDWARE, object).await.unwrap();
+    bench.clock.advance(SignedDuration::from_secs(5));
+    let Ok(Deleted::Finalizing(marked)) = delete(&bench, DeleteOptions::default()).await else {
+        panic!("the finalizers do not hold");
+    };
+    assert_eq!(marked["metadata"]["deletionTimestamp"], "2026-11-20T10:00:05Z");
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+    assert_eq!(marked["metadata"]["generation"], 2);
+    // A second delete changes nothing.
+    bench.clock.advance(SignedDuration::from_secs(5));
+    let again = delete(&bench, DeleteOptions::default()).await.unwrap();
+    assert_eq!(again, Deleted::Finalizing(marked.clone()));
+    // No new finalizer, no way back.
+    let more = json!({ "metadata": { "finalizers": ["x.org/one", "two", "three"] } });
+    assert_eq!(reason(bench.merge("a", more).await), Reason::Invalid);
+    let undo = json!({ "metadata": { "deletionTimestamp": null } });
+    assert_eq!(bench.merge("a", undo).await.unwrap(), marked);
+    let fewer = json!({ "metadata": { "finalizers": ["two"] } });
+    bench.merge("a", fewer).await.unwrap();
+    let none = json!({ "metadata": { "finalizers": null } });
+    let last = bench.merge("a", none).await.unwrap();
+    assert!(revision(&last) > revision(&marked));
+    assert_eq!(reason(bench.get("a").await), Reason::NotFound);
+}
+
+#[tokio::test]
+async fn deletes_can_be_particular() {
+    let bench = bench().await;
+    let object = bench.hardware("a", json!({})).await;
+    let uid = |uid: &Value| DeleteOptions {
+        uid: Some(uid.as_str().unwrap().to_owned()),
+        ..DeleteOptions::default()
+    };
+    assert_eq!(reason(delete(&bench, uid(&json!("other"))).await), Reason::Conflict);
+    let stale =
+        DeleteOptions { resource_version: Some("1".to_owned()), ..DeleteOptions::default() };
+    assert_eq!(reason(delete(&bench, stale).await), Reason::Conflict);
+    let gone = delete(&bench, uid(&object["metadata"]["uid"])).await.unwrap();
+    assert!(matches!(&gone, Deleted::Gone(last) if revision(last) > revision(&object)));
+    assert_eq!(reason(delete(&bench, DeleteOptions::default()).await), Reason::NotFound);
+}
+
+#[tokio::test]
+async fn namespaces_hold_and_are_held() {
+    let bench = bench().await;
+    let engine = &bench.engine;
+    let options = WriteOptions::default;
+    let rack = json!({ "metadata": { "name": "rack" } });
+    let created = engine.create(NAMESPACES, "", rack, options()).await.unwrap();
+    assert_eq!(created["metadata"]["labels"]["kubernetes.io/metadata.name"], "rack");
+    assert_eq!(created["status"]["phase"], "Active");
+    let nuc = json!({ "metadata": { "name": "nuc" } });
+    engine.create(HARDWARE, "rack", nuc, options()).await.unwrap();
+    let event = json!({
+        "metadata": { "generateName": "e-" },
+        "involvedObject": { "namespace": "rack" },
+    });
+    engine.create(EVENTS, "rack", event, options()).await.unwrap();
+    let delete = |name: &'static str| engine.delete(NAMESPACES, "", name, DeleteOptions::default());
+    let held = delete("rack").await.unwrap_err();
+    assert_eq!(held.reason, Reason::Conflict);
+    assert!(held.message.contains("still holds 1 hardware.tinkerbell.org (such as nuc)"));
+    assert_eq!(reason(delete("default").await), Reason::Forbidden);
+    engine.delete(HARDWARE, "rack", "nuc", DeleteOptions::default()).await.unwrap();
+    assert!(matches!(delete("rack").await, Ok(Deleted::Gone(_))));
+    let list = engine.list(EVENTS, None, super::super::ListOptions::default()).await.unwrap();
+    assert!(list.items.is_empty());
+    // The permanent ones are made once.
+    let before = engine.revision();
+    engine.ensure_permanent().await.unwrap();
+    assert_eq!(engine.revision(), before);
+}
+
+#[tokio::test]
+async fn records_give_way_to_newer_ones() {
+    let bench = bench().await;
+    for name in ["c", "a", "d", "b", "e"] {
+        let object = json!({ "metadata": { "name": name } });
+        bench.create(RECORDS, object).await.unwrap();
+    }
+    let options = super::super::ListOptions::default();
+    let list = bench.engine.list(RECORDS, Some("default"), options).await.unwrap();
+    let names: Vec<&str> =
+        list.items.iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["b", "d", "e"]);
+}

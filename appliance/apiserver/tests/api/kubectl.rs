@@ -1,0 +1,323 @@
+//! What a person types. `--validate=false` is needed on create, apply, replace and edit as long as
+//! no OpenAPI document is served.
+
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::server::{PATIENCE, Server};
+
+const NUC: &str = r#"
+apiVersion: tinkerbell.org/v1alpha1
+kind: Hardware
+metadata:
+  name: nuc-1
+  labels: { rack: a }
+spec:
+  agentID: 52:54:00:12:34:01
+  interfaces:
+  - dhcp: { mac: "52:54:00:12:34:01", hostname: nuc-1 }
+    netboot: { allowPXE: true }
+"#;
+
+const OTHERS: &str = r#"
+apiVersion: tinkerbell.org/v1alpha1
+kind: Template
+metadata: { name: debian }
+spec: { data: "version: '0.1'" }
+---
+apiVersion: tinkerbell.org/v1alpha1
+kind: Workflow
+metadata: { name: nuc-1, finalizers: [ test.example.org/hold ] }
+spec: { templateRef: debian, hardwareRef: nuc-1, hardwareMap: { device_1: "52:54:00:12:34:01" } }
+---
+apiVersion: bmc.tinkerbell.org/v1alpha1
+kind: Machine
+metadata: { name: nuc-1 }
+spec:
+  connection:
+    host: 10.0.0.1
+    insecureTLS: true
+    authSecretRef: { name: bmc, namespace: default }
+---
+apiVersion: v1
+kind: Secret
+metadata: { name: bmc }
+stringData: { username: admin, password: secret }
+---
+apiVersion: v1
+kind: Namespace
+metadata: { name: rack }
+---
+apiVersion: bmc.tinkerbell.org/v1alpha1
+kind: Job
+metadata: { generateName: off-, namespace: rack }
+spec:
+  machineRef: { name: nuc-1, namespace: default }
+  tasks: [ { powerAction: "off" } ]
+"#;
+
+impl Server {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("kubectl");
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder())
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect(
+            "kubectl runs; install it (Debian: kubernetes-client) or put it into /usr/local/bin",
+        )
+    }
+
+    /// Runs kubectl to its end: whether it succeeded, and what it printed on both channels.
+    async fn run(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
+        let mut child = self.spawn(arguments);
+        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+        let output = tokio::time::timeout(PATIENCE, child.wait_with_output());
+        let output = output.await.expect("kubectl ends in time").unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.success(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Runs kubectl, which must succeed and have nothing to complain about.
+    async fn kubectl(&self, arguments: &[&str], input: &str) -> String {
+        let (success, out, err) = self.run(arguments, input).await;
+        assert!(success && err.is_empty(), "kubectl {arguments:?}: {out}{err}");
+        out
+    }
+
+    async fn fill(&self) {
+        let create = ["create", "--validate=false", "-f", "-"];
+        let out = self.kubectl(&create, NUC).await;
+        assert_eq!(out, "hardware.tinkerbell.org/nuc-1 created\n");
+        let out = self.kubectl(&create, OTHERS).await;
+        let created: Vec<&str> = out.lines().collect();
+        assert_eq!(
+            created[..5],
+            [
+                "template.tinkerbell.org/debian created",
+                "workflow.tinkerbell.org/nuc-1 created",
+                "machine.bmc.tinkerbell.org/nuc-1 created",
+                "secret/bmc created",
+                "namespace/rack created",
+            ]
+        );
+        assert!(created[5].starts_with("job.bmc.tinkerbell.org/off-"), "{out}");
+    }
+}
+
+/// A table's cells, for comparison without counting spaces.
+fn cells(table: &str) -> Vec<Vec<&str>> {
+    table.lines().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_are_created_shown_and_found() {
+    let server = Server::start().await;
+    server.fill().await;
+    let again = server.run(&["create", "--validate=false", "-f", "-"], NUC).await;
+    assert!(!again.0 && again.2.contains("hardware.tinkerbell.org \"nuc-1\" already exists"));
+    // Short names, categories, columns, wide columns.
+    let out = server.kubectl(&["get", "hw"], "").await;
+    assert_eq!(cells(&out), [vec!["NAME", "STATE"], vec!["nuc-1"]]);
+    let out = server.kubectl(&["get", "wf", "-o", "wide"], "").await;
+    let wide = ["NAME", "TEMPLATE", "STATE", "TASK", "ACTION", "AGENT", "HARDWARE"];
+    assert_eq!(cells(&out)[0][..7], wide);
+    assert_eq!(cells(&out)[1], ["nuc-1", "debian", "nuc-1"]);
+    let out = server.kubectl(&["get", "tinkerbell", "-A", "-o", "name"], "").await;
+    assert_eq!(out.lines().count(), 5, "{out}");
+    let out = server.kubectl(&["get", "secrets"], "").await;
+    assert_eq!(cells(&out)[0], ["NAME", "TYPE", "DATA", "AGE"]);
+    assert_eq!(cells(&out)[1][..3], ["bmc", "Opaque", "2"]);
+    let out = server.kubectl(&["get", "ns"], "").await;
+    let names: Vec<&str> = cells(&out).iter().skip(1).map(|line| line[0]).collect();
+    assert_eq!(names, ["default", "kube-system", "rack"]);
+    let out = server.kubectl(&["get", "jobs.bmc.tinkerbell.org", "-A"], "").await;
+    assert_eq!(cells(&out)[1][0], "rack");
+    // Selectors, pages, sorting, formats.
+    for (arguments, lines) in [
+        (vec!["get", "hw", "-l", "rack=a", "-o", "name"], 1),
+        (vec!["get", "hw", "-l", "!rack", "-o", "name"], 0),
+        (vec!["get", "hw", "-l", "rack in (b)", "-o", "name"], 0),
+        (vec!["get", "secrets", "--field-selector", "type=Opaque", "-o", "name"], 1),
+        (vec!["get", "ns", "--chunk-size=1", "-o", "name"], 3),
+        (vec!["get", "ns", "--sort-by=.metadata.name", "--no-headers"], 3),
+    ] {
+        let (success, out, err) = server.run(&arguments, "").await;
+        assert!(success && out.lines().count() == lines, "{arguments:?}: {out}{err}");
+    }
+    let out = server.kubectl(&["get", "hw", "nuc-1", "-o", "yaml"], "").await;
+    for line in ["kind: Hardware", "  generation: 1", "  uid: ", "      mac: \"52:54:00:12:34:01\""]
+    {
+        assert!(out.contains(line) || out.contains(&line.replace('"', "")), "{line}: {out}");
+    }
+    let path = "jsonpath={.data.password}";
+    assert_eq!(server.kubectl(&["get", "secret", "bmc", "-o", path], "").await, "c2VjcmV0");
+    let (success, _, err) = server.run(&["get", "hw", "nothing"], "").await;
+    assert!(!success);
+    assert!(err.contains("hardware.tinkerbell.org \"nothing\" not found"), "{err}");
+    let out = server.kubectl(&["describe", "hw", "nuc-1"], "").await;
+    assert!(out.contains("Agent ID:  52:54:00:12:34:01"), "{out}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_are_changed() {
+    let server = Server::start().await;
+    server.fill().await;
+    let ok = async |arguments: &[&str]| server.kubectl(arguments, "").await;
+    let merge = r#"{"spec":{"userData":"hello"}}"#;
+    let out = ok(&["patch", "hw", "nuc-1", "--type=merge", "-p", merge]).await;
+    assert_eq!(out, "hardware.tinkerbell.org/nuc-1 patched\n");
+    let json = r#"[{"op":"add","path":"/metadata/annotations","value":{"seen":"yes"}}]"#;
+    ok(&["patch", "hw", "nuc-1", "--type=json", "-p", json]).await;
+    ok(&["label", "hw", "nuc-1", "rack-", "shelf=2"]).await;
+    ok(&["annotate", "hw", "nuc-1", "note=fine"]).await;
+    let status = r#"{"status":{"state":"Ready"},"spec":{"userData":"ignored"}}"#;
+    ok(&["patch", "hw", "nuc-1", "--subresource=status", "--type=merge", "-p", status]).await;
+    let path = "jsonpath={.metadata.labels} {.metadata.annotations} {.spec.userData} \
+                {.status.state} {.metadata.generation}";
+    let out = ok(&["get", "hw", "nuc-1", "-o", path]).await;
+    assert_eq!(out, "{\"shelf\":\"2\"} {\"note\":\"fine\",\"seen\":\"yes\"} hello Ready 2");
+    // The default patch type is not defined for custom kinds, as in a cluster.
+    let (success, _, err) = server.run(&["patch", "hw", "nuc-1", "-p", merge], "").await;
+    assert!(!success && err.contains("application/merge-patch+json"), "{err}");
+    // Apply: create, change, nothing to do; dry run and diff leave no trace.
+    let apply = ["apply", "--validate=false", "-f", "-"];
+    let machine = "apiVersion: bmc.tinkerbell.org/v1alpha1\nkind: Machine\n\
+                   metadata: { name: m }\nspec: { connection: { host: HOST } }\n";
+    let one = machine.replace("HOST", "10.0.0.7");
+    let two = machine.replace("HOST", "10.0.0.8");
+    let out = server.kubectl(&apply, &one).await;
+    assert_eq!(out, "machine.bmc.tinkerbell.org/m created\n");
+    let dry = ["apply", "--validate=false", "--dry-run=server", "-f", "-"];
+    assert!(server.kubectl(&dry, &two).await.contains("configured (server dry run)"));
+    let out = server.kubectl(&apply, &one).await;
+    assert_eq!(out, "machine.bmc.tinkerbell.org/m unchanged\n");
+    let out = server.kubectl(&apply, &two).await;
+    assert_eq!(out, "machine.bmc.tinkerbell.org/m configured\n");
+    // A mistake comes back as a sentence about the field.
+    let (success, _, err) = server.run(&apply, &machine.replace("HOST", "''")).await;
+    let wanted = "The Machine \"m\" is invalid: spec.connection.host: Required value";
+    assert!(!success && err.contains(wanted), "{err}");
+    // A stale copy is refused.
+    let path = "jsonpath={.metadata.resourceVersion}";
+    let revision = ok(&["get", "machines", "m", "-o", path]).await;
+    let full =
+        format!("{two}").replace("name: m", &format!("name: m, resourceVersion: '{revision}'"));
+    let replace = ["replace", "--validate=false", "-f", "-"];
+    server.kubectl(&replace, &full.replace("10.0.0.8", "10.0.0.9")).await;
+    let (success, _, err) = server.run(&replace, &full).await;
+    assert!(!success && err.contains("the object has been modified"), "{err}");
+    // Edit, with an editor that changes a label.
+    let mut edit = server.command(&["edit", "--validate=false", "hw", "nuc-1"]);
+    edit.env("KUBE_EDITOR", "sed -i s/shelf:.*/shelf:\\ \\\"3\\\"/");
+    let output = tokio::time::timeout(PATIENCE, edit.output()).await.unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = "jsonpath={.metadata.labels.shelf}";
+    assert_eq!(ok(&["get", "hw", "nuc-1", "-o", path]).await, "3");
+    server.stop().await;
+}
+
+/// Lines of a running kubectl up to the first with all of `words` in it.
+async fn until(lines: &mut Lines<BufReader<ChildStdout>>, words: &[&str]) -> Vec<String> {
+    let mut seen = Vec::new();
+    let reading = async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let found = words.iter().all(|word| line.split_whitespace().any(|one| one == *word));
+            seen.push(line);
+            if found {
+                return;
+            }
+        }
+        panic!("kubectl ended before {words:?}");
+    };
+    let waited = tokio::time::timeout(PATIENCE, reading).await;
+    assert!(waited.is_ok(), "no line with {words:?} in time: {seen:?}");
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_are_watched_and_waited_for() {
+    let server = Server::start().await;
+    server.fill().await;
+    // The header and the first row say that the watch stands.
+    let mut watch = server.spawn(&["get", "wf", "-w"]);
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let seen = until(&mut lines, &["nuc-1"]).await;
+    assert_eq!(seen[0].split_whitespace().next(), Some("NAME"));
+    let wait = ["wait", "--for=jsonpath={.status.state}=SUCCESS", "wf/nuc-1", "--timeout=25s"];
+    let wait = server.kubectl(&wait, "");
+    let status = |state: &str| format!("{{\"status\":{{\"state\":\"{state}\"}}}}");
+    let patch = async |state: &str| {
+        let body = status(state);
+        let patch = ["patch", "wf", "nuc-1", "--subresource=status", "--type=merge", "-p", &body];
+        server.kubectl(&patch, "").await
+    };
+    let drive = async {
+        patch("RUNNING").await;
+        patch("SUCCESS").await
+    };
+    let (waited, _) = tokio::join!(wait, drive);
+    assert_eq!(waited, "workflow.tinkerbell.org/nuc-1 condition met\n");
+    let rows = until(&mut lines, &["nuc-1", "SUCCESS"]).await;
+    assert!(!rows.iter().any(|row| row.starts_with("NAME")), "{rows:?}");
+    // Deletion waits for the finalizer, and kubectl for the deletion.
+    let delete = server.kubectl(&["delete", "wf", "nuc-1"], "");
+    let release = async {
+        let marked = r"jsonpath={.metadata.deletionTimestamp}";
+        let wait = ["wait", &format!("--for={marked}"), "wf/nuc-1", "--timeout=25s"];
+        server.kubectl(&wait, "").await;
+        let none = r#"{"metadata":{"finalizers":null}}"#;
+        server.kubectl(&["patch", "wf", "nuc-1", "--type=merge", "-p", none], "").await;
+    };
+    let (deleted, ()) = tokio::join!(delete, release);
+    assert!(deleted.starts_with("workflow.tinkerbell.org \"nuc-1\" deleted"), "{deleted}");
+    let gone = ["wait", "--for=delete", "wf/nuc-1", "--timeout=25s"];
+    server.kubectl(&gone, "").await;
+    server.kubectl(&["delete", "hw", "-l", "rack=a"], "").await;
+    server.kubectl(&["delete", "templates", "--all"], "").await;
+    let (_, out, err) = server.run(&["get", "hw,templates,workflows"], "").await;
+    assert_eq!((out.as_str(), err.as_str()), ("", "No resources found in default namespace.\n"));
+    let (success, _, err) = server.run(&["delete", "ns", "rack"], "").await;
+    assert!(!success && err.contains("still holds 1 jobs.bmc.tinkerbell.org"), "{err}");
+    server.kubectl(&["delete", "jobs.bmc.tinkerbell.org", "--all", "-n", "rack"], "").await;
+    server.kubectl(&["delete", "ns", "rack"], "").await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_says_what_it_is() {
+    let server = Server::start().await;
+    // kubectl warns when its own version is far from the server's: that is no mistake of ours.
+    let (success, out, _) = server.run(&["version", "-o", "json"], "").await;
+    assert!(success && out.contains("+tinbox."), "{out}");
+    let out = server.kubectl(&["api-resources", "--no-headers", "-o", "name"], "").await;
+    assert_eq!(out.lines().count(), 9, "{out}");
+    let out = server.kubectl(&["api-versions"], "").await;
+    assert_eq!(
+        out.lines().collect::<Vec<_>>(),
+        ["bmc.tinkerbell.org/v1alpha1", "tinkerbell.org/v1alpha1", "v1"]
+    );
+    let out = server.kubectl(&["get", "--raw", "/readyz"], "").await;
+    assert_eq!(out, "ok");
+    let out = server.kubectl(&["get", "--raw", "/apis/tinbox.dev/v1alpha1/hello"], "").await;
+    assert_eq!(out, "hello");
+    let (success, _, err) = server.run(&["--token=wrong", "get", "hw"], "").await;
+    assert!(!success && err.contains("Unauthorized"), "{err}");
+    // Without a schema kubectl refuses to send what it cannot check.
+    let (success, _, err) = server.run(&["create", "-f", "-"], NUC).await;
+    assert!(!success && err.contains("--validate=false"), "{err}");
+    server.stop().await;
+}
