@@ -102,20 +102,21 @@ fn connection(
         request.extensions_mut().insert(ConnectInfo(peer));
         service.call(request.map(Body::new))
     });
-    builder.serve_connection(TokioIo::new(Stalling::new(stream)), service).into_owned()
+    builder.serve_connection(TokioIo::new(Stalling::new(stream, STALL)), service).into_owned()
 }
 
-/// A stream whose writes fail when the other side takes nothing for [`STALL`], so that a machine
+/// A stream whose writes fail when the other side takes nothing for `limit`, so that a machine
 /// that was switched off in the middle of an image does not hold its connection and file open.
-struct Stalling {
-    stream: TcpStream,
-    limit: Pin<Box<Sleep>>,
+struct Stalling<S> {
+    stream: S,
+    limit: Duration,
+    timer: Pin<Box<Sleep>>,
     waiting: bool,
 }
 
-impl Stalling {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, limit: Box::pin(tokio::time::sleep(STALL)), waiting: false }
+impl<S> Stalling<S> {
+    fn new(stream: S, limit: Duration) -> Self {
+        Self { stream, limit, timer: Box::pin(tokio::time::sleep(limit)), waiting: false }
     }
 
     /// Let `result` through, unless it has been pending for too long.
@@ -130,13 +131,13 @@ impl Stalling {
         }
         if !self.waiting {
             self.waiting = true;
-            self.limit.as_mut().reset(Instant::now() + STALL);
+            self.timer.as_mut().reset(Instant::now() + self.limit);
         }
-        self.limit.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        self.timer.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl AsyncRead for Stalling {
+impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -146,7 +147,7 @@ impl AsyncRead for Stalling {
     }
 }
 
-impl AsyncWrite for Stalling {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -177,5 +178,32 @@ impl AsyncWrite for Stalling {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_shutdown(cx);
         self.limited(cx, result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stalling;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_write_that_nobody_takes_fails() {
+        let (ours, mut theirs) = tokio::io::duplex(1000);
+        let mut stream = Stalling::new(ours, Duration::from_millis(200));
+        // As long as the other side takes a little now and then, it goes on.
+        let slow = tokio::spawn(async move {
+            let mut taken = [0; 500];
+            for _ in 0..8 {
+                theirs.read_exact(&mut taken).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            theirs
+        });
+        stream.write_all(&[0; 4000]).await.unwrap();
+        let theirs = slow.await.unwrap();
+        let error = stream.write_all(&[0; 4000]).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        drop(theirs);
     }
 }
