@@ -204,8 +204,8 @@ impl Requests {
     }
 }
 
-/// A TFTP server (RFC 1350, no options) for one file of `/usr/lib/ipxe`; any other is not found.
-/// It lives until the test's process ends.
+/// A TFTP server (RFC 1350, with `tsize` and `blksize`, which EDK2 insists on) for one file of
+/// `/usr/lib/ipxe`; any other is not found. It lives until the test's process ends.
 pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
     let requests = Requests::default();
     let log = requests.clone();
@@ -217,16 +217,20 @@ pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
             if buffer[..2] != [0, 1] {
                 continue;
             }
-            let file = buffer[2..length].split(|byte| *byte == 0).next().unwrap();
-            let file = String::from_utf8_lossy(file).into_owned();
-            log.push(file.clone());
+            let request = String::from_utf8_lossy(&buffer[2..length]).into_owned();
+            let words: Vec<&str> = request.split('\0').collect();
+            log.push(words[0].to_owned());
             let socket = UdpSocket::bind((SERVER, 0)).unwrap();
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             socket.connect(client).unwrap();
-            if file == name {
+            if words[0] == name {
                 let content = std::fs::read(format!("/usr/lib/ipxe/{name}"))
                     .expect("the package ipxe provides the loaders");
-                send_file(&socket, &content);
+                let asked = |option| {
+                    let at = words.iter().position(|word| *word == option)?;
+                    words.get(at + 1).copied()
+                };
+                send_file(&socket, &content, asked("blksize"), asked("tsize").is_some());
             } else {
                 socket.send(b"\0\x05\0\x01File not found\0").unwrap();
             }
@@ -235,24 +239,44 @@ pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
     requests
 }
 
-fn send_file(socket: &UdpSocket, content: &[u8]) {
-    let mut buffer = [0; 1500];
-    let last: &[u8] = &[];
-    let tail = content.len().is_multiple_of(512).then_some(last);
-    for (index, block) in content.chunks(512).chain(tail).enumerate() {
+/// RFC 2347: only what was asked for is acknowledged.
+fn send_file(socket: &UdpSocket, content: &[u8], size: Option<&str>, tell_length: bool) {
+    let length = content.len();
+    let mut options = "\0\x06".to_owned();
+    if let Some(size) = size {
+        options += &format!("blksize\0{size}\0");
+    }
+    if tell_length {
+        options += &format!("tsize\0{length}\0");
+    }
+    if options.len() > 2 && !delivered(socket, options.as_bytes(), [0, 0]) {
+        return;
+    }
+    let size = size.map_or(512, |size| size.parse().unwrap());
+    let end: &[u8] = &[];
+    let end = length.is_multiple_of(size).then_some(end);
+    for (index, block) in content.chunks(size).chain(end).enumerate() {
         let number = (index as u16).wrapping_add(1).to_be_bytes();
-        let packet = [&[0, 3], &number[..], block].concat();
-        for _ in 0..5 {
-            if socket.send(&packet).is_err() {
-                return;
-            }
-            match socket.recv(&mut buffer) {
-                Ok(4) if buffer[..4] == [0, 4, number[0], number[1]] => break,
-                Ok(_) if buffer[1] == 5 => return,
-                _ => {}
-            }
+        if !delivered(socket, &[&[0, 3], &number[..], block].concat(), number) {
+            return;
         }
     }
+}
+
+/// Sends until the other side acknowledges.
+fn delivered(socket: &UdpSocket, packet: &[u8], number: [u8; 2]) -> bool {
+    let mut buffer = [0; 1500];
+    for _ in 0..5 {
+        if socket.send(packet).is_err() {
+            return false;
+        }
+        match socket.recv(&mut buffer) {
+            Ok(4) if buffer[..4] == [0, 4, number[0], number[1]] => return true,
+            Ok(_) if buffer[1] == 5 => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// An HTTP server on port 7080 that has nothing: it writes requests down and answers 404.
