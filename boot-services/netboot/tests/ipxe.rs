@@ -1,0 +1,175 @@
+//! The scripts, run by the iPXE of 2019 that Debian's QEMU carries as its network card's ROM.
+//!
+//! QEMU's user network hands the ROM a script's address on loopback; what the machine did then is
+//! seen in what it fetched, and in what its disk's boot sector wrote to the serial port.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use netboot::http::{HttpConfig, router, serve};
+use netboot::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use stdx::MacAddr;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+const MAC: &str = "52:54:00:77:00:01";
+/// Emulated, and beside other tests: the ROM's own waits are some ten seconds of it.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+struct One(Boot);
+
+impl Plans for One {
+    fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
+        let (hardware, boot) = ("default/nuc-1".to_owned(), self.0.clone());
+        (mac.to_string() == MAC).then_some(Plan { mac, hardware, boot })
+    }
+    fn by_address(&self, _: IpAddr) -> Option<Plan> {
+        None
+    }
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<(String, u16)>>);
+
+impl Observer for Heard {
+    fn fetched(&self, fetched: Fetched) {
+        self.0.lock().unwrap().push(match fetched {
+            Fetched::Http { path, status, .. } => (path, status),
+            Fetched::Script { boot, status, .. } => (boot.to_owned(), status),
+            other @ Fetched::Tftp { .. } => (format!("{other:?}"), 0),
+        });
+    }
+}
+
+/// A server, a machine with a disk, and what is known about both.
+struct Rack {
+    folder: TempDir,
+    heard: Arc<Heard>,
+    shutdown: CancellationToken,
+    agent_url: String,
+    _machine: Child,
+}
+
+impl Drop for Rack {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// A boot sector that writes `DISK` to the first serial port and stops.
+fn disk() -> Vec<u8> {
+    let mut sector = vec![0xba, 0xf8, 0x03];
+    for letter in *b"DISK" {
+        sector.extend([0xb0, letter, 0xee]);
+    }
+    sector.extend([0xf4, 0xeb, 0xfd]);
+    sector.resize(510, 0);
+    sector.extend([0x55, 0xaa]);
+    sector.resize(1 << 20, 0);
+    sector
+}
+
+async fn rack(boot: impl FnOnce(SocketAddr) -> Boot) -> Rack {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("agent")).unwrap();
+    std::fs::write(folder.path().join("disk"), disk()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // How the machine sees the host in QEMU's user network.
+    let base = SocketAddr::from(([10, 0, 2, 2], port));
+    let heard = Arc::new(Heard::default());
+    let services = Services {
+        files: Files::new(folder.path()),
+        plans: Arc::new(One(boot(base))),
+        observer: heard.clone(),
+    };
+    let config = HttpConfig { script_base: format!("http://{base}"), version: String::new() };
+    let shutdown = CancellationToken::new();
+    tokio::spawn(serve(listener, router(config, services), shutdown.clone()));
+    let script = format!("http://{base}/ipxe/script/{MAC}/auto.ipxe");
+    let machine = machine(folder.path(), &script);
+    let agent_url = format!("http://{base}/agent");
+    Rack { folder, heard, shutdown, agent_url, _machine: machine }
+}
+
+fn machine(folder: &Path, script: &str) -> Child {
+    let disk = format!("file={},format=raw,if=virtio", folder.join("disk").display());
+    let serial = format!("file:{}", folder.join("serial").display());
+    let mut command = Command::new("qemu-system-x86_64");
+    command.args(["-machine", "q35,accel=tcg", "-m", "128", "-display", "none", "-nodefaults"]);
+    command.args(["-boot", "order=nc", "-drive", &disk, "-serial", &serial, "-vga", "std"]);
+    command.args(["-netdev", &format!("user,id=lan,ipv6=off,bootfile={script}")]);
+    command.args(["-device", &format!("virtio-net-pci,netdev=lan,mac={MAC}")]);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let hint = "needs Debian's qemu-system-x86 and ipxe-qemu";
+    command.spawn().unwrap_or_else(|error| panic!("qemu-system-x86_64: {error}; {hint}"))
+}
+
+impl Rack {
+    async fn until(&self, what: &str, done: impl Fn(&[(String, u16)], &str) -> bool) {
+        let started = Instant::now();
+        loop {
+            let serial = std::fs::read(self.folder.path().join("serial")).unwrap_or_default();
+            let serial = String::from_utf8_lossy(&serial).into_owned();
+            let heard = self.heard.0.lock().unwrap().clone();
+            if done(&heard, &serial) {
+                return;
+            }
+            let late = started.elapsed() > PATIENCE;
+            assert!(!late, "{what}: not within {PATIENCE:?}; {heard:?}, serial {serial:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+fn agent(base: SocketAddr) -> Boot {
+    Boot::Agent(AgentBoot {
+        base_url: format!("http://{base}/agent"),
+        kernel: "vmlinuz-x86_64".to_owned(),
+        initrd: "initramfs-x86_64".to_owned(),
+        worker_id: MAC.to_owned(),
+        ..AgentBoot::default()
+    })
+}
+
+fn count(heard: &[(String, u16)], path: &str, status: u16) -> usize {
+    heard.iter().filter(|(p, s)| p == path && *s == status).count()
+}
+
+#[tokio::test]
+async fn a_machine_without_a_workflow_boots_its_disk() {
+    let rack = rack(|_| Boot::LocalDisk).await;
+    rack.until("the disk's boot sector runs", |_, serial| serial.contains("DISK")).await;
+    assert_eq!(*rack.heard.0.lock().unwrap(), [("local-disk".to_owned(), 200)]);
+}
+
+#[tokio::test]
+async fn the_agent_starts_after_failed_downloads() {
+    let rack = rack(agent).await;
+    let (kernel, initrd) = ("/agent/vmlinuz-x86_64", "/agent/initramfs-x86_64");
+    rack.until("the kernel is asked for twice", |heard, _| count(heard, kernel, 404) == 2).await;
+    // iPXE boots a script as it boots a kernel; this one tells that it runs.
+    let stand_in = format!("#!ipxe\nimgfetch {}/booted || exit 1\n", rack.agent_url);
+    let folder = rack.folder.path().join("agent");
+    std::fs::write(folder.join("booted"), "").unwrap();
+    std::fs::write(folder.join("initramfs-x86_64"), vec![7; 1 << 20]).unwrap();
+    std::fs::write(folder.join("new"), stand_in).unwrap();
+    std::fs::rename(folder.join("new"), folder.join("vmlinuz-x86_64")).unwrap();
+    rack.until("the kernel runs", |heard, _| count(heard, "/agent/booted", 200) > 0).await;
+    let heard = rack.heard.0.lock().unwrap();
+    let fetched = (count(&heard, kernel, 200), count(&heard, initrd, 200));
+    assert_eq!(fetched, (1, 1), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_be_served_boots_its_disk() {
+    let rack = rack(agent).await;
+    rack.until("the disk's boot sector runs", |_, serial| serial.contains("DISK")).await;
+    let heard = rack.heard.0.lock().unwrap();
+    assert_eq!(count(&heard, "/agent/vmlinuz-x86_64", 404), 5, "{heard:?}");
+}
