@@ -1,0 +1,301 @@
+//! The agents' side of the workflow engine: who asks, what they are given, what they report.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api::meta::ObjectKey;
+use api::state::report::{self, Unknown};
+use api::state::serve::{self, Serve};
+use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
+use controllers::{Agents, Life, ObjectError, Objects, fetch, write_status};
+use jiff::Timestamp;
+use status::story::Moment;
+use stdx::Clock;
+use workflow_rpc::{
+    Assignment, Attributes, Hello, Namespaces, Pending, Progress, Refusal, Report, Workflows,
+};
+
+use crate::boot_token::BootTokens;
+use crate::index::Index;
+use crate::observers::Observers;
+
+/// How often a report is tried again when somebody wrote the Workflow in between.
+const CONFLICTS_MAX: usize = 10;
+/// How many agents are remembered.
+const AGENTS_MAX: usize = 4096;
+
+/// How far an action has come, as an agent last said.
+#[derive(Debug, Clone)]
+pub struct Latest {
+    /// What it said.
+    pub progress: Progress,
+    /// When the action's first progress came.
+    pub since: Timestamp,
+    /// When this came.
+    pub at: Timestamp,
+}
+
+/// The workflow service.
+pub struct AgentService {
+    objects: Arc<dyn Objects>,
+    index: Index,
+    observers: Arc<Observers>,
+    tokens: BootTokens,
+    clock: Arc<dyn Clock>,
+    permissive: bool,
+    /// When the box began to listen: silence is counted from here at the earliest.
+    since: Timestamp,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    heard: HashMap<String, Timestamp>,
+    beating: HashSet<String>,
+    progress: HashMap<String, Latest>,
+}
+
+impl AgentService {
+    /// A service over `objects`.
+    pub fn new(
+        objects: Arc<dyn Objects>,
+        index: Index,
+        observers: Arc<Observers>,
+        tokens: BootTokens,
+        clock: Arc<dyn Clock>,
+        permissive: bool,
+    ) -> Self {
+        let since = clock.now();
+        let known = Mutex::default();
+        Self { objects, index, observers, tokens, clock, permissive, since, known }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self, agent_id: &str) {
+        let now = self.clock.now();
+        let mut known = self.known();
+        if known.heard.len() < AGENTS_MAX || known.heard.contains_key(agent_id) {
+            known.heard.insert(agent_id.to_owned(), now);
+        }
+    }
+
+    fn tell(&self, agent_id: &str, moment: &Moment) {
+        if let Some(hardware) = self.index.by_agent(agent_id) {
+            self.observers.tell(&hardware, moment);
+        }
+    }
+
+    /// The last progress of a workflow (`namespace/name`).
+    pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
+        self.known().progress.get(workflow_id).cloned()
+    }
+
+    async fn assignment(&self, agent_id: &str) -> Result<Assignment, Refusal> {
+        let mut why = None;
+        for (key, _) in self.index.runs_of_agent(agent_id) {
+            let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
+                Ok(workflow) => workflow,
+                Err(ObjectError::NotFound(_)) => continue,
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            };
+            if workflow.spec.disabled == Some(true) {
+                continue;
+            }
+            match serve::serve(&workflow.status, agent_id) {
+                Serve::Action { task, action } => return Ok(assignment(&key, task, action)),
+                Serve::Wait(reason) => {
+                    why.get_or_insert(format!("workflow {key}: {reason}"));
+                }
+            }
+        }
+        Err(match why {
+            Some(why) => Refusal::Precondition(why),
+            None => Refusal::NotFound(format!("no workflow for agent {agent_id}")),
+        })
+    }
+
+    async fn take(&self, from: &Report) -> Result<(), Refusal> {
+        let key = workflow_key(&from.workflow_id)?;
+        for _ in 0..CONFLICTS_MAX {
+            let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
+                Ok(workflow) => workflow,
+                Err(ObjectError::NotFound(why)) => return Err(Refusal::NotFound(why)),
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            };
+            let mut status = workflow.status.clone();
+            let said = api_report(from, &workflow);
+            let changed = report::take(&mut status, &said, self.clock.now());
+            match changed {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error @ (Unknown::Action { .. } | Unknown::Agent { .. })) => {
+                    return Err(Refusal::NotFound(error.to_string()));
+                }
+            }
+            let objects = self.objects.as_ref();
+            match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {
+                Ok(()) => {
+                    self.known().progress.remove(&from.workflow_id);
+                    self.tell_report(&said, from, &status);
+                    return Ok(());
+                }
+                Err(ObjectError::Conflict(_)) => {}
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            }
+        }
+        Err(Refusal::Unavailable(format!("workflow {key} is being written too often")))
+    }
+
+    fn tell_report(
+        &self,
+        said: &report::Report,
+        from: &Report,
+        status: &api::tinkerbell::WorkflowStatus,
+    ) {
+        let mut actions = status.tasks.iter().flat_map(|task| &task.actions);
+        let Some(action) = actions.find(|action| action.id == said.action_id) else { return };
+        let name = action.name.clone();
+        let millis = match (action.execution_start, action.execution_stop) {
+            (Some(start), Some(stop)) => stop.duration_since(start).as_millis(),
+            _ => 0,
+        };
+        let moment = match said.state {
+            ActionState::Pending => return,
+            ActionState::Running => Moment::ActionStarted { name },
+            state => Moment::ActionEnded {
+                name,
+                ok: state == ActionState::Success,
+                message: from.message.clone(),
+                millis: u64::try_from(millis).unwrap_or(0),
+            },
+        };
+        self.tell(&said.agent_id, &moment);
+    }
+}
+
+fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
+    let (namespace, name) = id.split_once('/').ok_or_else(|| {
+        Refusal::InvalidArgument(format!("workflow id {id:?} is not namespace/name"))
+    })?;
+    Ok(ObjectKey::new(namespace, name))
+}
+
+fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> Assignment {
+    Assignment {
+        workflow_id: key.to_string(),
+        task_id: task.id.clone(),
+        agent_id: task.agent_id.clone(),
+        action_id: action.id.clone(),
+        name: action.name.clone(),
+        image: action.image.clone(),
+        timeout_secs: action.timeout,
+        command: action.command.clone(),
+        volumes: serve::volumes(task, action),
+        environment: serve::environment(task, action),
+        pid: action.pid.clone(),
+        namespaces: action
+            .namespaces
+            .clone()
+            .map(|it| Namespaces { network: it.network, pid: it.pid }),
+    }
+}
+
+fn api_report(from: &Report, workflow: &Workflow) -> report::Report {
+    use workflow_rpc::ActionState as Wire;
+    let agent_id = match from.agent_id.as_str() {
+        "" => workflow.status.agent_id.clone(),
+        id => id.to_owned(),
+    };
+    report::Report {
+        agent_id,
+        task_id: from.task_id.clone(),
+        action_id: from.action_id.clone(),
+        state: match from.state {
+            Wire::Pending => ActionState::Pending,
+            Wire::Running => ActionState::Running,
+            Wire::Failed => ActionState::Failed,
+            Wire::Timeout => ActionState::Timeout,
+            Wire::Success => ActionState::Success,
+        },
+        start: from.start,
+        stop: from.stop,
+        duration: from.duration.clone(),
+        message: from.message.clone(),
+    }
+}
+
+impl Workflows for AgentService {
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        _attributes: Option<Attributes>,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        self.hear(agent_id);
+        Box::pin(self.assignment(agent_id))
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        self.hear(&report.agent_id);
+        Box::pin(async move { self.take(&report).await })
+    }
+
+    fn progress(&self, progress: Progress) {
+        self.hear(&progress.agent_id);
+        let at = self.clock.now();
+        let mut known = self.known();
+        let before = known.progress.get(&progress.workflow_id);
+        let since = match before {
+            Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
+            _ => at,
+        };
+        if known.progress.len() < AGENTS_MAX || before.is_some() {
+            let latest = Latest { since, at, progress };
+            known.progress.insert(latest.progress.workflow_id.clone(), latest);
+        }
+    }
+
+    fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
+        self.hear(&hello.agent_id);
+        let mut known = self.known();
+        if known.beating.len() < AGENTS_MAX {
+            known.beating.insert(hello.agent_id.clone());
+        }
+        drop(known);
+        self.tell(&hello.agent_id, &Moment::AgentHello { version: hello.agent_version });
+    }
+
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        _peer: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        let token = match token {
+            Some(token) => token,
+            None if self.permissive => return Ok(()),
+            None => return Err(Refusal::Unauthenticated("the agent showed no token".into())),
+        };
+        let fits = |uid: &str| self.tokens.verify(token, agent_id, uid);
+        // The last report of a workflow may come twice, the second time after it has ended.
+        if self.index.uids_of_agent(agent_id).iter().any(|uid| fits(uid)) {
+            return Ok(());
+        }
+        let why = "its token is of no workflow of this machine";
+        self.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
+        Err(Refusal::Unauthenticated(why.to_owned()))
+    }
+}
+
+impl Agents for AgentService {
+    fn life(&self, agent_id: &str) -> Life {
+        let known = self.known();
+        let heard = known.heard.get(agent_id).copied().unwrap_or(self.since);
+        // Without permissive mode every agent is one of ours, and ours beat.
+        let beats = !self.permissive || known.beating.contains(agent_id);
+        Life { heard, beats }
+    }
+}

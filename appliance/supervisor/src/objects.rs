@@ -1,0 +1,101 @@
+//! The embedded store as the controllers see it.
+
+use api::core::Happening;
+use api::meta::{ObjectKey, Resource};
+use apiserver::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
+use controllers::{ObjectError, Objects, Pending};
+use serde_json::Value;
+
+use crate::recorder::Recorder;
+
+/// [`Objects`] over the engine that also answers the API: one set of rules for everybody.
+pub struct EngineObjects {
+    /// The engine.
+    pub engine: Engine,
+    /// Where happenings go.
+    pub recorder: Recorder,
+}
+
+/// The engine's name of a kind.
+pub fn id(resource: Resource) -> String {
+    format!("{}/{}", resource.group, resource.plural)
+}
+
+fn error(error: StatusError) -> ObjectError {
+    match error.reason {
+        Reason::NotFound => ObjectError::NotFound(error.message),
+        Reason::Conflict => ObjectError::Conflict(error.message),
+        Reason::AlreadyExists => ObjectError::AlreadyExists(error.message),
+        Reason::InternalError | Reason::Timeout | Reason::TooManyRequests => {
+            ObjectError::Internal(error.message)
+        }
+        _ => ObjectError::Invalid(error.message),
+    }
+}
+
+fn text(object: &Value, path: &str) -> String {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+impl EngineObjects {
+    async fn write(
+        &self,
+        resource: Resource,
+        object: Value,
+        options: WriteOptions,
+    ) -> Result<Value, ObjectError> {
+        let namespace = text(&object, "/metadata/namespace");
+        let name = text(&object, "/metadata/name");
+        self.engine.update(&id(resource), &namespace, &name, object, options).await.map_err(error)
+    }
+}
+
+impl Objects for EngineObjects {
+    fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
+        Box::pin(async move {
+            self.engine.get(&id(resource), &key.namespace, &key.name).await.map_err(error)
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        resource: Resource,
+        namespace: Option<&'a str>,
+    ) -> Pending<'a, Vec<Value>> {
+        Box::pin(async move {
+            let list = self.engine.list(&id(resource), namespace, ListOptions::default()).await;
+            list.map(|list| list.items).map_err(error)
+        })
+    }
+
+    fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(async move {
+            let namespace = text(&object, "/metadata/namespace");
+            let options = WriteOptions::default();
+            self.engine.create(&id(resource), &namespace, object, options).await.map_err(error)
+        })
+    }
+
+    fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(self.write(resource, object, WriteOptions::default()))
+    }
+
+    fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(self.write(resource, object, WriteOptions::status()))
+    }
+
+    fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let options = DeleteOptions::default();
+            self.engine
+                .delete(&id(resource), &key.namespace, &key.name, options)
+                .await
+                .map(drop)
+                .map_err(error)
+        })
+    }
+
+    fn record(&self, happening: Happening) {
+        self.recorder.record(happening);
+    }
+}

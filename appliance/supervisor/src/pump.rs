@@ -1,0 +1,221 @@
+//! Carries changes of objects to whoever waits for them: the index and the reconcilers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
+use api::meta::{ObjectKey, Resource};
+use api::tinkerbell::{HARDWARE, WORKFLOW};
+use apiserver::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
+use controllers::runtime::Signals;
+use controllers::{Objects, fetch, read};
+use serde_json::Value;
+use status::story::Moment;
+use tokio_util::sync::CancellationToken;
+
+use crate::index::Index;
+use crate::objects::id;
+use crate::observers::Observers;
+
+/// How often everything is listed anew and every reconciler woken, whatever the watches said.
+const TICK: Duration = Duration::from_secs(300);
+/// The wait after a watch that failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// The reconcilers to wake.
+#[derive(Clone)]
+pub struct Wakes {
+    /// Workflow.
+    pub workflow: Signals,
+    /// Job.
+    pub job: Signals,
+    /// Task.
+    pub task: Signals,
+    /// Machine.
+    pub machine: Signals,
+}
+
+/// Carries the changes of every kind.
+#[derive(Clone)]
+pub struct Pump {
+    /// Where changes come from.
+    pub engine: Engine,
+    /// Objects, typed.
+    pub objects: Arc<dyn Objects>,
+    /// The boot services' view.
+    pub index: Index,
+    /// The reconcilers.
+    pub wakes: Wakes,
+    /// The story.
+    pub observers: Arc<Observers>,
+}
+
+/// The kinds that are carried.
+pub const KINDS: [Resource; 5] = [HARDWARE, WORKFLOW, JOB, TASK, MACHINE];
+
+fn key(object: &Value) -> ObjectKey {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
+}
+
+impl Pump {
+    /// Carry the changes of one kind until `shutdown`.
+    pub async fn run(self, resource: Resource, shutdown: CancellationToken) {
+        let mut known = HashMap::new();
+        loop {
+            let wait = match self.follow(resource, &mut known, &shutdown).await {
+                Ok(()) => Duration::ZERO,
+                Err(error) => {
+                    tracing::debug!(kind = resource.kind, %error, "watch begins anew");
+                    RETRY
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// List, then watch for one tick.
+    async fn follow(
+        &self,
+        resource: Resource,
+        known: &mut HashMap<ObjectKey, i64>,
+        shutdown: &CancellationToken,
+    ) -> Result<(), StatusError> {
+        let list = self.engine.list(&id(resource), None, ListOptions::default()).await?;
+        let there: HashSet<ObjectKey> = list.items.iter().map(key).collect();
+        let gone: Vec<ObjectKey> =
+            known.keys().filter(|key| !there.contains(key)).cloned().collect();
+        for gone in gone {
+            known.remove(&gone);
+            self.removed(resource, gone);
+        }
+        known.values_mut().for_each(|generation| *generation = -1);
+        for object in list.items {
+            self.changed(resource, object, known, false).await;
+        }
+        let options = WatchOptions { after: Some(list.revision), ..WatchOptions::default() };
+        let mut watch = self.engine.watch(&id(resource), None, options).await?;
+        let tick = tokio::time::sleep(TICK);
+        tokio::pin!(tick);
+        loop {
+            let event = tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                () = &mut tick => return Ok(()),
+                event = watch.next() => event?,
+            };
+            match event.kind {
+                EventKind::Added | EventKind::Modified => {
+                    self.changed(resource, event.object, known, true).await;
+                }
+                EventKind::Deleted => {
+                    let key = key(&event.object);
+                    known.remove(&key);
+                    self.removed(resource, key);
+                }
+                EventKind::Bookmark => {}
+            }
+        }
+    }
+
+    fn removed(&self, resource: Resource, key: ObjectKey) {
+        match resource.kind {
+            "Hardware" => self.index.remove_hardware(&key),
+            "Workflow" => self.index.remove_workflow(&key),
+            _ => {}
+        }
+    }
+
+    async fn changed(
+        &self,
+        resource: Resource,
+        object: Value,
+        known: &mut HashMap<ObjectKey, i64>,
+        live: bool,
+    ) {
+        let key = key(&object);
+        let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
+        let before = known.insert(key.clone(), generation.unwrap_or(0));
+        match resource.kind {
+            "Hardware" => match read(object) {
+                Ok(hardware) => self.index.put_hardware(hardware),
+                Err(error) => tracing::warn!(%key, %error, "hardware is not served"),
+            },
+            "Workflow" => {
+                match read(object) {
+                    Ok(workflow) => self.index.put_workflow(&workflow),
+                    Err(error) => tracing::warn!(%key, %error, "workflow is not served"),
+                }
+                self.wakes.workflow.signal(key);
+            }
+            "Job" => {
+                for owner in owners(&object, "Workflow") {
+                    self.wakes.workflow.signal(ObjectKey::new(&key.namespace, owner));
+                }
+                self.wakes.job.signal(key);
+            }
+            "Task" => {
+                for owner in owners(&object, "Job") {
+                    self.wakes.job.signal(ObjectKey::new(&key.namespace, owner));
+                }
+                if live {
+                    self.tell_task(object).await;
+                }
+                self.wakes.task.signal(key);
+            }
+            // Its own status writes must not make it ask the controller again.
+            _ if before != generation => self.wakes.machine.signal(key),
+            _ => {}
+        }
+    }
+
+    /// A confirmed power change is a moment of the machine's story.
+    async fn tell_task(&self, object: Value) {
+        let Ok(task) = read::<Task>(object) else { return };
+        if !task.status.is("Completed") {
+            return;
+        }
+        let Some(moment) = task_moment(&task.spec.task) else { return };
+        let owner = task.metadata.owner_references.first();
+        let Some(job) = owner.map(|job| ObjectKey::new(&task.metadata.namespace, &job.name)) else {
+            return;
+        };
+        let Ok(job) = fetch::<Job>(self.objects.as_ref(), JOB, &job).await else { return };
+        let machine_ref = &job.spec.machine_ref;
+        let namespace = match machine_ref.namespace.as_str() {
+            "" => &job.metadata.namespace,
+            other => other,
+        };
+        let machine = ObjectKey::new(namespace, &machine_ref.name);
+        if let Some(hardware) = self.index.by_machine(&machine) {
+            self.observers.tell(&hardware, &moment);
+        }
+    }
+}
+
+fn task_moment(action: &Action) -> Option<Moment> {
+    let armed = action
+        .one_time_boot_device_action
+        .as_ref()
+        .is_some_and(|boot| boot.device.first() == Some(&BootDevice::Pxe))
+        || action.boot_device.as_ref().is_some_and(|boot| boot.device == BootDevice::Pxe);
+    match action.power_action {
+        Some(PowerAction::On | PowerAction::Cycle | PowerAction::Reset) => Some(Moment::PoweredOn),
+        Some(PowerAction::Off | PowerAction::Soft) => Some(Moment::PoweredOff),
+        _ if armed => Some(Moment::NetworkBootArmed),
+        _ => None,
+    }
+}
+
+fn owners(object: &Value, kind: &str) -> Vec<String> {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    owners
+        .into_iter()
+        .flatten()
+        .filter(|owner| owner["kind"] == kind)
+        .filter_map(|owner| owner["name"].as_str().map(str::to_owned))
+        .collect()
+}
