@@ -36,12 +36,13 @@ pub struct BmcAccess {
 
 impl BmcAccess {
     pub(crate) fn new(number: u8, password: &Secret) -> Self {
-        Self {
-            address: Ipv4Addr::new(10, 77, 0, 100 + number),
-            user: USER.to_owned(),
-            password: password.clone(),
-        }
+        Self { address: address(number), user: USER.to_owned(), password: password.clone() }
     }
+}
+
+/// Where the BMC of NUC `number` listens.
+pub fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, 100 + number)
 }
 
 /// A fresh password, the same for all BMCs of a rack.

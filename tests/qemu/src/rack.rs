@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use stdx::Secret;
-
 use crate::bmc::{self, Bmc};
 use crate::config::MAX_NUCS;
 use crate::preflight::own_program;
@@ -197,7 +195,7 @@ impl Rack {
         );
         for number in (1..=nucs).filter_map(|number| u8::try_from(number).ok()) {
             let tap = machine::tap(number);
-            let address = BmcAccess::new(number, &Secret::from(String::new())).address;
+            let address = bmc::address(number);
             batch += &format!(
                 "tuntap add dev {tap} mode tap\n\
                  link set {tap} master br0 up\n\
