@@ -56,8 +56,20 @@ rm -f "$root"/etc/apt/sources.list.d/* "$root"/etc/hostname "$root"/etc/resolv.c
 rm -rf "$root"/etc/ssh/ssh_host_* "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin
 rm -rf "$root"/tmp/* "$root"/var/log/*.log "$root"/var/log/apt "$root"/var/lib/dbus/machine-id
 : >"$root/etc/machine-id"
-# cloud-init writes it at first boot, from Debian's own list of mirrors.
-: >"$root/etc/apt/sources.list"
+# The machine's later packages come from Debian's own addresses, as its cloud-init names them.
+address() { sed -n "s/^ *$1: *\(http[^ ]*\)$/\1/p" "$root/etc/cloud/cloud.cfg" | head -n 1; }
+primary=$(address primary) security=$(address security)
+if [ -z "$primary" ] || [ -z "$security" ]; then
+  echo "image: cloud-init's own configuration names no Debian mirror" >&2
+  exit 1
+fi
+cat >"$root/etc/apt/sources.list" <<LIST
+deb $primary $suite main
+deb $primary $suite-updates main
+deb $security $suite-security main
+LIST
+# The locale that needs nothing generated; cloud-init keeps a locale that is already set.
+echo LANG=C.UTF-8 >"$root/etc/default/locale"
 ln -s ../run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 printf '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n' >"$root/etc/hosts"
 chroot "$root" systemctl --quiet enable systemd-networkd.service

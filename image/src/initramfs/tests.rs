@@ -1,0 +1,77 @@
+//! The agent OS's archive, made from this very test program: it is static, as the agent is.
+
+use std::path::PathBuf;
+
+use super::*;
+
+fn names(initramfs: &[u8]) -> Vec<String> {
+    let archive = zstd::stream::decode_all(initramfs).unwrap();
+    let mut found = Vec::new();
+    let mut at = 0;
+    loop {
+        let field = |n: usize| {
+            let from = at + 6 + n * 8;
+            let text = std::str::from_utf8(&archive[from..from + 8]).unwrap();
+            usize::from_str_radix(text, 16).unwrap()
+        };
+        let (size, name_size) = (field(6), field(11));
+        let name = at + 110;
+        let text = String::from_utf8(archive[name..name + name_size - 1].to_vec()).unwrap();
+        if text == "TRAILER!!!" {
+            return found;
+        }
+        found.push(text);
+        at = ((name + name_size).next_multiple_of(4) + size).next_multiple_of(4);
+    }
+}
+
+#[test]
+fn it_holds_the_agent_and_its_folders() {
+    let this = std::env::current_exe().unwrap();
+    let first = agent_initramfs(&this, None).unwrap();
+    let expected = ["dev", "dev/console", "etc", "init", "mnt", "proc", "run", "sys", "tmp"];
+    assert_eq!(names(&first), expected);
+    assert_eq!(first, agent_initramfs(&this, None).unwrap(), "two builds differ");
+}
+
+#[test]
+fn a_stock_kernels_modules_keep_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["010-ext4.ko", "002-virtio.ko", "notes.txt"] {
+        fs::write(folder.path().join(name), name).unwrap();
+    }
+    let mut archive = Cpio::default();
+    add_modules(&mut archive, folder.path()).unwrap();
+    assert_eq!(
+        archive.names().collect::<Vec<_>>(),
+        [
+            "lib",
+            "lib/modules-boot",
+            "lib/modules-boot/002-virtio.ko",
+            "lib/modules-boot/010-ext4.ko"
+        ]
+    );
+}
+
+#[test]
+fn a_program_that_needs_a_loader_is_refused() {
+    let shell = PathBuf::from("/bin/sh");
+    let error = agent_initramfs(&shell, None).unwrap_err();
+    assert!(error.to_string().contains("asks for a dynamic loader"), "{error}");
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    let path = PathBuf::from("x");
+    for bytes in [b"".as_slice(), b"#!/bin/sh\n", b"\x7fELF\x02\x01", b"\x7fELF\x01\x01"] {
+        assert!(require_static(&path, bytes).is_err());
+    }
+    // A header whose table lies beyond the end of the file.
+    let mut header = vec![0; 64];
+    header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    header[18] = 62;
+    header[32..40].fill(0xff);
+    header[54] = 56;
+    header[56] = 9;
+    assert!(require_static(&path, &header).is_err());
+}

@@ -1,0 +1,73 @@
+//! `tinbox-image`: the command line over the `image` crate, called by the scripts beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use image::{AGENT_OS_BUDGET, Budget, Error, agent_initramfs};
+
+/// Assemble the files that the box serves to machines.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Pack the agent, a static program, as the initramfs of the agent OS
+    Agent {
+        /// The tinbox-agent program
+        #[arg(long)]
+        agent: PathBuf,
+        /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules
+        #[arg(long)]
+        modules: Option<PathBuf>,
+        /// The file to write
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Print the sizes of the agent OS; fail when they are over the budget
+    Budget {
+        /// Its kernel
+        #[arg(long)]
+        kernel: PathBuf,
+        /// Its initramfs
+        #[arg(long)]
+        initramfs: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tinbox-image: {}", stdx::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Error> {
+    match command {
+        Command::Agent { agent, modules, out } => {
+            write_whole(&out, &agent_initramfs(&agent, modules.as_deref())?)
+        }
+        Command::Budget { kernel, initramfs } => {
+            let budget = Budget::measure(&[&kernel, &initramfs], AGENT_OS_BUDGET)?;
+            print!("{}", budget.table());
+            budget.check()
+        }
+    }
+}
+
+/// Under another name first: a machine that boots at this moment gets the old file or the new one.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let error = |source| Error::Write { path: path.to_owned(), source };
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    fs::write(&name, bytes).map_err(error)?;
+    fs::rename(&name, path).map_err(error)
+}
