@@ -1,5 +1,8 @@
 //! Between the generated messages and checked values: the only place that knows both.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use prost::Message as _;
 

@@ -1,1 +1,92 @@
+//! What an operator may write, and what is said about the rest.
 
+use workflow_rpc::Assignment;
+
+use super::{Action, Limits, repository};
+
+fn parse(image: &str, environment: &[&str]) -> Result<Action, String> {
+    let assignment = Assignment {
+        image: image.to_owned(),
+        environment: environment.iter().map(|entry| (*entry).to_owned()).collect(),
+        ..Assignment::default()
+    };
+    Action::parse(&assignment, Limits::MACHINE).map_err(|error| stdx::chain(&error))
+}
+
+#[test]
+fn an_image_is_known_by_its_repository() {
+    for (image, name) in [
+        ("quay.io/tinkerbell/actions/image2disk:v1", "image2disk"),
+        ("quay.io/tinkerbell-actions/image2disk:latest", "image2disk"),
+        ("10.1.1.1:5000/image2disk", "image2disk"),
+        ("image2disk", "image2disk"),
+        ("ghcr.io/x/writefile@sha256:00ff", "writefile"),
+        ("ghcr.io/x/writefile:v1@sha256:00ff", "writefile"),
+        ("", ""),
+        ("a/", ""),
+    ] {
+        assert_eq!(repository(image), name, "{image}");
+    }
+    let error = parse("docker.io/library/alpine:3", &[]).unwrap_err();
+    assert_eq!(
+        error,
+        "no action is built in for image \"docker.io/library/alpine:3\"; built in are \
+         image2disk, writefile, disk-wipe, kexec and reboot"
+    );
+}
+
+#[test]
+fn image2disk_reads_its_environment() {
+    let digest = "ab".repeat(32);
+    for spelled in [digest.clone(), format!("sha256:{digest}"), digest.to_uppercase()] {
+        let action = parse(
+            "a/image2disk:1",
+            &[
+                "COMPRESSED=true",
+                "DEST_DISK=/dev/vda",
+                &format!("IMG_SHA256={spelled}"),
+                "IMG_URL=http://10.77.0.1:7080/images/a.zst?x=1",
+            ],
+        );
+        let Ok(Action::Image2Disk(image)) = action else { panic!("{action:?}") };
+        assert_eq!(image.url.to_string(), "http://10.77.0.1:7080/images/a.zst");
+        assert_eq!(image.disk.to_str(), Some("/dev/vda"));
+        assert_eq!(image.sha256, Some([0xab; 32]));
+        assert!(image.compressed);
+    }
+}
+
+#[test]
+fn every_mistake_has_its_sentence() {
+    let url = "IMG_URL=http://box/a";
+    let disk = "DEST_DISK=/dev/vda";
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("image2disk", &[disk], "image2disk needs IMG_URL in its environment"),
+        ("image2disk", &[url], "image2disk needs DEST_DISK in its environment"),
+        ("image2disk", &[url, "DEST_DISK="], "image2disk needs DEST_DISK in its environment"),
+        ("image2disk", &[url, "DEST_DISK=vda"], "cannot use DEST_DISK: \"vda\" is not an absolute"),
+        ("image2disk", &[url, disk, "COMPRESSED=maybe"], "cannot use COMPRESSED: \"maybe\""),
+        ("image2disk", &[url, disk, "IMG_SHA256=abc"], "cannot use IMG_SHA256: it is not 64"),
+        ("image2disk", &["IMG_URL=https://box/a", disk], "https is not supported"),
+        ("writefile", &[], "writefile needs DEST_PATH"),
+        ("writefile", &["DEST_PATH=etc/a", disk, "FS_TYPE=ext4"], "is not an absolute path"),
+        ("writefile", &["DEST_PATH=/a/../b", disk, "FS_TYPE=ext4"], "without .."),
+        ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "MODE=9"], "not an octal mode"),
+        ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "UID=root"], "not a number"),
+        ("disk-wipe", &[], "disk-wipe needs BLOCK_DEVICE"),
+        ("kexec", &["FS_TYPE=ext4"], "kexec needs BLOCK_DEVICE"),
+    ];
+    for (image, environment, words) in cases {
+        let error = parse(image, environment).unwrap_err();
+        assert!(error.contains(words), "{image} {environment:?}: {error}");
+    }
+}
+
+#[test]
+fn contents_stay_out_of_debug_output() {
+    let environment = ["DEST_PATH=/a", "DEST_DISK=/dev/vda3", "FS_TYPE=ext4", "CONTENTS=s3cret=1"];
+    let action = parse("writefile", &environment).unwrap();
+    assert!(!format!("{action:?}").contains("s3cret"));
+    let Action::WriteFile(file) = action else { panic!() };
+    assert_eq!(file.contents(), "s3cret=1");
+}

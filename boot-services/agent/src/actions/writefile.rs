@@ -53,6 +53,11 @@ impl WriteFile {
         })
     }
 
+    #[cfg(test)]
+    pub(super) fn contents(&self) -> &str {
+        &self.contents
+    }
+
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
         meter.say(format!("writing {} on {}", self.path, self.device.display()));
         blocking("writing the file", move || {

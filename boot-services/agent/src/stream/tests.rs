@@ -1,1 +1,276 @@
+//! The stream against a server that misbehaves on purpose.
 
+mod server;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Accept, Image, Patience, Summary, write_image};
+use crate::{Error, Meter};
+use server::{Fault, Server};
+
+const QUICK: Patience = Patience {
+    stall: Duration::from_millis(300),
+    silence: Duration::from_secs(3),
+    first_wait: Duration::from_millis(5),
+    longest_wait: Duration::from_millis(50),
+};
+
+/// Several buffers of data, with zeros at the edges that matter: long and short runs, over the
+/// edge of a buffer, at the very end.
+fn image() -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut noise = |length: usize| -> Vec<u8> {
+        (0..length)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 32) as u8
+            })
+            .collect()
+    };
+    let mut image = noise(1 << 20);
+    image.extend(vec![0; 6 << 20]);
+    image.extend(noise(700_000));
+    image.extend(vec![0; 100_000]);
+    image.extend(noise(3 << 20));
+    image.extend(vec![0; 3 << 20]);
+    image.extend(noise(1));
+    image.extend(vec![0; 300_001]);
+    image
+}
+
+fn sha256(data: &[u8]) -> [u8; 32] {
+    Sha256::digest(data).into()
+}
+
+fn zstd(image: &[u8]) -> Vec<u8> {
+    zstd::encode_all(image, 1).unwrap()
+}
+
+fn gzip(image: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(image).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// By the real program: the decoder here is another implementation.
+fn xz(image: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("xz")
+        .args(["-1", "-c"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this test needs the program xz (package xz-utils)");
+    let mut stdin = child.stdin.take().unwrap();
+    let image = image.to_vec();
+    let feeder = std::thread::spawn(move || stdin.write_all(&image).unwrap());
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+struct Run {
+    result: Result<Summary, Error>,
+    disk: Vec<u8>,
+    meter: Arc<Meter>,
+    server: Server,
+}
+
+/// Write what a server with these faults serves to a file that held something else.
+async fn run(body: &[u8], faults: &[Fault], sha256: Option<[u8; 32]>) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    std::fs::write(&path, vec![0xee; 16 << 20]).unwrap();
+    let server = Server::start(body.to_vec(), faults).await;
+    let meter = Arc::new(Meter::default());
+    let result = write_image(&to(&path, &server, sha256), &meter).await;
+    let disk = std::fs::read(&path).unwrap();
+    Run { result, disk, meter, server }
+}
+
+fn to(path: &Path, server: &Server, sha256: Option<[u8; 32]>) -> Image {
+    Image {
+        url: server.url().parse().unwrap(),
+        sha256,
+        compressed: false,
+        disk: path.to_owned(),
+        accept: Accept::Files,
+        patience: QUICK,
+    }
+}
+
+fn sentence(run: &Run) -> String {
+    stdx::chain(run.result.as_ref().unwrap_err())
+}
+
+#[tokio::test]
+async fn every_format_arrives_bit_for_bit() {
+    let image = image();
+    let two_frames = [zstd(&image[..5_000_000]), zstd(&image[5_000_000..])].concat();
+    let two_members = [gzip(&image[..5_000_000]), gzip(&image[5_000_000..])].concat();
+    for body in [image.clone(), zstd(&image), gzip(&image), xz(&image), two_frames, two_members] {
+        let run = run(&body, &[], Some(sha256(&body))).await;
+        let summary = run.result.unwrap();
+        assert!(run.disk == image, "format {:x?}", &body[..6]);
+        assert_eq!(summary.image, image.len() as u64);
+        assert_eq!(summary.fetched, body.len() as u64);
+        assert_eq!(summary.sha256, sha256(&body));
+        assert!(summary.holes >= 5 << 20, "{}", summary.holes);
+        let (done, total, _) = run.meter.read();
+        assert_eq!((done, total), (body.len() as u64, body.len() as u64));
+    }
+}
+
+#[tokio::test]
+async fn a_cut_is_resumed_where_it_happened() {
+    let body = zstd(&image());
+    let half = body.len() / 2;
+    let run = run(&body, &[Fault::CutAt(half), Fault::CutAt(half + 7)], None).await;
+    run.result.as_ref().unwrap();
+    assert!(run.disk == image());
+    let requests = run.server.requests();
+    assert_eq!(requests.len(), 3, "{requests:?}");
+    assert_eq!(requests[0].range, None);
+    // What was asked for again is what was missing: no byte is sent twice but those in flight.
+    assert!(requests[1].range.unwrap() <= half && requests[2].range.unwrap() <= half + 7);
+    assert!(requests[1].if_range && requests[2].if_range);
+    let sent = run.server.sent();
+    assert!(sent * 100 <= body.len() * 105, "{sent} of {}", body.len());
+}
+
+#[tokio::test]
+async fn a_server_without_ranges_is_read_again_and_compared() {
+    let body = zstd(&image());
+    let faults = [Fault::NoRanges, Fault::CutAt(body.len() / 2)];
+    let run = run(&body, &faults, None).await;
+    run.result.as_ref().unwrap();
+    assert!(run.disk == image());
+    assert_eq!(run.server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_never_gets_further_is_given_up() {
+    let body = zstd(&image());
+    let mut faults = vec![Fault::NoRanges];
+    faults.extend([Fault::CutAt(body.len() / 2); 40]);
+    let run = run(&body, &faults, None).await;
+    assert!(sentence(&run).starts_with("no new byte of http://"), "{}", sentence(&run));
+    assert!(nothing_boots(&run.disk));
+}
+
+#[tokio::test]
+async fn two_images_are_never_spliced() {
+    let body = zstd(&image());
+    let mut other = image();
+    other[20] ^= 1;
+    let other = zstd(&other);
+    let change = Fault::ChangeTo(Box::leak(other.clone().into_boxed_slice()));
+    for ranges in [None, Some(Fault::NoRanges)] {
+        let mut faults = vec![Fault::CutAt(body.len() / 2), change];
+        faults.extend(ranges);
+        let run = run(&body, &faults, None).await;
+        assert_eq!(run.result.as_ref().unwrap().sha256, sha256(&other), "begun anew");
+        assert_eq!(run.disk[20], image()[20] ^ 1);
+    }
+}
+
+#[tokio::test]
+async fn a_silent_server_is_asked_again() {
+    let body = zstd(&image());
+    let run = run(&body, &[Fault::StallAt(body.len() / 3), Fault::Answer(503)], None).await;
+    run.result.as_ref().unwrap();
+    assert!(run.disk == image());
+    assert_eq!(run.server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_refusal_is_final_and_named() {
+    let run = run(b"", &[Fault::Answer(404)], None).await;
+    let sentence = sentence(&run);
+    assert!(sentence.starts_with("the server answered 404 Not Found for http://"), "{sentence}");
+    assert_eq!(run.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_checksum_leaves_nothing_that_boots() {
+    let body = zstd(&image());
+    let run = run(&body, &[], Some([7; 32])).await;
+    let expected = format!(
+        "sha256 of the image is {}, expected {} ({})",
+        stdx::hex(&sha256(&body)),
+        "07".repeat(32),
+        run.server.url()
+    );
+    assert_eq!(sentence(&run), expected);
+    assert!(nothing_boots(&run.disk), "the image's beginning was written");
+}
+
+fn nothing_boots(disk: &[u8]) -> bool {
+    disk[..disk.len().min(4 << 20)].iter().all(|byte| *byte == 0)
+}
+
+#[tokio::test]
+async fn truncated_and_corrupted_streams_are_errors() {
+    let image = image();
+    for (body, format) in [(zstd(&image), "zstd"), (gzip(&image), "gzip"), (xz(&image), "xz")] {
+        let short = &body[..body.len() - 9];
+        let cut = run(short, &[], None).await;
+        let text = sentence(&cut);
+        assert!(text.starts_with(&format!("cannot decode the {format} image")), "{text}");
+    }
+    for mut body in [gzip(&image), xz(&image)] {
+        let middle = body.len() / 2;
+        body[middle] ^= 0x55;
+        let corrupt = run(&body, &[], None).await;
+        assert!(sentence(&corrupt).starts_with("cannot decode the "), "{}", sentence(&corrupt));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_whose_end_cannot_be_told_needs_a_checksum() {
+    let body = image();
+    let refused = run(&body, &[Fault::NoLength], None).await;
+    assert!(sentence(&refused).contains("no stated length"), "{}", sentence(&refused));
+    let cut = run(&body, &[Fault::NoLength, Fault::CutAt(5_000_000)], Some(sha256(&body))).await;
+    assert!(sentence(&cut).starts_with("sha256 of the image is"), "{}", sentence(&cut));
+    let whole = run(&body, &[Fault::NoLength], Some(sha256(&body))).await;
+    assert!(whole.result.is_ok() && whole.disk == body);
+}
+
+#[tokio::test]
+async fn what_is_no_disk_image_is_refused_by_name() {
+    for (body, words) in [
+        (&b"<html><body>It works!</body></html>"[..], "a web page"),
+        (b"BZh91AY&SY......................", "a bzip2 stream"),
+        (b"QFI\xfb\0\0\0\x03.................", "a qcow2 image"),
+        (b"", "cannot decode the empty image"),
+    ] {
+        let run = run(body, &[], None).await;
+        assert!(sentence(&run).contains(words), "{}", sentence(&run));
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_future_stops_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    let body = zstd(&image());
+    let server = Server::start(body.clone(), &[Fault::StallAt(body.len() / 2)]).await;
+    let meter = Arc::new(Meter::default());
+    let image = to(&path, &server, None);
+    let task = tokio::spawn({
+        let meter = meter.clone();
+        async move { write_image(&image, &meter).await }
+    });
+    server::until("bytes arrive", || meter.read().0 > 0).await;
+    task.abort();
+    server::until("the work stops", || meter.is_stopped()).await;
+}

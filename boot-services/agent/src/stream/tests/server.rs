@@ -1,0 +1,163 @@
+//! An HTTP/1.1 server of one body, with faults on request.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One is used up by each request, but for those that say what the server is like.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    /// Close the connection when this byte of the whole body is reached.
+    CutAt(usize),
+    /// Send nothing more from this byte on, keeping the connection.
+    StallAt(usize),
+    /// Answer with this status.
+    Answer(u16),
+    /// From the second request on, serve this body.
+    ChangeTo(&'static [u8]),
+    /// Ignore Range.
+    NoRanges,
+    /// State no length: the connection's end is the body's end.
+    NoLength,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) range: Option<usize>,
+    pub(super) if_range: bool,
+}
+
+#[derive(Clone)]
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    address: std::net::SocketAddr,
+}
+
+struct Shared {
+    body: Vec<u8>,
+    change: Option<&'static [u8]>,
+    ranges: bool,
+    length: bool,
+    faults: Mutex<std::vec::IntoIter<Fault>>,
+    seen: Mutex<Vec<Seen>>,
+    sent: Mutex<usize>,
+}
+
+impl Server {
+    pub(super) async fn start(body: Vec<u8>, faults: &[Fault]) -> Self {
+        let is = |wanted: fn(&Fault) -> bool| faults.iter().any(wanted);
+        let change = faults.iter().find_map(|fault| match fault {
+            Fault::ChangeTo(body) => Some(*body),
+            _ => None,
+        });
+        let once =
+            |fault: &Fault| matches!(fault, Fault::CutAt(_) | Fault::StallAt(_) | Fault::Answer(_));
+        let once: Vec<_> = faults.iter().copied().filter(once).collect();
+        let shared = Arc::new(Shared {
+            body,
+            change,
+            ranges: !is(|fault| matches!(fault, Fault::NoRanges)),
+            length: !is(|fault| matches!(fault, Fault::NoLength)),
+            faults: Mutex::new(once.into_iter()),
+            seen: Mutex::default(),
+            sent: Mutex::default(),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Self { shared: shared.clone(), address };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let shared = shared.clone();
+                tokio::spawn(async move {
+                    // A client that goes away is part of the test.
+                    let _ = shared.serve(stream).await;
+                });
+            }
+        });
+        server
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/images/disk", self.address)
+    }
+
+    pub(super) fn requests(&self) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap().clone()
+    }
+
+    pub(super) fn sent(&self) -> usize {
+        *self.shared.sent.lock().unwrap()
+    }
+}
+
+impl Shared {
+    async fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let head = read_head(&mut stream).await?;
+        let field = |name: &str| {
+            let mut fields = head.lines().filter_map(|line| line.split_once(": "));
+            fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        };
+        let range = field("range")
+            .and_then(|value| value.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
+        let seen = Seen { range, if_range: field("if-range").is_some() };
+        let number = {
+            let mut all = self.seen.lock().unwrap();
+            all.push(seen);
+            all.len()
+        };
+        let fault = self.faults.lock().unwrap().next();
+        if let Some(Fault::Answer(status)) = fault {
+            let text = format!("HTTP/1.1 {status} No\r\ncontent-length: 0\r\n\r\n");
+            return stream.write_all(text.as_bytes()).await;
+        }
+        let body = self.change.filter(|_| number > 1).unwrap_or(&self.body);
+        let tag = format!("\"{}-{}\"", body.len(), body.iter().map(|b| u64::from(*b)).sum::<u64>());
+        let same = field("if-range").is_none_or(|value| value == tag);
+        let start = range.filter(|_| self.ranges && same).unwrap_or(0);
+        stream.write_all(self.head(body.len(), start, &tag).as_bytes()).await?;
+        let end = match fault {
+            Some(Fault::CutAt(at) | Fault::StallAt(at)) => at.clamp(start, body.len()),
+            _ => body.len(),
+        };
+        stream.write_all(&body[start..end]).await?;
+        *self.sent.lock().unwrap() += end - start;
+        if let Some(Fault::StallAt(_)) = fault {
+            // Until the client goes away.
+            let _ = stream.read(&mut [0]).await;
+        }
+        stream.shutdown().await
+    }
+
+    fn head(&self, length: usize, start: usize, tag: &str) -> String {
+        let last = length.saturating_sub(1);
+        let mut head = match start {
+            0 => "HTTP/1.1 200 OK\r\n".to_owned(),
+            _ => format!(
+                "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {start}-{last}/{length}\r\n"
+            ),
+        };
+        if self.length {
+            head.push_str(&format!("content-length: {}\r\n", length - start));
+        }
+        head + &format!("etag: {tag}\r\nconnection: close\r\n\r\n")
+    }
+}
+
+async fn read_head(stream: &mut TcpStream) -> std::io::Result<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// Wait for a condition, failing after ten seconds.
+pub(super) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -1,0 +1,193 @@
+//! The client against the server over a real connection.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use stdx::Secret;
+use workflow_rpc::client::{Client, Error};
+use workflow_rpc::{
+    ActionState, Assignment, Attributes, Hello, Network, Pending, Progress, Refusal, Report,
+    Workflows, server,
+};
+
+#[derive(Default)]
+struct Tinbox {
+    answer: Mutex<Option<Result<Assignment, Refusal>>>,
+    seen: Mutex<Vec<String>>,
+    reports: Mutex<Vec<Report>>,
+    hellos: Mutex<Vec<Hello>>,
+    peers: Mutex<Vec<Option<SocketAddr>>>,
+}
+
+impl Workflows for Tinbox {
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        attributes: Option<Attributes>,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        let names = attributes.map(|all| all.network.len()).unwrap_or_default();
+        self.seen.lock().unwrap().push(format!("next {agent_id} {names}"));
+        let answer = self.answer.lock().unwrap().clone().unwrap();
+        Box::pin(async move { answer })
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        self.reports.lock().unwrap().push(report);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn progress(&self, progress: Progress) {
+        let Progress { bytes_done, bytes_total, message, .. } = progress;
+        self.seen.lock().unwrap().push(format!("progress {bytes_done}/{bytes_total} {message}"));
+    }
+
+    fn hello(&self, hello: Hello, peer: Option<SocketAddr>) {
+        self.hellos.lock().unwrap().push(hello);
+        self.peers.lock().unwrap().push(peer);
+    }
+
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        _: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        if token == Some(&format!("token-of-{agent_id}")) {
+            Ok(())
+        } else {
+            Err(Refusal::Unauthenticated("the token is not this agent's".into()))
+        }
+    }
+}
+
+async fn serve(tinbox: &Arc<Tinbox>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let routes = server::routes(tinbox.clone());
+    let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, service).await });
+    address
+}
+
+fn client(address: &str, token: &str) -> Client {
+    Client::connect(address, "agent-1", Some(&Secret::from(token))).unwrap()
+}
+
+#[tokio::test]
+async fn everything_arrives_as_it_was_sent() {
+    let tinbox = Arc::new(Tinbox::default());
+    let client = client(&serve(&tinbox).await, "token-of-agent-1");
+
+    let assignment = Assignment {
+        workflow_id: "default/wf".into(),
+        task_id: "t".into(),
+        agent_id: "agent-1".into(),
+        action_id: "a".into(),
+        name: "stream".into(),
+        image: "image2disk".into(),
+        timeout_secs: 600,
+        environment: vec!["A=1".into()],
+        ..Assignment::default()
+    };
+    *tinbox.answer.lock().unwrap() = Some(Ok(assignment.clone()));
+    let attributes = Attributes { network: vec![Network::default()], ..Attributes::default() };
+    assert_eq!(client.next(Some(attributes.clone())).await.unwrap(), assignment);
+
+    let hello = Hello {
+        agent_id: "agent-1".into(),
+        agent_version: "0.1.0".into(),
+        boot_id: "b".into(),
+        attributes: Some(attributes),
+    };
+    client.hello(hello.clone()).await.unwrap();
+    assert_eq!(*tinbox.hellos.lock().unwrap(), [hello]);
+    let peer = tinbox.peers.lock().unwrap()[0].unwrap();
+    assert_eq!(peer.ip().to_string(), "127.0.0.1");
+
+    let report = Report {
+        workflow_id: "default/wf".into(),
+        agent_id: "agent-1".into(),
+        task_id: "t".into(),
+        action_id: "a".into(),
+        action_name: "stream".into(),
+        state: ActionState::Failed,
+        start: Some("2026-11-21T10:00:00.000000001Z".parse().unwrap()),
+        stop: Some("2026-11-21T10:01:02Z".parse().unwrap()),
+        duration: "1m2s".into(),
+        message: "sha256 of the image is X, expected Y".into(),
+    };
+    client.report(report.clone()).await.unwrap();
+    assert_eq!(*tinbox.reports.lock().unwrap(), [report]);
+
+    let progress = Progress {
+        agent_id: "agent-1".into(),
+        workflow_id: "default/wf".into(),
+        task_id: "t".into(),
+        action_id: "a".into(),
+        bytes_done: 5,
+        bytes_total: 1 << 40,
+        message: "writing".into(),
+    };
+    client.progress(progress).await.unwrap();
+    assert_eq!(
+        *tinbox.seen.lock().unwrap(),
+        ["next agent-1 1", "progress 5/1099511627776 writing"]
+    );
+}
+
+#[tokio::test]
+async fn refusals_keep_their_kind_and_words() {
+    let tinbox = Arc::new(Tinbox::default());
+    let client = client(&serve(&tinbox).await, "token-of-agent-1");
+    for (refusal, permanent, no_action) in [
+        (Refusal::NotFound("no workflow".into()), true, true),
+        (Refusal::Precondition("not yet".into()), true, true),
+        (Refusal::InvalidArgument("nonsense".into()), true, false),
+        (Refusal::Unauthenticated("who".into()), false, false),
+        (Refusal::Internal("broken".into()), false, false),
+    ] {
+        *tinbox.answer.lock().unwrap() = Some(Err(refusal.clone()));
+        let error = client.next(None).await.unwrap_err();
+        assert_eq!(error.is_permanent(), permanent, "{error:?}");
+        assert_eq!(error.is_no_action(), no_action, "{error:?}");
+        let Error::Refused { refusal: told, .. } = error else { panic!("{error:?}") };
+        assert_eq!(told, refusal);
+    }
+    *tinbox.answer.lock().unwrap() = Some(Err(Refusal::Unavailable("starting".into())));
+    let error = client.next(None).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }) && !error.is_permanent());
+}
+
+#[tokio::test]
+async fn no_call_passes_with_a_wrong_token() {
+    let tinbox = Arc::new(Tinbox::default());
+    let address = serve(&tinbox).await;
+    let stranger = client(&address, "guess");
+    let nobody = Client::connect(&address, "agent-1", None).unwrap();
+    for client in [&stranger, &nobody] {
+        let hello = Hello {
+            agent_id: "agent-1".into(),
+            agent_version: String::new(),
+            boot_id: String::new(),
+            attributes: None,
+        };
+        for error in [client.next(None).await.unwrap_err(), client.hello(hello).await.unwrap_err()]
+        {
+            let Error::Refused { refusal: Refusal::Unauthenticated(_), .. } = error else {
+                panic!("{error:?}")
+            };
+        }
+    }
+    assert!(tinbox.seen.lock().unwrap().is_empty() && tinbox.hellos.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn nobody_at_home_is_said_so() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let error = client(&address, "x").next(None).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("GetAction got no answer from {address}"));
+    assert!(!error.is_permanent());
+    assert!(Client::connect("not an authority", "a", None).is_err());
+}
