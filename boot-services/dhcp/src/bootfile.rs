@@ -59,12 +59,12 @@ impl Boot {
 /// What to tell this client about netboot.
 ///
 /// A machine that may not netboot should be at its disk as soon as possible, and what does that
-/// differs. A firmware whose offer names no file does not give up but keeps asking (EDK2: for 68 s),
-/// so it is named a file that does not exist, and fails at once on TFTP's error or HTTP's 404 (EDK2:
-/// after 4 s, for which it collects offers). iPXE with an address and no file says that there is
-/// nothing to boot and returns to the firmware directly (2 s, its own prompt). The same not-found
-/// file ends the wait of a client whose architecture has no loader, and its name says why to whoever
-/// watches the screen.
+/// differs. A firmware whose offer names no file does not give up but keeps asking (EDK2: 68 s),
+/// so it is named a file that does not exist, and fails at once on TFTP's error or HTTP's 404
+/// (EDK2: after the 4 s for which it collects offers). iPXE with an address and no file says that
+/// there is nothing to boot and returns to the firmware (2 s, its own prompt). The same not-found
+/// file ends the wait of a client whose architecture has no loader, and its name says why to
+/// whoever watches the screen.
 pub(crate) fn boot(config: &Config, machine: &Reservation, client: &Client) -> Boot {
     if machine.tftp_server_name.is_some() || machine.boot_file_name.is_some() {
         let server = machine.tftp_server_name.clone();

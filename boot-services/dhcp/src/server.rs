@@ -1,9 +1,9 @@
 //! The service: receive, decide, send, until told to stop.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use stdx::Backoff;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,9 @@ const INTERFACE_CHECK: Duration = Duration::from_secs(5);
 /// Failed receives in a row (each within one interface check) that end the service. One is normal:
 /// the kernel reports an interface that goes down.
 const MAX_FAILURES: u32 = 8;
+/// Waits between attempts to advertise.
+const RETRY_FIRST: Duration = Duration::from_secs(5);
+const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// Serves `config.interface` until `shutdown` is cancelled.
 ///
@@ -38,23 +41,25 @@ pub async fn run(
     let link = Link::open(&config.interface, config.server)?;
     let (interface, server) = (config.interface.clone(), config.server);
     tracing::info!(interface, %server, "serving DHCP");
-    let advertise = async {
-        if config.router_advertisements {
-            if let Err(error) = ra::advertise(&config.interface, config.ra_prefix).await {
-                let error = stdx::chain(&error);
-                let interface = &config.interface;
-                tracing::warn!(interface, error, "no router advertisements: iPXE will wait");
-            }
-        }
-        std::future::pending::<()>().await;
-    };
     let result = tokio::select! {
         () = shutdown.cancelled() => Ok(()),
         error = serve(&link, config.clone(), &*directory, &*observer) => Err(error),
-        () = advertise => Ok(()),
+        () = advertise(&config), if config.router_advertisements => Ok(()),
     };
     tracing::info!(interface, "stopped serving DHCP");
     result
+}
+
+/// Advertises for ever, trying again where IPv6 is missing: it may come with the interface's link.
+async fn advertise(config: &Config) {
+    let interface = &config.interface;
+    let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+    loop {
+        if let Err(error) = ra::advertise(interface, config.ra_prefix).await {
+            tracing::warn!(interface, %error, "no router advertisements: iPXE will wait");
+        }
+        tokio::time::sleep(backoff.next_wait()).await;
+    }
 }
 
 async fn serve(
@@ -111,10 +116,6 @@ fn answer(
         }
     };
     if let Err(error) = link.send(&outgoing) {
-        report_unsent(&outgoing.to, &error);
+        tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP answer");
     }
-}
-
-fn report_unsent(to: &crate::engine::Destination, error: &io::Error) {
-    tracing::warn!(?to, %error, "cannot send a DHCP answer");
 }

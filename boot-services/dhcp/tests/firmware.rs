@@ -2,6 +2,8 @@
 //! clients, each in QEMU on a real wire. The times asserted are waits that a server can cause;
 //! they are far apart (a second or two against 16 or 60), so that a slow machine does not matter.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
+
 mod rack;
 
 use std::fs;
@@ -151,7 +153,7 @@ fn seabios_goes_to_its_disk_when_netboot_is_not_allowed() {
     let acked = acked(&service);
     wait_for("the disk", LIMIT, || nuc.serial().contains(DISK_MESSAGE).then_some(()));
     println!("ACK to disk: {:?}", acked.elapsed());
-    assert!(acked.elapsed() < Duration::from_secs(10), "{:?}", acked.elapsed());
+    assert!(acked.elapsed() < Duration::from_secs(15), "{:?}", acked.elapsed());
     assert_eq!(http.all(), Vec::<String>::new());
 }
 
