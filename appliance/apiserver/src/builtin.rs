@@ -1,5 +1,5 @@
-//! The compiled-in kinds, as data. Adding one is adding a definition here; the engine, the paths and
-//! the discovery documents follow.
+//! The compiled-in kinds, as data. Adding one is adding a definition here; the engine, the paths
+//! and the discovery documents follow.
 //!
 //! Names, short names, categories and columns are upstream's: those of Tinkerbell's CRDs
 //! (`tinkerbell.org`, `bmc.tinkerbell.org` v1alpha1) and of Kubernetes' own printers (core v1).

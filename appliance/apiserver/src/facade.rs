@@ -3,10 +3,10 @@
 mod answer;
 mod body;
 mod discovery;
-mod negotiate;
+pub(crate) mod negotiate;
 mod objects;
-mod path;
-mod query;
+pub(crate) mod path;
+pub(crate) mod query;
 mod stream;
 
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use crate::status_error::{Reason, StatusError};
 use path::Target;
 
 /// Reads being answered at one time; more are told to come again in a second.
-pub const MAX_READS: usize = 400;
+pub const MAX_READS: usize = 200;
 /// Writes being answered at one time.
-pub const MAX_WRITES: usize = 200;
+pub const MAX_WRITES: usize = 100;
 /// Watches running at one time.
 pub const MAX_WATCHES: usize = 1000;
 /// Longest time for a request that is not a watch, its body included.

@@ -4,8 +4,8 @@
 //! Never: knows a kind by name outside `builtin`, reads a wall clock of its own, stores a
 //! resourceVersion, lets a request in without a known token, logs a token or a body.
 //!
-//! Enter at [`router`] (a request's way: `auth` → `facade` → [`Engine`]) and at [`Engine`], which the
-//! box's own controllers call directly. Kinds are [`ResourceDefinition`]s; [`builtin`] has ours.
+//! Enter at [`router`] (a request's way: `auth` → `facade` → [`Engine`]) and at [`Engine`], which
+//! the box's own controllers call directly. Kinds are [`ResourceDefinition`]s; [`builtin`] has ours.
 //!
 //! Not served yet: OpenAPI (so `kubectl create`, `apply` and `edit` need `--validate=false`), field
 //! validation and pruning by schema, protobuf and YAML bodies, strategic merge and server-side
@@ -17,6 +17,8 @@ pub mod definition;
 pub mod engine;
 mod facade;
 mod field_error;
+#[cfg(test)]
+mod hostile;
 mod json_path;
 mod selector;
 mod serve;

@@ -1,7 +1,7 @@
 //! The one error of the API: what becomes a `Status` object on the wire.
 //!
-//! Reasons, codes and sentences are those of Kubernetes' `meta/v1 Status`, because clients branch on
-//! the reason and people recognise the sentences.
+//! Reasons, codes and sentences are those of Kubernetes' `meta/v1 Status`, because clients branch
+//! on the reason and people recognise the sentences.
 
 use serde_json::{Map, Value, json};
 

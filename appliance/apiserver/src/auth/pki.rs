@@ -6,8 +6,8 @@
 //! STATE/pki/server.json              the names and the end of server.crt
 //! ```
 //!
-//! A box without a battery clock may think it is 1970 when it makes these: both begin at a fixed day
-//! that lies behind every real clock, and end counted from no earlier than that day.
+//! A box without a battery clock may think it is 1970 when it makes these: both begin at a fixed
+//! day that lies behind every real clock, and end counted from no earlier than that day.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

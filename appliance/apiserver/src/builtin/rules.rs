@@ -1,5 +1,5 @@
-//! What the compiled-in kinds demand of their objects: the patterns, enums and rules of Tinkerbell's
-//! CRDs that protect a boot from a typo, and Kubernetes' rules for Secrets and Events. Full schema
+//! What the compiled-in kinds demand of their objects: the patterns, enums and rules of
+//! Tinkerbell's CRDs that protect a boot from a typo, and Kubernetes' rules for Secrets and Events. Full schema
 //! validation, defaulting and pruning are not done yet.
 
 use base64::Engine as _;
@@ -215,7 +215,7 @@ fn connection(spec: &Value, errors: &mut Errors) {
     let connection = &spec["connection"];
     required_text(connection, "spec.connection", "host", errors);
     if let Some(port) = connection.get("port")
-        && !port.as_u64().is_some_and(|port| port <= u64::from(u16::MAX))
+        && port.as_u64().is_none_or(|port| port > u64::from(u16::MAX))
     {
         let detail = "must be a port number";
         errors.push(FieldError::invalid("spec.connection.port", port, detail));

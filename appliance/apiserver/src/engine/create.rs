@@ -19,8 +19,8 @@ impl Engine {
     /// `metadata.generateName` is set, a name.
     ///
     /// # Errors
-    /// 409 when the name is taken, 404 when the namespace does not exist, 422 when the object breaks
-    /// a rule, 400 when it contradicts the call.
+    /// 409 when the name is taken, 404 when the namespace does not exist, 422 when the object
+    /// breaks a rule, 400 when it contradicts the call.
     pub async fn create(
         &self,
         resource: &str,

@@ -201,8 +201,7 @@ fn check_owners(metadata: &Value, errors: &mut Vec<FieldError>) {
             for (at, item) in items.iter().enumerate() {
                 let owner = item.as_object().unwrap_or(&empty);
                 for key in ["apiVersion", "kind", "name", "uid"] {
-                    if !owner.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
-                    {
+                    if owner.get(key).and_then(Value::as_str).is_none_or(str::is_empty) {
                         let field = format!("{field}[{at}].{key}");
                         errors.push(FieldError::required(field, "must not be empty"));
                     }

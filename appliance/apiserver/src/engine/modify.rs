@@ -32,8 +32,8 @@ impl Engine {
         self.modify(resource, namespace, name, Change::Replace(object), options).await
     }
 
-    /// Patches an object as it is now. A resourceVersion inside the patch is a precondition; without
-    /// one there is no conflict, because the patch is applied inside the transaction.
+    /// Patches an object as it is now. A resourceVersion inside the patch is a precondition;
+    /// without one there is no conflict, because the patch is applied inside the transaction.
     ///
     /// # Errors
     /// 409 for an unmet precondition, 404, 422, 400.

@@ -11,6 +11,10 @@ use crate::status_error::{Reason, StatusError};
 /// Largest stored object, in bytes of compact JSON; also the largest request body.
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
+/// Deepest nesting of a stored object. Readers of JSON, ours too, give up at 128, and a list wraps
+/// its items once more.
+pub const MAX_DEPTH: usize = 100;
+
 /// The served form: the stored JSON with its revision as `metadata.resourceVersion`.
 pub fn decode(stored: &store::Stored) -> Result<Value, StatusError> {
     decode_at(&stored.value, stored.revision)
@@ -26,6 +30,10 @@ pub fn decode_at(bytes: &Arc<[u8]>, revision: u64) -> Result<Value, StatusError>
 
 /// The stored form: compact JSON without `metadata.resourceVersion`, which is the store's.
 pub fn encode(object: &Value) -> Result<Vec<u8>, StatusError> {
+    if !is_within(object, MAX_DEPTH) {
+        let why = format!("the object is nested deeper than {MAX_DEPTH} levels");
+        return Err(StatusError::bad_request(why));
+    }
     let mut object = object.clone();
     metadata_mut(&mut object).remove("resourceVersion");
     let bytes = serde_json::to_vec(&object)
@@ -37,6 +45,20 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, StatusError> {
         ));
     }
     Ok(bytes)
+}
+
+/// Whether a value is nested at most `levels` deep; looks no deeper than that.
+pub fn is_within(value: &Value, levels: usize) -> bool {
+    let inner = levels.checked_sub(1);
+    match value {
+        Value::Array(items) => {
+            inner.is_some_and(|inner| items.iter().all(|item| is_within(item, inner)))
+        }
+        Value::Object(map) => {
+            inner.is_some_and(|inner| map.values().all(|item| is_within(item, inner)))
+        }
+        _ => true,
+    }
 }
 
 /// Writes `revision` into the served object.

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::object::MAX_OBJECT_BYTES;
+use super::object::{MAX_DEPTH, MAX_OBJECT_BYTES, is_within};
 use crate::status_error::{Reason, StatusError};
 
 /// Operations one JSON patch may hold.
 pub const MAX_OPERATIONS: usize = 10_000;
+/// Values that one JSON patch may copy, move or shift in arrays, all operations together.
+pub const MAX_WORK: usize = 10_000_000;
 
 /// A parsed patch.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,9 +80,9 @@ impl Patch {
         match self {
             Self::Merge(patch) => merge(&mut target, patch),
             Self::Json(operations) => {
-                let mut copied = 0;
+                let mut costs = Costs::default();
                 for (at, operation) in operations.iter().enumerate() {
-                    operation.apply(&mut target, &mut copied).map_err(|why| why.status(at))?;
+                    operation.apply(&mut target, &mut costs).map_err(|why| why.status(at))?;
                 }
             }
         }
@@ -106,9 +108,29 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+/// What a JSON patch has used up: a few bytes of operations can ask for a lot of copying.
+#[derive(Default)]
+struct Costs {
+    copied_bytes: usize,
+    work: usize,
+}
+
+impl Costs {
+    fn copies(&mut self, value: &Value) -> Result<(), Misfit> {
+        self.copied_bytes = self.copied_bytes.saturating_add(value.to_string().len());
+        if self.copied_bytes > MAX_OBJECT_BYTES { Err(Misfit::Grows) } else { Ok(()) }
+    }
+
+    fn works(&mut self, values: usize) -> Result<(), Misfit> {
+        self.work = self.work.saturating_add(values);
+        if self.work > MAX_WORK { Err(Misfit::Grows) } else { Ok(()) }
+    }
+}
+
 enum Misfit {
     NoSuchPath,
     TestFailed,
+    TooDeep,
     Grows,
 }
 
@@ -117,7 +139,8 @@ impl Misfit {
         let (reason, why) = match self {
             Self::NoSuchPath => (Reason::Invalid, "its path does not exist in the object"),
             Self::TestFailed => (Reason::Invalid, "the test found another value"),
-            Self::Grows => (Reason::RequestEntityTooLarge, "its copies would exceed the limit"),
+            Self::TooDeep => (Reason::Invalid, "it would nest the object too deeply"),
+            Self::Grows => (Reason::RequestEntityTooLarge, "copying and moving exceeds the limit"),
         };
         StatusError::new(reason, format!("cannot apply operation {at} of the JSON patch: {why}"))
     }
@@ -139,11 +162,12 @@ impl Operation {
         })
     }
 
-    fn apply(&self, root: &mut Value, copied: &mut usize) -> Result<(), Misfit> {
+    fn apply(&self, root: &mut Value, costs: &mut Costs) -> Result<(), Misfit> {
         match self {
-            Self::Add { path, value } => add(root, path, value.clone()),
-            Self::Remove { path } => remove(root, path).map(drop),
+            Self::Add { path, value } => add(root, path, value.clone(), costs),
+            Self::Remove { path } => remove(root, path, costs).map(drop),
             Self::Replace { path, value } => {
+                check_depth(path, value)?;
                 value.clone_into(find_mut(root, path).ok_or(Misfit::NoSuchPath)?);
                 Ok(())
             }
@@ -152,16 +176,14 @@ impl Operation {
                 if path.len() > from.len() && path.starts_with(from) {
                     return Err(Misfit::NoSuchPath);
                 }
-                let value = remove(root, from)?;
-                add(root, path, value)
+                let value = remove(root, from, costs)?;
+                costs.works(size(&value))?;
+                add(root, path, value, costs)
             }
             Self::Copy { from, path } => {
                 let value = find(root, from).ok_or(Misfit::NoSuchPath)?.clone();
-                *copied = copied.saturating_add(value.to_string().len());
-                if *copied > MAX_OBJECT_BYTES {
-                    return Err(Misfit::Grows);
-                }
-                add(root, path, value)
+                costs.copies(&value)?;
+                add(root, path, value, costs)
             }
             Self::Test { path, value } => {
                 if find(root, path) == Some(value) {
@@ -201,7 +223,26 @@ fn find_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     })
 }
 
-fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), Misfit> {
+fn check_depth(path: &[String], value: &Value) -> Result<(), Misfit> {
+    let levels = MAX_DEPTH.checked_sub(path.len());
+    if levels.is_some_and(|levels| is_within(value, levels)) {
+        Ok(())
+    } else {
+        Err(Misfit::TooDeep)
+    }
+}
+
+/// How many values a value consists of.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(size).sum::<usize>() + 1,
+        Value::Object(map) => map.values().map(size).sum::<usize>() + 1,
+        _ => 1,
+    }
+}
+
+fn add(root: &mut Value, path: &[String], value: Value, costs: &mut Costs) -> Result<(), Misfit> {
+    check_depth(path, &value)?;
     let Some((last, parents)) = path.split_last() else {
         *root = value;
         return Ok(());
@@ -217,6 +258,7 @@ fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), Misfit> {
         }
         Some(Value::Array(items)) => match index(last) {
             Some(at) if at <= items.len() => {
+                costs.works(items.len() - at)?;
                 items.insert(at, value);
                 Ok(())
             }
@@ -226,12 +268,15 @@ fn add(root: &mut Value, path: &[String], value: Value) -> Result<(), Misfit> {
     }
 }
 
-fn remove(root: &mut Value, path: &[String]) -> Result<Value, Misfit> {
+fn remove(root: &mut Value, path: &[String], costs: &mut Costs) -> Result<Value, Misfit> {
     let (last, parents) = path.split_last().ok_or(Misfit::NoSuchPath)?;
     match find_mut(root, parents) {
         Some(Value::Object(map)) => map.remove(last).ok_or(Misfit::NoSuchPath),
         Some(Value::Array(items)) => match index(last) {
-            Some(at) if at < items.len() => Ok(items.remove(at)),
+            Some(at) if at < items.len() => {
+                costs.works(items.len() - at)?;
+                Ok(items.remove(at))
+            }
             _ => Err(Misfit::NoSuchPath),
         },
         _ => Err(Misfit::NoSuchPath),

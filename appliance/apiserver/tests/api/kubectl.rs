@@ -214,8 +214,7 @@ async fn objects_are_changed() {
     // A stale copy is refused.
     let path = "jsonpath={.metadata.resourceVersion}";
     let revision = ok(&["get", "machines", "m", "-o", path]).await;
-    let full =
-        format!("{two}").replace("name: m", &format!("name: m, resourceVersion: '{revision}'"));
+    let full = two.replace("name: m", &format!("name: m, resourceVersion: '{revision}'"));
     let replace = ["replace", "--validate=false", "-f", "-"];
     server.kubectl(&replace, &full.replace("10.0.0.8", "10.0.0.9")).await;
     let (success, _, err) = server.run(&replace, &full).await;

@@ -110,10 +110,21 @@ fn json_patch_follows_the_rfcs_examples() {
 }
 
 #[test]
-fn doubling_copies_are_stopped() {
-    let mut operations = vec![json!({"op":"add","path":"/a","value":{"x":"y".repeat(100)}})];
-    for at in 0..200 {
-        operations.push(json!({"op":"copy","from":"/a","path":format!("/a/{at}")}));
-    }
-    assert_eq!(apply(json!({}), &json!(operations)), Err(Reason::RequestEntityTooLarge));
+fn a_small_patch_cannot_ask_for_much() {
+    let copy = |path: String| json!({ "op": "copy", "from": "/a", "path": path });
+    let mut wide = vec![json!({ "op": "add", "path": "/a", "value": { "x": "y".repeat(100) } })];
+    wide.extend((0..200).map(|at| copy(format!("/a/{at}"))));
+    assert_eq!(apply(json!({}), &json!(wide)), Err(Reason::RequestEntityTooLarge));
+    // The whole into its own inside, a level deeper each time.
+    let deep: Vec<Value> =
+        (0..200).map(|_| json!({ "op": "copy", "from": "", "path": "/a" })).collect();
+    assert_eq!(apply(json!({}), &json!(deep)), Err(Reason::Invalid));
+    let path = |levels: usize| "/a".repeat(levels);
+    let ladder: Vec<Value> =
+        (1..200).map(|at| json!({ "op": "add", "path": path(at), "value": {} })).collect();
+    assert_eq!(apply(json!({}), &json!(ladder)), Err(Reason::Invalid));
+    let long = json!({ "a": vec![0; 200_000] });
+    let shift: Vec<Value> =
+        (0..1000).map(|_| json!({ "op": "move", "from": "/a/0", "path": "/a/-" })).collect();
+    assert_eq!(apply(long, &json!(shift)), Err(Reason::RequestEntityTooLarge));
 }

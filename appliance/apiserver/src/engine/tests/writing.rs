@@ -67,6 +67,10 @@ async fn create_refuses_what_does_not_fit() {
         let text = object.to_string().chars().take(100).collect::<String>();
         assert_eq!(reason(bench.create(HARDWARE, object).await), expected, "{text}");
     }
+    // What can be stored can be read back, in a list too: 128 levels would not be.
+    let nested = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
+    let deep = json!({ "metadata": { "name": "deep" }, "spec": nested });
+    assert_eq!(reason(bench.create(HARDWARE, deep).await), Reason::BadRequest);
     let create = |resource: &'static str, namespace: &'static str| {
         bench.engine.create(resource, namespace, named("a"), WriteOptions::default())
     };

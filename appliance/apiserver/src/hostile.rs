@@ -1,0 +1,124 @@
+//! Bytes of strangers: whatever comes, every reader answers, and what it accepts it can handle.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::engine::Patch;
+use crate::facade::{negotiate, path, query::Query};
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::{Authenticator, JsonPath, Registry, builtin};
+
+/// JSON of every type, nested a few levels, with keys and texts that mean something to us.
+fn values() -> impl Strategy<Value = Value> {
+    let words = prop_oneof![
+        Just(String::new()),
+        Just("metadata".to_owned()),
+        Just("finalizers".to_owned()),
+        Just("labels".to_owned()),
+        Just("spec".to_owned()),
+        Just("a".to_owned()),
+        "\\PC{0,8}",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(|leaf| json!(leaf)),
+        any::<i64>().prop_map(|leaf| json!(leaf)),
+        words.clone().prop_map(|leaf| json!(leaf)),
+    ];
+    leaf.prop_recursive(5, 40, 6, move |inner| {
+        let pairs = prop::collection::vec((words.clone(), inner.clone()), 0..6);
+        prop_oneof![
+            prop::collection::vec(inner, 0..6).prop_map(Value::Array),
+            pairs.prop_map(|pairs| Value::Object(pairs.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+fn operations() -> impl Strategy<Value = Value> {
+    let word = prop_oneof![
+        Just("add"),
+        Just("remove"),
+        Just("replace"),
+        Just("move"),
+        Just("copy"),
+        Just("test"),
+    ];
+    let pointer = "(/(a|spec|-|0|1|01|~0|~1)){0,4}";
+    let operation = (word, pointer, pointer, values()).prop_map(
+        |(op, path, from, value)| json!({ "op": op, "path": path, "from": from, "value": value }),
+    );
+    prop::collection::vec(operation, 0..12).prop_map(Value::Array)
+}
+
+fn registry() -> Registry {
+    builtin::registry().expect("a test of its own holds this")
+}
+
+proptest! {
+    #[test]
+    fn texts_are_read_or_refused(text in "\\PC{0,80}", object in values()) {
+        let _ = path::parse(&text);
+        let _ = path::parse(&format!("/apis/{text}"));
+        if let Ok(query) = Query::parse(&text) {
+            let _ = (query.list(), query.watch(), query.delete());
+        }
+        if let Ok(selector) = LabelSelector::parse(&text) {
+            selector.matches(&object);
+        }
+        if let Ok(selector) = FieldSelector::parse(&text) {
+            selector.matches(&object);
+        }
+        if let Ok(path) = JsonPath::parse(&text) {
+            path.find(&object);
+        }
+    }
+
+    #[test]
+    fn selectors_are_read_or_refused(text in "[a-c,=!() .\\\\/]{0,40}", object in values()) {
+        let _ = LabelSelector::parse(&text).map(|selector| selector.matches(&object));
+        let _ = FieldSelector::parse(&text).map(|selector| selector.matches(&object));
+    }
+
+    #[test]
+    fn headers_are_read_or_refused(bytes in prop::collection::vec(32_u8..=255, 0..80)) {
+        if let Ok(value) = http::HeaderValue::from_bytes(&bytes) {
+            prop_assert!(Authenticator::default().authenticate(Some(&value)).is_none());
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, value.clone());
+            headers.insert(CONTENT_TYPE, value);
+            let _ = negotiate::accepted(&headers);
+            negotiate::media_type(&headers);
+        }
+    }
+
+    #[test]
+    fn patches_fit_or_are_refused(object in values(), merge in values(), list in operations()) {
+        if let Ok(patch) = Patch::merge(merge) {
+            let once = patch.apply(object.clone()).expect("a merge always fits");
+            // RFC 7386: applying it again changes nothing.
+            prop_assert_eq!(patch.apply(once.clone()).expect("a merge always fits"), once);
+        }
+        if let Ok(patch) = Patch::json(&list) {
+            let _ = patch.apply(object);
+        }
+    }
+
+    #[test]
+    fn every_kind_stands_any_object(object in values()) {
+        for definition in registry().all() {
+            let mut prepared = object.clone();
+            if let Some(prepare) = &definition.prepare {
+                crate::engine::object::metadata_mut(&mut prepared);
+                prepare(&mut prepared);
+            }
+            if let Some(validate) = &definition.validate {
+                let _ = validate(&prepared, Some(&object));
+            }
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            let row = crate::table::RowObject::Metadata;
+            crate::table::table(definition, &[prepared], json!({}), row, true, now);
+        }
+    }
+}
