@@ -30,7 +30,7 @@ impl fmt::Display for Power {
     }
 }
 
-/// A change of power to ask for. None of them is confirmed by being accepted: see [`crate::ensure()`].
+/// A change of power to ask for. Being accepted confirms none of them: see [`crate::ensure()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerAction {
     /// Give power.
@@ -208,4 +208,32 @@ pub struct Endpoint {
     pub credentials: Credentials,
     /// Exactly this suite; `None` takes the best of [`CipherSuite::PREFERRED`] that the BMC has.
     pub cipher_suite: Option<CipherSuite>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_so_that_they_can_be_read() {
+        assert_eq!(Address::ipmi("10.0.0.7").to_string(), "10.0.0.7:623");
+        assert_eq!(Address { host: "fd77::7".into(), port: 6230 }.to_string(), "[fd77::7]:6230");
+    }
+
+    #[test]
+    fn only_good_suites_have_a_name() {
+        assert_eq!("17".parse::<CipherSuite>().unwrap(), CipherSuite::Seventeen);
+        assert_eq!("3".parse::<CipherSuite>().unwrap(), CipherSuite::Three);
+        for weak in ["0", "1", "2", "8", "12", "256", "", "x"] {
+            assert!(weak.parse::<CipherSuite>().is_err(), "{weak}");
+        }
+    }
+
+    #[test]
+    fn a_printed_endpoint_keeps_its_password() {
+        let credentials = Credentials { username: "admin".into(), password: "hunter2".into() };
+        let address = Address::ipmi("bmc");
+        let endpoint = Endpoint { address, credentials, cipher_suite: None };
+        assert!(!format!("{endpoint:?}").contains("hunter2"));
+    }
 }

@@ -20,10 +20,12 @@ const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
 /// the password: a lost RAKP message 2 or 4 leaves the two sides with different random numbers.
 const ATTEMPTS: usize = 3;
 
-/// A session with the socket it lives on.
+/// A session with the socket it lives on. BMCs have few: dropped unclosed, it still says goodbye,
+/// once and without waiting.
 pub(super) struct Live {
     link: Link,
     session: Session,
+    is_closed: bool,
 }
 
 /// Open a session. `known` is the suite that worked the last time.
@@ -45,7 +47,7 @@ pub(super) async fn open(
         match handshake(&mut link, login, username, suite).await {
             Ok(session) => {
                 tracing::debug!(bmc = %address, suite = suite.id(), "session opened");
-                let mut live = Live { link, session };
+                let mut live = Live { link, session, is_closed: false };
                 live.call(&SetPrivilege(OPERATOR), QUICK).await.map_err(|error| match error {
                     Error::CommandRefused { address, code, .. } if !code.is_transient() => {
                         let (username, status) = (username.to_owned(), code.to_string());
@@ -230,6 +232,16 @@ impl Live {
         let close = self.session.close();
         if let Err(error) = self.call(&close, SHORT).await {
             tracing::debug!(bmc = %self.link.address(), %error, "session not closed");
+        }
+        self.is_closed = true;
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            let close = self.session.begin(&self.session.close());
+            self.link.try_send(&self.session.transmit(&close, random()));
         }
     }
 }

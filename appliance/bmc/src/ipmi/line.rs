@@ -1,6 +1,7 @@
 //! The one line to a BMC, shared by all its drivers: its lock, its session, what was learnt of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard};
@@ -23,13 +24,15 @@ const IDLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// A line to one BMC.
 #[derive(Default)]
-pub(crate) struct Line(Mutex<State>);
+pub(crate) struct Line {
+    state: Mutex<State>,
+    closer_runs: AtomicBool,
+}
 
 #[derive(Default)]
 struct State {
     warm: Option<Warm>,
     suite: Option<CipherSuite>,
-    closer_runs: bool,
 }
 
 struct Warm {
@@ -50,42 +53,51 @@ impl Line {
             let address = endpoint.address.clone();
             Error::Credentials { address, reason }
         })?;
-        let state = timeout(QUEUE_LIMIT, self.0.lock())
+        let state = timeout(QUEUE_LIMIT, self.state.lock())
             .await
             .map_err(|_| late("the commands before this one", QUEUE_LIMIT))?;
         let mut turn = Turn { endpoint, login, state };
         let done = timeout(TURN_LIMIT, commands(&mut turn))
             .await
             .unwrap_or_else(|_| Err(late("all the commands together", TURN_LIMIT)));
-        if turn.state.warm.is_some() && !turn.state.closer_runs {
-            turn.state.closer_runs = true;
-            tokio::spawn(Arc::clone(self).close_when_idle());
+        if turn.state.warm.is_some() && !self.closer_runs.swap(true, Ordering::Relaxed) {
+            tokio::spawn(close_when_idle(Closer(Arc::clone(self))));
         }
         done
     }
+}
 
-    async fn close_when_idle(self: Arc<Self>) {
-        loop {
-            let wake = {
-                let mut state = self.0.lock().await;
-                match state.warm.take() {
-                    Some(warm) if warm.used.elapsed() < IDLE_LIMIT => {
-                        let wake = warm.used + IDLE_LIMIT;
-                        state.warm = Some(warm);
-                        wake
-                    }
-                    idle => {
-                        // Under the lock: the next session waits until this one's place is free.
-                        if let Some(warm) = idle {
-                            warm.live.close().await;
-                        }
-                        state.closer_runs = false;
-                        return;
-                    }
+/// The task that closes a line's idle session; dropped with its runtime, it says so.
+struct Closer(Arc<Line>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.0.closer_runs.store(false, Ordering::Relaxed);
+    }
+}
+
+async fn close_when_idle(closer: Closer) {
+    let line = Arc::clone(&closer.0);
+    loop {
+        // Held while closing: the next session waits until this one's place is free.
+        let mut state = line.state.lock().await;
+        let wake = match state.warm.take() {
+            Some(warm) if warm.used.elapsed() < IDLE_LIMIT => {
+                let wake = warm.used + IDLE_LIMIT;
+                state.warm = Some(warm);
+                wake
+            }
+            idle => {
+                if let Some(warm) = idle {
+                    warm.live.close().await;
                 }
-            };
-            tokio::time::sleep_until(wake).await;
-        }
+                // Before the line is let go, or the next turn would count on this task.
+                drop(closer);
+                return;
+            }
+        };
+        drop(state);
+        tokio::time::sleep_until(wake).await;
     }
 }
 
@@ -103,9 +115,9 @@ impl Turn<'_> {
         if let Some(mut warm) = self.warm().await {
             // A session that has been silent for seconds answers quickly or is dead.
             match warm.live.call(command, SHORT).await {
-                Err(error @ (Error::Timeout { .. } | Error::Hostile { .. }))
-                    if command.may_repeat() =>
-                {
+                Err(
+                    error @ (Error::Timeout { .. } | Error::Hostile { .. } | Error::Socket { .. }),
+                ) if command.may_repeat() => {
                     tracing::debug!(bmc = %self.endpoint.address, %error, "session lost");
                 }
                 answer => return self.keep(warm, answer),

@@ -78,7 +78,10 @@ impl Link {
         for wait in waits {
             self.send(&transmit(machine)).await?;
             let until = Instant::now() + *wait;
-            while let Ok(received) = timeout_at(until, self.socket.recv(&mut buffer)).await {
+            // The clock is asked too: a timeout never strikes while datagrams keep coming.
+            while Instant::now() < until
+                && let Ok(received) = timeout_at(until, self.socket.recv(&mut buffer)).await
+            {
                 let len = match received {
                     Ok(len) => len,
                     Err(error) if is_unreachable(&error) => continue,
@@ -106,6 +109,13 @@ impl Link {
             // The answer to an earlier datagram, reported late; or a network that may come back.
             Err(error) if is_unreachable(&error) => Ok(()),
             Err(source) => Err(self.socket_error(source)),
+        }
+    }
+
+    /// Send once if it can be done at once.
+    pub(super) fn try_send(&self, datagram: &[u8]) {
+        if let Err(error) = self.socket.try_send(datagram) {
+            tracing::debug!(bmc = %self.address, %error, "datagram not sent");
         }
     }
 

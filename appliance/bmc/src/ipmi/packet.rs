@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 06 00 ff 07                      RMCP: version, reserved, no ACK, class IPMI
-//! 00 <sequence 4> <session 4> <length 1> payload                          IPMI 1.5, before a session
+//! 00 <sequence 4> <session 4> <length 1> payload      IPMI 1.5
 //! 06 <type> <session 4> <sequence 4> <length 2> payload [<trailer>]       RMCP+
 //! trailer: pad ff.. to 4 · pad length · 07 · AuthCode over 06 .. 07
 //! ```
@@ -15,7 +15,6 @@ use super::wire::Reader;
 pub const MAX_DATAGRAM: usize = 1024;
 
 const RMCP: [u8; 4] = [0x06, 0x00, 0xFF, 0x07];
-const CLASS_MASK: u8 = 0x9F;
 const AUTH_NONE: u8 = 0x00;
 const AUTH_RMCP_PLUS: u8 = 0x06;
 const NEXT_HEADER: u8 = 0x07;
@@ -114,7 +113,7 @@ impl<'a> Packet<'a> {
         }
         let mut reader = Reader::new(datagram);
         let [version, _, _, class] = reader.array("RMCP header")?;
-        if version != RMCP[0] || class & CLASS_MASK != RMCP[3] {
+        if version != RMCP[0] || class != RMCP[3] {
             return Err(Malformed::Field("RMCP header"));
         }
         let whole = reader.rest();

@@ -47,7 +47,7 @@ impl CompletionCode {
             0xD6 => "disabled",
             0xFF => "unspecified error",
             0x01..=0x7E => "reason of the manufacturer's own",
-            0x80..=0xBE => "reason of the command's own",
+            0x83..=0xBE => "reason of the command's own",
             _ => "unknown reason",
         }
     }

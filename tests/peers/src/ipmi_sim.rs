@@ -1,0 +1,153 @@
+//! OpenIPMI's `ipmi_sim`: a BMC nobody here wrote. Its chassis is a shell script with its state in
+//! files. It knows cipher suite 3, not 17, and never answers Get Channel Cipher Suites.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bmc::{Address, CipherSuite, Credentials, Endpoint};
+use tempfile::TempDir;
+
+use crate::{find, poll};
+
+/// How long it may take to answer after it was started.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+const COMMANDS: &str = "mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+sel_enable 0x20 1000 0x0a
+mc_enable 0x20
+";
+
+/// Called as `chassis 1 get power`, `chassis 1 set boot pxe` and the like.
+const CHASSIS: &str = r#"#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+shift
+operation=$1
+shift
+if [ "$operation" = get ]; then
+    for name in "$@"; do
+        case $name in
+        power) echo "power:$(cat power 2>/dev/null || echo 0)" ;;
+        boot) echo "boot:$(cat boot 2>/dev/null || echo none)" ;;
+        esac
+    done
+    exit 0
+fi
+while [ $# -ge 2 ]; do
+    echo "$1 $2" >>log
+    echo "$2" >"$1"
+    [ "$1" = shutdown ] && echo 0 >power
+    shift 2
+done
+exit 0
+"#;
+
+/// Get Channel Authentication Capabilities before a session: what any BMC answers.
+const ANYONE_THERE: [u8; 23] = [
+    0x06, 0x00, 0xFF, 0x07, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x20, 0x18, 0xC8, 0x81, 0x00, 0x38,
+    0x0E, 0x04, 0x35,
+];
+
+/// A running `ipmi_sim`, ended when dropped.
+pub struct IpmiSim {
+    child: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+impl IpmiSim {
+    /// Its user, who may do everything.
+    pub const USERNAME: &str = "admin";
+    /// That user's password.
+    pub const PASSWORD: &str = "secret";
+
+    /// Start one on a free port of 127.0.0.1 and wait until it answers. The machine is off.
+    pub fn start() -> Result<Self> {
+        let program = find("ipmi_sim", "openipmi")?;
+        let folder = TempDir::with_prefix("ipmi_sim-")?;
+        let at = |name: &str| folder.path().join(name);
+        let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+        fs::write(at("chassis"), CHASSIS)?;
+        fs::set_permissions(at("chassis"), fs::Permissions::from_mode(0o755))?;
+        fs::write(at("commands"), COMMANDS)?;
+        fs::write(at("lan"), configuration(port, &at("chassis")))?;
+        fs::create_dir(at("state"))?;
+        let output = fs::File::create(at("output"))?;
+        let child = Command::new(&program)
+            .arg("-c")
+            .arg(at("lan"))
+            .arg("-f")
+            .arg(at("commands"))
+            .arg("-s")
+            .arg(at("state"))
+            .arg("-n")
+            .stdin(Stdio::null())
+            .stderr(output.try_clone()?)
+            .stdout(output)
+            .spawn()
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        let sim = Self { child, folder, port };
+        sim.wait_until_it_answers()?;
+        Ok(sim)
+    }
+
+    fn wait_until_it_answers(&self) -> Result<()> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(("127.0.0.1", self.port))?;
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let answers = || {
+            let mut buffer = [0; 64];
+            socket.send(&ANYONE_THERE).is_ok() && socket.recv(&mut buffer).is_ok()
+        };
+        poll("an answer of ipmi_sim", START_LIMIT, answers).with_context(|| {
+            let output = fs::read_to_string(self.folder.path().join("output"));
+            format!("ipmi_sim said: {}", output.unwrap_or_default())
+        })
+    }
+
+    /// How to reach it, asking for this suite.
+    pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
+        Endpoint {
+            address: Address { host: "127.0.0.1".into(), port: self.port },
+            credentials: Credentials {
+                username: Self::USERNAME.into(),
+                password: Self::PASSWORD.into(),
+            },
+            cipher_suite,
+        }
+    }
+
+    /// Everything its chassis was told, in order: `power 1`, `boot pxe`, `reset 1`, `shutdown 1`.
+    pub fn told(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for IpmiSim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn configuration(port: u16, chassis: &Path) -> String {
+    let levels = ["callback", "user", "operator", "admin"]
+        .map(|level| format!("    allowed_auths_{level} none md2 md5 straight\n"))
+        .concat();
+    format!(
+        "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr 127.0.0.1 {port}\n    \
+         priv_limit admin\n{levels}    guid a123456789abcdefa123456789abcdef\n  endlan\n  \
+         chassis_control \"{} 1\"\n  \
+         user 1 true  \"\"        \"test\" user     10       none md2 md5 straight\n  \
+         user 2 true  \"{}\" \"{}\" admin    10       none md2 md5 straight\n",
+        chassis.display(),
+        IpmiSim::USERNAME,
+        IpmiSim::PASSWORD,
+    )
+}

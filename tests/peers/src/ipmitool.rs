@@ -1,0 +1,63 @@
+//! `ipmitool`, the client everyone uses: what it sees is what is so.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use bmc::{CipherSuite, Endpoint};
+
+use crate::find;
+
+/// One BMC as `ipmitool` reaches it.
+#[derive(Debug, Clone)]
+pub struct Ipmitool {
+    program: PathBuf,
+    endpoint: Endpoint,
+    suite: CipherSuite,
+}
+
+impl Ipmitool {
+    /// Speak to that BMC with exactly this suite.
+    pub fn new(endpoint: &Endpoint, suite: CipherSuite) -> Result<Self> {
+        let program = find("ipmitool", "ipmitool")?;
+        Ok(Self { program, endpoint: endpoint.clone(), suite })
+    }
+
+    /// Run a command, words separated by blanks; its output, when it succeeds.
+    pub fn run(&self, command: &str) -> Result<String> {
+        let Endpoint { address, credentials, .. } = &self.endpoint;
+        let output = Command::new(&self.program)
+            .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
+            .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
+            .args(command.split_whitespace())
+            .env("IPMI_PASSWORD", credentials.password.expose())
+            .env("LC_ALL", "C")
+            .output()
+            .with_context(|| format!("cannot run {}", self.program.display()))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        // A refused boot parameter is told to people, and not by the exit status.
+        if !output.status.success() || complaint.contains(" failed: ") {
+            bail!("ipmitool {command} failed: {}{}", said.trim(), complaint.trim());
+        }
+        Ok(said)
+    }
+
+    /// Whether it sees the machine on.
+    pub fn is_on(&self) -> Result<bool> {
+        match self.run("power status")?.trim() {
+            "Chassis Power is on" => Ok(true),
+            "Chassis Power is off" => Ok(false),
+            other => bail!("ipmitool says {other:?} of the power"),
+        }
+    }
+
+    /// The boot flags as it reads them, five bytes in hexadecimal.
+    pub fn boot_flags(&self) -> Result<String> {
+        let said = self.run("chassis bootparam get 5")?;
+        said.lines()
+            .find_map(|line| line.strip_prefix("Boot parameter data: "))
+            .map(|data| data.trim().to_owned())
+            .with_context(|| format!("no boot parameter data in {said:?}"))
+    }
+}

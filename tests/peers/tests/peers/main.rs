@@ -1,0 +1,5 @@
+//! One binary for all the tests that need other people's programs.
+
+#![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
+
+mod bmc;
