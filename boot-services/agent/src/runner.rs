@@ -89,9 +89,12 @@ impl<H: Host> Runner<H> {
             match self.client.next(attributes).await {
                 Ok(assignment) => {
                     last.clear();
-                    backoff.reset();
-                    self.perform(assignment).await;
-                    continue;
+                    // A refused report means that the box and this agent disagree about what to
+                    // do: asking again at once would only repeat that.
+                    if self.perform(assignment).await == Receipt::Acknowledged {
+                        backoff.reset();
+                        continue;
+                    }
                 }
                 Err(error) => {
                     if !error.is_no_action() {
@@ -122,7 +125,8 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    async fn perform(&self, assignment: Assignment) {
+    /// Run one action; what became of its last report.
+    async fn perform(&self, assignment: Assignment) -> Receipt {
         let (name, image) = (&assignment.name, &assignment.image);
         let begun = Instant::now();
         let start = Timestamp::now();
@@ -139,7 +143,7 @@ impl<H: Host> Runner<H> {
             message: "running action".to_owned(),
         };
         if self.report(&report).await == Receipt::Refused {
-            return;
+            return Receipt::Refused;
         }
         tracing::info!(action = %name, image = %image, "action begins");
         let (state, message, leave) = self.execute(&assignment).await;
@@ -156,6 +160,7 @@ impl<H: Host> Runner<H> {
                 tracing::error!(reason = %stdx::chain(&error), "cannot leave the agent's OS");
             }
         }
+        receipt
     }
 
     async fn execute(&self, assignment: &Assignment) -> (ActionState, String, Option<Leave>) {

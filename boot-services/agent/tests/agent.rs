@@ -1,0 +1,212 @@
+//! The whole loop against the real service over loopback, the box being scripted.
+
+mod tinbox;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent::actions::{Leave, Limits};
+use agent::runner::{Guest, Host, Runner};
+use agent::stream::{Accept, Patience};
+use agent::{Error, boot_id, inventory};
+use tinbox::{Files, Tinbox, action, until};
+use workflow_rpc::client::Client;
+use workflow_rpc::{ActionState, Refusal};
+
+const LIMITS: Limits = Limits {
+    accept: Accept::Files,
+    patience: Patience {
+        stall: Duration::from_secs(2),
+        silence: Duration::from_secs(20),
+        first_wait: Duration::from_millis(10),
+        longest_wait: Duration::from_millis(100),
+    },
+};
+
+/// An agent that runs until the end of its test.
+struct Agent(tokio::task::JoinHandle<()>);
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn agent<H: Host + 'static>(tinbox: &Tinbox, host: H) -> Agent {
+    let token = stdx::Secret::from("token");
+    let runner = Runner {
+        client: Client::connect(&tinbox.authority(), "agent-1", Some(&token)).unwrap(),
+        host,
+        limits: LIMITS,
+        attributes: inventory(),
+        boot_id: boot_id(),
+    };
+    Agent(tokio::spawn(async move { runner.run().await }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_is_run_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    let image: Vec<u8> = (0..9_000_000_u32).map(|n| (n ^ (n >> 9)) as u8).collect();
+    let files = Files::start(zstd::encode_all(image.as_slice(), 1).unwrap()).await;
+    let environment = [
+        format!("IMG_URL={}", files.url()),
+        format!("DEST_DISK={}", disk.display()),
+        format!("IMG_SHA256={}", files.sha256()),
+        "COMPRESSED=true".to_owned(),
+    ];
+    let tinbox = Tinbox::start(vec![
+        action("stream", "quay.io/tinkerbell/actions/image2disk:v1", &environment),
+        action("unknown", "alpine:3", &[]),
+    ]);
+    let _agent = agent(&tinbox, Guest);
+    until("both actions end", || tinbox.reports().len() == 4).await;
+
+    let reports = tinbox.reports();
+    let states: Vec<_> =
+        reports.iter().map(|report| (report.action_name.as_str(), report.state)).collect();
+    assert_eq!(
+        states,
+        [
+            ("stream", ActionState::Running),
+            ("stream", ActionState::Success),
+            ("unknown", ActionState::Running),
+            ("unknown", ActionState::Failed),
+        ]
+    );
+    assert!(reports[1].message.contains("sha256 verified"), "{}", reports[1].message);
+    assert!(reports[1].start.unwrap() <= reports[1].stop.unwrap());
+    assert!(reports[3].message.contains("no action is built in for image \"alpine:3\""));
+    assert!(std::fs::read(&disk).unwrap() == image);
+    let hello = tinbox.hellos();
+    assert_eq!((hello.len(), hello[0].boot_id.clone()), (1, boot_id()));
+    assert!(hello[0].attributes.as_ref().unwrap().cpu.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    let files = Files::start(vec![1; 100_000]).await;
+    let wrong = "00".repeat(32);
+    let environment = [
+        format!("IMG_URL={}", files.url()),
+        format!("DEST_DISK={}", disk.display()),
+        format!("IMG_SHA256={wrong}"),
+    ];
+    let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
+    let _agent = agent(&tinbox, Guest);
+    until("the action ends", || tinbox.reports().len() == 2).await;
+    let report = tinbox.reports().remove(1);
+    assert_eq!(report.state, ActionState::Failed);
+    let (is, url) = (files.sha256(), files.url());
+    assert_eq!(report.message, format!("sha256 of the image is {is}, expected {wrong} ({url})"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_box_may_restart_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    let image: Vec<u8> = (0..3_000_000_u32).map(|n| (n ^ (n >> 7)) as u8).collect();
+    let files = Files::start(image.clone()).await;
+    files.hold_at(image.len() / 2);
+    let environment = [format!("IMG_URL={}", files.url()), format!("DEST_DISK={}", disk.display())];
+    let mut tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
+    let _agent = agent(&tinbox, Guest);
+    until("progress is told", || {
+        tinbox.progress().iter().any(|told| told.bytes_done == image.len() as u64 / 2)
+    })
+    .await;
+    tinbox.stop();
+    files.release();
+    until("the image is written", || std::fs::read(&disk).is_ok_and(|disk| disk == image)).await;
+    tinbox.restart();
+    until("the report arrives", || tinbox.reports().len() == 2).await;
+    assert_eq!(tinbox.reports()[1].state, ActionState::Success);
+    assert_eq!(files.requests(), 1, "the image was not fetched again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_limit_stops_the_action() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files::start(vec![7; 1_000_000]).await;
+    files.hold_at(1000);
+    let environment = [
+        format!("IMG_URL={}", files.url()),
+        format!("DEST_DISK={}", folder.path().join("disk").display()),
+    ];
+    let mut limited = action("stream", "image2disk", &environment);
+    limited.timeout_secs = 1;
+    let tinbox = Tinbox::start(vec![limited]);
+    let _agent = agent(&tinbox, Guest);
+    until("the action ends", || tinbox.reports().len() == 2).await;
+    let report = tinbox.reports().remove(1);
+    assert_eq!(report.state, ActionState::Timeout);
+    assert_eq!(report.message, "stopped after its limit of 1 s");
+}
+
+/// Remembers how it was left, and whether the box had heard of it by then.
+#[derive(Clone, Default)]
+struct Witness {
+    left: Arc<Mutex<Vec<Leave>>>,
+    early: Arc<AtomicBool>,
+    tinbox: Arc<Mutex<Option<tinbox::Seen>>>,
+}
+
+impl Host for Witness {
+    fn may_leave(&self) -> bool {
+        true
+    }
+
+    fn leave(&self, how: Leave) -> Result<(), Error> {
+        let seen = self.tinbox.lock().unwrap();
+        let told = seen.as_ref().is_some_and(|seen| {
+            seen.reports().iter().any(|report| report.state == ActionState::Success)
+        });
+        self.early.store(!told, Ordering::Relaxed);
+        self.left.lock().unwrap().push(how);
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_machine_restarts_once_and_after_the_acknowledgement() {
+    let tinbox = Tinbox::start(vec![action("reboot", "ghcr.io/x/reboot:latest", &[])]);
+    tinbox.refuse_reports(vec![
+        None,
+        Some(Refusal::Internal("the store is full".into())),
+        Some(Refusal::Unavailable("shutting down".into())),
+    ]);
+    let witness = Witness::default();
+    *witness.tinbox.lock().unwrap() = Some(tinbox.seen());
+    let _agent = agent(&tinbox, witness.clone());
+    until("the machine is left", || !witness.left.lock().unwrap().is_empty()).await;
+    until("the agent asks again", || tinbox.questions() >= 4).await;
+    assert_eq!(*witness.left.lock().unwrap(), [Leave::Reboot]);
+    assert!(!witness.early.load(Ordering::Relaxed), "left before the acknowledgement");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_never_restarts_the_machine() {
+    let tinbox = Tinbox::start(vec![action("reboot", "reboot", &[])]);
+    let _agent = agent(&tinbox, Guest);
+    until("the action ends", || tinbox.reports().len() == 2).await;
+    assert_eq!(tinbox.reports()[1].state, ActionState::Failed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_refused_at_its_start_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    let files = Files::start(vec![1; 1000]).await;
+    let environment = [format!("IMG_URL={}", files.url()), format!("DEST_DISK={}", disk.display())];
+    let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
+    tinbox
+        .refuse_reports(vec![Some(Refusal::Precondition("the workflow is cancelled".into())); 50]);
+    let _agent = agent(&tinbox, Guest);
+    until("the agent asks again", || tinbox.questions() >= 3).await;
+    assert_eq!(files.requests(), 0);
+    assert!(!disk.exists());
+}

@@ -1,0 +1,242 @@
+//! A box of one scripted workflow, and a server of one file that can be held in the middle.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use workflow_rpc::{
+    ActionState, Assignment, Attributes, Hello, Pending, Progress, Refusal, Report, Workflows,
+    server,
+};
+
+/// Wait for a condition, failing after twenty seconds.
+pub async fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// One action of the scripted workflow.
+pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
+    Assignment {
+        workflow_id: "default/wf".into(),
+        task_id: "task".into(),
+        agent_id: "agent-1".into(),
+        action_id: format!("id-of-{name}"),
+        name: name.into(),
+        image: image.into(),
+        environment: environment.to_vec(),
+        ..Assignment::default()
+    }
+}
+
+/// What the box has heard; clones share it.
+#[derive(Clone, Default)]
+pub struct Seen(Arc<Heard>);
+
+#[derive(Default)]
+struct Heard {
+    script: Mutex<VecDeque<Assignment>>,
+    refusals: Mutex<VecDeque<Option<Refusal>>>,
+    reports: Mutex<Vec<Report>>,
+    progress: Mutex<Vec<Progress>>,
+    hellos: Mutex<Vec<Hello>>,
+    questions: AtomicUsize,
+}
+
+impl Seen {
+    /// Accepted reports.
+    pub fn reports(&self) -> Vec<Report> {
+        self.0.reports.lock().unwrap().clone()
+    }
+}
+
+impl Workflows for Seen {
+    fn next<'a>(
+        &'a self,
+        _: &'a str,
+        _: Option<Attributes>,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        self.0.questions.fetch_add(1, Ordering::Relaxed);
+        let next = self.0.script.lock().unwrap().front().cloned();
+        Box::pin(async move { next.ok_or(Refusal::NotFound("no workflow".into())) })
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        let refusal = self.0.refusals.lock().unwrap().pop_front().flatten();
+        if refusal.is_none() {
+            if !matches!(report.state, ActionState::Running) {
+                self.0.script.lock().unwrap().pop_front();
+            }
+            self.0.reports.lock().unwrap().push(report);
+        }
+        Box::pin(async move { refusal.map_or(Ok(()), Err) })
+    }
+
+    fn progress(&self, progress: Progress) {
+        self.0.progress.lock().unwrap().push(progress);
+    }
+
+    fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
+        self.0.hellos.lock().unwrap().push(hello);
+    }
+
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        _: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        match (agent_id, token) {
+            ("agent-1", Some("token")) => Ok(()),
+            _ => Err(Refusal::Unauthenticated("no".into())),
+        }
+    }
+}
+
+/// The service on its own runtime, so that stopping it cuts every connection as a crash would.
+pub struct Tinbox {
+    seen: Seen,
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Tinbox {
+    pub fn start(script: Vec<Assignment>) -> Self {
+        let seen = Seen::default();
+        *seen.0.script.lock().unwrap() = script.into();
+        let mut tinbox =
+            Self { seen, address: SocketAddr::from(([127, 0, 0, 1], 0)), runtime: None };
+        tinbox.restart();
+        tinbox
+    }
+
+    /// Serve on the same port as before.
+    pub fn restart(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let socket = std::net::TcpListener::bind(self.address).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        self.address = socket.local_addr().unwrap();
+        let routes = server::routes(Arc::new(self.seen.clone()));
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(socket).unwrap();
+            let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+            axum::serve(listener, service).await.unwrap();
+        });
+        self.runtime = Some(runtime);
+    }
+
+    pub fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    pub fn authority(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub fn seen(&self) -> Seen {
+        self.seen.clone()
+    }
+
+    pub fn reports(&self) -> Vec<Report> {
+        self.seen.reports()
+    }
+
+    pub fn progress(&self) -> Vec<Progress> {
+        self.seen.0.progress.lock().unwrap().clone()
+    }
+
+    pub fn hellos(&self) -> Vec<Hello> {
+        self.seen.0.hellos.lock().unwrap().clone()
+    }
+
+    pub fn questions(&self) -> usize {
+        self.seen.0.questions.load(Ordering::Relaxed)
+    }
+
+    /// The answers to the coming reports; `None` accepts.
+    pub fn refuse_reports(&self, refusals: Vec<Option<Refusal>>) {
+        *self.seen.0.refusals.lock().unwrap() = refusals.into();
+    }
+}
+
+impl Drop for Tinbox {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Serves one file by HTTP.
+pub struct Files {
+    body: Arc<Vec<u8>>,
+    address: SocketAddr,
+    hold: watch::Sender<usize>,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Files {
+    pub async fn start(body: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let body = Arc::new(body);
+        let requests = Arc::new(AtomicUsize::new(0));
+        let (hold, held) = watch::channel(usize::MAX);
+        tokio::spawn({
+            let (body, requests) = (body.clone(), requests.clone());
+            async move {
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    requests.fetch_add(1, Ordering::Relaxed);
+                    let (body, mut held) = (body.clone(), held.clone());
+                    tokio::spawn(async move {
+                        let mut head = [0; 4096];
+                        let _ = stream.read(&mut head).await;
+                        let length = body.len();
+                        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+                        let _ = stream.write_all(head.as_bytes()).await;
+                        let first = length.min(*held.borrow());
+                        let _ = stream.write_all(&body[..first]).await;
+                        let _ = held.wait_for(|limit| *limit >= length).await;
+                        let _ = stream.write_all(&body[first..]).await;
+                    });
+                }
+            }
+        });
+        Self { body, address, hold, requests }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/image", self.address)
+    }
+
+    pub fn sha256(&self) -> String {
+        stdx::hex(&Sha256::digest(self.body.as_slice()))
+    }
+
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Send no more than this many bytes for now.
+    pub fn hold_at(&self, bytes: usize) {
+        self.hold.send_replace(bytes);
+    }
+
+    pub fn release(&self) {
+        self.hold.send_replace(usize::MAX);
+    }
+}
