@@ -1,7 +1,7 @@
 //! IMDSv2 session tokens: given to who asks, accepted from who was given one, needed by nobody.
 //!
 //! A request is trusted for its source address, with or without a token. What a token adds is the
-//! answer that the tools of EC2 expect: a wrong or old one is refused, so that they ask for another.
+//! answer that EC2's tools expect: a wrong or old one is refused, so that they ask for another.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

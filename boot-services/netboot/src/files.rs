@@ -18,7 +18,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::loader::is_plain;
 
-/// The largest file that is served from memory (TFTP): a unified kernel image fits, a disk does not.
+/// The largest file that is served from memory (TFTP): a unified kernel image fits.
 pub const MAX_LOADED: u64 = 64 << 20;
 
 /// Folders below a shelf.

@@ -17,6 +17,7 @@ pub struct Plan {
 
 /// What a machine is told to do once iPXE runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "one lives at a time, for one request")]
 pub enum Boot {
     /// Start the agent from memory.
     Agent(AgentBoot),

@@ -3,6 +3,8 @@
 //! QEMU's user network hands the ROM a script's address on loopback; what the machine did then is
 //! seen in what it fetched, and in what its disk's boot sector wrote to the serial port.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::Stdio;
@@ -61,20 +63,57 @@ impl Drop for Rack {
     }
 }
 
-/// A boot sector that writes `DISK` to the first serial port and stops.
-fn disk() -> Vec<u8> {
-    let mut sector = vec![0xba, 0xf8, 0x03];
-    for letter in *b"DISK" {
-        sector.extend([0xb0, letter, 0xee]);
+/// Machine code that writes `ONDISK` to the first serial port and stops; `wide` for 64-bit mode,
+/// where the load of a 16-bit register carries a prefix.
+fn says_disk(wide: bool) -> Vec<u8> {
+    let mut code = if wide { vec![0x66] } else { Vec::new() };
+    code.extend([0xba, 0xf8, 0x03]);
+    for letter in *b"ONDISK" {
+        code.extend([0xb0, letter, 0xee]);
     }
-    sector.extend([0xf4, 0xeb, 0xfd]);
+    code.extend([0xf4, 0xeb, 0xfd]);
+    code
+}
+
+/// A disk whose boot sector says so.
+fn disk() -> Vec<u8> {
+    let mut sector = says_disk(false);
     sector.resize(510, 0);
     sector.extend([0x55, 0xaa]);
     sector.resize(1 << 20, 0);
     sector
 }
 
-async fn rack(boot: impl FnOnce(SocketAddr) -> Boot) -> Rack {
+/// An EFI application that says so: the least that the PE32+ format asks for.
+fn application() -> Vec<u8> {
+    let mut file = b"MZ".to_vec();
+    file.resize(0x3c, 0);
+    file.extend(0x40_u32.to_le_bytes());
+    let put = |file: &mut Vec<u8>, fields: &[(u64, usize)]| {
+        for (value, width) in fields {
+            file.extend(&value.to_le_bytes()[..*width]);
+        }
+    };
+    file.extend(b"PE\0\0");
+    // x86-64, one section, no symbols, 240 bytes of optional header, executable.
+    put(&mut file, &[(0x8664, 2), (1, 2), (0, 4), (0, 4), (0, 4), (240, 2), (0x22, 2)]);
+    // Entry and code at 0x1000, base 0, alignments 0x1000 and 0x200.
+    put(&mut file, &[(0x20b, 2), (0, 2), (0x200, 4), (0, 4), (0, 4), (0x1000, 4), (0x1000, 4)]);
+    put(&mut file, &[(0, 8), (0x1000, 4), (0x200, 4), (0, 8), (0, 8)]);
+    // Image and header sizes, subsystem 10 (EFI application), 16 empty directories.
+    put(&mut file, &[(0x2000, 4), (0x200, 4), (0, 4), (10, 2), (0, 2)]);
+    put(&mut file, &[(0, 8), (0, 8), (0, 8), (0, 8), (0, 4), (16, 4)]);
+    file.extend([0; 128]);
+    file.extend(b".text\0\0\0");
+    put(&mut file, &[(0x200, 4), (0x1000, 4), (0x200, 4), (0x200, 4), (0, 8), (0, 4)]);
+    put(&mut file, &[(0x6000_0020, 4)]);
+    file.resize(0x200, 0);
+    file.extend(says_disk(true));
+    file.resize(0x400, 0);
+    file
+}
+
+async fn rack(firmware: Firmware, boot: impl FnOnce(SocketAddr) -> Boot) -> Rack {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("agent")).unwrap();
     std::fs::write(folder.path().join("disk"), disk()).unwrap();
@@ -92,19 +131,51 @@ async fn rack(boot: impl FnOnce(SocketAddr) -> Boot) -> Rack {
     let shutdown = CancellationToken::new();
     tokio::spawn(serve(listener, router(config, services), shutdown.clone()));
     let script = format!("http://{base}/ipxe/script/{MAC}/auto.ipxe");
-    let machine = machine(folder.path(), &script);
+    let machine = machine(folder.path(), &script, firmware);
     let agent_url = format!("http://{base}/agent");
     Rack { folder, heard, shutdown, agent_url, _machine: machine }
 }
 
-fn machine(folder: &Path, script: &str) -> Child {
-    let disk = format!("file={},format=raw,if=virtio", folder.join("disk").display());
+/// How the machine comes to iPXE.
+#[derive(Clone, Copy)]
+enum Firmware {
+    /// SeaBIOS, and iPXE in the card's ROM; then the disk.
+    Bios,
+    /// OVMF, and iPXE as a disk's boot loader; then another disk.
+    Uefi,
+}
+
+fn machine(folder: &Path, script: &str, firmware: Firmware) -> Child {
     let serial = format!("file:{}", folder.join("serial").display());
     let mut command = Command::new("qemu-system-x86_64");
-    command.args(["-machine", "q35,accel=tcg", "-m", "128", "-display", "none", "-nodefaults"]);
-    command.args(["-boot", "order=nc", "-drive", &disk, "-serial", &serial, "-vga", "std"]);
+    command.args(["-machine", "q35,accel=tcg", "-display", "none", "-nodefaults"]);
+    command.args(["-vga", "std", "-serial", &serial]);
     command.args(["-netdev", &format!("user,id=lan,ipv6=off,bootfile={script}")]);
-    command.args(["-device", &format!("virtio-net-pci,netdev=lan,mac={MAC}")]);
+    let card = format!("virtio-net-pci,netdev=lan,mac={MAC}");
+    match firmware {
+        Firmware::Bios => {
+            let disk = format!("file={},format=raw,if=virtio", folder.join("disk").display());
+            command.args(["-m", "128", "-boot", "order=nc", "-drive", &disk, "-device", &card]);
+        }
+        Firmware::Uefi => {
+            let code = "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd";
+            let variables = folder.join("variables.fd");
+            std::fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &variables).expect("package ovmf");
+            let variables = format!("if=pflash,format=raw,file={}", variables.display());
+            command.args(["-m", "256", "-drive", code, "-drive", &variables]);
+            command.args(["-device", &format!("{card},romfile=")]);
+            let ipxe = std::fs::read("/usr/lib/ipxe/ipxe.efi").expect("package ipxe");
+            for (disk, loader) in [("1", ipxe), ("2", application())] {
+                let boot = folder.join(disk).join("EFI/BOOT");
+                std::fs::create_dir_all(&boot).unwrap();
+                std::fs::write(boot.join("BOOTX64.EFI"), loader).unwrap();
+                let fat = format!("fat:rw:{}", folder.join(disk).display());
+                command.args(["-drive", &format!("file={fat},format=raw,if=none,id=disk{disk}")]);
+                let device = format!("virtio-blk-pci,drive=disk{disk},bootindex={disk}");
+                command.args(["-device", &device]);
+            }
+        }
+    }
     command.stdin(Stdio::null()).kill_on_drop(true);
     let hint = "needs Debian's qemu-system-x86 and ipxe-qemu";
     command.spawn().unwrap_or_else(|error| panic!("qemu-system-x86_64: {error}; {hint}"))
@@ -143,14 +214,14 @@ fn count(heard: &[(String, u16)], path: &str, status: u16) -> usize {
 
 #[tokio::test]
 async fn a_machine_without_a_workflow_boots_its_disk() {
-    let rack = rack(|_| Boot::LocalDisk).await;
-    rack.until("the disk's boot sector runs", |_, serial| serial.contains("DISK")).await;
+    let rack = rack(Firmware::Bios, |_| Boot::LocalDisk).await;
+    rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
     assert_eq!(*rack.heard.0.lock().unwrap(), [("local-disk".to_owned(), 200)]);
 }
 
 #[tokio::test]
 async fn the_agent_starts_after_failed_downloads() {
-    let rack = rack(agent).await;
+    let rack = rack(Firmware::Bios, agent).await;
     let (kernel, initrd) = ("/agent/vmlinuz-x86_64", "/agent/initramfs-x86_64");
     rack.until("the kernel is asked for twice", |heard, _| count(heard, kernel, 404) == 2).await;
     // iPXE boots a script as it boots a kernel; this one tells that it runs.
@@ -168,8 +239,16 @@ async fn the_agent_starts_after_failed_downloads() {
 
 #[tokio::test]
 async fn a_machine_that_cannot_be_served_boots_its_disk() {
-    let rack = rack(agent).await;
-    rack.until("the disk's boot sector runs", |_, serial| serial.contains("DISK")).await;
+    let rack = rack(Firmware::Bios, agent).await;
+    rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
     let heard = rack.heard.0.lock().unwrap();
     assert_eq!(count(&heard, "/agent/vmlinuz-x86_64", 404), 5, "{heard:?}");
+}
+
+/// UEFI offers no way on to the disk but to fail: the firmware then tries its next device.
+#[tokio::test]
+async fn uefi_goes_on_to_its_next_device() {
+    let rack = rack(Firmware::Uefi, |_| Boot::LocalDisk).await;
+    rack.until("the second disk's loader runs", |_, serial| serial.contains("ONDISK")).await;
+    assert_eq!(rack.heard.0.lock().unwrap()[0], ("local-disk".to_owned(), 200));
 }

@@ -1,5 +1,7 @@
 //! The server on a real socket, asked by real clients: atftp (windows), curl, and by hand.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
