@@ -5,7 +5,8 @@
 //! resourceVersion, lets a request in without a known token, logs a token or a body.
 //!
 //! Enter at [`router`] (a request's way: `auth` → `facade` → [`Engine`]) and at [`Engine`], which
-//! the box's own controllers call directly. Kinds are [`ResourceDefinition`]s; [`builtin`] has ours.
+//! the box's own controllers call directly. Kinds are [`ResourceDefinition`]s; ours are in
+//! [`builtin`].
 //!
 //! Not served yet: OpenAPI (so `kubectl create`, `apply` and `edit` need `--validate=false`), field
 //! validation and pruning by schema, protobuf and YAML bodies, strategic merge and server-side

@@ -1,6 +1,6 @@
 //! What the compiled-in kinds demand of their objects: the patterns, enums and rules of
-//! Tinkerbell's CRDs that protect a boot from a typo, and Kubernetes' rules for Secrets and Events. Full schema
-//! validation, defaulting and pruning are not done yet.
+//! Tinkerbell's CRDs that protect a boot from a typo, and Kubernetes' rules for Secrets and Events.
+//! Full schema validation, defaulting and pruning are not done yet.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,19 +27,19 @@ pub(super) fn hardware(object: &Value, _old: Option<&Value>) -> Errors {
     each(&object["spec"], "spec", "interfaces", &mut errors, |at, interface, errors| {
         let dhcp = &interface["dhcp"];
         let field = |name: &str| format!("{at}.dhcp.{name}");
-        if let Some(mac) = dhcp.get("mac")
+        if let Some(mac) = given(dhcp, "mac")
             && !mac.as_str().is_some_and(is_mac)
         {
             let detail = "must be six pairs of lower-case hexadecimal digits with colons";
             errors.push(FieldError::invalid(field("mac"), mac, detail));
         }
-        if let Some(vlan) = dhcp.get("vlan_id")
+        if let Some(vlan) = given(dhcp, "vlan_id")
             && !vlan.as_str().is_some_and(is_vlan)
         {
             let detail = "must be the decimal text of a number from 0 to 4096";
             errors.push(FieldError::invalid(field("vlan_id"), vlan, detail));
         }
-        if dhcp.get("tftp_server_name").is_some() != dhcp.get("boot_file_name").is_some() {
+        if given(dhcp, "tftp_server_name").is_some() != given(dhcp, "boot_file_name").is_some() {
             let detail = "tftp_server_name and boot_file_name must be given together";
             errors.push(FieldError::invalid(field("boot_file_name"), &json!(""), detail));
         }
@@ -194,9 +194,9 @@ pub(super) fn prepare_namespace(object: &mut Value) {
 }
 
 fn action(at: &str, action: &Value, errors: &mut Errors) {
-    let given = action.as_object().into_iter().flatten();
-    let given: Vec<&str> = given.map(|(key, _)| key.as_str()).collect();
-    let known = matches!(given.as_slice(), [one] if ACTIONS.contains(one));
+    let keys = action.as_object().into_iter().flatten();
+    let keys: Vec<&str> = keys.map(|(key, _)| key.as_str()).collect();
+    let known = matches!(keys.as_slice(), [one] if ACTIONS.contains(one));
     if !known {
         let detail = format!("must be exactly one of {}", ACTIONS.join(", "));
         errors.push(FieldError::invalid(at, action, detail));
@@ -214,12 +214,17 @@ fn action(at: &str, action: &Value, errors: &mut Errors) {
 fn connection(spec: &Value, errors: &mut Errors) {
     let connection = &spec["connection"];
     required_text(connection, "spec.connection", "host", errors);
-    if let Some(port) = connection.get("port")
+    if let Some(port) = given(connection, "port")
         && port.as_u64().is_none_or(|port| port > u64::from(u16::MAX))
     {
         let detail = "must be a port number";
         errors.push(FieldError::invalid("spec.connection.port", port, detail));
     }
+}
+
+/// A field that is there and not null: clients send null for what they leave out.
+fn given<'a>(parent: &'a Value, name: &str) -> Option<&'a Value> {
+    parent.get(name).filter(|value| !value.is_null())
 }
 
 fn each(
@@ -243,7 +248,7 @@ fn each(
 }
 
 fn one_of(parent: &Value, path: &str, name: &str, allowed: &[&str], errors: &mut Errors) {
-    if let Some(value) = parent.get(name).filter(|value| !value.is_null())
+    if let Some(value) = given(parent, name)
         && !value.as_str().is_some_and(|text| text.is_empty() || allowed.contains(&text))
     {
         errors.push(FieldError::not_supported(format!("{path}.{name}"), value, allowed));
@@ -252,8 +257,7 @@ fn one_of(parent: &Value, path: &str, name: &str, allowed: &[&str], errors: &mut
 
 fn texts(parent: &Value, path: &str, names: &[&str], errors: &mut Errors) {
     for name in names {
-        if let Some(value) = parent.get(name).filter(|value| !value.is_string() && !value.is_null())
-        {
+        if let Some(value) = given(parent, name).filter(|value| !value.is_string()) {
             errors.push(FieldError::invalid(format!("{path}.{name}"), value, "must be a string"));
         }
     }
