@@ -1,1 +1,69 @@
-//! cli
+//! The command line of the box: `tinbox`, which answers as `tink` too.
+//!
+//! Never: knows anything the API does not tell; shows a token; asks a question that a script could
+//! not answer. Answers go to standard output, everything about them to standard error.
+//!
+//! Enter at [`run`]: `args` (what was typed) → `commands` (what is meant) → `client` (the box) →
+//! `output` (what is shown). `error` holds every failure with its hint and its exit code.
+
+mod args;
+mod client;
+mod commands;
+mod error;
+mod find;
+#[cfg(test)]
+mod golden;
+mod kubeconfig;
+mod manifest;
+mod output;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use args::Args;
+use error::Error;
+
+/// Run one command line, the program's name first, and tell how it ended: 0 done, 1 the thing asked
+/// for failed, 2 it could not be asked for.
+pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let line: Vec<OsString> = line.into_iter().collect();
+    let program = program(line.first());
+    let command = Args::command().name(program).bin_name(program);
+    let parsed = command.try_get_matches_from(line).and_then(|it| Args::from_arg_matches(&it));
+    let args = match parsed {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Error::Output)
+        .and_then(|runtime| runtime.block_on(commands::run(args)));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed standard error leaves the exit code to speak.
+            let _ = std::io::stderr().write_all(told(&error, program).as_bytes());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// `tink` when called so, else `tinbox`.
+fn program(called: Option<&OsString>) -> &'static str {
+    let stem = called.map(std::path::Path::new).and_then(std::path::Path::file_stem);
+    if stem.is_some_and(|stem| stem == "tink") { "tink" } else { "tinbox" }
+}
+
+/// An error as it is printed: what failed, on what, why; then what to do now.
+fn told(error: &Error, program: &str) -> String {
+    let mut text = format!("error: {}\n", stdx::chain(error));
+    if let Some(hint) = error.hint(program) {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
+}

@@ -48,6 +48,37 @@ pub struct Line {
     pub sentence: String,
     /// Somebody should look at it.
     pub warning: bool,
+    /// Kind of the object it is about.
+    #[serde(skip)]
+    pub kind: String,
+    /// Name of that object.
+    #[serde(skip)]
+    pub name: String,
+    /// Store revision of the Event.
+    #[serde(skip)]
+    pub revision: u64,
+}
+
+/// How a story ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The installed system is up.
+    Home,
+    /// What was being done to the machine failed.
+    Failed,
+}
+
+impl Line {
+    /// Whether the story ends here: a workflow that fails because of an action says so on its
+    /// Hardware, one whose machine cannot be booted or that takes too long says so itself.
+    pub fn end(&self) -> Option<End> {
+        match (self.kind.as_str(), self.reason.as_str()) {
+            ("Hardware", reason::PHONED_HOME) => Some(End::Home),
+            ("Hardware", reason::ACTION_FAILED) => Some(End::Failed),
+            ("Workflow", "BootFailed" | "Timeout") => Some(End::Failed),
+            _ => None,
+        }
+    }
 }
 
 impl Told {
@@ -80,8 +111,16 @@ impl Told {
             kind => format!("{} {}: {message}", kind.to_lowercase(), self.name),
         };
         let offset = i64::try_from(self.at.duration_since(origin).as_millis()).unwrap_or(i64::MAX);
-        let (reason, warning) = (self.reason.clone(), self.warning);
-        Line { offset_millis: offset, at: self.at, reason, sentence, warning }
+        Line {
+            offset_millis: offset,
+            at: self.at,
+            reason: self.reason.clone(),
+            sentence,
+            warning: self.warning,
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+            revision: self.revision,
+        }
     }
 }
 

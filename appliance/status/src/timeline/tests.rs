@@ -2,7 +2,7 @@ use api::core::Happening;
 use api::tinkerbell::HARDWARE;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Line, Told, timeline, times};
+use super::{End, Line, Told, timeline, times};
 use crate::story::{Moment, Stage, Via};
 
 const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -138,4 +138,16 @@ fn events_of_others_are_read_too() {
     let told = Told::from_event(&event).unwrap();
     assert_eq!((told.revision, told.warning), (7, true));
     assert_eq!(Told::from_event(&serde_json::json!({ "message": "no time" })), None);
+}
+
+#[test]
+fn a_story_ends_at_home_or_in_failure() {
+    let ends: Vec<_> = timeline(install()).iter().filter_map(Line::end).collect();
+    assert_eq!(ends, [End::Home]);
+    let failed =
+        Moment::ActionEnded { name: "a".into(), ok: false, message: String::new(), millis: 1 };
+    assert_eq!(timeline(vec![told(0, &failed)])[0].end(), Some(End::Failed));
+    let mut boot = told(0, &Moment::PoweredOff);
+    (boot.kind, boot.reason) = ("Workflow".into(), "BootFailed".into());
+    assert_eq!(timeline(vec![boot])[0].end(), Some(End::Failed));
 }

@@ -1,0 +1,221 @@
+//! The box's API over one TLS connection.
+//!
+//! An answer is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
+
+mod path;
+mod trouble;
+mod watch;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::kubeconfig::Kubeconfig;
+
+pub use path::Path;
+pub use watch::{Change, Changes};
+
+/// The largest answer, in bytes.
+const BODY_BYTES_MAX: usize = 64 << 20;
+/// Objects asked for at once.
+const PAGE: usize = 500;
+/// Objects of one list; more than a rack has.
+const LIST_MAX: usize = 100_000;
+/// Longest time to reach the box.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a quiet connection is asked whether it still lives, and how long it may take to say so.
+const PING_EVERY: Duration = Duration::from_secs(15);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client of one box; clones share its connection.
+#[derive(Clone)]
+pub struct Client {
+    http: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    server: String,
+    authorization: HeaderValue,
+}
+
+impl Client {
+    /// A client for the box of a kubeconfig. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When the CA or the token of the kubeconfig cannot be used.
+    pub fn new(kubeconfig: &Kubeconfig) -> Result<Client, Error> {
+        let unusable = |why: String| Error::Answer { what: "prepare TLS".to_owned(), why };
+        let mut roots = RootCertStore::empty();
+        for authority in &kubeconfig.authorities {
+            roots.add(authority.clone()).map_err(|error| unusable(error.to_string()))?;
+        }
+        let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(error.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_only()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let http = HyperClient::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING_EVERY)
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .http2_keep_alive_while_idle(true)
+            .build(connector);
+        let mut authorization =
+            HeaderValue::from_str(&format!("Bearer {}", kubeconfig.token.expose()))
+                .map_err(|_| unusable("the token has characters no header may have".to_owned()))?;
+        authorization.set_sensitive(true);
+        Ok(Client { http, server: kubeconfig.server.clone(), authorization })
+    }
+
+    /// The box's URL.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// One object or document.
+    pub async fn get(&self, path: &Path) -> Result<Value, Error> {
+        let what = format!("read {path}");
+        self.answer(&what, Method::GET, path, "", None).await
+    }
+
+    /// One object or document; `None` when there is no such thing.
+    pub async fn get_if_any(&self, path: &Path) -> Result<Option<Value>, Error> {
+        match self.get(path).await {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Refused { code: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every object of a collection, and the revision they are of.
+    pub async fn list(&self, path: &Path, selector: &str) -> Result<(Vec<Value>, String), Error> {
+        let what = format!("list {path}");
+        let mut items = Vec::new();
+        let mut token = String::new();
+        loop {
+            let query = path::query(&[
+                ("limit", &PAGE.to_string()),
+                ("fieldSelector", selector),
+                ("continue", &token),
+            ]);
+            let mut page = self.answer(&what, Method::GET, path, &query, None).await?;
+            if let Value::Array(more) = page["items"].take() {
+                items.extend(more);
+            }
+            let metadata = &page["metadata"];
+            token = metadata["continue"].as_str().unwrap_or_default().to_owned();
+            if token.is_empty() || items.len() > LIST_MAX {
+                let revision = metadata["resourceVersion"].as_str().unwrap_or_default();
+                return Ok((items, revision.to_owned()));
+            }
+        }
+    }
+
+    /// Make an object in a collection.
+    pub async fn create(&self, path: &Path, object: &Value) -> Result<Value, Error> {
+        let what = format!("create {path}");
+        self.answer(&what, Method::POST, path, "", Some(object)).await
+    }
+
+    /// Replace an object; a resourceVersion in it must be the current one.
+    pub async fn replace(&self, path: &Path, object: &Value) -> Result<Value, Error> {
+        let what = format!("change {path}");
+        self.answer(&what, Method::PUT, path, "", Some(object)).await
+    }
+
+    /// Ask for an object's deletion.
+    pub async fn delete(&self, path: &Path, uid: &str) -> Result<Value, Error> {
+        let what = format!("delete {path}");
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        });
+        self.answer(&what, Method::DELETE, path, "", Some(&options)).await
+    }
+
+    async fn answer(
+        &self,
+        what: &str,
+        method: Method,
+        path: &Path,
+        query: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let whole = async {
+            let response = self.send(method, path, query, body).await?;
+            let code = response.status().as_u16();
+            let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+            let body = body.map_err(|error| trouble::broken(&self.server, error.as_ref()))?;
+            Ok((code, body.to_bytes()))
+        };
+        let (code, body) = tokio::time::timeout(ANSWER_TIMEOUT, whole)
+            .await
+            .unwrap_or_else(|_| Err(trouble::silent(&self.server)))?;
+        read_answer(what, code, &body)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &Path,
+        query: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, Error> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{}{query}", self.server, path.as_str()))
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, concat!("tinbox/", env!("CARGO_PKG_VERSION")))
+            .header(CONTENT_TYPE, "application/json")
+            .header(AUTHORIZATION, self.authorization.clone())
+            .body(Full::new(body.map(Value::to_string).unwrap_or_default().into()))
+            .map_err(|error| Error::Answer {
+                what: format!("ask {}", self.server),
+                why: error.to_string(),
+            })?;
+        self.http.request(request).await.map_err(|error| trouble::of(&self.server, &error))
+    }
+
+    /// What happens to the objects of a collection, from now until the value is dropped. It outlives
+    /// restarts of the box.
+    pub fn watch(&self, path: Path, selector: String) -> Changes {
+        Changes::start(self.clone(), path, selector)
+    }
+}
+
+/// The object of an answer, or the box's own sentence about why there is none.
+fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, Error> {
+    let read = serde_json::from_slice::<Value>(body);
+    if (200..300).contains(&code) {
+        let what = what.to_owned();
+        return read.map_err(|error| Error::Answer { what, why: error.to_string() });
+    }
+    let status = read.unwrap_or_default();
+    let text = |key: &str| status[key].as_str().filter(|text| !text.is_empty());
+    Err(Error::Refused {
+        what: what.to_owned(),
+        code,
+        reason: text("reason").unwrap_or_default().to_owned(),
+        message: text("message").map_or_else(|| format!("HTTP status {code}"), str::to_owned),
+    })
+}

@@ -1,0 +1,100 @@
+//! Paths and queries of the API.
+
+use std::fmt;
+
+use api::meta::Resource;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stays as it is in a path segment or a query value (RFC 3986 section 2.3, unreserved).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The path of a collection or of one thing in it. Prints as people write it: `workflow/install`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    path: String,
+    shown: String,
+}
+
+impl Path {
+    /// All objects of a kind in a namespace; the empty namespace is for kinds without one.
+    pub fn collection(resource: Resource, namespace: &str) -> Path {
+        let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+        let mut path = format!("{root}/{}", resource.api_version());
+        if !namespace.is_empty() {
+            path.push_str("/namespaces/");
+            path.push_str(&escape(namespace));
+        }
+        path.push('/');
+        path.push_str(resource.plural);
+        Path { path, shown: resource.kind.to_lowercase() }
+    }
+
+    /// One object.
+    pub fn object(resource: Resource, namespace: &str, name: &str) -> Path {
+        let collection = Path::collection(resource, namespace);
+        Path {
+            path: format!("{}/{}", collection.path, escape(name)),
+            shown: format!("{}/{name}", collection.shown),
+        }
+    }
+
+    /// How far the running action of a workflow is: the box's own extension of the API.
+    pub fn progress(namespace: &str, workflow: &str) -> Path {
+        let (namespace, name) = (escape(namespace), escape(workflow));
+        Path {
+            path: format!(
+                "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/workflows/{name}/progress"
+            ),
+            shown: format!("progress of workflow/{workflow}"),
+        }
+    }
+
+    /// As sent.
+    pub fn as_str(&self) -> &str {
+        &self.path
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// `?a=b&c=d`, leaving out what is empty.
+pub fn query(pairs: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.push_str(&format!("{key}={}", escape(value)));
+    }
+    text
+}
+
+fn escape(text: &str) -> String {
+    utf8_percent_encode(text, ESCAPED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Path, query};
+    use api::core::SECRET;
+    use api::tinkerbell::WORKFLOW;
+
+    #[test]
+    fn paths() {
+        let object = Path::object(WORKFLOW, "default", "install");
+        let path = "/apis/tinkerbell.org/v1alpha1/namespaces/default/workflows/install";
+        assert_eq!((object.as_str(), object.to_string().as_str()), (path, "workflow/install"));
+        let secrets = Path::collection(SECRET, "a");
+        assert_eq!(secrets.as_str(), "/api/v1/namespaces/a/secrets");
+        let odd = Path::object(SECRET, "a", "../b?c");
+        assert_eq!(odd.as_str(), "/api/v1/namespaces/a/secrets/..%2Fb%3Fc");
+    }
+
+    #[test]
+    fn queries() {
+        assert_eq!(query(&[("a", ""), ("b", "x=y,z"), ("c", "1")]), "?b=x%3Dy%2Cz&c=1");
+        assert_eq!(query(&[]), "");
+    }
+}

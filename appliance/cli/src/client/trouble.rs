@@ -1,0 +1,87 @@
+//! What went wrong between here and the box, told apart far enough to say what to do.
+
+use std::error::Error as StdError;
+use std::io;
+
+use rustls::CertificateError;
+
+use crate::error::{Error, Trouble};
+
+/// A request that got no answer.
+pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
+    let (trouble, why) = tell(error).unwrap_or_else(|| {
+        let trouble = if error.is_connect() { Trouble::Silent } else { Trouble::Broken };
+        (trouble, stdx::chain(error))
+    });
+    Error::Reach { server: server.to_owned(), trouble, why }
+}
+
+/// An answer that ended before its end.
+pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> Error {
+    let why = format!("the answer broke off: {}", stdx::chain(error));
+    Error::Reach { server: server.to_owned(), trouble: Trouble::Broken, why }
+}
+
+/// No answer within the time given to it.
+pub fn silent(server: &str) -> Error {
+    let why = "it did not answer in time".to_owned();
+    Error::Reach { server: server.to_owned(), trouble: Trouble::Silent, why }
+}
+
+fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+            return Some(tls(error));
+        }
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            let inner = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>());
+            if let Some(told) = inner.map(tls).or_else(|| socket(error)) {
+                return Some(told);
+            }
+        }
+        // The resolver's error has no public type of its own.
+        if cause.to_string().contains("dns error") {
+            let why = "its name does not resolve".to_owned();
+            return Some((Trouble::Name, why));
+        }
+        next = cause.source();
+    }
+    None
+}
+
+fn tls(error: &rustls::Error) -> (Trouble, String) {
+    use CertificateError as C;
+    match error {
+        rustls::Error::InvalidCertificate(bad) => match bad {
+            C::UnknownIssuer | C::BadSignature => {
+                (Trouble::UnknownCa, "its certificate is not signed by the kubeconfig's CA".into())
+            }
+            C::NotValidForName | C::NotValidForNameContext { .. } => {
+                (Trouble::OtherName, "its certificate is for another name or address".into())
+            }
+            C::Expired
+            | C::ExpiredContext { .. }
+            | C::NotValidYet
+            | C::NotValidYetContext { .. } => {
+                (Trouble::Expired, "its certificate is not valid at this time".into())
+            }
+            other => (Trouble::Tls, format!("its certificate is refused: {other:?}")),
+        },
+        other => (Trouble::Tls, other.to_string()),
+    }
+}
+
+fn socket(error: &io::Error) -> Option<(Trouble, String)> {
+    use io::ErrorKind as K;
+    let (trouble, why) = match error.kind() {
+        K::ConnectionRefused => (Trouble::Refused, "connection refused"),
+        K::TimedOut => (Trouble::Silent, "no answer"),
+        K::HostUnreachable | K::NetworkUnreachable => (Trouble::Silent, "no route to it"),
+        K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe | K::UnexpectedEof => {
+            (Trouble::Broken, "it closed the connection")
+        }
+        _ => return None,
+    };
+    Some((trouble, why.to_owned()))
+}

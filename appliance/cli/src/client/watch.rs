@@ -1,0 +1,247 @@
+//! A collection as it changes, across restarts of the box and cuts of the network.
+//!
+//! A watch is list, then stream from that revision; a stream that ends goes on from its last
+//! revision, and when the box no longer knows that one, or was away, everything is listed again.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use stdx::Backoff;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::{ANSWER_TIMEOUT, Client, Path, path, read_answer, trouble};
+use crate::error::Error;
+
+/// Changes on their way to the reader.
+const QUEUE: usize = 64;
+/// The longest line of a watch, in bytes.
+const LINE_BYTES_MAX: usize = 8 << 20;
+/// How long one stream lasts before the box ends it and the next begins.
+const STREAM_SECONDS: u64 = 290;
+/// Waits between attempts to reach a box that is away.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+
+/// Something that happened to the collection.
+#[derive(Debug)]
+pub enum Change {
+    /// All objects there are: at first, and after every absence of the box.
+    Listed(Vec<Value>),
+    /// An object that is new or different.
+    Now(Value),
+    /// An object that is gone.
+    Gone,
+    /// The box cannot be reached; it is being tried again. Told once an absence.
+    Away(String),
+}
+
+/// A running watch; dropping it ends it.
+pub struct Changes {
+    receiver: mpsc::Receiver<Result<Change, Error>>,
+    task: JoinHandle<()>,
+}
+
+impl Changes {
+    pub(super) fn start(client: Client, path: Path, selector: String) -> Changes {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let watcher = Watcher { client, path, selector, sender };
+        Changes { receiver, task: tokio::spawn(watcher.run()) }
+    }
+
+    /// The next change. Cancelling loses nothing.
+    ///
+    /// # Errors
+    /// What trying again does not mend; nothing comes after it.
+    pub async fn next(&mut self) -> Result<Change, Error> {
+        self.receiver.recv().await.unwrap_or_else(|| {
+            let why = "the watch has ended".to_owned();
+            Err(Error::Answer { what: "watch".to_owned(), why })
+        })
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// How one stream came to its end.
+enum End {
+    /// The reader has gone.
+    Unread,
+    /// The box ended it; go on from this revision.
+    Over(String),
+    /// Start anew with a list.
+    Stale,
+}
+
+struct Watcher {
+    client: Client,
+    path: Path,
+    selector: String,
+    sender: mpsc::Sender<Result<Change, Error>>,
+}
+
+impl Watcher {
+    async fn run(self) {
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        let mut away = false;
+        loop {
+            match self.round(&mut backoff, &mut away).await {
+                Ok(End::Unread) => return,
+                Ok(_) => {}
+                Err(error) if error.is_passing() => {
+                    if !away && self.tell(Change::Away(error.to_string())).await.is_none() {
+                        return;
+                    }
+                    away = true;
+                }
+                Err(error) => {
+                    // Nobody left to tell is as good an end.
+                    let _ = self.sender.send(Err(error)).await;
+                    return;
+                }
+            }
+            tokio::time::sleep(backoff.next_wait()).await;
+        }
+    }
+
+    /// One list and the streams that go on from it.
+    async fn round(&self, backoff: &mut Backoff, away: &mut bool) -> Result<End, Error> {
+        let (items, mut revision) = self.client.list(&self.path, &self.selector).await?;
+        *away = false;
+        backoff.reset();
+        if self.tell(Change::Listed(items)).await.is_none() {
+            return Ok(End::Unread);
+        }
+        loop {
+            match self.stream(&revision).await? {
+                // A stream without news ends as fast as the box likes: never ask without a pause.
+                End::Over(next) if next == revision => tokio::time::sleep(FIRST_WAIT).await,
+                End::Over(next) => revision = next,
+                end => return Ok(end),
+            }
+        }
+    }
+
+    async fn stream(&self, revision: &str) -> Result<End, Error> {
+        let seconds = STREAM_SECONDS.to_string();
+        let query = path::query(&[
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", &seconds),
+            ("resourceVersion", revision),
+            ("fieldSelector", &self.selector),
+        ]);
+        let sent = self.client.send(http::Method::GET, &self.path, &query, None);
+        let server = self.client.server();
+        let response = tokio::time::timeout(ANSWER_TIMEOUT, sent)
+            .await
+            .unwrap_or_else(|_| Err(trouble::silent(server)))?;
+        let code = response.status().as_u16();
+        if code != 200 {
+            read_answer(&format!("watch {}", self.path), code, b"{}")?;
+        }
+        let mut body = response.into_body();
+        let mut lines = Lines::default();
+        let mut revision = revision.to_owned();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| trouble::broken(server, &error))?;
+            let Ok(data) = frame.into_data() else { continue };
+            lines.push(&data)?;
+            while let Some(line) = lines.next() {
+                match self.take(&line?, &mut revision).await {
+                    Some(true) => {}
+                    Some(false) => return Ok(End::Stale),
+                    None => return Ok(End::Unread),
+                }
+            }
+        }
+        Ok(End::Over(revision))
+    }
+
+    /// Take one event; `false` when the stream cannot go on, `None` when nobody reads any more.
+    async fn take(&self, event: &Value, revision: &mut String) -> Option<bool> {
+        let object = &event["object"];
+        let version = object["metadata"]["resourceVersion"].as_str();
+        let change = match event["type"].as_str() {
+            Some("ADDED" | "MODIFIED") => Some(Change::Now(object.clone())),
+            Some("DELETED") => Some(Change::Gone),
+            Some("BOOKMARK") => None,
+            _ => return Some(false),
+        };
+        if let Some(version) = version {
+            version.clone_into(revision);
+        }
+        match change {
+            Some(change) => self.tell(change).await.map(|()| true),
+            None => Some(true),
+        }
+    }
+
+    async fn tell(&self, change: Change) -> Option<()> {
+        self.sender.send(Ok(change)).await.ok()
+    }
+}
+
+/// Newline-separated JSON out of pieces of any length.
+#[derive(Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    /// No newline before this position.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, data: &[u8]) -> Result<(), Error> {
+        if self.buffer.len() + data.len() > LINE_BYTES_MAX {
+            return Err(unreadable(format!("a line has more than {LINE_BYTES_MAX} bytes")));
+        }
+        self.buffer.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Result<Value, Error>> {
+        let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let rest = self.buffer.split_off(self.searched + at + 1);
+        let line = std::mem::replace(&mut self.buffer, rest);
+        self.searched = 0;
+        Some(serde_json::from_slice(&line).map_err(|error| unreadable(error.to_string())))
+    }
+}
+
+fn unreadable(why: String) -> Error {
+    Error::Answer { what: "read the watch".to_owned(), why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINE_BYTES_MAX, Lines};
+
+    #[test]
+    fn lines_come_out_whole_however_they_arrive() {
+        let mut lines = Lines::default();
+        let mut read = Vec::new();
+        for piece in [&b"{\"a\""[..], b":1}\n{\"a\":2}", b"\n", b"{\"a\":3}\n{"] {
+            lines.push(piece).unwrap();
+            while let Some(line) = lines.next() {
+                read.push(line.unwrap()["a"].as_i64());
+            }
+        }
+        assert_eq!(read, [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn lines_that_are_no_lines_are_errors() {
+        let mut lines = Lines::default();
+        lines.push(b"nonsense\n").unwrap();
+        assert!(lines.next().unwrap().is_err());
+        assert!(lines.push(&vec![b'x'; LINE_BYTES_MAX + 1]).is_err());
+    }
+}

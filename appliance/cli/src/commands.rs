@@ -1,0 +1,94 @@
+//! A module for each noun; what they share is the way to the box and to the terminal.
+
+pub mod hardware;
+pub mod machine;
+pub mod template;
+pub mod workflow;
+
+use api::meta::Resource;
+use serde_json::Value;
+
+use crate::args::{Args, Command};
+use crate::client::{Client, Path};
+use crate::error::Error;
+use crate::find::find;
+use crate::kubeconfig::{self, Kubeconfig};
+use crate::output::Printer;
+
+/// What every command works with.
+pub struct Context {
+    /// The box.
+    pub client: Client,
+    /// The namespace.
+    pub namespace: String,
+    /// The terminal.
+    pub printer: Printer,
+}
+
+/// Do what was typed.
+///
+/// # Errors
+/// What failed, for the one place that prints it.
+pub async fn run(args: Args) -> Result<(), Error> {
+    let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
+    let kubeconfig = Kubeconfig::read(&path)?;
+    let named = args.namespace.filter(|namespace| !namespace.is_empty());
+    let context = Context {
+        client: Client::new(&kubeconfig)?,
+        namespace: named.or(kubeconfig.namespace).unwrap_or_else(|| "default".to_owned()),
+        printer: Printer::new(args.output),
+    };
+    match args.command {
+        Command::Hardware(command) => hardware::run(&context, command).await,
+        Command::Template(command) => template::run(&context, command).await,
+        Command::Workflow(command) => workflow::run(&context, command).await,
+        Command::Machine(command) => machine::run(&context, command).await,
+    }
+}
+
+impl Context {
+    /// Every object of a kind in the namespace, sorted by name.
+    async fn list(&self, resource: Resource) -> Result<Vec<Value>, Error> {
+        let path = Path::collection(resource, &self.namespace);
+        let (mut items, _) = self.client.list(&path, "").await?;
+        items.sort_by_cached_key(name_of);
+        Ok(items)
+    }
+
+    /// The object that `text` names.
+    async fn find(&self, resource: Resource, text: &str) -> Result<Value, Error> {
+        find(&self.client, resource, &self.namespace, text).await
+    }
+
+    /// The path of an object of the namespace.
+    fn path(&self, resource: Resource, name: &str) -> Path {
+        Path::object(resource, &self.namespace, name)
+    }
+
+    /// Delete the objects that `texts` name; all are looked up before any is deleted.
+    async fn delete(&self, resource: Resource, texts: &[String]) -> Result<(), Error> {
+        let mut objects = Vec::new();
+        for text in texts {
+            objects.push(self.find(resource, text).await?);
+        }
+        for object in objects {
+            let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+            let answer = self.client.delete(&self.path(resource, &name_of(&object)), uid).await?;
+            let held = answer["metadata"]["deletionTimestamp"].is_string()
+                && answer["metadata"]["finalizers"].as_array().is_some_and(|it| !it.is_empty());
+            let what = if held { "is being deleted" } else { "deleted" };
+            self.printer.done(&object, what)?;
+        }
+        Ok(())
+    }
+}
+
+/// An object's name.
+fn name_of(object: &Value) -> String {
+    object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// `created, id …`: with the id that other commands take.
+fn with_id(object: &Value, word: &str) -> String {
+    format!("{word}, id {}", object["metadata"]["uid"].as_str().unwrap_or_default())
+}

@@ -1,0 +1,124 @@
+//! `hardware`: the machines the box knows.
+
+use api::tinkerbell::{HARDWARE, Hardware};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Context, name_of};
+use crate::error::Error;
+use crate::manifest::{self, push};
+use crate::output::{Cell, Table, age, text};
+
+/// The machines the box knows.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Create or change what a file describes: Hardware, its BMC Machine, its Secret.
+    ///
+    /// Takes YAML with one or many documents, JSON, and the hardware JSON of older Tinkerbell. What
+    /// is already so is not written. Example: `tinbox hardware push --file hardware.yaml`
+    #[command(verbatim_doc_comment)]
+    Push {
+        /// The file; "-" is standard input.
+        #[arg(short, long, value_name = "FILE")]
+        file: String,
+    },
+    /// List machines. Example: `tinbox hardware list`
+    List,
+    /// Show one machine. Example: `tinbox hardware get 52:54:00:77:00:01`
+    #[command(aliases = ["id", "mac", "ip"])]
+    Get {
+        /// Name, id, MAC or address.
+        #[arg(value_name = "NAME|ID|MAC|IP")]
+        machine: String,
+    },
+    /// Forget machines; nothing is switched off or wiped. Example: `tinbox hardware delete nuc1`
+    Delete {
+        /// Names, ids, MACs or addresses.
+        #[arg(required = true, value_name = "NAME|ID|MAC|IP")]
+        machines: Vec<String>,
+    },
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    match command {
+        Command::Push { file } => push_file(context, &file).await,
+        Command::List => {
+            let items = context.list(HARDWARE).await?;
+            context.printer.objects(items, table)
+        }
+        Command::Get { machine } => {
+            context.printer.object(&context.find(HARDWARE, &machine).await?)
+        }
+        Command::Delete { machines } => context.delete(HARDWARE, &machines).await,
+    }
+}
+
+async fn push_file(context: &Context, file: &str) -> Result<(), Error> {
+    let text = manifest::read(file)?;
+    for manifest in manifest::parse(file, &text)? {
+        let (object, pushed) = push(&context.client, &manifest, &context.namespace).await?;
+        context.printer.done(&object, pushed.word())?;
+    }
+    Ok(())
+}
+
+fn table(items: &[Value], now: Timestamp) -> Table {
+    let mut table = Table::new(&["NAME", "MAC", "ADDRESS", "NETBOOT", "BMC", "AGENT", "AGE", "ID"]);
+    for item in items {
+        let spec = serde_json::from_value::<Hardware>(item.clone()).unwrap_or_default().spec;
+        let mac = spec.macs().next().map(|mac| mac.to_string()).unwrap_or_default();
+        let address = spec.addresses().next().map(|it| it.to_string()).unwrap_or_default();
+        let allowed = spec.interfaces.iter().any(|interface| {
+            interface.netboot.as_ref().is_some_and(|netboot| netboot.allow_pxe == Some(true))
+        });
+        let bmc = spec.bmc_ref.as_ref().map(|it| it.name.clone()).unwrap_or_default();
+        table.row([
+            Cell::from(name_of(item)),
+            mac.into(),
+            address.into(),
+            if allowed { "yes" } else { "no" }.into(),
+            dash(bmc).into(),
+            dash(spec.agent_id().unwrap_or_default()).into(),
+            age(item, now).into(),
+            text(item, "/metadata/uid").into(),
+        ]);
+    }
+    table
+}
+
+fn dash(text: String) -> String {
+    if text.is_empty() { "-".to_owned() } else { status::story::plain(&text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+    use serde_json::json;
+
+    #[test]
+    fn the_list() {
+        let items = [
+            json!({
+                "metadata": {
+                    "name": "nuc1",
+                    "uid": "3f0c",
+                    "creationTimestamp": "2026-01-01T00:00:00Z",
+                },
+                "spec": {
+                    "bmcRef": { "kind": "Machine", "name": "bmc-nuc1" },
+                    "interfaces": [{
+                        "netboot": { "allowPXE": true },
+                        "dhcp": { "mac": "52:54:00:77:00:01", "ip": { "address": "10.77.0.11" } },
+                    }],
+                },
+            }),
+            json!({ "metadata": { "name": "bare", "uid": "9a11" }, "spec": { "agentID": "x" } }),
+        ];
+        let now = "2026-01-01T00:05:00Z".parse().unwrap();
+        crate::golden::check("hardware-list.txt", &table(&items, now).render(false));
+    }
+}

@@ -1,0 +1,29 @@
+//! `machine`: a machine's power and its story.
+
+mod power;
+mod story;
+
+use super::Context;
+use crate::error::Error;
+
+/// A machine's power and its story.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Switch a machine through its BMC, or ask the BMC. Example: `tinbox machine power on nuc1 --wait`
+    Power(power::Arguments),
+    /// Tell what happened to a machine since it was last switched on, and where the time went.
+    ///
+    /// Example: `tinbox machine story nuc1 --follow`
+    Story(story::Arguments),
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    match command {
+        Command::Power(arguments) => power::run(context, arguments).await,
+        Command::Story(arguments) => story::run(context, arguments).await,
+    }
+}

@@ -1,0 +1,198 @@
+//! `machine power`: one BMC Job with one action, and what the BMC then says.
+
+use std::time::Duration;
+
+use api::bmc::{JOB, Job, MACHINE, TASK, Task};
+use api::tinkerbell::{HARDWARE, Hardware};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::super::{Context, name_of};
+use crate::args::duration;
+use crate::client::{Change, Path};
+use crate::error::Error;
+use crate::output::Format;
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What the BMC shall do.
+    #[arg(value_enum)]
+    action: Action,
+
+    /// Hardware by name, id, MAC or address; or a BMC Machine by name.
+    #[arg(value_name = "NAME", required_unless_present = "hardware")]
+    machine: Option<String>,
+
+    /// The same, as an option.
+    #[arg(long, value_name = "NAME", conflicts_with = "machine")]
+    hardware: Option<String>,
+
+    /// Wait until the BMC confirms it ("status" always does).
+    #[arg(short, long)]
+    wait: bool,
+
+    /// Wait no longer than this.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    timeout: Duration,
+}
+
+/// What a BMC can be asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Action {
+    /// Switch on.
+    On,
+    /// Switch off at once.
+    Off,
+    /// Switch off and on.
+    Cycle,
+    /// Reset without switching off.
+    Reset,
+    /// Ask the operating system to shut down.
+    Soft,
+    /// Tell whether it is on.
+    Status,
+}
+
+impl Action {
+    fn word(self) -> &'static str {
+        match self {
+            Action::On => "on",
+            Action::Off => "off",
+            Action::Cycle => "cycle",
+            Action::Reset => "reset",
+            Action::Soft => "soft",
+            Action::Status => "status",
+        }
+    }
+}
+
+/// What is switched.
+struct Target {
+    /// As people call it.
+    name: String,
+    /// Its BMC Machine.
+    machine: String,
+}
+
+/// Create the Job and, when asked to, wait for it.
+///
+/// # Errors
+/// What failed; when waiting also that the BMC did not do it.
+pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
+    let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
+    let target = target(context, &text).await?;
+    let action = arguments.action;
+    let job = json!({
+        "apiVersion": JOB.api_version(),
+        "kind": JOB.kind,
+        "metadata": { "generateName": format!("{}-power-{}-", target.machine, action.word()) },
+        "spec": {
+            "machineRef": { "name": target.machine, "namespace": context.namespace },
+            "tasks": [{ "powerAction": action.word() }],
+        },
+    });
+    let made = context.client.create(&Path::collection(JOB, &context.namespace), &job).await?;
+    if !arguments.wait && action != Action::Status {
+        return context.printer.done(&made, "created");
+    }
+    let name = name_of(&made);
+    let outcome = until_end(context, &target, action, &name, arguments.timeout).await;
+    let task = format!("{name}-task-0");
+    let said = context.client.get_if_any(&context.path(TASK, &task)).await;
+    if action == Action::Status {
+        forget(context, &made, said.as_ref().ok().and_then(Option::as_ref)).await;
+    }
+    let ended = outcome?;
+    match context.printer.format {
+        Format::Table => {
+            let task: Task =
+                said?.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
+            let done = task.status.condition("Completed").map(|it| it.message.clone());
+            let done = done.unwrap_or_else(|| format!("power {} done", action.word()));
+            context.printer.line(&format!("{}: {}", target.name, status::story::plain(&done)))
+        }
+        _ => context.printer.object(&ended),
+    }
+}
+
+async fn target(context: &Context, text: &str) -> Result<Target, Error> {
+    let object = match context.find(HARDWARE, text).await {
+        Ok(object) => object,
+        Err(unknown @ Error::Unknown { .. }) => {
+            // Nothing but a name can be a Machine's.
+            let machine = context.client.get_if_any(&context.path(MACHINE, text)).await?;
+            let machine = machine.map(|object| name_of(&object)).ok_or(unknown)?;
+            return Ok(Target { name: machine.clone(), machine });
+        }
+        Err(error) => return Err(error),
+    };
+    let name = name_of(&object);
+    let hardware: Hardware = serde_json::from_value(object).unwrap_or_default();
+    match hardware.spec.bmc_ref {
+        Some(reference) => Ok(Target { name, machine: reference.name }),
+        None => Err(Error::Unable {
+            what: format!("switch {name}"),
+            why: "it has no bmcRef".to_owned(),
+            hint: "push its BMC Machine and Secret, and name the Machine in spec.bmcRef",
+        }),
+    }
+}
+
+/// The Job once it has completed.
+async fn until_end(
+    context: &Context,
+    target: &Target,
+    action: Action,
+    name: &str,
+    limit: Duration,
+) -> Result<Value, Error> {
+    let what = format!("power {} of {}", action.word(), target.name);
+    let failed = |how, why: String| Error::Failed {
+        what: what.clone(),
+        how,
+        why,
+        look: format!("machine story {}", target.name),
+    };
+    let collection = Path::collection(JOB, &context.namespace);
+    let mut changes = context.client.watch(collection, format!("metadata.name={name}"));
+    let mut bar = context.printer.bar();
+    let deadline = Instant::now() + limit;
+    loop {
+        let Ok(change) = timeout_at(deadline, changes.next()).await else {
+            let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            return Err(Error::TooLate { what, after });
+        };
+        let object = match change? {
+            Change::Listed(items) => items.into_iter().next(),
+            Change::Now(object) => Some(object),
+            Change::Gone => None,
+            Change::Away(why) => {
+                bar.note(&format!("{why}; waiting for it"));
+                continue;
+            }
+        };
+        let gone = || failed("was given up", "its Job was deleted".to_owned());
+        let object = object.ok_or_else(gone)?;
+        let job: Job = serde_json::from_value(object.clone()).unwrap_or_default();
+        if let Some(condition) = job.status.condition("Failed").filter(|it| it.status == "True") {
+            return Err(failed("failed", status::story::plain(&condition.message)));
+        }
+        if job.status.is("Completed") {
+            return Ok(object);
+        }
+        if let Some(running) = job.status.condition("Running") {
+            bar.note(&format!("{what}: {}", status::story::plain(&running.message)));
+        }
+    }
+}
+
+/// Remove the Job of a question, and its Task: nobody needs them after the answer.
+async fn forget(context: &Context, job: &Value, task: Option<&Value>) {
+    for (resource, object) in [(JOB, Some(job)), (TASK, task)] {
+        let Some(object) = object else { continue };
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        // The answer counts; what is left over does no harm.
+        let _ = context.client.delete(&context.path(resource, &name_of(object)), uid).await;
+    }
+}

@@ -1,0 +1,226 @@
+//! `machine story`: the Events of a machine, of its BMC and of its workflows as one time line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use api::core::EVENT;
+use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
+use jiff::Timestamp;
+use serde_json::Value;
+use status::timeline::{End, Line, Told, timeline, times};
+use status::words::Tone;
+use tokio::time::{Instant, timeout_at};
+
+use super::super::{Context, name_of};
+use crate::args::duration;
+use crate::client::{Change, Path};
+use crate::error::Error;
+use crate::output::{Cell, Format, Table};
+
+/// Events kept while following; the box itself keeps fewer.
+const EVENTS_MAX: usize = 10_000;
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Name, id, MAC or address.
+    #[arg(value_name = "NAME|ID|MAC|IP")]
+    machine: String,
+
+    /// Go on until the installed system phones home or a workflow of the machine fails.
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Follow no longer than this; restarts of the box are waited out.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    timeout: Duration,
+}
+
+/// Tell the story.
+///
+/// # Errors
+/// What failed; when following also that a workflow of the machine did.
+pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
+    let object = context.find(HARDWARE, &arguments.machine).await?;
+    let mut teller = Teller::new(context, &object);
+    if arguments.follow {
+        teller.since = beginning(context, &teller.name).await?;
+        return teller.follow(arguments.timeout).await;
+    }
+    let (events, _) = context.client.list(&Path::collection(EVENT, &context.namespace), "").await?;
+    teller.hear(&events).await?;
+    let lines = timeline(teller.told);
+    match context.printer.values(&lines) {
+        Some(printed) => printed,
+        None if lines.is_empty() => {
+            context.printer.note(&format!("nothing has happened to {} yet", teller.name));
+            Ok(())
+        }
+        None => {
+            lines.iter().try_for_each(|line| context.printer.line(&shown(context, line)))?;
+            table_of_times(context, &lines)
+        }
+    }
+}
+
+/// When the workflow that runs on the machine was created: a story about it has not begun earlier,
+/// and the end of an older one is not its end.
+async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error> {
+    let workflows = context.list(WORKFLOW).await?;
+    let running = workflows.into_iter().filter_map(|it| serde_json::from_value(it).ok());
+    let running =
+        running.filter(|it: &Workflow| it.spec.hardware_ref == machine && !it.status.state.ended());
+    let created = running.filter_map(|it| it.metadata.creation_timestamp);
+    Ok(created.max().unwrap_or(Timestamp::MIN))
+}
+
+struct Teller<'a> {
+    context: &'a Context,
+    name: String,
+    /// Its BMC Machine, when it has one.
+    bmc: Option<String>,
+    /// Workflows seen so far: whether they are about this machine.
+    workflows: BTreeMap<String, bool>,
+    told: Vec<Told>,
+    /// Revisions of the Events whose lines are printed.
+    printed: BTreeSet<u64>,
+    /// What happened before this is another story.
+    since: Timestamp,
+}
+
+impl<'a> Teller<'a> {
+    fn new(context: &'a Context, object: &Value) -> Teller<'a> {
+        let hardware: Hardware = serde_json::from_value(object.clone()).unwrap_or_default();
+        Teller {
+            context,
+            name: name_of(object),
+            bmc: hardware.spec.bmc_ref.map(|it| it.name),
+            workflows: BTreeMap::new(),
+            told: Vec::new(),
+            printed: BTreeSet::new(),
+            since: Timestamp::MIN,
+        }
+    }
+
+    /// Keep what is about this machine.
+    async fn hear(&mut self, events: &[Value]) -> Result<(), Error> {
+        for told in events.iter().filter_map(Told::from_event) {
+            if told.at >= self.since && self.told.len() < EVENTS_MAX && self.is_ours(&told).await? {
+                self.told.push(told);
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_ours(&mut self, told: &Told) -> Result<bool, Error> {
+        match told.kind.as_str() {
+            "Hardware" => Ok(told.name == self.name),
+            "Machine" => Ok(self.bmc.as_ref() == Some(&told.name)),
+            "Workflow" => {
+                if let Some(ours) = self.workflows.get(&told.name) {
+                    return Ok(*ours);
+                }
+                let path = self.context.path(WORKFLOW, &told.name);
+                let object = self.context.client.get_if_any(&path).await?;
+                let ours = object.is_some_and(|it| it["spec"]["hardwareRef"] == *self.name);
+                self.workflows.insert(told.name.clone(), ours);
+                Ok(ours)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn follow(&mut self, limit: Duration) -> Result<(), Error> {
+        let path = Path::collection(EVENT, &self.context.namespace);
+        let mut changes = self.context.client.watch(path, String::new());
+        let deadline = Instant::now() + limit;
+        loop {
+            let Ok(change) = timeout_at(deadline, changes.next()).await else {
+                let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+                return Err(Error::TooLate { what: format!("the story of {}", self.name), after });
+            };
+            match change? {
+                Change::Listed(events) => {
+                    self.told.clear();
+                    self.patiently(&events).await?;
+                }
+                Change::Now(event) => self.patiently(&[event]).await?,
+                Change::Gone => continue,
+                Change::Away(why) => {
+                    self.context.printer.note(&format!("{why}; waiting for it"));
+                    continue;
+                }
+            }
+            if self.tell()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hear events although the box may be away just now: what cannot be asked is asked again when
+    /// everything is listed anew.
+    async fn patiently(&mut self, events: &[Value]) -> Result<(), Error> {
+        match self.hear(events).await {
+            Err(error) if error.is_passing() => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Print what is new; `true` when the story has come to a good end.
+    fn tell(&mut self) -> Result<bool, Error> {
+        let printer = &self.context.printer;
+        let lines = timeline(self.told.clone());
+        let mut home = false;
+        for line in &lines {
+            if !self.printed.insert(line.revision) {
+                continue;
+            }
+            match printer.format {
+                Format::Table => printer.line(&shown(self.context, line))?,
+                _ => printer.line(&serde_json::to_string(line).unwrap_or_default())?,
+            }
+            match line.end() {
+                Some(End::Home) => home = true,
+                Some(End::Failed) => return Err(self.failure(line)),
+                None => {}
+            }
+        }
+        if home && printer.format == Format::Table {
+            table_of_times(self.context, &lines)?;
+        }
+        Ok(home)
+    }
+
+    fn failure(&self, line: &Line) -> Error {
+        Error::Failed {
+            what: format!("what was being done to {}", self.name),
+            how: "failed",
+            why: line.sentence.clone(),
+            look: format!("hardware get {}", self.name),
+        }
+    }
+}
+
+fn shown(context: &Context, line: &Line) -> String {
+    let offset = format!("{:>8.1} s", line.offset_millis as f64 / 1000.0);
+    let sentence = if line.warning {
+        context.printer.toned(&line.sentence, Tone::Bad)
+    } else {
+        line.sentence.clone()
+    };
+    format!("{offset}  {sentence}")
+}
+
+fn table_of_times(context: &Context, lines: &[Line]) -> Result<(), Error> {
+    let spans = times(lines);
+    if spans.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&["UNTIL", "TOOK", "SINCE THE BEGINNING"]);
+    for span in spans {
+        let cells = [span.label, stdx::seconds(span.millis), stdx::seconds(span.total_millis)];
+        table.row(cells.map(Cell::from));
+    }
+    context.printer.line("")?;
+    context.printer.table(&table)
+}

@@ -1,0 +1,142 @@
+//! `workflow`: what is done to a machine.
+
+mod create;
+mod follow;
+mod rows;
+
+use std::time::Duration;
+
+use api::tinkerbell::{WORKFLOW, Workflow};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Context, name_of};
+use crate::args::duration;
+use crate::error::Error;
+use crate::output::{Cell, Table, age, text};
+
+/// What is done to a machine.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Run a template on a machine.
+    ///
+    /// A machine with a BMC is switched off, told to boot from the network and switched on. Example:
+    /// `tinbox workflow create --template debian --hardware nuc1 --wait`
+    #[command(verbatim_doc_comment)]
+    Create(create::Arguments),
+    /// List workflows. Example: `tinbox workflow list`
+    List,
+    /// Show one workflow. Example: `tinbox workflow get nuc1-x7k2p`
+    Get {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+    },
+    /// Show what was done so far, action by action.
+    ///
+    /// With --follow until the workflow ends; the exit code then tells how. Example:
+    /// `tinbox workflow events nuc1-x7k2p --follow`
+    #[command(verbatim_doc_comment)]
+    Events {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+        /// Go on until the workflow ends.
+        #[arg(short, long)]
+        follow: bool,
+        /// Follow no longer than this; restarts of the box are waited out.
+        #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+        timeout: Duration,
+    },
+    /// Delete workflows; one that runs stops being served. Example: `tinbox workflow delete a b`
+    Delete {
+        /// Names or ids.
+        #[arg(required = true, value_name = "NAME|ID")]
+        workflows: Vec<String>,
+    },
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed; with `--wait` or `--follow` also that the workflow did.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    match command {
+        Command::Create(arguments) => create::run(context, arguments).await,
+        Command::List => context.printer.objects(context.list(WORKFLOW).await?, table),
+        Command::Get { workflow } => {
+            context.printer.object(&context.find(WORKFLOW, &workflow).await?)
+        }
+        Command::Events { workflow, follow, timeout } => {
+            let object = context.find(WORKFLOW, &workflow).await?;
+            if follow {
+                return follow::until_end(context, &name_of(&object), timeout, true).await;
+            }
+            let rows = rows::rows(&typed(&object)?, Timestamp::now());
+            match context.printer.values(&rows) {
+                Some(printed) => printed,
+                None => context.printer.table(&rows::table(&rows)),
+            }
+        }
+        Command::Delete { workflows } => context.delete(WORKFLOW, &workflows).await,
+    }
+}
+
+/// A Workflow as this program knows it.
+fn typed(object: &Value) -> Result<Workflow, Error> {
+    serde_json::from_value(object.clone()).map_err(|error| Error::Answer {
+        what: format!("read workflow/{}", name_of(object)),
+        why: error.to_string(),
+    })
+}
+
+fn table(items: &[Value], now: Timestamp) -> Table {
+    let mut table = Table::new(&["NAME", "STATE", "TEMPLATE", "HARDWARE", "ACTION", "AGE", "ID"]);
+    for item in items {
+        let workflow = typed(item).unwrap_or_default();
+        let current = workflow.status.current_state.as_ref();
+        let action = current.map(|it| status::story::plain(&it.action_name)).unwrap_or_default();
+        table.row([
+            Cell::from(name_of(item)),
+            Cell::word(status::words::workflow(workflow.status.state)),
+            text(item, "/spec/templateRef").into(),
+            text(item, "/spec/hardwareRef").into(),
+            if action.is_empty() { "-".into() } else { action.into() },
+            age(item, now).into(),
+            text(item, "/metadata/uid").into(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+    use serde_json::json;
+
+    #[test]
+    fn the_list() {
+        let item = |name: &str, status: serde_json::Value| {
+            json!({
+                "metadata": {
+                    "name": name,
+                    "uid": format!("uid-{name}"),
+                    "creationTimestamp": "2026-01-01T00:00:00Z",
+                },
+                "spec": { "templateRef": "debian", "hardwareRef": "nuc1" },
+                "status": status,
+            })
+        };
+        let running = json!({
+            "state": "RUNNING",
+            "currentState": { "actionName": "stream-image", "state": "RUNNING" },
+        });
+        let items = [
+            item("nuc1-a", running),
+            item("nuc1-b", json!({ "state": "TIMEOUT" })),
+            item("nuc1-c", json!({})),
+        ];
+        let now = "2026-01-01T03:00:00Z".parse().unwrap();
+        crate::golden::check("workflow-list.txt", &table(&items, now).render(false));
+    }
+}

@@ -1,0 +1,246 @@
+//! `workflow create`: a template, a machine, and how the machine is brought into the agent OS.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
+use serde_json::{Value, json};
+
+use super::super::{Context, name_of, with_id};
+use super::follow;
+use crate::args::duration;
+use crate::client::Path;
+use crate::error::Error;
+use crate::output::Format;
+
+/// The variable a template names its machine by.
+const DEVICE: &str = "device_1";
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Template, by name or id.
+    #[arg(short, long, value_name = "NAME|ID")]
+    template: String,
+
+    /// Machine, by name, id, MAC or address; or the template's variables as JSON:
+    /// '{"device_1":"52:54:00:77:00:01"}'.
+    #[arg(short = 'r', long, value_name = "NAME|ID|MAC|IP|JSON")]
+    hardware: String,
+
+    /// Name of the workflow; else the machine's with a random end.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Boot the machine from the network through its BMC (the default when it has one).
+    #[arg(long, conflicts_with = "no_boot")]
+    netboot: bool,
+
+    /// Leave the machine's power and boot order alone.
+    #[arg(long)]
+    no_boot: bool,
+
+    /// Wait for the end; the exit code then tells how it ended.
+    #[arg(short, long)]
+    wait: bool,
+
+    /// Wait no longer than this; restarts of the box are waited out.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    timeout: Duration,
+}
+
+/// Create the workflow and, when asked to, stay with it.
+///
+/// # Errors
+/// What failed; with `--wait` also that the workflow did.
+pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
+    let template = context.find(TEMPLATE, &arguments.template).await?;
+    let mut machines = BTreeMap::new();
+    for (variable, text) in variables(&arguments.hardware)? {
+        let object = context.find(HARDWARE, &text).await?;
+        machines.insert(variable, object);
+    }
+    let boot = match (arguments.netboot, arguments.no_boot) {
+        (true, _) => Boot::Yes,
+        (_, true) => Boot::No,
+        _ => Boot::WithBmc,
+    };
+    let planned = plan(&name_of(&template), &machines, arguments.name.as_deref(), boot)?;
+    let path = Path::collection(WORKFLOW, &context.namespace);
+    let made = context.client.create(&path, &planned.workflow).await?;
+    let name = name_of(&made);
+    // With --wait and an object asked for, the one object printed is that of the end.
+    if !arguments.wait || context.printer.format == Format::Table {
+        context.printer.done(&made, &with_id(&made, "created"))?;
+    }
+    if let Some(note) = planned.note {
+        context.printer.note(&note);
+    }
+    if !arguments.wait {
+        return Ok(());
+    }
+    follow::until_end(context, &name, arguments.timeout, false).await
+}
+
+/// The template's variables with what names their machines.
+fn variables(text: &str) -> Result<BTreeMap<String, String>, Error> {
+    if !text.trim_start().starts_with('{') {
+        return Ok([(DEVICE.to_owned(), text.to_owned())].into());
+    }
+    let map: BTreeMap<String, String> = serde_json::from_str(text).map_err(|error| {
+        Error::Usage(format!("--hardware is not JSON like {{\"device_1\":\"MAC\"}}: {error}"))
+    })?;
+    if map.is_empty() {
+        return Err(Error::Usage("--hardware names no machine".to_owned()));
+    }
+    Ok(map)
+}
+
+/// Whether the machine is booted for the workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Boot {
+    Yes,
+    No,
+    WithBmc,
+}
+
+struct Planned {
+    workflow: Value,
+    /// What the owner still has to do.
+    note: Option<String>,
+}
+
+/// The Workflow to create. The machine that is booted, and whose facts the template sees, is that
+/// of `device_1`, else the first.
+fn plan(
+    template: &str,
+    machines: &BTreeMap<String, Value>,
+    name: Option<&str>,
+    boot: Boot,
+) -> Result<Planned, Error> {
+    let what = || format!("run template {template}");
+    let mut map = BTreeMap::new();
+    for (variable, object) in machines {
+        let agent = hardware(object).spec.agent_id();
+        let agent = agent.ok_or_else(|| Error::Unable {
+            what: what(),
+            why: format!("hardware {} has neither a MAC nor an agentID", name_of(object)),
+            hint: "give it an interface with dhcp.mac, push it again, then create the workflow",
+        })?;
+        map.insert(variable.clone(), agent);
+    }
+    let first = machines.get(DEVICE).or_else(|| machines.values().next());
+    let object = first.ok_or_else(|| Error::Usage("--hardware names no machine".to_owned()))?;
+    let (machine, spec) = (name_of(object), hardware(object).spec);
+    let boots = match boot {
+        Boot::No => false,
+        Boot::WithBmc => spec.bmc_ref.is_some(),
+        Boot::Yes if spec.bmc_ref.is_none() => {
+            return Err(Error::Unable {
+                what: what(),
+                why: format!("hardware {machine} has no bmcRef to boot it through"),
+                hint: "add spec.bmcRef, or leave out --netboot and switch it on by hand",
+            });
+        }
+        Boot::Yes => true,
+    };
+    let mut workflow = json!({
+        "apiVersion": WORKFLOW.api_version(),
+        "kind": WORKFLOW.kind,
+        "metadata": {},
+        "spec": { "templateRef": template, "hardwareRef": machine, "hardwareMap": map },
+    });
+    match name {
+        Some(name) => workflow["metadata"]["name"] = json!(name),
+        None => workflow["metadata"]["generateName"] = json!(format!("{machine}-")),
+    }
+    if boots {
+        workflow["spec"]["bootOptions"] =
+            json!({ "toggleAllowNetboot": true, "bootMode": "netboot" });
+    }
+    let allowed = spec.interfaces.iter().any(|interface| {
+        interface.netboot.as_ref().is_some_and(|netboot| netboot.allow_pxe == Some(true))
+    });
+    let note = match (boots, boot, allowed) {
+        (true, ..) | (_, Boot::No, _) => None,
+        (_, _, true) => Some(format!(
+            "{machine} has no BMC here: switch it on and let it boot from the network"
+        )),
+        (_, _, false) => Some(format!(
+            "{machine} has no BMC here and may not boot from the network: set \
+             netboot.allowPXE on one of its interfaces, then switch it on"
+        )),
+    };
+    Ok(Planned { workflow, note })
+}
+
+fn hardware(object: &Value) -> Hardware {
+    serde_json::from_value(object.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Boot, plan, variables};
+    use serde_json::{Value, json};
+
+    fn machine(bmc: bool) -> Value {
+        let mut object = json!({
+            "metadata": { "name": "nuc1" },
+            "spec": { "interfaces": [{ "dhcp": { "mac": "52:54:00:77:00:01" } }] },
+        });
+        if bmc {
+            object["spec"]["bmcRef"] = json!({ "kind": "Machine", "name": "bmc-nuc1" });
+        }
+        object
+    }
+
+    fn spec(bmc: bool, boot: Boot) -> (Value, Option<String>) {
+        let machines = [("device_1".to_owned(), machine(bmc))].into();
+        let planned = plan("debian", &machines, None, boot).unwrap();
+        assert_eq!(planned.workflow["metadata"]["generateName"], "nuc1-");
+        (planned.workflow["spec"].clone(), planned.note)
+    }
+
+    #[test]
+    fn a_machine_with_a_bmc_is_booted_unless_told_not_to() {
+        let (booted, note) = spec(true, Boot::WithBmc);
+        let want = json!({
+            "templateRef": "debian",
+            "hardwareRef": "nuc1",
+            "hardwareMap": { "device_1": "52:54:00:77:00:01" },
+            "bootOptions": { "toggleAllowNetboot": true, "bootMode": "netboot" },
+        });
+        assert_eq!((booted, note), (want, None));
+        let (left, note) = spec(true, Boot::No);
+        assert_eq!((left.get("bootOptions"), note), (None, None));
+    }
+
+    #[test]
+    fn a_machine_without_one_is_left_to_its_owner() {
+        let (left, note) = spec(false, Boot::WithBmc);
+        assert_eq!(left.get("bootOptions"), None);
+        assert!(note.unwrap().contains("allowPXE"));
+        let machines = [("device_1".to_owned(), machine(false))].into();
+        let error = plan("debian", &machines, None, Boot::Yes).err().unwrap().to_string();
+        assert_eq!(
+            error,
+            "cannot run template debian: hardware nuc1 has no bmcRef to boot it through"
+        );
+    }
+
+    #[test]
+    fn machines_by_name_or_by_json() {
+        assert_eq!(variables("nuc1").unwrap()["device_1"], "nuc1");
+        let two = variables(r#"{"device_1":"a","device_2":"b"}"#).unwrap();
+        assert_eq!(two["device_2"], "b");
+        for text in ["{", "{}", r#"{"device_1":1}"#] {
+            assert!(variables(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_machine_no_agent_can_be_told_by_is_refused() {
+        let machines = [("device_1".to_owned(), json!({ "metadata": { "name": "x" } }))].into();
+        assert!(plan("debian", &machines, None, Boot::No).is_err());
+    }
+}

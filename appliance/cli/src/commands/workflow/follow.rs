@@ -1,0 +1,166 @@
+//! Stays with a workflow until it ends, across restarts of the box.
+
+use std::time::Duration;
+
+use api::tinkerbell::{State, WORKFLOW, Workflow};
+use jiff::Timestamp;
+use serde_json::Value;
+use status::progress::Progress;
+use status::words;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+
+use super::super::Context;
+use super::rows::{Feed, why};
+use super::typed;
+use crate::client::{Change, Path};
+use crate::error::Error;
+use crate::output::{Bar, Format};
+
+/// How often the progress of a running action is asked for.
+const PROGRESS_EVERY: Duration = Duration::from_millis(500);
+/// Longest wait for one answer about progress; the workflow itself matters more.
+const PROGRESS_WAIT: Duration = Duration::from_secs(2);
+
+/// Show the workflow `name` until it ends; `rows` also prints every action that begins or ends.
+///
+/// # Errors
+/// When it fails, times out or is deleted, or does not end within `limit`.
+pub async fn until_end(
+    context: &Context,
+    name: &str,
+    limit: Duration,
+    rows: bool,
+) -> Result<(), Error> {
+    let collection = Path::collection(WORKFLOW, &context.namespace);
+    let mut changes = context.client.watch(collection, format!("metadata.name={name}"));
+    let mut view = View {
+        context,
+        name,
+        rows,
+        feed: Feed::default(),
+        bar: context.printer.bar(),
+        state: None,
+    };
+    let deadline = Instant::now() + limit;
+    let mut tick = interval(PROGRESS_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            change = changes.next() => {
+                if view.take(change?)? {
+                    return Ok(());
+                }
+            }
+            _ = tick.tick(), if view.state == Some(State::Running) => view.poll().await,
+            () = sleep_until(deadline) => {
+                let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+                return Err(Error::TooLate { what: format!("workflow {name}"), after });
+            }
+        }
+    }
+}
+
+struct View<'a> {
+    context: &'a Context,
+    name: &'a str,
+    rows: bool,
+    feed: Feed,
+    bar: Bar,
+    state: Option<State>,
+}
+
+impl View<'_> {
+    /// Take a change; `true` when the workflow succeeded.
+    fn take(&mut self, change: Change) -> Result<bool, Error> {
+        match change {
+            Change::Listed(items) => match items.first() {
+                Some(object) => self.show(object),
+                None => Err(self.deleted()),
+            },
+            Change::Now(object) => self.show(&object),
+            Change::Gone => Err(self.deleted()),
+            Change::Away(why) => {
+                self.bar.note(&format!("{why}; waiting for it"));
+                // Tell the state again when the box is back.
+                self.state = None;
+                Ok(false)
+            }
+        }
+    }
+
+    fn show(&mut self, object: &Value) -> Result<bool, Error> {
+        let workflow = typed(object)?;
+        if self.rows {
+            self.print(&workflow)?;
+        }
+        let state = workflow.status.state;
+        if self.state != Some(state) && !state.ended() {
+            self.bar.note(&format!("workflow {}: {}", self.name, words::workflow(state).text));
+        }
+        self.state = Some(state);
+        if !state.ended() {
+            return Ok(false);
+        }
+        self.bar.clear();
+        let what = format!("workflow {}", self.name);
+        if state == State::Success {
+            let line = format!("{what} succeeded after {}", took(&workflow));
+            match (self.rows, self.context.printer.format) {
+                (false, Format::Table) => self.context.printer.line(&line)?,
+                (false, _) => self.context.printer.object(object)?,
+                (true, _) => self.context.printer.note(&line),
+            }
+            return Ok(true);
+        }
+        let look = if self.rows { "workflow get" } else { "workflow events" };
+        Err(Error::Failed {
+            what,
+            how: words::workflow(state).text,
+            why: why(&workflow),
+            look: format!("{look} {}", self.name),
+        })
+    }
+
+    fn print(&mut self, workflow: &Workflow) -> Result<(), Error> {
+        let now = Timestamp::now();
+        let printer = &self.context.printer;
+        let lines = match printer.format {
+            Format::Table | Format::Name => self.feed.lines(workflow, now),
+            Format::Json | Format::Yaml => {
+                let news = self.feed.news(workflow, now);
+                news.iter().filter_map(|row| serde_json::to_string(row).ok()).collect()
+            }
+        };
+        lines.iter().try_for_each(|line| self.bar.line(printer, line))
+    }
+
+    /// Show how far the running action is, when the box has something to say about it.
+    async fn poll(&mut self) {
+        let path = Path::progress(&self.context.namespace, self.name);
+        let answer = timeout(PROGRESS_WAIT, self.context.client.get_if_any(&path)).await;
+        if let Ok(Ok(Some(value))) = answer
+            && let Ok(progress) = serde_json::from_value::<Progress>(value)
+        {
+            self.bar.show(&progress);
+        }
+    }
+
+    fn deleted(&self) -> Error {
+        Error::Failed {
+            what: format!("workflow {}", self.name),
+            how: "was deleted",
+            why: "it is no longer on the box".to_owned(),
+            look: "workflow list".to_owned(),
+        }
+    }
+}
+
+/// From its creation to its last action's end.
+fn took(workflow: &Workflow) -> String {
+    let actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
+    let end = actions.filter_map(|action| action.execution_stop).max();
+    let start = workflow.metadata.creation_timestamp;
+    let (Some(start), Some(end)) = (start, end) else { return "an unknown time".to_owned() };
+    let millis = end.duration_since(start).as_millis();
+    stdx::seconds(u64::try_from(millis).unwrap_or_default())
+}

@@ -1,0 +1,166 @@
+//! A workflow's actions as rows.
+
+use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
+use jiff::Timestamp;
+use serde::Serialize;
+use status::story::plain;
+use status::words;
+
+use crate::output::{Cell, Table};
+
+/// The columns, as `tink workflow events` has had them.
+const HEADINGS: [&str; 6] = ["WORKER ID", "TASK", "ACTION", "EXECUTION TIME", "MESSAGE", "STATUS"];
+/// Room for messages that are not known yet, in characters.
+const MESSAGE_WIDTH: usize = 24;
+
+/// One action that has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Agent.
+    pub worker_id: String,
+    /// Task.
+    pub task: String,
+    /// Action.
+    pub action: String,
+    /// For people; empty when it is not known.
+    pub execution_time: String,
+    /// What the agent said.
+    pub message: String,
+    /// State.
+    pub status: ActionState,
+}
+
+/// The actions that have begun, in order.
+pub fn rows(workflow: &Workflow, now: Timestamp) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for task in &workflow.status.tasks {
+        for action in task.actions.iter().filter(|it| it.state != ActionState::Pending) {
+            rows.push(Row {
+                worker_id: plain(&task.agent_id),
+                task: plain(&task.name),
+                action: plain(&action.name),
+                execution_time: time(action, now),
+                message: plain(&action.message),
+                status: action.state,
+            });
+        }
+    }
+    rows
+}
+
+fn time(action: &ActionStatus, now: Timestamp) -> String {
+    let running = action.state == ActionState::Running;
+    let stop = action.execution_stop.or(running.then_some(now));
+    match (action.execution_start, stop) {
+        (Some(start), Some(stop)) => {
+            let millis = stop.duration_since(start).as_millis();
+            stdx::seconds(u64::try_from(millis).unwrap_or_default())
+        }
+        _ => plain(&action.execution_duration),
+    }
+}
+
+impl Row {
+    fn cells(&self) -> [Cell; 6] {
+        [
+            self.worker_id.clone().into(),
+            self.task.clone().into(),
+            self.action.clone().into(),
+            self.execution_time.clone().into(),
+            self.message.clone().into(),
+            Cell::word(words::action(self.status)),
+        ]
+    }
+}
+
+/// Rows under their headings.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&HEADINGS);
+    for row in rows {
+        table.row(row.cells());
+    }
+    table
+}
+
+/// Rows one at a time, in columns wide enough for all that the workflow may still say.
+#[derive(Debug, Default)]
+pub struct Feed {
+    widths: Vec<usize>,
+    told: Vec<Row>,
+}
+
+impl Feed {
+    /// The lines for what is new in `workflow`, the headings before the first.
+    pub fn lines(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<String> {
+        self.news(workflow, now)
+            .into_iter()
+            .flat_map(|row| {
+                let heading = self.widths.is_empty().then(|| self.head(workflow));
+                heading.into_iter().chain([crate::output::line(&row.cells(), &self.widths, false)])
+            })
+            .collect()
+    }
+
+    /// The rows whose state is new: each action when it begins and when it ends.
+    pub fn news(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<Row> {
+        let rows = rows(workflow, now);
+        let mut news = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            let known = self.told.get(at).is_some_and(|told| {
+                (&told.task, &told.action, told.status) == (&row.task, &row.action, row.status)
+            });
+            if !known {
+                news.push(row.clone());
+            }
+        }
+        self.told = rows;
+        news
+    }
+
+    fn head(&mut self, workflow: &Workflow) -> String {
+        let mut all = Table::new(&HEADINGS);
+        for task in &workflow.status.tasks {
+            for action in &task.actions {
+                let widest = " ".repeat(MESSAGE_WIDTH);
+                let (agent, task) = (plain(&task.agent_id), plain(&task.name));
+                let cells =
+                    [agent, task, plain(&action.name), String::new(), widest, String::new()];
+                all.row(cells.map(Cell::from));
+            }
+        }
+        self.widths = all.widths();
+        crate::output::line(&HEADINGS.map(Cell::from), &self.widths, false)
+    }
+}
+
+/// Why a workflow did not succeed, in one phrase.
+pub fn why(workflow: &Workflow) -> String {
+    let status = &workflow.status;
+    let actions = status.tasks.iter().flat_map(|task| &task.actions);
+    let bad =
+        |action: &&ActionStatus| matches!(action.state, ActionState::Failed | ActionState::Timeout);
+    if let Some(action) = actions.clone().find(bad) {
+        let message = match (plain(&action.message), action.state) {
+            (message, _) if !message.is_empty() => message,
+            (_, ActionState::Timeout) => format!("it was not done within {} s", action.timeout),
+            _ => "the agent gave no reason".to_owned(),
+        };
+        return format!("action {}: {message}", plain(&action.name));
+    }
+    if status.state == State::Timeout && status.global_timeout > 0 {
+        return format!("it was not done within {} s", status.global_timeout);
+    }
+    let trouble = status
+        .conditions
+        .iter()
+        .rev()
+        .find(|it| it.reason == "Error" || it.kind.ends_with("Failed") && it.status == "True");
+    match trouble {
+        Some(condition) => plain(&condition.message),
+        None => "the box gave no reason".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

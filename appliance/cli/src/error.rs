@@ -1,0 +1,281 @@
+//! What can go wrong for somebody at a shell: one line that says what, on what, why; and one that
+//! says what to do now.
+
+use std::io;
+use std::path::PathBuf;
+
+use api::meta::Resource;
+
+/// A command that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The arguments do not fit together.
+    #[error("{0}")]
+    Usage(String),
+    /// No kubeconfig in any of the usual places.
+    #[error("found no kubeconfig: looked for {0}")]
+    NoKubeconfig(String),
+    /// A kubeconfig that cannot be used.
+    #[error("cannot use the kubeconfig {}: {why}", .path.display())]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// Why, as a phrase.
+        why: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {file}")]
+    Read {
+        /// The file, or `standard input`.
+        file: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file whose content is not what the command takes.
+    #[error("cannot use {file}: {why}")]
+    Content {
+        /// The file, or `standard input`.
+        file: String,
+        /// Why, with the line where there is one.
+        why: String,
+    },
+    /// The box does not answer.
+    #[error("cannot reach the box at {server}: {why}")]
+    Reach {
+        /// Its URL.
+        server: String,
+        /// What kind of trouble it is.
+        trouble: Trouble,
+        /// Why, as a phrase.
+        why: String,
+    },
+    /// The box answered with a failure.
+    #[error("cannot {what}: {message}")]
+    Refused {
+        /// What was attempted.
+        what: String,
+        /// HTTP status code.
+        code: u16,
+        /// The machine-readable reason of the answer, such as `AlreadyExists`.
+        reason: String,
+        /// The box's sentence.
+        message: String,
+    },
+    /// The box answered with something that is not its API.
+    #[error("cannot {what}: the answer is not of this API: {why}")]
+    Answer {
+        /// What was attempted.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Nothing goes by that name.
+    #[error("found no {} {text:?} in namespace {namespace}", noun(.resource))]
+    Unknown {
+        /// Kind that was looked for.
+        resource: Resource,
+        /// What it was called.
+        text: String,
+        /// Where.
+        namespace: String,
+    },
+    /// Several things go by that name.
+    #[error("{text:?} is more than one {}: {names}", noun(.resource))]
+    Ambiguous {
+        /// Kind that was looked for.
+        resource: Resource,
+        /// What it was called.
+        text: String,
+        /// Their names.
+        names: String,
+    },
+    /// A machine that cannot do what was asked.
+    #[error("cannot {what}: {why}")]
+    Unable {
+        /// What was attempted.
+        what: String,
+        /// Why.
+        why: String,
+        /// What to do now.
+        hint: &'static str,
+    },
+    /// What was waited for ended badly.
+    #[error("{what} {how}: {why}")]
+    Failed {
+        /// The object: `workflow nuc1-x7k2p`.
+        what: String,
+        /// `failed`, `timed out`, `was deleted`.
+        how: &'static str,
+        /// Why.
+        why: String,
+        /// A command of this program that shows more.
+        look: String,
+    },
+    /// What was waited for did not end in time.
+    #[error("{what} has not ended after {after}; it goes on")]
+    TooLate {
+        /// The object.
+        what: String,
+        /// How long was waited.
+        after: String,
+    },
+    /// Standard output cannot be written.
+    #[error("cannot write to standard output")]
+    Output(#[source] io::Error),
+}
+
+/// Kinds of trouble on the way to the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nobody listens there.
+    Refused,
+    /// No answer in time, or no way there.
+    Silent,
+    /// The name does not resolve.
+    Name,
+    /// Its certificate is not signed by the CA of the kubeconfig.
+    UnknownCa,
+    /// Its certificate is for another name or address.
+    OtherName,
+    /// Its certificate is not valid at this time.
+    Expired,
+    /// It does not speak TLS, or not well.
+    Tls,
+    /// The connection broke.
+    Broken,
+}
+
+impl Error {
+    /// What to do now; `program` is what this program was called as.
+    pub fn hint(&self, program: &str) -> Option<String> {
+        let text = match self {
+            Error::Usage(_) => format!("`{program} --help` shows every command"),
+            Error::NoKubeconfig(_) => {
+                "copy admin.kubeconfig from the box's state directory and name it with \
+                 --kubeconfig FILE or TINBOX_KUBECONFIG"
+                    .to_owned()
+            }
+            Error::Kubeconfig { .. } => {
+                "copy admin.kubeconfig from the box's state directory again".to_owned()
+            }
+            Error::Reach { trouble, server, .. } => trouble.hint(server),
+            Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
+            Error::Answer { .. } => {
+                "is there a Tinbox at the kubeconfig's `server:`, of this program's version?"
+                    .to_owned()
+            }
+            Error::Unknown { resource, .. } => {
+                format!("`{program} {} list` shows what there is", command(resource))
+            }
+            Error::Ambiguous { .. } => "use its id or its full name".to_owned(),
+            Error::Unable { hint, .. } => (*hint).to_owned(),
+            Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
+            Error::TooLate { .. } => "run the command again to wait on, or give --timeout".into(),
+            Error::Content { .. } => "correct the file and run the command again".to_owned(),
+            Error::Read { .. } | Error::Output(_) => return None,
+        };
+        Some(text)
+    }
+
+    /// 1 when the thing asked for failed, 2 when it could not be asked for.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage(_)
+            | Error::NoKubeconfig(_)
+            | Error::Kubeconfig { .. }
+            | Error::Read { .. }
+            | Error::Content { .. }
+            | Error::Reach { .. }
+            | Error::Answer { .. }
+            | Error::Output(_) => 2,
+            Error::Refused { code: 401 | 403, .. } => 2,
+            Error::Refused { .. }
+            | Error::Unknown { .. }
+            | Error::Ambiguous { .. }
+            | Error::Unable { .. }
+            | Error::Failed { .. }
+            | Error::TooLate { .. } => 1,
+        }
+    }
+
+    /// A later attempt may well succeed: the box restarts, the network is away, too much at once.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Reach { trouble, .. } => {
+                matches!(trouble, Trouble::Refused | Trouble::Silent | Trouble::Broken)
+            }
+            Error::Refused { code, .. } => matches!(code, 410 | 429 | 500 | 502 | 503 | 504),
+            _ => false,
+        }
+    }
+
+    /// The reader of standard output has gone, which is its right.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl Trouble {
+    fn hint(self, server: &str) -> String {
+        match self {
+            Trouble::Refused => {
+                "start tinboxd there, or name another box with --kubeconfig FILE".to_owned()
+            }
+            Trouble::Silent => {
+                "check that the box is on and that this machine is on its network".to_owned()
+            }
+            Trouble::Name => format!("correct `server: {server}` in the kubeconfig"),
+            Trouble::UnknownCa => {
+                "another box answers at this address than the one this kubeconfig is from: copy \
+                 admin.kubeconfig from its state directory again"
+                    .to_owned()
+            }
+            Trouble::OtherName => {
+                "reach the box by an address its certificate names, or add this one to its \
+                 configuration"
+                    .to_owned()
+            }
+            Trouble::Expired => "compare the clock here with the box's".to_owned(),
+            Trouble::Tls => format!("is {server} the box's API? Its port is 6443"),
+            Trouble::Broken => "run the command again; the box may be restarting".to_owned(),
+        }
+    }
+}
+
+fn refused(code: u16, reason: &str) -> Option<&'static str> {
+    Some(match (code, reason) {
+        (401, _) => {
+            "this box does not know the kubeconfig's token: copy admin.kubeconfig from its state \
+             directory again"
+        }
+        (403, _) => "use a kubeconfig with more rights",
+        (404, _) => "does the namespace exist, and does this version of the box serve the kind?",
+        (409, "AlreadyExists") => "choose another name, or delete that one first",
+        (409, _) => "somebody else changed it at the same time: run the command again",
+        (422, _) => "correct the fields named above and run the command again",
+        (413, _) => "make it smaller; large files belong on a server the agent downloads from",
+        (429 | 503 | 504, _) => "wait a moment and run the command again",
+        (500, _) => "the box's log has the cause",
+        _ => return None,
+    })
+}
+
+/// A kind as people call it.
+fn noun(resource: &Resource) -> String {
+    match (resource.group, resource.kind) {
+        ("bmc.tinkerbell.org", kind) => format!("BMC {}", kind.to_lowercase()),
+        (_, kind) => kind.to_lowercase(),
+    }
+}
+
+/// The command that lists a kind.
+fn command(resource: &Resource) -> String {
+    match resource.kind {
+        "Template" | "Workflow" => resource.kind.to_lowercase(),
+        _ => "hardware".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+use api::bmc::MACHINE;
+use api::tinkerbell::HARDWARE;
+
+use super::{Error, Trouble};
+use crate::told;
+
+fn refused(code: u16, reason: &str, message: &str) -> Error {
+    let what = "create workflow".to_owned();
+    Error::Refused { what, code, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+fn reach(trouble: Trouble, why: &str) -> Error {
+    let (server, why) = ("https://10.77.0.1:6443".to_owned(), why.to_owned());
+    Error::Reach { server, trouble, why }
+}
+
+fn all() -> Vec<Error> {
+    vec![
+        Error::Usage("--hardware names no machine".into()),
+        Error::NoKubeconfig("/root/.tinbox/admin.kubeconfig".into()),
+        Error::Kubeconfig { path: "a.kubeconfig".into(), why: "its user has no token".into() },
+        Error::Read { file: "hardware.yaml".into(), source: std::io::Error::from_raw_os_error(2) },
+        Error::Content { file: "hardware.yaml".into(), why: "it holds no object".into() },
+        reach(Trouble::Refused, "connection refused"),
+        reach(Trouble::Silent, "no answer"),
+        reach(Trouble::Name, "its name does not resolve"),
+        reach(Trouble::UnknownCa, "its certificate is not signed by the kubeconfig's CA"),
+        reach(Trouble::OtherName, "its certificate is for another name or address"),
+        reach(Trouble::Expired, "its certificate is not valid at this time"),
+        reach(Trouble::Tls, "received corrupt message"),
+        reach(Trouble::Broken, "it closed the connection"),
+        refused(401, "Unauthorized", "Unauthorized"),
+        refused(403, "Forbidden", "namespaces \"default\" is forbidden: it is permanent"),
+        refused(404, "NotFound", "the server could not find the requested resource"),
+        refused(409, "AlreadyExists", "workflows.tinkerbell.org \"a\" already exists"),
+        refused(409, "Conflict", "the object has been modified"),
+        refused(422, "Invalid", "Hardware \"a\" is invalid: spec.interfaces[0].dhcp.mac: x"),
+        refused(413, "RequestEntityTooLarge", "limit is 3145728"),
+        refused(429, "TooManyRequests", "too many requests"),
+        refused(500, "InternalError", "Internal error occurred: write the store"),
+        Error::Answer { what: "read hardware/a".into(), why: "expected value".into() },
+        Error::Unknown { resource: HARDWARE, text: "nuc9".into(), namespace: "default".into() },
+        Error::Ambiguous { resource: MACHINE, text: "x".into(), names: "a, b".into() },
+        Error::Unable {
+            what: "switch nuc1".into(),
+            why: "it has no bmcRef".into(),
+            hint: "name its BMC Machine in spec.bmcRef",
+        },
+        Error::Failed {
+            what: "workflow nuc1-x7k2p".into(),
+            how: "failed",
+            why: "action stream-image: sha256 of the image is 00, expected ff".into(),
+            look: "workflow events nuc1-x7k2p".into(),
+        },
+        Error::TooLate { what: "workflow nuc1-x7k2p".into(), after: "60 min 0 s".into() },
+        Error::Output(std::io::Error::from_raw_os_error(28)),
+    ]
+}
+
+#[test]
+fn every_error_as_it_is_read() {
+    let lines = |error: &Error| format!("[{}] {}", error.exit_code(), told(error, "tinbox"));
+    let text: String = all().iter().map(lines).collect();
+    crate::golden::check("errors.txt", &text);
+}
+
+#[test]
+fn what_passes_is_tried_again_and_nothing_else() {
+    let passing: Vec<_> = all().into_iter().filter(Error::is_passing).collect();
+    let codes: Vec<_> = passing
+        .iter()
+        .map(|error| match error {
+            Error::Refused { code, .. } => code.to_string(),
+            Error::Reach { trouble, .. } => format!("{trouble:?}"),
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(codes, ["Refused", "Silent", "Broken", "429", "500"]);
+}
+
+#[test]
+fn a_reader_that_left_is_no_error() {
+    assert!(Error::Output(std::io::Error::from_raw_os_error(32)).is_broken_pipe());
+    assert!(!Error::Output(std::io::Error::from_raw_os_error(28)).is_broken_pipe());
+}

@@ -1,0 +1,188 @@
+//! The box's address, its CA and a token, from a kubeconfig.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+use serde::Deserialize;
+use stdx::Secret;
+
+use crate::error::Error;
+
+/// The largest kubeconfig or file it names, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// How to reach one box as one user.
+#[derive(Debug)]
+pub struct Kubeconfig {
+    /// `https://host:port`, without a slash at the end.
+    pub server: String,
+    /// The certificates that may sign the box's own.
+    pub authorities: Vec<CertificateDer<'static>>,
+    /// Bearer token.
+    pub token: Secret,
+    /// Namespace of the current context, when it names one.
+    pub namespace: Option<String>,
+}
+
+/// Where to look, in order: `given`, the environment, the user's home, the box's own state.
+///
+/// # Errors
+/// When none of the files exists.
+pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Error> {
+    if let Some(path) = given {
+        return Ok(path);
+    }
+    let places: Vec<PathBuf> = home
+        .map(|home| home.join(".tinbox/admin.kubeconfig"))
+        .into_iter()
+        .chain([PathBuf::from("/var/lib/tinbox/admin.kubeconfig")])
+        .collect();
+    if let Some(path) = places.iter().find(|path| path.exists()) {
+        return Ok(path.clone());
+    }
+    let looked: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+    Err(Error::NoKubeconfig(looked.join(", ")))
+}
+
+impl Kubeconfig {
+    /// Read the file and those it names.
+    ///
+    /// # Errors
+    /// With the file and what it lacks.
+    pub fn read(path: &Path) -> Result<Kubeconfig, Error> {
+        let text = slurp(path)
+            .map_err(|source| Error::Read { file: path.display().to_string(), source })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        parse(&text, folder).map_err(|why| Error::Kubeconfig { path: path.to_owned(), why })
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+struct Document {
+    current_context: String,
+    clusters: Vec<Named>,
+    users: Vec<Named>,
+    contexts: Vec<Named>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Named {
+    name: String,
+    cluster: Option<Cluster>,
+    user: Option<User>,
+    context: Option<Context>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+struct Cluster {
+    server: String,
+    certificate_authority: Option<PathBuf>,
+    certificate_authority_data: Option<String>,
+    insecure_skip_tls_verify: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct User {
+    token: Option<Secret>,
+    #[serde(rename = "tokenFile")]
+    token_file: Option<PathBuf>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Context {
+    cluster: String,
+    user: String,
+    namespace: Option<String>,
+}
+
+fn parse(text: &str, folder: &Path) -> Result<Kubeconfig, String> {
+    // A snippet of this file in a message could show the token.
+    let options = serde_saphyr::options! { with_snippet: false };
+    let document: Document =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())?;
+    let name = &document.current_context;
+    let context = pick(&document.contexts, name, |it| it.context.as_ref())
+        .ok_or_else(|| format!("current-context {name:?} is not among its contexts"))?;
+    let cluster = pick(&document.clusters, &context.cluster, |it| it.cluster.as_ref())
+        .ok_or_else(|| format!("cluster {:?} is not among its clusters", context.cluster))?;
+    let user = pick(&document.users, &context.user, |it| it.user.as_ref())
+        .ok_or_else(|| format!("user {:?} is not among its users", context.user))?;
+    if !cluster.server.starts_with("https://") {
+        return Err(format!("server {:?} is not an https:// URL", cluster.server));
+    }
+    if cluster.insecure_skip_tls_verify {
+        return Err("insecure-skip-tls-verify is not supported, a CA is needed".to_owned());
+    }
+    Ok(Kubeconfig {
+        server: cluster.server.trim_end_matches('/').to_owned(),
+        authorities: authorities(cluster, folder)?,
+        token: token(user, folder)?,
+        namespace: context.namespace.clone().filter(|namespace| !namespace.is_empty()),
+    })
+}
+
+fn pick<'a, T>(
+    all: &'a [Named],
+    name: &str,
+    part: impl Fn(&'a Named) -> Option<&'a T>,
+) -> Option<&'a T> {
+    all.iter().find(|it| it.name == name).and_then(part)
+}
+
+fn authorities(cluster: &Cluster, folder: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
+        (Some(data), _) => STANDARD
+            .decode(data.trim())
+            .map_err(|_| "certificate-authority-data is not base64".to_owned())?,
+        (None, Some(file)) => named(folder, file)?.into_bytes(),
+        (None, None) => return Err("its cluster has no certificate-authority-data".to_owned()),
+    };
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("its certificate authority is not PEM: {error}"))?;
+    if found.is_empty() {
+        return Err("its certificate authority holds no certificate".to_owned());
+    }
+    Ok(found)
+}
+
+fn token(user: &User, folder: &Path) -> Result<Secret, String> {
+    if let Some(token) = &user.token {
+        return Ok(token.clone());
+    }
+    if let Some(file) = &user.token_file {
+        return Ok(Secret::from(named(folder, file)?.trim()));
+    }
+    let has: Vec<&str> = user.rest.keys().map(String::as_str).collect();
+    Err(match has.as_slice() {
+        [] => "its user has no token".to_owned(),
+        has => format!("its user has no token (it has {}, which is not used)", has.join(", ")),
+    })
+}
+
+/// A file named in the kubeconfig; relative names count from its folder.
+fn named(folder: &Path, file: &Path) -> Result<String, String> {
+    let path = folder.join(file);
+    slurp(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn slurp(path: &Path) -> std::io::Result<String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! The program `tinbox`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os())
+}

@@ -1,0 +1,109 @@
+//! Makes the box's object what a manifest says, and touches it only when it is not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::Manifest;
+use crate::client::{Client, Path};
+use crate::error::Error;
+
+/// Attempts when others write at the same time.
+const ATTEMPTS: usize = 5;
+
+/// What a push did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// There was none.
+    Created,
+    /// There was another.
+    Changed,
+    /// It was so already; nothing was written.
+    Unchanged,
+}
+
+impl Pushed {
+    /// As a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pushed::Created => "created",
+            Pushed::Changed => "changed",
+            Pushed::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// Create or change the object of a manifest; returns it as it is on the box now.
+///
+/// # Errors
+/// What the box refuses, or that it cannot be reached.
+pub async fn push(
+    client: &Client,
+    manifest: &Manifest,
+    default_namespace: &str,
+) -> Result<(Value, Pushed), Error> {
+    let namespace = manifest.namespace(default_namespace);
+    let collection = Path::collection(manifest.resource, namespace);
+    let path = Path::object(manifest.resource, namespace, manifest.name());
+    let mut attempt = 1;
+    loop {
+        let outcome = match client.get_if_any(&path).await? {
+            None => client
+                .create(&collection, &created(manifest, namespace))
+                .await
+                .map(|object| (object, Pushed::Created)),
+            Some(live) => {
+                let wanted = desired(&live, &manifest.object);
+                if wanted == live {
+                    return Ok((live, Pushed::Unchanged));
+                }
+                client.replace(&path, &wanted).await.map(|object| (object, Pushed::Changed))
+            }
+        };
+        match outcome {
+            Err(Error::Refused { code: 409, .. }) if attempt < ATTEMPTS => attempt += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn created(manifest: &Manifest, namespace: &str) -> Value {
+    let mut object = manifest.object.clone();
+    if !namespace.is_empty() {
+        object["metadata"]["namespace"] = json!(namespace);
+    }
+    object
+}
+
+/// The live object with everything the manifest speaks of as the manifest has it.
+///
+/// A part that the manifest has (`spec`, `data`) is replaced whole, so that a field removed from the
+/// file is removed from the box; labels and annotations of others stay.
+pub fn desired(live: &Value, manifest: &Value) -> Value {
+    let mut wanted = live.clone();
+    for (key, value) in manifest.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "apiVersion" | "kind" | "status" | "stringData" => {}
+            "metadata" => {
+                for part in ["labels", "annotations"] {
+                    for (key, value) in value[part].as_object().into_iter().flatten() {
+                        wanted["metadata"][part][key] = value.clone();
+                    }
+                }
+            }
+            _ => wanted[key] = value.clone(),
+        }
+    }
+    if let Some(texts) = manifest["stringData"].as_object() {
+        if manifest.get("data").is_none() {
+            wanted["data"] = json!({});
+        }
+        for (key, text) in texts {
+            wanted["data"][key] = match text {
+                Value::String(text) => json!(STANDARD.encode(text)),
+                other => other.clone(),
+            };
+        }
+    }
+    wanted
+}

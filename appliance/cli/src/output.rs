@@ -1,0 +1,140 @@
+//! What reaches the terminal: answers on standard output, everything about them on standard error.
+
+mod bar;
+mod document;
+mod table;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use status::words::Tone;
+
+use crate::error::Error;
+
+pub use bar::Bar;
+pub use table::{Cell, Table, line};
+
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Columns for people.
+    Table,
+    /// The objects as JSON.
+    Json,
+    /// The objects as YAML.
+    Yaml,
+    /// `kind/name`, one a line.
+    Name,
+}
+
+/// Writes answers and notes.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    /// How answers are written.
+    pub format: Format,
+    colour: bool,
+    live: bool,
+}
+
+impl Printer {
+    /// A printer for this process's own terminal: colours on one only, and never with `NO_COLOR`.
+    pub fn new(format: Format) -> Printer {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+        let colour = wanted && io::stdout().is_terminal();
+        Printer { format, colour, live: io::stderr().is_terminal() }
+    }
+
+    /// One line of the answer.
+    pub fn line(&self, line: &str) -> Result<(), Error> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::Output)
+    }
+
+    /// One line about the answer, for people only.
+    pub fn note(&self, line: &str) {
+        // A closed standard error must not stop the work.
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// What was done to an object: `hardware/nuc1 created`; with `-o` the object itself.
+    pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
+        match self.format {
+            Format::Table => self.line(&format!("{} {what}", document::name(object))),
+            Format::Name => self.line(&document::name(object)),
+            Format::Json => self.line(&document::json(object)),
+            Format::Yaml => self.line(&document::yaml(object)),
+        }
+    }
+
+    /// One object; as a table it is its YAML, which shows all of it.
+    pub fn object(&self, object: &Value) -> Result<(), Error> {
+        match self.format {
+            Format::Table | Format::Yaml => self.line(&document::yaml(object)),
+            Format::Json => self.line(&document::json(object)),
+            Format::Name => self.line(&document::name(object)),
+        }
+    }
+
+    /// A list of objects, as the table `table` makes of them when no other form is wanted.
+    pub fn objects(
+        &self,
+        items: Vec<Value>,
+        table: impl FnOnce(&[Value], Timestamp) -> Table,
+    ) -> Result<(), Error> {
+        match self.format {
+            Format::Table => self.table(&table(&items, Timestamp::now())),
+            Format::Name => items.iter().try_for_each(|item| self.line(&document::name(item))),
+            Format::Json => self.line(&document::json(&document::list(items))),
+            Format::Yaml => self.line(&document::yaml(&document::list(items))),
+        }
+    }
+
+    /// A table.
+    pub fn table(&self, table: &Table) -> Result<(), Error> {
+        self.line(table.render(self.colour).trim_end_matches('\n'))
+    }
+
+    /// A list of values that are no objects of the API; `None` when the wanted form is for people.
+    pub fn values<T: Serialize>(&self, values: &[T]) -> Option<Result<(), Error>> {
+        let value = serde_json::to_value(values).unwrap_or_default();
+        match self.format {
+            Format::Table | Format::Name => None,
+            Format::Json => Some(self.line(&document::json(&value))),
+            Format::Yaml => Some(self.line(&document::yaml(&value))),
+        }
+    }
+
+    /// `text` in the colour of `tone`.
+    pub fn toned(&self, text: &str, tone: Tone) -> String {
+        table::paint(text, Some(tone), self.colour)
+    }
+
+    /// A place for what is going on: a progress bar on a terminal, lines elsewhere.
+    pub fn bar(&self) -> Bar {
+        Bar::new(self.live)
+    }
+}
+
+/// A time ago, as kubectl says it: `5s`, `12m`, `3h`, `4d`.
+pub fn age(object: &Value, now: Timestamp) -> String {
+    let created = object["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
+    let Ok(created) = created.parse::<Timestamp>() else { return String::new() };
+    let seconds = now.duration_since(created).as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A text of an object by its JSON pointer; empty when there is none.
+pub fn text(object: &Value, pointer: &str) -> String {
+    match object.pointer(pointer) {
+        Some(Value::String(text)) => status::story::plain(text),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,133 @@
+//! What is going on right now: one moving line on a terminal, a line every tenth elsewhere.
+
+use std::io::Write as _;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use status::progress::Progress;
+
+use crate::error::Error;
+use crate::output::Printer;
+
+/// A line is printed for so many bytes when nobody knows the whole.
+const STEP_BYTES: u64 = 256 << 20;
+
+/// Shows progress on standard error, and keeps lines on standard output apart from it.
+pub struct Bar {
+    bar: Option<ProgressBar>,
+    steps: Steps,
+}
+
+impl Bar {
+    /// A moving line when `live`, else lines.
+    pub fn new(live: bool) -> Bar {
+        let bar = live.then(|| {
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+                .with_style(ProgressStyle::with_template("{wide_msg}").expect("it is a template"))
+        });
+        Bar { bar, steps: Steps::default() }
+    }
+
+    /// Show how far it is.
+    pub fn show(&mut self, progress: &Progress) {
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{}  {}", gauge(progress), progress.line())),
+            None => {
+                if self.steps.is_due(progress) {
+                    // A closed standard error must not stop the work.
+                    let _ = writeln!(std::io::stderr().lock(), "{}", progress.line());
+                }
+            }
+        }
+    }
+
+    /// Show what is waited for. Without a terminal it is a line of its own.
+    pub fn note(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(text.to_owned()),
+            None => {
+                let _ = writeln!(std::io::stderr().lock(), "{text}");
+            }
+        }
+    }
+
+    /// Print a line of the answer above the moving line.
+    pub fn line(&self, printer: &Printer, line: &str) -> Result<(), Error> {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| printer.line(line)),
+            None => printer.line(line),
+        }
+    }
+
+    /// Take the moving line away.
+    pub fn clear(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// A bar of twenty cells; empty when the whole is not known.
+fn gauge(progress: &Progress) -> String {
+    let Some(percent) = progress.percent() else { return String::new() };
+    let full = usize::from(percent) / 5;
+    format!("{}{}", "█".repeat(full), "░".repeat(20 - full))
+}
+
+/// Which lines are due.
+#[derive(Default)]
+struct Steps {
+    action: String,
+    step: Option<u64>,
+}
+
+impl Steps {
+    fn is_due(&mut self, progress: &Progress) -> bool {
+        let step = match progress.percent() {
+            Some(percent) => u64::from(percent) / 10,
+            None => progress.bytes_done / STEP_BYTES,
+        };
+        if self.action != progress.action {
+            self.action.clone_from(&progress.action);
+            self.step = None;
+        }
+        let due = self.step != Some(step);
+        self.step = Some(step);
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Progress, Steps, gauge};
+
+    fn at(action: &str, done: u64) -> Progress {
+        let (action, message) = (action.to_owned(), String::new());
+        Progress { action, message, bytes_done: done, bytes_total: 100, millis: 1 }
+    }
+
+    #[test]
+    fn a_line_every_tenth() {
+        let mut steps = Steps::default();
+        let due = |steps: &mut Steps, action| {
+            (0..=100).filter(|done| steps.is_due(&at(action, *done))).collect::<Vec<_>>()
+        };
+        let tenths = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+        assert_eq!(due(&mut steps, "a"), tenths);
+        assert_eq!(due(&mut steps, "b"), tenths);
+        assert!(!steps.is_due(&at("b", 100)));
+    }
+
+    #[test]
+    fn gauges_have_one_length() {
+        for done in 0..=100 {
+            assert_eq!(gauge(&at("a", done)).chars().count(), 20);
+        }
+        assert_eq!(gauge(&Progress::default()), "");
+    }
+}

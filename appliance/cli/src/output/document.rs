@@ -1,0 +1,64 @@
+//! Objects in full.
+
+use serde_json::{Value, json};
+
+/// `workflow/install`.
+pub fn name(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or("object").to_lowercase();
+    let kind = if object["apiVersion"].as_str().is_some_and(|it| it.starts_with("bmc.")) {
+        format!("{kind}.bmc.tinkerbell.org")
+    } else {
+        kind
+    };
+    format!("{kind}/{}", object["metadata"]["name"].as_str().unwrap_or_default())
+}
+
+/// Indented JSON.
+pub fn json(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// YAML that YAML 1.1 readers understand as well.
+pub fn yaml(value: &Value) -> String {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: true };
+    match serde_saphyr::to_string_with_options(value, options) {
+        Ok(text) => text.trim_end().to_owned(),
+        // JSON is YAML too.
+        Err(_) => json(value),
+    }
+}
+
+/// Several objects as one document.
+pub fn list(items: Vec<Value>) -> Value {
+    json!({ "apiVersion": "v1", "kind": "List", "items": items })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{name, yaml};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn names() {
+        let hardware = json!({ "kind": "Hardware", "metadata": { "name": "nuc1" } });
+        assert_eq!(name(&hardware), "hardware/nuc1");
+        let job = json!({
+            "apiVersion": "bmc.tinkerbell.org/v1alpha1",
+            "kind": "Job",
+            "metadata": { "name": "a" },
+        });
+        assert_eq!(name(&job), "job.bmc.tinkerbell.org/a");
+    }
+
+    #[test]
+    fn yaml_reads_back_as_it_was() {
+        let value = json!({
+            "powerAction": "on", "vlan_id": "100", "mac": "52:54:00:77:00:01", "mode": "0600",
+            "no": null, "empty": "", "list": [], "map": {}, "yes": true,
+            "text": "a: b\n  - c\n\n#d\n", "trailing": "x \n\n", "tab": "\ta\r\n",
+        });
+        let text = yaml(&value);
+        assert_eq!(serde_saphyr::from_str::<Value>(&text).unwrap(), value, "{text}");
+        assert!(text.contains("powerAction: 'on'") || text.contains("powerAction: \"on\""));
+    }
+}
