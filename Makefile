@@ -1,0 +1,42 @@
+# Tinbox. `make help` lists what there is.
+
+SHELL := /bin/bash
+BUILD := target/x86_64-unknown-linux-gnu/debug
+CARGO := cargo
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build artifacts demo test bench image lint clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1'
+
+setup: ## install what building and testing need (Debian packages; asks for root)
+	@tests/setup.sh
+
+build: setup ## build every program
+	$(CARGO) build --workspace --bins
+
+artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
+	@image/artifacts.sh out/artifacts
+
+demo: artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
+	@$(BUILD)/tinbox-demo
+
+test: artifacts ## run every test (root)
+	@tests/run.sh
+
+bench: artifacts ## measure, each figure beside a peer in the same run (root)
+	@$(BUILD)/tinbox-bench
+
+image: artifacts ## build the agent OS and show its sizes; the flashable image comes later
+	@$(BUILD)/tinbox-image budget --kernel out/artifacts/agent/vmlinuz-x86_64 \
+	  --initramfs out/artifacts/agent/initramfs-x86_64
+
+lint: ## format check and clippy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets
+
+clean: ## remove what was built here; caches outside the clone stay
+	rm -rf target fuzz/target out

@@ -1,0 +1,211 @@
+//! `make demo`: the whole path on a virtual rack, shown as it happens.
+
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use clap::{Parser, ValueEnum};
+use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig, poll};
+
+/// Longest time the demo may take: everything is emulated, on two cores, and there may be three.
+const WHOLE: Duration = Duration::from_secs(3600);
+
+/// Install Debian on a virtual NUC, from power-on to cloud-init.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// How many NUCs at once.
+    #[arg(long, env = "DEMO_NUCS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=6))]
+    nucs: u8,
+    /// Firmware of the NUCs.
+    #[arg(long, env = "DEMO_FIRMWARE", default_value = "uefi")]
+    firmware: Kind,
+    /// Leave the rack running at the end: 1 to do so.
+    #[arg(long, env = "DEMO_KEEP", default_value = "")]
+    keep: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Uefi,
+    Bios,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "the demo needs root\n\
+         why: it makes network namespaces, a bridge and tap devices for the virtual rack, and the \
+         box binds the ports of DHCP and TFTP inside them; nothing outside them is touched\n\
+         hint: sudo make demo"
+    );
+    let nuc = match arguments.firmware {
+        Kind::Uefi => NucConfig::uefi(),
+        Kind::Bios => NucConfig::bios(),
+    };
+    let firmware = if nuc.firmware == Firmware::Uefi { "UEFI" } else { "BIOS" };
+    say(&format!("a rack with {} {firmware} NUC(s), switched off", arguments.nucs));
+    let mut rack = RackConfig::new("demo").nucs(arguments.nucs.into(), &nuc);
+    rack.keep = !arguments.keep.is_empty();
+    let started = Instant::now();
+    let lab = Lab::start(LabConfig::new(rack))?;
+    say(&format!("tinboxd answers after {:.1} s", started.elapsed().as_secs_f32()));
+
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8jv7k4W4v0o4pZxw0n3Vm3R4oZ8V3Tq0r2cYp3D8aB \
+               owner";
+    let user_data = "#cloud-config\n\
+        runcmd:\n\
+        - \"echo hello from $(hostname), told by the box >/dev/ttyS0\"\n\
+        phone_home:\n\
+        \x20 url: http://10.77.0.1:7080/phone-home\n\
+        \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
+        \x20 tries: 10\n";
+    let image = lab.image("debian.raw.zst")?;
+    for number in 1..=usize::from(arguments.nucs) {
+        show(&format!("tinbox hardware push --file nuc{number}.yaml"));
+        lab.push_nuc(number, key, user_data)?;
+    }
+    show("tinbox template create --file debian.yaml");
+    lab.push_template("debian", &image, CLOUD_INIT)?;
+    show("tinbox hardware list");
+    print!("{}", lab.tinbox(&["hardware", "list"])?);
+
+    let begun = Instant::now();
+    follow(&lab, arguments.nucs)?;
+    let phoned = || {
+        (1..=arguments.nucs)
+            .all(|number| {
+                let story = lab.story(&format!("nuc{number}")).unwrap_or_default();
+                story.contains("phoned home as")
+            })
+            .then_some(())
+    };
+    say("installed; waiting for cloud-init to phone home");
+    poll("every machine to phone home", WHOLE, phoned)?;
+    say(&format!("done in {:.0} s", begun.elapsed().as_secs_f32()));
+    for number in 1..=arguments.nucs {
+        let name = format!("nuc{number}");
+        show(&format!("tinbox machine story {name}"));
+        print!("{}", lab.story(&name)?);
+        print_times(&lab, &name)?;
+    }
+    finish(lab, !arguments.keep.is_empty())
+}
+
+/// Create the workflows and show progress and story of every machine until the workflows end.
+fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
+    thread::scope(|scope| {
+        let mut waits = Vec::new();
+        for number in 1..=nucs {
+            let name = format!("nuc{number}");
+            show(&format!("tinbox workflow create --template debian --hardware {name} --wait"));
+            let workflow = format!("debian-{name}");
+            let create = [
+                "workflow",
+                "create",
+                "--template",
+                "debian",
+                "--hardware",
+                &name,
+                "--name",
+                &workflow,
+                "--wait",
+            ];
+            let mut create = lab.command(&create)?;
+            let mut story = lab.command(&["machine", "story", &name, "--follow"])?;
+            // A progress bar has the terminal to itself; several machines share it by lines.
+            let alone = nucs == 1 && std::io::stderr().is_terminal();
+            waits.push(scope.spawn(move || -> anyhow::Result<()> {
+                let mut story = story.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+                let lines = story.stdout.take();
+                let prefix = format!("{name} | ");
+                let reader = thread::spawn(move || {
+                    for line in lines.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                        let Ok(line) = line else { return };
+                        println!("{prefix}{line}");
+                        let _ = std::io::stdout().flush();
+                    }
+                });
+                let result = wait(&mut create, &name, alone);
+                let _ = story.kill();
+                let _ = story.wait();
+                let _ = reader.join();
+                result
+            }));
+        }
+        for wait in waits {
+            wait.join().map_err(|_| anyhow::anyhow!("a follower broke off"))??;
+        }
+        Ok(())
+    })
+}
+
+fn wait(create: &mut Command, name: &str, alone: bool) -> anyhow::Result<()> {
+    if alone {
+        ensure!(create.status()?.success(), "the workflow of {name} failed");
+        return Ok(());
+    }
+    let mut child = create.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let said = child.stderr.take();
+    let prefix = name.to_owned();
+    let errors = thread::spawn(move || {
+        for line in said.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+            let Ok(line) = line else { return };
+            println!("{prefix} > {line}");
+        }
+    });
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        println!("{name} > {}", line?);
+    }
+    let _ = errors.join();
+    if !child.wait()?.success() {
+        bail!("the workflow of {name} failed");
+    }
+    Ok(())
+}
+
+/// How long each stretch took, as the command line tells it.
+fn print_times(lab: &Lab, name: &str) -> anyhow::Result<()> {
+    show(&format!("tinbox machine times {name}"));
+    print!("{}", lab.tinbox(&["machine", "times", name])?);
+    Ok(())
+}
+
+fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
+    if !keep {
+        lab.rack.succeed();
+        return Ok(());
+    }
+    let mut look = lab.command(&["machine", "story", "nuc1"])?;
+    look.stdout(Stdio::null()).status().context("cannot run tinbox")?;
+    println!("\nThe rack keeps running. To look at it, from another shell:");
+    println!("  sudo ip netns exec {}-box sh", lab.rack.name());
+    println!("  export TINBOX_KUBECONFIG={}", lab.kubeconfig().display());
+    println!("  tinbox hardware list; kubectl --kubeconfig $TINBOX_KUBECONFIG get hw,wf");
+    println!("  consoles of the machines: {}", lab.rack.dir().display());
+    println!("Press Enter, or Ctrl-C, to end it.");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the terminal")?;
+    lab.rack.succeed();
+    Ok(())
+}
+
+fn say(text: &str) {
+    println!("\n== {text}");
+}
+
+fn show(command: &str) {
+    println!("$ {command}");
+}

@@ -1,0 +1,265 @@
+//! A rack with the product in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use qemu::{BoxProcess, BoxProgram, Firmware, Rack, RackConfig, poll};
+use serde_json::Value;
+
+use crate::state::WorkflowView;
+use crate::{Artifacts, Image, TemplateFile, install_template, nuc_manifest};
+
+/// How long the box may take to answer after its start.
+const BOX_START: Duration = Duration::from_secs(60);
+
+/// What a lab should be.
+pub struct LabConfig {
+    /// The rack.
+    pub rack: RackConfig,
+    /// Seconds of silence before a machine is booted again.
+    pub silence_secs: u32,
+}
+
+impl LabConfig {
+    /// A lab with this rack and the product's own patience.
+    pub fn new(rack: RackConfig) -> Self {
+        Self { rack, silence_secs: 60 }
+    }
+}
+
+/// A rack with the product in it.
+pub struct Lab {
+    /// The rack.
+    pub rack: Rack,
+    /// `tinboxd`.
+    pub daemon: BoxProcess,
+    artifacts: Artifacts,
+    state: PathBuf,
+    files: PathBuf,
+}
+
+fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find the running program")?;
+    let folders = own.ancestors().skip(1).take(2);
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+        .with_context(|| format!("{name} is not built\nhint: make build"))
+}
+
+impl Lab {
+    /// Build the rack, start `tinboxd` in it and wait until its API answers.
+    ///
+    /// # Errors
+    /// What is missing, or what did not start.
+    pub fn start(config: LabConfig) -> anyhow::Result<Self> {
+        let artifacts = Artifacts::open()?;
+        let rack = Rack::build(config.rack)?;
+        let work = rack.work_dir();
+        let (state, files) = (work.join("state"), work.join("files"));
+        fs::create_dir_all(&files).context("cannot make the lab's folder")?;
+        let settings = work.join("box.toml");
+        let text = format!(
+            "[network]\ninterface = \"eth0\"\naddress = \"10.77.0.1\"\ndhcp = true\n\n\
+             [boot]\nartifacts = {:?}\n\n[agents]\nsilence_secs = {}\nboot_secs = 600\n\n\
+             [bmc]\npoll_secs = 5\n",
+            artifacts.root(),
+            config.silence_secs,
+        );
+        fs::write(&settings, text).context("cannot write box.toml")?;
+        let daemon = BoxProgram::new(program("tinboxd")?, rack.dir().join("tinboxd.log"))
+            .args(["--state".as_ref(), state.as_os_str()])
+            .args(["--config".as_ref(), settings.as_os_str()]);
+        let daemon = rack.spawn_box(daemon)?;
+        let lab = Self { rack, daemon, artifacts, state, files };
+        lab.wait_until_ready()?;
+        Ok(lab)
+    }
+
+    /// Wait until the API answers the administrator.
+    ///
+    /// # Errors
+    /// When it does not in time; the end of the log says why.
+    pub fn wait_until_ready(&self) -> anyhow::Result<()> {
+        let up = || {
+            let output = self.cli(&["hardware", "list"]).ok()?;
+            output.status.success().then_some(())
+        };
+        poll("the box's API to answer", BOX_START, up).map_err(|error| {
+            let log = fs::read_to_string(self.daemon.log()).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            let end = lines[lines.len().saturating_sub(15)..].join("\n");
+            anyhow::Error::new(error).context(format!("tinboxd's last words:\n{end}"))
+        })
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.state.join("admin.kubeconfig")
+    }
+
+    /// A `tinbox` command, ready to run inside the box's namespace.
+    ///
+    /// # Errors
+    /// When the program is not built.
+    pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
+        let mut command = self.rack.box_command(program("tinbox")?);
+        command.env("TINBOX_KUBECONFIG", self.kubeconfig()).args(arguments);
+        Ok(command)
+    }
+
+    /// Run `tinbox` to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn cli(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        self.command(arguments)?.output().context("cannot run tinbox")
+    }
+
+    /// Run `tinbox` and take what it prints.
+    ///
+    /// # Errors
+    /// When it fails; with its own words.
+    pub fn tinbox(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.cli(arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "tinbox {}: {said}", arguments.join(" "));
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Write a file an owner would have, and give its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn file(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+        let path = self.files.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// An image the box itself serves.
+    ///
+    /// # Errors
+    /// When there is no such image.
+    pub fn image(&self, name: &str) -> anyhow::Result<Image> {
+        let url = format!("http://10.77.0.1:7080/images/{name}");
+        Ok(Image { url, sha256: self.artifacts.sha256(name)? })
+    }
+
+    /// The artifacts.
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Push the manifest of one NUC.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn push_nuc(&self, number: usize, ssh_key: &str, user_data: &str) -> anyhow::Result<()> {
+        let nuc = self.rack.nuc(number);
+        let uefi = nuc.config().firmware == Firmware::Uefi;
+        let text = nuc_manifest(nuc, uefi, ssh_key, user_data);
+        let path = self.file(&format!("nuc{number}.yaml"), &text)?;
+        self.tinbox(&["hardware", "push", "--file", text_of(&path)?])?;
+        Ok(())
+    }
+
+    /// Create a template that installs `image` and writes `files` into it.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn push_template(
+        &self,
+        name: &str,
+        image: &Image,
+        files: &[TemplateFile],
+    ) -> anyhow::Result<()> {
+        let text = install_template(name, image, files);
+        let path = self.file(&format!("{name}.yaml"), &text)?;
+        self.tinbox(&["template", "create", "--file", text_of(&path)?])?;
+        Ok(())
+    }
+
+    /// Create a workflow of the template for NUC `number`, named `<template>-nuc<number>`.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn create_workflow(&self, template: &str, number: usize) -> anyhow::Result<String> {
+        let (name, hardware) = (format!("{template}-nuc{number}"), format!("nuc{number}"));
+        self.tinbox(&[
+            "workflow",
+            "create",
+            "--template",
+            template,
+            "--hardware",
+            &hardware,
+            "--name",
+            &name,
+        ])?;
+        Ok(name)
+    }
+
+    /// A workflow as it is now.
+    ///
+    /// # Errors
+    /// The command's own words, or an answer that is no JSON.
+    pub fn workflow(&self, name: &str) -> anyhow::Result<WorkflowView> {
+        let text = self.tinbox(&["-o", "json", "workflow", "get", name])?;
+        let value: Value = serde_json::from_str(&text).context("workflow get printed no JSON")?;
+        Ok(WorkflowView(value))
+    }
+
+    /// Wait until `test` is true of a workflow; a box that is away for a while is borne.
+    ///
+    /// # Errors
+    /// When it does not become true in time.
+    pub fn wait_workflow(
+        &self,
+        name: &str,
+        what: &str,
+        within: Duration,
+        mut test: impl FnMut(&WorkflowView) -> bool,
+    ) -> anyhow::Result<WorkflowView> {
+        let mut last = None;
+        let found = poll(&format!("workflow {name}: {what}"), within, || {
+            let view = self.workflow(name).ok()?;
+            let good = test(&view);
+            last = Some(view.clone());
+            good.then_some(view)
+        });
+        found.map_err(|error| match last {
+            Some(view) => {
+                let actions = view.actions();
+                anyhow::Error::new(error).context(format!("it is {:?} {actions:?}", view.state()))
+            }
+            None => error.into(),
+        })
+    }
+
+    /// Wait until a workflow has succeeded.
+    ///
+    /// # Errors
+    /// When it fails, with the message of the failed action, or takes too long.
+    pub fn wait_success(&self, name: &str, within: Duration) -> anyhow::Result<WorkflowView> {
+        let view = self.wait_workflow(name, "to end", within, WorkflowView::ended)?;
+        if view.state() != "SUCCESS" {
+            bail!("workflow {name} ended as {}: {:?}", view.state(), view.actions());
+        }
+        Ok(view)
+    }
+
+    /// The story of a machine as people read it.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn story(&self, machine: &str) -> anyhow::Result<String> {
+        self.tinbox(&["machine", "story", machine])
+    }
+}
+
+fn text_of(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().context("the lab's folder has a name that is not UTF-8")
+}

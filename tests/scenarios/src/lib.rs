@@ -1,0 +1,23 @@
+//! The box in the rack: what the scenarios and the demo share.
+//!
+//! A [`Lab`] is a virtual rack with `tinboxd` in the box's place, driven the way an owner drives it:
+//! by the command line, over TLS, with the administrator's kubeconfig. Nothing here reaches into the
+//! box by another way.
+//!
+//! Enter at [`Lab::start`].
+
+mod artifacts;
+mod lab;
+mod manifests;
+mod state;
+
+pub use artifacts::Artifacts;
+pub use lab::{Lab, LabConfig};
+pub use manifests::{
+    CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
+};
+pub use state::WorkflowView;
+
+pub use qemu::{
+    Action, BootOrder, Direction, Firmware, NucConfig, Origin, RackConfig, out_dir, poll,
+};

@@ -1,0 +1,160 @@
+//! The YAML an owner would write for the virtual NUCs.
+
+use std::fmt::Write as _;
+
+use qemu::Nuc;
+
+/// An image to install.
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// Where the agent gets it.
+    pub url: String,
+    /// SHA-256 of the file as served.
+    pub sha256: String,
+}
+
+/// Secret, bmc Machine and Hardware of one NUC, as one file.
+pub fn nuc_manifest(nuc: &Nuc, uefi: bool, ssh_key: &str, user_data: &str) -> String {
+    let number = nuc.number();
+    let (name, mac, bmc) = (format!("nuc{number}"), nuc.mac(), nuc.bmc());
+    let address = format!("10.77.0.{}", 10 + number);
+    let indented = user_data.lines().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "    {line}");
+        text
+    });
+    format!(
+        "apiVersion: v1\n\
+         kind: Secret\n\
+         metadata: {{name: bmc-{name}}}\n\
+         stringData: {{username: {user}, password: \"{password}\"}}\n\
+         ---\n\
+         apiVersion: bmc.tinkerbell.org/v1alpha1\n\
+         kind: Machine\n\
+         metadata: {{name: bmc-{name}}}\n\
+         spec:\n\
+         \x20 connection:\n\
+         \x20   host: {host}\n\
+         \x20   port: 623\n\
+         \x20   authSecretRef: {{name: bmc-{name}, namespace: default}}\n\
+         \x20   insecureTLS: true\n\
+         ---\n\
+         apiVersion: tinkerbell.org/v1alpha1\n\
+         kind: Hardware\n\
+         metadata: {{name: {name}}}\n\
+         spec:\n\
+         \x20 bmcRef: {{apiGroup: bmc.tinkerbell.org, kind: Machine, name: bmc-{name}}}\n\
+         \x20 disks: [{{device: /dev/vda}}]\n\
+         \x20 interfaces:\n\
+         \x20 - netboot: {{allowPXE: false}}\n\
+         \x20   dhcp:\n\
+         \x20     mac: \"{mac}\"\n\
+         \x20     hostname: {name}\n\
+         \x20     lease_time: 86400\n\
+         \x20     uefi: {uefi}\n\
+         \x20     arch: x86_64\n\
+         \x20     name_servers: [10.77.0.1]\n\
+         \x20     ip: {{address: {address}, netmask: 255.255.255.0, gateway: 10.77.0.1}}\n\
+         \x20 metadata:\n\
+         \x20   instance:\n\
+         \x20     id: \"{mac}\"\n\
+         \x20     hostname: {name}\n\
+         \x20     ssh_keys: [\"{ssh_key}\"]\n\
+         \x20 userData: |\n{indented}",
+        user = bmc.user,
+        password = bmc.password.expose(),
+        host = bmc.address,
+    )
+}
+
+/// A file that a template writes into the installed system.
+#[derive(Debug, Clone, Copy)]
+pub struct TemplateFile {
+    /// Name of the action.
+    pub action: &'static str,
+    /// Path in the installed system.
+    pub path: &'static str,
+    /// Lines.
+    pub lines: &'static [&'static str],
+}
+
+/// What points Debian's cloud-init at the box, the way Cluster API Provider Tinkerbell's default
+/// template does.
+pub const CLOUD_INIT: &[TemplateFile] = &[
+    TemplateFile {
+        action: "name-the-metadata-service",
+        path: "/etc/cloud/cloud.cfg.d/10_tinkerbell.cfg",
+        lines: &[
+            "datasource:",
+            "  Ec2:",
+            "    metadata_urls: [\"http://10.77.0.1:50061\"]",
+            "    strict_id: false",
+            "manage_etc_hosts: localhost",
+            "warnings:",
+            "  dsid_missing_source: off",
+        ],
+    },
+    TemplateFile {
+        action: "choose-the-datasource",
+        path: "/etc/cloud/ds-identify.cfg",
+        lines: &["datasource: Ec2"],
+    },
+];
+
+/// What points the small system at the box.
+pub const METADATA_URL: &[TemplateFile] = &[TemplateFile {
+    action: "name-the-metadata-service",
+    path: "/etc/metadata_url",
+    lines: &["http://10.77.0.1:50061"],
+}];
+
+/// A template that installs `image`, writes `files` into it and reboots.
+pub fn install_template(name: &str, image: &Image, files: &[TemplateFile]) -> String {
+    let files: String = files.iter().map(write_file).collect();
+    format!(
+        "version: \"0.1\"\n\
+         name: {name}\n\
+         global_timeout: 3600\n\
+         tasks:\n\
+         - name: install\n\
+         \x20 worker: \"{{{{.device_1}}}}\"\n\
+         \x20 volumes:\n\
+         \x20 - /dev:/dev\n\
+         \x20 actions:\n\
+         \x20 - name: stream-image\n\
+         \x20   image: quay.io/tinkerbell/actions/image2disk:latest\n\
+         \x20   timeout: 2400\n\
+         \x20   environment:\n\
+         \x20     IMG_URL: {url}\n\
+         \x20     IMG_SHA256: {sha256}\n\
+         \x20     DEST_DISK: \"{{{{ index .Hardware.Disks 0 }}}}\"\n\
+         \x20     COMPRESSED: true\n\
+         {files}\
+         \x20 - name: reboot\n\
+         \x20   image: quay.io/tinkerbell/actions/reboot:latest\n\
+         \x20   timeout: 60\n",
+        url = image.url,
+        sha256 = image.sha256,
+    )
+}
+
+fn write_file(file: &TemplateFile) -> String {
+    let TemplateFile { action: name, path, lines } = file;
+    let contents = lines.iter().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "        {line}");
+        text
+    });
+    format!(
+        "\x20 - name: {name}\n\
+         \x20   image: quay.io/tinkerbell/actions/writefile:latest\n\
+         \x20   timeout: 90\n\
+         \x20   environment:\n\
+         \x20     DEST_DISK: \"{{{{ formatPartition (index .Hardware.Disks 0) 1 }}}}\"\n\
+         \x20     FS_TYPE: ext4\n\
+         \x20     DEST_PATH: {path}\n\
+         \x20     UID: 0\n\
+         \x20     GID: 0\n\
+         \x20     MODE: 0600\n\
+         \x20     DIRMODE: 0700\n\
+         \x20     CONTENTS: |\n{contents}"
+    )
+}

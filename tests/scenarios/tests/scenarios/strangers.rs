@@ -1,0 +1,50 @@
+//! Machines the box does not know, and machines it has nothing for.
+
+use std::process::Command;
+use std::time::Duration;
+
+use scenarios::{BootOrder, Lab, LabConfig, NucConfig, RackConfig, poll};
+
+use crate::watch::SMALL;
+
+#[test]
+fn an_unknown_machine_is_not_answered_and_is_recorded() {
+    let mut nuc = NucConfig::bios();
+    nuc.boot_order = BootOrder::NetworkFirst;
+    let rack = RackConfig::new("unknown-machine").nuc(nuc).capture("udp port 67 or udp port 68");
+    let lab = Lab::start(LabConfig::new(rack)).unwrap();
+    lab.rack.nuc(1).power_on().unwrap();
+    let recorded = || {
+        let story = lab.story("unknown-52-54-00-77-00-01").ok()?;
+        story.contains("no Hardware has that MAC").then_some(())
+    };
+    poll("the unknown machine to be recorded", SMALL, recorded).unwrap();
+    lab.rack.nuc(1).serial().wait_for("No bootable device|No more network devices", SMALL).unwrap();
+    let datagrams = lab.rack.capture().unwrap().datagrams().unwrap();
+    assert!(datagrams.iter().any(|datagram| datagram.target.port() == 67));
+    assert!(!datagrams.iter().any(|datagram| datagram.source.port() == 67), "nothing was answered");
+    lab.rack.succeed();
+}
+
+/// Put the small system on the machine's disk, as an earlier installation would have.
+fn install_directly(lab: &Lab) {
+    let image = lab.artifacts().root().join("images/tiny.raw.zst");
+    let disk = lab.rack.nuc(1).disk();
+    let size = std::fs::metadata(disk).unwrap().len();
+    let status =
+        Command::new("zstd").args(["-q", "-d", "-f"]).arg(image).arg("-o").arg(disk).status();
+    assert!(status.unwrap().success());
+    std::fs::OpenOptions::new().write(true).open(disk).unwrap().set_len(size).unwrap();
+}
+
+#[test]
+fn a_machine_without_a_workflow_boots_its_disk() {
+    let mut nuc = NucConfig::bios();
+    nuc.boot_order = BootOrder::NetworkFirst;
+    let lab = Lab::start(LabConfig::new(RackConfig::new("no-workflow").nuc(nuc))).unwrap();
+    lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
+    install_directly(&lab);
+    lab.rack.nuc(1).power_on().unwrap();
+    lab.rack.nuc(1).serial().wait_for("TINY-BOOTED", Duration::from_secs(240)).unwrap();
+    lab.rack.succeed();
+}

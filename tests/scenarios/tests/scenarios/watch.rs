@@ -1,0 +1,40 @@
+//! What several scenarios wait for.
+
+use std::time::Duration;
+
+use scenarios::{Action, Image, Lab, LabConfig, METADATA_URL, NucConfig, Origin, RackConfig};
+
+/// A boot, an installation of the small system and its first boot, on a busy machine.
+pub const SMALL: Duration = Duration::from_secs(420);
+
+/// A lab with one machine, pushed, and the template `install` of the small system.
+pub fn small_lab(name: &str, nuc: NucConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
+    let mut config = LabConfig::new(RackConfig::new(name).nuc(nuc));
+    config.silence_secs = 20;
+    let lab = Lab::start(config).unwrap();
+    lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
+    let image = image(&lab);
+    lab.push_template("install", &image, METADATA_URL).unwrap();
+    lab
+}
+
+/// The small system as the box serves it.
+pub fn tiny(lab: &Lab) -> Image {
+    lab.image("tiny.raw.zst").unwrap()
+}
+
+/// The small system is up and has told the box.
+pub fn wait_small_system(lab: &Lab) {
+    lab.rack.nuc(1).serial().wait_for("TINY-READY", SMALL).unwrap();
+}
+
+/// How often something was told of the machine.
+pub fn told(lab: &Lab, sentence: &str) -> usize {
+    let story = lab.story("nuc1").unwrap();
+    story.lines().filter(|line| line.contains(sentence)).count()
+}
+
+/// How often the box switched the machine on.
+pub fn switched_on(lab: &Lab) -> usize {
+    lab.rack.nuc(1).count(Origin::Bmc, Action::On)
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Install what building and testing Tinbox need, as far as it is missing: Debian packages from this
+# machine's own mirror. Says what is missing and why when it may not install.
+set -euo pipefail
+
+# package: a program or file it brings
+needs=(
+  gcc:gcc make:make bc:bc bison:bison flex:flex cpio:cpio kmod:modprobe lz4:lz4 zstd:zstd
+  xz-utils:xz libelf-dev:/usr/include/libelf.h libssl-dev:/usr/include/openssl/ssl.h
+  qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd
+  ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
+  openipmi:ipmi_sim ipmitool:ipmitool
+  iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
+  atftp:atftp curl:curl
+  mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
+  e2fsprogs:mkfs.ext4 util-linux:losetup grub-common:grub-mkimage grub2-common:grub-install
+  grub-pc-bin:/usr/lib/grub/i386-pc/boot.img grub-efi-amd64-bin:/usr/lib/grub/x86_64-efi/fat.mod
+  binutils:strip
+  python3-yaml:/usr/lib/python3/dist-packages/yaml
+  python3-requests:/usr/lib/python3/dist-packages/requests
+  python3-jinja2:/usr/lib/python3/dist-packages/jinja2
+  python3-configobj:/usr/lib/python3/dist-packages/configobj
+  python3-jsonpatch:/usr/lib/python3/dist-packages/jsonpatch.py
+  python3-jsonschema:/usr/lib/python3/dist-packages/jsonschema
+  python3-oauthlib:/usr/lib/python3/dist-packages/oauthlib
+)
+
+export PATH=$PATH:/usr/sbin:/sbin
+missing=()
+for need in "${needs[@]}"; do
+  package=${need%%:*} what=${need#*:}
+  case $what in
+    /*) [ -e "$what" ] || missing+=("$package") ;;
+    *) command -v "$what" >/dev/null || missing+=("$package") ;;
+  esac
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "error: packages are missing: ${missing[*]}" >&2
+    echo "why: the box is tested against real firmware, BMCs and clients, which they bring" >&2
+    echo "hint: sudo make setup" >&2
+    exit 1
+  fi
+  echo "setup: installing ${missing[*]}" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  log=$(mktemp)
+  { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
+    echo "error: apt-get could not install ${missing[*]}; the end of its words:" >&2
+    tail -n 15 "$log" >&2
+    exit 1
+  }
+  rm -f "$log"
+fi
+
+if ! command -v cargo >/dev/null; then
+  echo "error: cargo is missing" >&2
+  echo "hint: install Rust by rustup; the toolchain is named in rust-toolchain.toml" >&2
+  exit 1
+fi
