@@ -17,6 +17,8 @@ use crate::{Error, Meter};
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest wait between two questions: a machine starts on a new workflow this soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The longest silence while an action runs.
+const BEAT: Duration = Duration::from_secs(5);
 /// How often progress is told.
 const TELL: Duration = Duration::from_secs(1);
 /// Longest wait for one telling; it holds up nothing but the next.
@@ -152,7 +154,7 @@ impl<H: Host> Runner<H> {
         report.duration = go_duration(begun.elapsed());
         report.message = message;
         let (state, took, message) = (report.state, &report.duration, &report.message);
-        tracing::info!(action = %name, %state, %took, %message, "action ended");
+        tracing::info!(action = %name, %state, %took, result = %message, "action ended");
         let receipt = self.report(&report).await;
         if let (Some(how), Receipt::Acknowledged) = (leave, receipt) {
             tracing::info!(?how, "leaving the agent's OS");
@@ -236,15 +238,18 @@ impl<T> Drop for Aborting<T> {
     }
 }
 
-/// Tell the box once a second how far the action has come, when that has changed.
+/// Tell the box how far the action has come: once a second when that has changed, and every
+/// [`BEAT`] when not, so that silence means that this machine is gone.
 async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) {
     let mut told = (0, 0, String::new());
+    let mut beat = tokio::time::Instant::now();
     loop {
         tokio::time::sleep(TELL).await;
         let now = meter.read();
-        if now == told {
+        if now == told && beat.elapsed() < BEAT {
             continue;
         }
+        beat = tokio::time::Instant::now();
         let progress = Progress {
             agent_id: client.agent_id().to_owned(),
             workflow_id: assignment.workflow_id.clone(),

@@ -7,9 +7,9 @@ pub(super) fn first_entry(text: &str) -> Option<Kernel> {
     let mut lines = text
         .lines()
         .map(str::trim)
-        .skip_while(|line| !line.starts_with("menuentry"))
+        .skip_while(|line| command(line, "menuentry").is_none())
         .skip(1)
-        .take_while(|line| !line.starts_with("menuentry"));
+        .take_while(|line| command(line, "menuentry").is_none());
     let linux = lines.by_ref().find_map(|line| command(line, "linux"))?;
     let (kernel, command_line) = linux.split_once(char::is_whitespace).unwrap_or((linux, ""));
     let initrd = lines
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn finds_the_first_entry() {
-        let text = "set default=0\nlinux /not/this\nmenuentry 'A' {\n\techo 'Loading'\n\
+        let text = "set default=0\nlinux /not/this\nif x; then\n  menuentry_id_option=--id\nfi\nmenuentry 'A' {\n\techo 'Loading'\n\
                     \tlinux\t/boot/vmlinuz-6 root=/dev/vda3 ro  quiet\n\
                     \tinitrd\t/boot/initrd-6 /boot/extra\n}\n\
                     menuentry 'B' {\n linux /other\n}\n";

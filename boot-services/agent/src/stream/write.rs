@@ -14,6 +14,7 @@ const BUFFER: usize = 4 << 20;
 const BUFFERS: usize = 3;
 /// Zeros are looked for in units of this.
 const GRANULE: usize = 64 << 10;
+static ZEROS: [u8; GRANULE] = [0; GRANULE];
 /// A shorter run of zeros is cheaper to write than to punch.
 const HOLE: u64 = 256 << 10;
 
@@ -232,12 +233,9 @@ fn padded(full: &Full, disk: &Disk) -> usize {
 
 /// How many bytes at the beginning of `data` are whole granules of zeros.
 fn zero_run(data: &[u8]) -> usize {
-    data.chunks(GRANULE).take_while(|granule| is_zero(granule)).map(<[u8]>::len).sum()
-}
-
-fn is_zero(data: &[u8]) -> bool {
-    let words = data.chunks_exact(64);
-    let rest = words.remainder();
-    let all_zero = |word: &[u8]| word.iter().fold(0, |all, byte| all | byte) == 0;
-    all_zero(rest) && words.into_iter().all(all_zero)
+    // Comparing with zeros is memcmp, which no loop of ours beats in any build.
+    data.chunks(GRANULE)
+        .take_while(|granule| **granule == ZEROS[..granule.len()])
+        .map(<[u8]>::len)
+        .sum()
 }

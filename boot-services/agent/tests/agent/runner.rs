@@ -1,16 +1,14 @@
 //! The whole loop against the real service over loopback, the box being scripted.
 
-mod tinbox;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::tinbox::{Files, Tinbox, action, until};
 use agent::actions::{Leave, Limits};
 use agent::runner::{Guest, Host, Runner};
 use agent::stream::{Accept, Patience};
 use agent::{Error, boot_id, inventory};
-use tinbox::{Files, Tinbox, action, until};
 use workflow_rpc::client::Client;
 use workflow_rpc::{ActionState, Refusal};
 
@@ -152,7 +150,7 @@ async fn a_time_limit_stops_the_action() {
 struct Witness {
     left: Arc<Mutex<Vec<Leave>>>,
     early: Arc<AtomicBool>,
-    tinbox: Arc<Mutex<Option<tinbox::Seen>>>,
+    tinbox: Arc<Mutex<Option<crate::tinbox::Seen>>>,
 }
 
 impl Host for Witness {
