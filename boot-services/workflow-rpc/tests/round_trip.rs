@@ -1,4 +1,5 @@
 //! The client against the server over a real connection.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -35,7 +35,8 @@ mod tests {
 
     #[test]
     fn finds_the_first_entry() {
-        let text = "set default=0\nlinux /not/this\nif x; then\n  menuentry_id_option=--id\nfi\nmenuentry 'A' {\n\techo 'Loading'\n\
+        let text = "set default=0\nlinux /not/this\n  menuentry_id_option=--id\n\
+                    menuentry 'A' {\n\techo 'Loading'\n\
                     \tlinux\t/boot/vmlinuz-6 root=/dev/vda3 ro  quiet\n\
                     \tinitrd\t/boot/initrd-6 /boot/extra\n}\n\
                     menuentry 'B' {\n linux /other\n}\n";
