@@ -311,8 +311,8 @@ pub fn plain(text: &str) -> String {
 
 /// Characters that move a cursor or turn the direction of text.
 fn is_unsafe(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let turns = ['\u{200e}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+    char.is_control() || turns.iter().any(|range| range.contains(&char))
 }
 
 #[cfg(test)]

@@ -126,8 +126,8 @@ impl Told {
 
 /// The story of the latest boot among `events`, which may come in any order.
 ///
-/// It begins at the last power-on that a BMC confirmed, with the steps that led to it; for a machine
-/// without one, after the last half hour of silence.
+/// It begins at the last power-on that a BMC confirmed, with the steps that led to it; for a
+/// machine without one, after the last half hour of silence.
 pub fn timeline(mut events: Vec<Told>) -> Vec<Line> {
     events.sort_by_key(|told| (told.at, told.revision));
     let (from, origin) = begin(&events);

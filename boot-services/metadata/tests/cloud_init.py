@@ -48,7 +48,8 @@ class Cloud:
         return source.get_hostname(fqdn=fqdn)
 
 
-phone = {"phone_home": {"url": url + "/phone-home", "post": ["instance_id", "hostname"], "tries": 1}}
+post = ["instance_id", "hostname"]
+phone = {"phone_home": {"url": url + "/phone-home", "post": post, "tries": 1}}
 log = DataSourceEc2.LOG
 cc_phone_home.handle("phone_home", phone, Cloud(), log, [])
 

@@ -1,1 +1,52 @@
-//! tidy
+//! The laws of the house, as tests that read the tree: who may import whom, how large a thing may
+//! grow, which words do not appear, what the product may be built from.
+//!
+//! Must never: excuse what stands today (there is no ratchet; an exception is a named entry with
+//! its reason, and an entry that excuses nothing is itself a violation), or change a file.
+//!
+//! Enter at `tests/laws.rs`, which holds each law against the tree. Each law is a function from the
+//! tree to its violations, tried beside it on planted ones.
+
+pub mod floors;
+pub mod manifest;
+pub mod scripts;
+pub mod shape;
+pub mod source;
+pub mod supply;
+pub mod tree;
+pub mod unsafety;
+pub mod words;
+
+use std::fmt;
+
+/// One breach of a law.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The file, from the root of the tree.
+    pub path: String,
+    /// Its line, from 1; 0 when the whole file is meant.
+    pub line: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+impl Violation {
+    /// A breach at one line.
+    pub fn at(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, what: what.into() }
+    }
+
+    /// A breach by a file as a whole.
+    pub fn of(path: &str, what: impl Into<String>) -> Self {
+        Self::at(path, 0, what)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}

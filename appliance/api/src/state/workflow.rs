@@ -1,6 +1,6 @@
-//! The states of a Workflow as one table (upstream tink `internal/workflow`; reference
-//! tinkerbell.md §3.1). A pair that is not in the table changes nothing: late news never revives a
-//! workflow that has ended.
+//! The states of a Workflow as one table (upstream: tink's `internal/workflow`).
+//! A pair that is not in the table changes nothing: late news never revives a workflow that has
+//! ended.
 
 use crate::tinkerbell::State;
 

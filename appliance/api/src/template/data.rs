@@ -1,4 +1,4 @@
-//! What a template sees (reference tinkerbell.md §2.2).
+//! What a template sees, under the names that upstream gives it.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! From a Template to the tasks of a Workflow: Go `text/template`, then YAML.
 //!
 //! The language is the part of Go's `text/template` that real templates use, with
-//! `missingkey=error`, the common functions of Sprig and upstream's four own
-//! (reference tinkerbell.md §2.1, §2.4). What it lacks is refused by name, never guessed:
+//! `missingkey=error`, the common functions of Sprig and upstream's four own.
+//! What it lacks is refused by name, never guessed:
 //! `define`, `template`, `block`, `break`, `continue`.
 
 mod data;

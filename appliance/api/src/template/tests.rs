@@ -46,7 +46,8 @@ fn what_published_templates_use() {
     check("{{ netmaskToPrefixLength \"255.255.254.0\" }}", "23");
     check("{{ .Hardware.UserData | b64enc | b64dec | quote }}", "\"#cloud-config\\n\"");
     check(
-        "{{ range $i, $n := (index .Hardware.Interfaces 0).DHCP.NameServers }}{{ if $i }}, {{ end }}{{ $n }}{{ end }}",
+        "{{ range $i, $n := (index .Hardware.Interfaces 0).DHCP.NameServers }}\
+         {{ if $i }}, {{ end }}{{ $n }}{{ end }}",
         "10.77.0.1, 1.1.1.1",
     );
 }
@@ -121,7 +122,9 @@ fn output_steps_and_depth_are_limited() {
 
 #[test]
 fn rendered_text_becomes_a_document() {
-    let template = "name: n\ntasks:\n- name: t\n  worker: \"{{.device_1}}\"\n  actions:\n  - name: a\n    image: disk-wipe:latest\n    environment:\n      MODE: 0600\n";
+    let template = "name: n\ntasks:\n- name: t\n  worker: \"{{.device_1}}\"\n  actions:\n\
+                    \x20 - name: a\n    image: disk-wipe:latest\n    environment:\n\
+                    \x20     MODE: 0600\n";
     let document = parse(&render(template, &dot()).unwrap()).unwrap();
     assert_eq!(document.tasks[0].worker, "52:54:00:77:00:01");
     assert_eq!(document.tasks[0].actions[0].environment["MODE"], "0600");

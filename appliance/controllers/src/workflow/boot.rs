@@ -1,4 +1,5 @@
-//! Bringing a machine into the agent OS and leaving no trace after (reference tinkerbell.md §3.2).
+//! Bringing a machine into the agent OS and leaving no trace after, as upstream's
+//! workflow controller does it.
 
 use std::time::Duration;
 

@@ -1,0 +1,87 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use api::meta::ObjectKey;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::{Again, Controller, Reconciled, Reconciler};
+use crate::ObjectError;
+
+struct Probe {
+    runs: AtomicUsize,
+    at_once: AtomicUsize,
+    gate: Semaphore,
+    fail_first: usize,
+    again: Again,
+}
+
+impl Reconciler for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn reconcile<'a>(&'a self, _key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            assert_eq!(self.at_once.fetch_add(1, Ordering::SeqCst), 0, "twice at once");
+            self.gate.acquire().await.expect("the gate stays open").forget();
+            self.at_once.fetch_sub(1, Ordering::SeqCst);
+            let run = self.runs.fetch_add(1, Ordering::SeqCst);
+            if run < self.fail_first {
+                return Err(ObjectError::Internal("disk".into()));
+            }
+            Ok(self.again)
+        })
+    }
+}
+
+fn probe(fail_first: usize, again: Again) -> Arc<Probe> {
+    Arc::new(Probe {
+        runs: AtomicUsize::new(0),
+        at_once: AtomicUsize::new(0),
+        gate: Semaphore::new(0),
+        fail_first,
+        again,
+    })
+}
+
+async fn reaches(probe: &Probe, runs: usize) {
+    while probe.runs.load(Ordering::SeqCst) < runs {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn signals_during_a_run_cause_exactly_one_more() {
+    let probe = probe(0, Again::OnSignal);
+    let controller = Controller::new(probe.clone());
+    let signals = controller.signals();
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(controller.run(shutdown.clone()));
+    let key = ObjectKey::new("default", "a");
+    signals.signal(key.clone());
+    while probe.at_once.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for _ in 0..5 {
+        signals.signal(key.clone());
+    }
+    probe.gate.add_permits(10);
+    reaches(&probe, 2).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(probe.runs.load(Ordering::SeqCst), 2);
+    shutdown.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_are_retried_and_ticks_come() {
+    let probe = probe(3, Again::After(Duration::from_secs(30)));
+    probe.gate.add_permits(100);
+    let controller = Controller::new(probe.clone());
+    controller.signals().signal(ObjectKey::new("default", "a"));
+    let task = tokio::spawn(controller.run(CancellationToken::new()));
+    reaches(&probe, 6).await;
+    task.abort();
+}

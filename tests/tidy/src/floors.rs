@@ -1,0 +1,179 @@
+//! Who may import whom: the floors of the design, and how a member's manifest is written.
+
+use toml::Value;
+
+use crate::Violation;
+use crate::manifest::{self, Kind, Member};
+use crate::tree::Tree;
+
+/// A crate of the product, its floor, and the crates of ours that it may use.
+struct Place {
+    name: &'static str,
+    floor: u8,
+    may_use: &'static [&'static str],
+}
+
+const fn place(name: &'static str, floor: u8, may_use: &'static [&'static str]) -> Place {
+    Place { name, floor, may_use }
+}
+
+/// `supervisor` and `image` may use anything but tests.
+const TOP: u8 = 4;
+/// The tests' own floor: they may use anything, and nobody may use them.
+const TESTS: u8 = 5;
+
+const PLACES: [Place; 19] = [
+    place("stdx", 0, &[]),
+    place("api", 1, &["stdx"]),
+    place("store", 2, &["api", "stdx"]),
+    place("bmc", 2, &["api", "stdx"]),
+    place("dhcp", 2, &["api", "stdx"]),
+    place("netboot", 2, &["api", "stdx"]),
+    place("metadata", 2, &["api", "stdx"]),
+    place("workflow-rpc", 2, &["api", "stdx"]),
+    place("status", 2, &["api", "stdx"]),
+    place("platform", 2, &["api", "stdx"]),
+    place("controllers", 3, &["api", "bmc", "stdx"]),
+    place("apiserver", 3, &["api", "store", "stdx"]),
+    place("capi", 3, &["api", "stdx"]),
+    place("web", 3, &["status", "api", "stdx"]),
+    place("panel", 3, &["status", "api", "stdx"]),
+    place("cli", 3, &["status", "api", "stdx"]),
+    place("agent", 3, &["workflow-rpc", "api", "stdx"]),
+    place("supervisor", TOP, &[]),
+    place("image", TOP, &[]),
+];
+
+/// What the kinds and their rules must be able to do without, however far down.
+const NEVER_IN_API: [&str; 3] = ["tokio", "redb", "hyper"];
+/// Where the kinds and their rules would get the time from by themselves.
+const CLOCKS: [&str; 3] = ["SystemTime::now", "Timestamp::now", "Instant::now"];
+/// What the ground floor does not know.
+const DOMAIN_WORDS: [&str; 11] = [
+    "bmc",
+    "boot",
+    "dhcp",
+    "hardware",
+    "ipmi",
+    "ipxe",
+    "kubernetes",
+    "machine",
+    "template",
+    "tftp",
+    "workflow",
+];
+
+/// Every member stands on its floor and uses only what the floor may.
+pub fn floors(tree: &Tree) -> Vec<Violation> {
+    let (members, mut violations) = manifest::members(tree);
+    let floor_of = |member: &Member| {
+        if member.folder.starts_with("tests/") {
+            return Some((TESTS, &[][..]));
+        }
+        let place = PLACES.iter().find(|place| place.name == member.name())?;
+        Some((place.floor, place.may_use))
+    };
+    for member in &members {
+        let path = member.path();
+        let Some((floor, may_use)) = floor_of(member) else {
+            let what = format!("{} has no floor: give it one in tests/tidy", member.name());
+            violations.push(Violation::of(&path, what));
+            continue;
+        };
+        for (kind, name, _) in member.dependencies() {
+            let Some(used) = members.iter().find(|member| member.name() == name) else { continue };
+            let Some((below, _)) = floor_of(used) else { continue };
+            let allowed = match kind {
+                _ if floor == TESTS => true,
+                Kind::Dev => below <= floor,
+                Kind::Product if floor == TOP => below < TOP,
+                Kind::Product => may_use.contains(&name),
+            };
+            if !allowed {
+                let what = format!("{} (floor {floor}) may not use {name}", member.name());
+                violations.push(Violation::of(&path, what));
+            }
+        }
+    }
+    violations
+}
+
+/// Every member is named as its folder, obeys the workspace's lints, and takes version, edition
+/// and each dependency from the workspace, where features are named once.
+pub fn manifests(tree: &Tree) -> Vec<Violation> {
+    let (members, mut violations) = manifest::members(tree);
+    for member in &members {
+        let path = member.path();
+        let mut wrong = |what: String| violations.push(Violation::of(&path, what));
+        let folder = member.folder.rsplit('/').next().unwrap_or_default();
+        if member.name() != folder {
+            wrong(format!("the crate is named {:?}, its folder {folder:?}", member.name()));
+        }
+        if !is_inherited(member.manifest.get("lints")) {
+            wrong("it wants [lints] workspace = true".to_owned());
+        }
+        for field in ["version", "edition", "rust-version", "license"] {
+            let package = member.manifest.get("package");
+            if !is_inherited(package.and_then(|package| package.get(field))) {
+                wrong(format!("{field} is the workspace's: {field}.workspace = true"));
+            }
+        }
+        for (_, name, how) in member.dependencies() {
+            let says_only = |table: &toml::Table| {
+                table.keys().all(|key| matches!(key.as_str(), "workspace" | "optional"))
+            };
+            if !is_inherited(Some(how)) || !how.as_table().is_some_and(says_only) {
+                wrong(format!("{name}.workspace = true, and its features in the root manifest"));
+            }
+        }
+    }
+    violations
+}
+
+fn is_inherited(value: Option<&Value>) -> bool {
+    value.and_then(|value| value.get("workspace")).and_then(Value::as_bool) == Some(true)
+}
+
+/// The kinds and their rules are pure: no runtime, no store, no HTTP, no clock of their own.
+pub fn purity(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let lock = tree.file("Cargo.lock").map(|file| file.text.as_str()).unwrap_or_default();
+    match manifest::locked(lock) {
+        Err(error) => violations.push(Violation::of("Cargo.lock", error)),
+        Ok(packages) => {
+            let built_of = manifest::closure(&packages, "api");
+            for name in NEVER_IN_API.iter().filter(|name| built_of.contains(**name)) {
+                let what = format!("api is built of {name}, by way of something it depends on");
+                violations.push(Violation::of("appliance/api/Cargo.toml", what));
+            }
+        }
+    }
+    for file in tree.rust().filter(|file| file.path.starts_with("appliance/api/src/")) {
+        let source = crate::source::Source::new(file);
+        for clock in CLOCKS {
+            for line in source.lines_with(clock) {
+                violations.push(Violation::at(&file.path, line, format!("{clock}: pass the time")));
+            }
+        }
+    }
+    violations
+}
+
+/// The ground floor knows no word of the domain.
+pub fn ground(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in tree.rust().filter(|file| file.path.starts_with("appliance/stdx/src/")) {
+        let code = crate::source::mask(&file.text);
+        for (number, line) in code.lines().enumerate() {
+            let line = line.to_ascii_lowercase();
+            for word in DOMAIN_WORDS.iter().filter(|word| line.contains(**word)) {
+                let what = format!("stdx knows no {word}");
+                violations.push(Violation::at(&file.path, number + 1, what));
+            }
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests;

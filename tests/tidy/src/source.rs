@@ -1,0 +1,105 @@
+//! Rust as the laws see it: code apart from comments and texts, functions with their spans, and
+//! what belongs to tests. A scanner, not a parser: it knows tokens and brackets, which is all that
+//! the laws ask, and reads any version of the language.
+
+mod items;
+mod mask;
+
+pub use items::Function;
+pub use mask::mask;
+
+use std::ops::RangeInclusive;
+
+use crate::tree::File;
+
+/// A Rust file, taken apart.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Its text, with comments, texts and characters blanked; offsets and lines are the file's.
+    pub code: String,
+    /// Its functions, in order of their beginnings; one inside another is listed too.
+    pub functions: Vec<Function>,
+    /// Its items under `cfg(test)`: lines, from 1.
+    pub tests: Vec<RangeInclusive<usize>>,
+}
+
+impl<'a> Source<'a> {
+    /// Takes a file apart.
+    pub fn new(file: &'a File) -> Self {
+        let code = mask(&file.text);
+        let functions = items::functions(&code);
+        let tests = items::test_items(&code).into_iter().map(|item| item.lines).collect();
+        Self { file, code, functions, tests }
+    }
+
+    /// Whether only tests see a line.
+    pub fn is_test(&self, line: usize) -> bool {
+        self.file.is_test || self.tests.iter().any(|lines| lines.contains(&line))
+    }
+
+    /// The innermost function around a line.
+    pub fn function_at(&self, line: usize) -> Option<&Function> {
+        self.functions.iter().rfind(|function| function.lines.contains(&line))
+    }
+
+    /// Where a word or a phrase stands in the code, as lines from 1. What surrounds it is not part
+    /// of a longer word.
+    pub fn lines_with(&self, phrase: &str) -> Vec<usize> {
+        let find = |(number, line)| find_word(line, phrase).map(|_| number + 1);
+        self.code.lines().enumerate().filter_map(find).collect()
+    }
+
+    /// Whether a line stands inside a loop of its function.
+    pub fn is_in_loop(&self, line: usize) -> bool {
+        self.function_at(line).is_some_and(|function| {
+            items::loops(&self.code, function).iter().any(|lines| lines.contains(&line))
+        })
+    }
+}
+
+/// The modules that a file declares for tests only, as paths without `.rs`.
+pub fn test_modules(file: &File) -> Vec<String> {
+    let folder = match file.path.rsplit_once('/') {
+        Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder.to_owned(),
+        _ => file.path.trim_end_matches(".rs").to_owned(),
+    };
+    let items = items::test_items(&mask(&file.text));
+    items.into_iter().filter_map(|item| Some(format!("{folder}/{}", item.module?))).collect()
+}
+
+/// The offset of a phrase that is not part of a longer word.
+pub fn find_word(line: &str, phrase: &str) -> Option<usize> {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let (first, last) = (phrase.as_bytes().first(), phrase.as_bytes().last());
+    line.match_indices(phrase).map(|(at, _)| at).find(|&at| {
+        let before = at.checked_sub(1).and_then(|at| line.as_bytes().get(at));
+        let after = line.as_bytes().get(at + phrase.len());
+        !(is_word(first) && is_word(before) || is_word(last) && is_word(after))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_whole() {
+        assert_eq!(find_word("a todo!( b", "todo!("), Some(2));
+        assert_eq!(find_word("mastodo!(", "todo!("), None);
+        assert_eq!(find_word("unsafe_code unsafe", "unsafe"), Some(12));
+        assert_eq!(find_word("x.unwrap()", ".unwrap()"), Some(1));
+        assert_eq!(find_word("x.unwrap_or()", ".unwrap()"), None);
+    }
+
+    #[test]
+    fn loops_are_seen_in_their_function_only() {
+        let text = "fn a() {\n    while x() {\n        b();\n    }\n    c();\n}\n\
+                    fn d() { loop {\n        if y { e() }\n } }\n";
+        let file = File { path: "a.rs".into(), text: text.into(), is_test: false };
+        let source = Source::new(&file);
+        let inside: Vec<usize> = (1..=9).filter(|&line| source.is_in_loop(line)).collect();
+        assert_eq!(inside, [2, 3, 4, 7, 8, 9]);
+    }
+}

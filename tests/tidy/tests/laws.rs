@@ -1,0 +1,115 @@
+//! Each law, held against the tree.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use tidy::supply::{Built, Rules};
+use tidy::tree::Tree;
+use tidy::{Violation, floors, scripts, shape, supply, unsafety, words};
+
+static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
+
+#[track_caller]
+fn holds(law: &str, violations: &[Violation]) {
+    let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+    assert!(violations.is_empty(), "{law}; {} breaches:{list}", violations.len());
+}
+
+#[test]
+fn the_tree_was_read() {
+    assert!(TREE.rust().count() > 100, "{} Rust files", TREE.rust().count());
+    assert!(TREE.file("tests/tidy/tests/laws.rs").is_some_and(|file| file.is_test));
+    assert!(TREE.files.iter().all(|file| !file.path.starts_with("target/")));
+}
+
+#[test]
+fn nobody_reaches_above_their_floor() {
+    holds("a crate uses its floor's crates only", &floors::floors(&TREE));
+}
+
+#[test]
+fn manifests_take_all_from_the_workspace() {
+    holds("versions, features and lints are named once", &floors::manifests(&TREE));
+}
+
+#[test]
+fn the_rules_are_pure_and_the_ground_is_plain() {
+    holds("api does no I/O and reads no clock", &floors::purity(&TREE));
+    holds("stdx has no word of the domain", &floors::ground(&TREE));
+}
+
+#[test]
+fn files_and_functions_fit_in_a_head() {
+    holds("files, functions and inner tests have their limits", &shape::sizes(&TREE));
+}
+
+#[test]
+fn lines_fit_on_a_screen() {
+    holds("a line has at most 100 characters", &shape::columns(&TREE));
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    holds("a file begins with //!", &shape::heads(&TREE));
+    holds("a module is named for what it holds", &shape::names(&TREE));
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    holds("no todo!, unimplemented!, dbg! or ignored test", &words::unfinished(&TREE));
+}
+
+#[test]
+fn nothing_is_unwrapped() {
+    holds("no unwrap outside tests", &words::unwraps(&TREE));
+}
+
+#[test]
+fn no_test_sleeps_and_hopes() {
+    holds("tests poll with a limit", &words::sleeps(&TREE));
+}
+
+#[test]
+fn unsafe_code_has_a_place_and_a_proof() {
+    holds("unsafe code is listed and proved", &unsafety::unsafety(&TREE));
+}
+
+#[test]
+fn scripts_stop_at_their_first_mistake() {
+    holds("set -eu", &scripts::careful(&TREE));
+}
+
+#[test]
+fn nothing_names_what_a_reader_lacks() {
+    let tools: Vec<PathBuf> = ["CARGO_HOME", "RUSTUP_HOME"]
+        .iter()
+        .filter_map(|name| std::env::var_os(name).map(PathBuf::from))
+        .collect();
+    let tools: Vec<_> = tools.iter().map(PathBuf::as_path).collect();
+    holds("texts that are named are there", &scripts::documents(&TREE));
+    holds("paths are relative", &scripts::portable(&TREE, &Tree::root(), &tools));
+}
+
+#[test]
+fn only_known_crates_are_built_in() {
+    let deny = TREE.file("deny.toml").expect("the tree has deny.toml");
+    let rules = Rules::read(&deny.text).expect("deny.toml");
+    // The lock file alone would name crates that no feature asks for.
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--workspace", "--edges", "normal,build,dev"])
+        .args(["--prefix", "none", "--format", Built::FORMAT])
+        .current_dir(Tree::root())
+        .output()
+        .expect("cargo runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree: {error}");
+    let built = Built::read(&String::from_utf8_lossy(&output.stdout));
+    assert!(built.iter().any(|one| one.name == "tokio"), "{} crates", built.len());
+    holds("deny.toml's licences, bans and doubles", &supply::crates(&rules, &built));
+}
+
+#[test]
+fn crates_come_from_crates_io() {
+    holds("one source", &supply::sources(&TREE));
+}
