@@ -187,9 +187,8 @@ mod tests {
     #[test]
     fn reads_cpuinfo_by_package() {
         let thread = |id, model| {
-            format!(
-                "processor\t: 0\nvendor_id\t: V\nmodel name\t: {model}\nphysical id\t: {id}\ncpu cores\t: 2\n"
-            )
+            let head = format!("vendor_id\t: V\nmodel name\t: {model}\n");
+            format!("{head}physical id\t: {id}\ncpu cores\t: 2\n")
         };
         let text = [thread(0, "A"), thread(0, "A"), thread(1, "B")].join("\n");
         let cpu = cpu(&text);
