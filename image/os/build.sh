@@ -36,18 +36,16 @@ echo "image: building Debian $suite (once; a few minutes)" >&2
 work=$cache/work-$hash
 rm -rf --one-file-system "$cache"/work-*; mkdir -p "$work"
 
+log=$work/build.log
+
 # 1. the packages, by apt, from where this machine gets its own
 root=$work/root
 options=$work/apt.conf
 (umask 077; "$here/sources.sh" --options >"$options")
 packages=$(sed 's/#.*//' "$here/packages" | xargs | tr ' ' ,)
-if ! mmdebstrap --mode=root --variant=minbase --format=directory --include="$packages" \
-    --aptopt="$options" --dpkgopt=force-unsafe-io --skip=cleanup/tmp \
-    "$suite" "$root" - <<<"$sources" >"$work/build.log" 2>&1; then
-  echo "image: mmdebstrap failed; the end of $work/build.log:" >&2
-  tail -n 20 "$work/build.log" >&2
-  exit 1
-fi
+mmdebstrap --mode=root --variant=minbase --format=directory --include="$packages" \
+  --aptopt="$options" --dpkgopt=force-unsafe-io --skip=cleanup/tmp \
+  "$suite" "$root" - <<<"$sources" >"$log" 2>&1
 dpkg-query --root="$root" -W >"$work/debian.manifest"
 
 # 2. what is this machine's, not the image's
@@ -95,8 +93,8 @@ GRUB_TERMINAL=console
 GRUB_DISABLE_OS_PROBER=true
 GRUB
 disk_bind "$mnt"
-disk_grub "$mnt" chroot "$mnt" 2>>"$work/build.log"
-chroot "$mnt" update-grub 2>>"$work/build.log"
+disk_grub "$mnt" chroot "$mnt" 2>>"$log"
+chroot "$mnt" update-grub 2>>"$log"
 if ! grep -q "root=UUID=$uuid" "$mnt/boot/grub/grub.cfg"; then
   echo "image: grub-mkconfig did not name the root file system by its UUID" >&2
   exit 1
@@ -104,12 +102,11 @@ fi
 disk_close
 
 # 4. packed; written under another name until it is whole
-rm -rf "$root"
+rm -rf --one-file-system "$root"
 zstd -q -9 -T2 --rm "$disk" -o "$work/debian.raw.zst"
 (cd "$work" && sha256sum debian.raw.zst >debian.raw.zst.sha256)
-rm -rf "$work/mnt" "$options"
 mkdir -p "$out"
 mv "$work"/debian.manifest "$work"/debian.raw.zst.sha256 "$out/"
 mv "$work/debian.raw.zst" "$out/"
-rm -rf "$work"
+rm -rf --one-file-system "$work"
 echo "$out/debian.raw.zst"

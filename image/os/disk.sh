@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by build.sh and tiny.sh: a raw GPT disk that BIOS and UEFI boot, made on a loop device.
 #
 # Partitions, numbered as on Debian's own cloud images, so that a Tinkerbell template that writes
@@ -27,13 +28,23 @@ disk_close() {
   fi
 }
 
+# What a script leaves by: nothing mounted, and when it failed the end of $log, if it named one.
+disk_end() {
+  local status=$?
+  disk_close
+  if [ $status != 0 ] && [ -s "${log:-}" ]; then
+    echo "image: failed; the end of $log:" >&2
+    tail -n 20 "$log" >&2
+  fi
+}
+
 # disk_private SCRIPT [ARG…] : start again with mounts that nobody else sees. They end with the
 # script, however it ends; a /dev bound into a folder must not outlive it and meet an rm -rf.
 disk_private() {
   if [ -z "${DISK_PRIVATE:-}" ]; then
     DISK_PRIVATE=1 exec unshare --mount --propagation private "$@"
   fi
-  trap disk_close EXIT
+  trap disk_end EXIT
   trap 'exit 129' HUP
   trap 'exit 130' INT
   trap 'exit 143' TERM
@@ -50,7 +61,7 @@ disk_need() {
   if [ ${#missing[@]} -gt 0 ]; then
     echo "image: these programs are missing: ${missing[*]}" >&2
     echo "hint: apt-get install mmdebstrap gdisk dosfstools mtools e2fsprogs zstd xz-utils cpio" \
-      "busybox-static grub2-common grub-pc-bin grub-efi-amd64-bin" >&2
+      "busybox-static udev grub2-common grub-pc-bin grub-efi-amd64-bin" >&2
     exit 1
   fi
 }
@@ -93,7 +104,8 @@ disk_bind() {
 }
 
 # disk_grub ROOT [WRAPPER…] : GRUB for both firmwares, reading /boot/grub of the file system mounted
-# at ROOT. With `chroot ROOT` as WRAPPER it is the image's own GRUB that installs itself.
+# at ROOT. With `chroot ROOT` as WRAPPER it is the image's own GRUB that installs itself. Never call
+# it in a condition: bash would then go on after a step that failed.
 disk_grub() {
   local root=$1 boot=$1/boot early efi uuid
   shift

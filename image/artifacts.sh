@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Assemble everything the box serves to machines:
+#
+#   artifacts.sh FOLDER [loaders] [agent] [tiny] [debian]      all four when none is named
+#
+#   FOLDER/ipxe/      undionly.kpxe snponly.efi ipxe.efi
+#   FOLDER/agent/     vmlinuz-x86_64 initramfs-x86_64
+#   FOLDER/images/    tiny.raw.zst tiny.raw.gz tiny.raw.xz debian.raw.zst, a .sha256 beside each
+#
+# The programs come from TINBOX_BIN (the workspace's debug folder) and are built when they are not
+# there; kernels and disks come from the cache (see kernel/build.sh, os/build.sh, os/tiny.sh).
+# KERNEL=stock takes Debian's kernel. Disk images need root the first time.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+out=${1:?usage: artifacts.sh FOLDER [loaders] [agent] [tiny] [debian]}
+shift
+if [ $# = 0 ]; then set -- loaders agent tiny debian; fi
+bin=${TINBOX_BIN:-$here/../target/x86_64-unknown-linux-gnu/debug}
+
+# share FILE… FOLDER : the same file under a second name where the disk allows it, else a copy.
+share() {
+  local folder=${!#} file target
+  for file in "${@:1:$#-1}"; do
+    target=$folder/$(basename "$file")
+    if [ "$file" -ef "$target" ]; then continue; fi
+    ln -f "$file" "$target" 2>/dev/null || cp -f "$file" "$target"
+  done
+}
+
+agent() {
+  local kernel modules
+  if [ ! -x "$bin/tinbox-agent" ] || [ ! -x "$bin/tinbox-image" ]; then
+    (cd "$here/.." && cargo build --quiet -p agent -p image --bins)
+  fi
+  . "$here/kernel/files.sh"
+  kernel_files
+  mkdir -p "$out/agent"
+  install -m 644 "$kernel" "$out/agent/.vmlinuz.part"
+  mv "$out/agent/.vmlinuz.part" "$out/agent/vmlinuz-x86_64"
+  "$bin/tinbox-image" agent --agent "$bin/tinbox-agent" ${modules:+--modules "$modules"} \
+    --out "$out/agent/initramfs-x86_64"
+  # Drivers as modules are outside the budget; our own kernel is what it speaks of.
+  if [ -z "$modules" ]; then
+    "$bin/tinbox-image" budget --kernel "$out/agent/vmlinuz-x86_64" \
+      --initramfs "$out/agent/initramfs-x86_64" >&2
+  fi
+}
+
+tiny() {
+  local made
+  made=$("$here/os/tiny.sh")
+  mkdir -p "$out/images"
+  share "$made"/tiny.raw.* "$out/images"
+}
+
+debian() {
+  local made
+  made=$("$here/os/build.sh")
+  mkdir -p "$out/images"
+  share "$made" "$made.sha256" "${made%.raw.zst}.manifest" "$out/images"
+}
+
+for part; do
+  case $part in
+    loaders) "$here/ipxe.sh" "$out/ipxe" ;;
+    agent | tiny | debian) "$part" ;;
+    *) echo "image: no part is called $part" >&2; exit 2 ;;
+  esac
+done
