@@ -88,13 +88,14 @@ mod tests {
 
     fn rack() -> Vec<Value> {
         let machine = |name: &str, mac: &str, address: &str| {
+            let dhcp = json!({ "mac": mac, "ip": { "address": address } });
             json!({
                 "metadata": {
                     "name": name,
                     "uid": format!("uid-{name}"),
                     "annotations": { "tinbox.dev/legacy-id": format!("old-{name}") },
                 },
-                "spec": { "interfaces": [{ "dhcp": { "mac": mac, "ip": { "address": address } } }] },
+                "spec": { "interfaces": [{ "dhcp": dhcp }] },
             })
         };
         vec![

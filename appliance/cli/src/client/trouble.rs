@@ -34,11 +34,8 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
         if let Some(error) = cause.downcast_ref::<rustls::Error>() {
             return Some(tls(error));
         }
-        if let Some(error) = cause.downcast_ref::<io::Error>() {
-            let inner = error.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>());
-            if let Some(told) = inner.map(tls).or_else(|| socket(error)) {
-                return Some(told);
-            }
+        if let Some(told) = cause.downcast_ref::<io::Error>().and_then(inside) {
+            return Some(told);
         }
         // The resolver's error has no public type of its own.
         if cause.to_string().contains("dns error") {
@@ -48,6 +45,14 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
         next = cause.source();
     }
     None
+}
+
+/// An I/O error may wrap another, which its `source` then leaves out.
+fn inside(error: &io::Error) -> Option<(Trouble, String)> {
+    let wrapped = error.get_ref();
+    let tls_error = wrapped.and_then(|it| it.downcast_ref::<rustls::Error>());
+    let deeper = wrapped.and_then(|it| it.downcast_ref::<io::Error>());
+    tls_error.map(tls).or_else(|| deeper.and_then(inside)).or_else(|| socket(error))
 }
 
 fn tls(error: &rustls::Error) -> (Trouble, String) {

@@ -77,8 +77,8 @@ fn created(manifest: &Manifest, namespace: &str) -> Value {
 
 /// The live object with everything the manifest speaks of as the manifest has it.
 ///
-/// A part that the manifest has (`spec`, `data`) is replaced whole, so that a field removed from the
-/// file is removed from the box; labels and annotations of others stay.
+/// A part that the manifest has (`spec`, `data`) is replaced whole, so that a field removed from
+/// the file is removed from the box; labels and annotations of others stay.
 pub fn desired(live: &Value, manifest: &Value) -> Value {
     let mut wanted = live.clone();
     for (key, value) in manifest.as_object().into_iter().flatten() {

@@ -72,11 +72,11 @@ impl Drop for Bar {
     }
 }
 
-/// A bar of twenty cells; empty when the whole is not known.
+/// A bar of ten cells; empty when the whole is not known.
 fn gauge(progress: &Progress) -> String {
     let Some(percent) = progress.percent() else { return String::new() };
-    let full = usize::from(percent) / 5;
-    format!("{}{}", "█".repeat(full), "░".repeat(20 - full))
+    let full = usize::from(percent) / 10;
+    format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
 /// Which lines are due.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn gauges_have_one_length() {
         for done in 0..=100 {
-            assert_eq!(gauge(&at("a", done)).chars().count(), 20);
+            assert_eq!(gauge(&at("a", done)).chars().count(), 10);
         }
         assert_eq!(gauge(&Progress::default()), "");
     }

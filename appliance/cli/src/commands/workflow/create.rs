@@ -54,9 +54,10 @@ pub struct Arguments {
 /// # Errors
 /// What failed; with `--wait` also that the workflow did.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
+    let variables = variables(&arguments.hardware)?;
     let template = context.find(TEMPLATE, &arguments.template).await?;
     let mut machines = BTreeMap::new();
-    for (variable, text) in variables(&arguments.hardware)? {
+    for (variable, text) in variables {
         let object = context.find(HARDWARE, &text).await?;
         machines.insert(variable, object);
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use api::tinkerbell::{State, WORKFLOW, Workflow};
+use api::tinkerbell::{ActionState, State, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::Value;
 use status::progress::Progress;
+use status::story::plain;
 use status::words;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
@@ -40,6 +41,8 @@ pub async fn until_end(
         feed: Feed::default(),
         bar: context.printer.bar(),
         state: None,
+        action: String::new(),
+        action_id: String::new(),
     };
     let deadline = Instant::now() + limit;
     let mut tick = interval(PROGRESS_EVERY);
@@ -67,6 +70,10 @@ struct View<'a> {
     feed: Feed,
     bar: Bar,
     state: Option<State>,
+    /// Name of the action that runs; empty when none does.
+    action: String,
+    /// Its id.
+    action_id: String,
 }
 
 impl View<'_> {
@@ -94,10 +101,13 @@ impl View<'_> {
             self.print(&workflow)?;
         }
         let state = workflow.status.state;
-        if self.state != Some(state) && !state.ended() {
-            self.bar.note(&format!("workflow {}: {}", self.name, words::workflow(state).text));
+        let (action, action_id) = running(&workflow);
+        if !state.ended() && (self.state, &self.action) != (Some(state), &action) {
+            let doing = format!("{} {action}", words::workflow(state).text);
+            self.bar.note(&format!("workflow {}: {}", self.name, doing.trim_end()));
         }
         self.state = Some(state);
+        (self.action, self.action_id) = (action, action_id);
         if !state.ended() {
             return Ok(false);
         }
@@ -139,8 +149,11 @@ impl View<'_> {
         let path = Path::progress(&self.context.namespace, self.name);
         let answer = timeout(PROGRESS_WAIT, self.context.client.get_if_any(&path)).await;
         if let Ok(Ok(Some(value))) = answer
-            && let Ok(progress) = serde_json::from_value::<Progress>(value)
+            && let Ok(mut progress) = serde_json::from_value::<Progress>(value)
+            && (progress.action == self.action || progress.action == self.action_id)
         {
+            // People know the action by its name.
+            progress.action.clone_from(&self.action);
             self.bar.show(&progress);
         }
     }
@@ -153,6 +166,13 @@ impl View<'_> {
             look: "workflow list".to_owned(),
         }
     }
+}
+
+/// Name and id of the action that runs; empty when none does.
+fn running(workflow: &Workflow) -> (String, String) {
+    let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
+    let running = actions.find(|action| action.state == ActionState::Running);
+    running.map(|action| (plain(&action.name), action.id.clone())).unwrap_or_default()
 }
 
 /// From its creation to its last action's end.

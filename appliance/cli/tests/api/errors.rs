@@ -1,0 +1,108 @@
+//! What people read when something is wrong.
+
+use crate::place::{NUC1, Place};
+
+async fn failure(place: &Place, line: &[&str]) -> (i32, String) {
+    let ended = place.run(line).await;
+    assert_eq!(ended.out, "", "{ended:?}");
+    (ended.code, ended.err)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_box_refuses_is_explained() {
+    let place = Place::start().await;
+    place.file("hardware.yaml", &NUC1.replace("52:54:00:77:00:01", "52:54:00:77:00:AB"));
+    let ended = place.run(&["hardware", "push", "-f", "hardware.yaml"]).await;
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.starts_with("error: cannot create hardware: Hardware.tinkerbell.org \"nuc1\" is invalid: spec.interfaces[0].dhcp.mac"), "{ended:?}");
+    assert!(
+        ended.err.ends_with("hint: correct the fields named above and run the command again\n")
+    );
+    assert!(!ended.err.contains("hunter2"));
+
+    place.file("t.yaml", "name: a\ntasks: []\n");
+    place.run(&["template", "create", "-f", "t.yaml"]).await.good();
+    let (code, err) = failure(&place, &["template", "create", "-f", "t.yaml"]).await;
+    assert_eq!(code, 1);
+    assert!(err.contains("\"a\" already exists\nhint: choose another name"), "{err}");
+
+    let (code, err) = failure(&place, &["hardware", "get", "nuc9"]).await;
+    assert_eq!(code, 1);
+    let want = "error: found no hardware \"nuc9\" in namespace default\n\
+                hint: `tinbox hardware list` shows what there is\n";
+    assert_eq!(err, want);
+
+    let (code, err) = failure(&place, &["hardware", "get", "../../../version"]).await;
+    assert_eq!(code, 1, "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_box_that_cannot_be_reached_is_told_apart() {
+    let place = Place::start().await;
+    let text = std::fs::read_to_string(&place.kubeconfig).unwrap();
+    let with = |name: &str, text: String| place.file(name, &text).display().to_string();
+
+    let (from, to) = ("token: ", "token: 0");
+    let path = with("token", text.replace(from, to));
+    let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
+    assert_eq!(code, 2);
+    assert!(err.contains("does not know the kubeconfig's token"), "{err}");
+
+    let other = Place::start().await;
+    let server =
+        |text: &str| text.lines().find(|line| line.contains("server:")).unwrap().trim().to_owned();
+    let elsewhere = std::fs::read_to_string(&other.kubeconfig).unwrap();
+    let path = with("ca", text.replace(&server(&text), &server(&elsewhere)));
+    let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
+    assert_eq!(code, 2);
+    assert!(err.contains("hint: another box answers at this address"), "{err}");
+
+    let path = with("name", text.replace("https://127.0.0.1", "https://localhost"));
+    let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
+    assert_eq!(code, 2);
+    assert!(err.contains("certificate is for another name or address"), "{err}");
+
+    let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", "/nowhere"]).await;
+    assert_eq!((code, err.starts_with("error: cannot read /nowhere: ")), (2, true), "{err}");
+
+    let kubeconfig = other.stop().await;
+    let path = kubeconfig.kubeconfig.display().to_string();
+    let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
+    assert_eq!(code, 2);
+    assert!(err.contains("connection refused\nhint: start tinboxd there"), "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_is_shown_with_examples() {
+    let place = Place::start().await;
+    let help = place.run(&["--help"]).await.good();
+    assert!(help.contains("Exit codes: 0 done; 1 ") && help.contains("Example:"), "{help}");
+    let commands = [
+        vec!["hardware", "push"],
+        vec!["hardware", "list"],
+        vec!["hardware", "get"],
+        vec!["hardware", "delete"],
+        vec!["template", "create"],
+        vec!["template", "update"],
+        vec!["template", "list"],
+        vec!["template", "get"],
+        vec!["template", "delete"],
+        vec!["workflow", "create"],
+        vec!["workflow", "list"],
+        vec!["workflow", "get"],
+        vec!["workflow", "events"],
+        vec!["workflow", "delete"],
+        vec!["machine", "power"],
+        vec!["machine", "story"],
+    ];
+    for mut command in commands {
+        let example = format!("tinbox {} {}", command[0], command[1]);
+        command.push("--help");
+        let help = place.run(&command).await.good();
+        assert!(help.contains("Example:") && help.contains(&example), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+    assert_eq!(place.run(&["hardware", "push"]).await.code, 2);
+    let (code, err) = failure(&place, &["workflow", "create", "-t", "a", "-r", "{"]).await;
+    assert!(code == 2 && err.starts_with("error: --hardware is not JSON"), "{err}");
+}

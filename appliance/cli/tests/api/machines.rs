@@ -1,0 +1,134 @@
+//! Power and story.
+
+use api::core::Happening;
+use api::tinkerbell::HARDWARE;
+use apiserver::{ListOptions, WriteOptions};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use status::story::{Moment, Stage};
+
+use crate::place::{Ended, NUC1, Place, end, until};
+
+const JOB: &str = "bmc.tinkerbell.org/jobs";
+const TASK: &str = "bmc.tinkerbell.org/tasks";
+
+async fn rack() -> Place {
+    let place = Place::start().await;
+    place.file("hardware.yaml", NUC1);
+    place.run(&["hardware", "push", "-f", "hardware.yaml"]).await.good();
+    place
+}
+
+/// Plays the controller for the one Job that comes: its Task ends with `condition` and `message`.
+async fn play(place: &Place, condition: &str, message: &str) -> serde_json::Value {
+    let job = until(|| async {
+        let jobs = place.engine.list(JOB, Some("default"), ListOptions::default()).await;
+        jobs.unwrap().items.pop()
+    })
+    .await;
+    let name = job["metadata"]["name"].as_str().unwrap().to_owned();
+    let task = json!({
+        "metadata": { "name": format!("{name}-task-0") },
+        "spec": { "task": job["spec"]["tasks"][0], "connection": { "host": "10.77.0.21" } },
+    });
+    place.engine.create(TASK, "default", task, WriteOptions::default()).await.unwrap();
+    let conditions = json!([{ "type": condition, "status": "True", "message": message }]);
+    let status = json!({ "conditions": conditions });
+    place.write_status(TASK, &format!("{name}-task-0"), status.clone()).await;
+    place.write_status(JOB, &name, status).await;
+    job
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn power_is_told_when_it_is_confirmed() {
+    let place = rack().await;
+    let child = place.spawn(&["machine", "power", "on", "nuc1", "--wait"]);
+    let job = play(&place, "Completed", "power is on, confirmed").await;
+    assert_eq!(job["spec"]["tasks"], json!([{ "powerAction": "on" }]));
+    assert_eq!(job["spec"]["machineRef"], json!({ "name": "bmc-nuc1", "namespace": "default" }));
+    assert_eq!(end(child).await.good(), "nuc1: power is on, confirmed\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_leaves_nothing_behind() {
+    let place = rack().await;
+    let child = place.spawn(&["machine", "power", "status", "--hardware", "52:54:00:77:00:01"]);
+    play(&place, "Completed", "power is off").await;
+    assert_eq!(end(child).await.good(), "nuc1: power is off\n");
+    for resource in [JOB, TASK] {
+        let left = place.engine.list(resource, Some("default"), ListOptions::default()).await;
+        assert_eq!(left.unwrap().items, Vec::<serde_json::Value>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bmc_that_fails_is_told() {
+    let place = rack().await;
+    let child = place.spawn(&["machine", "power", "off", "bmc-nuc1", "--wait"]);
+    play(&place, "Failed", "task 0: 10.77.0.21:623 does not answer").await;
+    let Ended { code, out, err } = end(child).await;
+    assert_eq!((code, out.as_str()), (1, ""));
+    let error = "error: power off of bmc-nuc1 failed: task 0: 10.77.0.21:623 does not answer\n";
+    assert!(err.contains(error), "{err}");
+}
+
+async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &Moment) {
+    let happening = Happening {
+        about: HARDWARE,
+        namespace: "default".into(),
+        name: "nuc1".into(),
+        uid: String::new(),
+        reason: moment.reason().into(),
+        message: moment.sentence(),
+        warning: moment.warning(),
+        component: "test".into(),
+        at: begin + SignedDuration::from_millis(millis),
+    };
+    let event = happening.to_event(&stdx::random_hex(8));
+    place.engine.create("/events", "default", event, WriteOptions::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_story_is_told_as_it_happens() {
+    let place = rack().await;
+    let nothing = place.run(&["machine", "story", "nuc1"]).await;
+    assert_eq!((nothing.code, nothing.err.as_str()), (0, "nothing has happened to nuc1 yet\n"));
+
+    let begin = Timestamp::now();
+    let stage = Stage::UefiFirmware;
+    tell(&place, begin, 0, &Moment::PoweredOn).await;
+    tell(&place, begin, 5_400, &Moment::AskedForAddress { stage }).await;
+    let child = place.spawn(&["machine", "story", "nuc1", "--follow"]);
+    let ip = [10, 77, 0, 11].into();
+    tell(&place, begin, 5_450, &Moment::GotAddress { ip, stage }).await;
+    tell(&place, begin, 12_000, &Moment::AgentHello { version: "0.1.0".into() }).await;
+    tell(&place, begin, 60_300, &Moment::PhonedHome { hostname: "nuc1".into() }).await;
+    let want = include_str!("../golden/story.txt");
+    assert_eq!(end(child).await.good(), want);
+    assert_eq!(place.run(&["machine", "story", "10.77.0.11"]).await.good(), want);
+    let lines = place.run(&["machine", "story", "nuc1", "-o", "json"]).await.good();
+    let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(
+        (&lines[2]["reason"], &lines[2]["offsetMillis"]),
+        (&"GotAddress".into(), &5450.into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_story_about_a_running_workflow_does_not_end_with_the_one_before() {
+    let place = rack().await;
+    let begin = Timestamp::now() - SignedDuration::from_mins(5);
+    tell(&place, begin, 0, &Moment::PoweredOn).await;
+    tell(&place, begin, 60_000, &Moment::PhonedHome { hostname: "nuc1".into() }).await;
+    place.file("t.yaml", crate::place::DEBIAN);
+    place.run(&["template", "create", "-f", "t.yaml"]).await.good();
+    place.run(&["workflow", "create", "-t", "debian", "-r", "nuc1"]).await.good();
+    let child = place.spawn(&["machine", "story", "nuc1", "-f"]);
+    let (name, message) = ("reboot".into(), "no such disk".into());
+    let failed = Moment::ActionEnded { name, ok: false, message, millis: 100 };
+    tell(&place, Timestamp::now(), 1_000, &failed).await;
+    let ended = end(child).await;
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let told = "0.0 s  action reboot failed after 0.1 s: no such disk\n";
+    assert_eq!(ended.out.trim_start(), told);
+}

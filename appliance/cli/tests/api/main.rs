@@ -1,0 +1,9 @@
+//! The program `tinbox` against the box's real API: store, engine, TLS and token.
+
+#![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
+
+mod errors;
+mod machines;
+mod place;
+mod seeds;
+mod workflows;

@@ -1,0 +1,223 @@
+//! A box of its own for each test, and the program run against it.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use apiserver::{AdminAccess, Authenticator, Engine, Patch, Pki, WriteOptions, builtin};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use store::{Options, Store};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Longest wait for anything in these tests.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the extension of the API says about the running action.
+pub type Progress = Arc<Mutex<Option<Value>>>;
+
+/// A running box.
+pub struct Place {
+    pub engine: Engine,
+    pub kubeconfig: PathBuf,
+    pub progress: Progress,
+    folder: TempDir,
+    port: u16,
+    running: Running,
+}
+
+struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), apiserver::Error>>,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    /// The standard output of a run that succeeded.
+    #[track_caller]
+    pub fn good(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.out
+    }
+}
+
+impl Place {
+    pub async fn start() -> Place {
+        let folder = TempDir::new().unwrap();
+        let progress = Progress::default();
+        let (engine, port, running) = serve(folder.path(), 0, progress.clone()).await;
+        let kubeconfig = folder.path().join("admin.kubeconfig");
+        Place { engine, kubeconfig, progress, folder, port, running }
+    }
+
+    /// The box goes away; the place keeps its state.
+    pub async fn stop(self) -> Stopped {
+        let Place { engine, kubeconfig, progress, folder, port, running } = self;
+        running.stop.send(()).unwrap();
+        tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap().unwrap();
+        drop(engine);
+        Stopped { kubeconfig, progress, folder, port }
+    }
+
+    /// A file in the place's folder.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program, ready to run in the place's folder, called as `name`.
+    pub fn command(&self, name: &str, line: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tinbox"));
+        command
+            .arg0(name)
+            .args(line)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("TINBOX_KUBECONFIG", &self.kubeconfig)
+            .kill_on_drop(true)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn spawn(&self, line: &[&str]) -> Child {
+        self.command("tinbox", line).spawn().unwrap()
+    }
+
+    pub async fn run(&self, line: &[&str]) -> Ended {
+        end(self.spawn(line)).await
+    }
+
+    pub async fn write_status(&self, resource: &str, name: &str, status: Value) {
+        let patch = Patch::Merge(json!({ "status": status }));
+        let options = WriteOptions::status();
+        self.engine.patch(resource, "default", name, patch, options).await.unwrap();
+    }
+}
+
+/// A box that is away.
+pub struct Stopped {
+    pub kubeconfig: PathBuf,
+    progress: Progress,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Stopped {
+    /// The box comes back: same state, same port, same identity.
+    pub async fn start(self) -> Place {
+        let Stopped { kubeconfig, progress, folder, port } = self;
+        let (engine, port, running) = serve(folder.path(), port, progress.clone()).await;
+        Place { engine, kubeconfig, progress, folder, port, running }
+    }
+}
+
+async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Running) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
+    AdminAccess::ensure(state, &pki, &format!("https://{address}")).unwrap();
+    let store = Store::open(&state.join("objects.redb"), Options::default()).unwrap();
+    let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
+    engine.ensure_permanent().await.unwrap();
+    let path = "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/workflows/{name}/progress";
+    let answer = move || {
+        let now = progress.lock().unwrap().clone();
+        async { now.map(Json).ok_or(StatusCode::NOT_FOUND) }
+    };
+    let router = apiserver::router(
+        engine.clone(),
+        Authenticator::load(state).unwrap(),
+        Router::new().route(path, get(answer)),
+    );
+    let (stop, stopped) = oneshot::channel();
+    let tls = pki.server_config().unwrap();
+    let task = tokio::spawn(apiserver::serve(listener, tls, router, async {
+        let _ = stopped.await;
+    }));
+    (engine, address.port(), Running { stop, task })
+}
+
+/// Wait for a program's end.
+pub async fn end(child: Child) -> Ended {
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+    let output = output.expect("the program ends in time").unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// Wait until `look` gives something.
+pub async fn until<T, F: Future<Output = Option<T>>>(look: impl Fn() -> F) -> T {
+    let polled = async {
+        loop {
+            match look().await {
+                Some(found) => return found,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, polled).await.expect("it comes to pass in time")
+}
+
+/// A machine with a BMC, as people push it.
+pub const NUC1: &str = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: bmc-nuc1}
+stringData: {username: ADMIN, password: hunter2}
+---
+apiVersion: bmc.tinkerbell.org/v1alpha1
+kind: Machine
+metadata: {name: bmc-nuc1}
+spec:
+  connection: {host: 10.77.0.21, authSecretRef: {name: bmc-nuc1, namespace: default}}
+---
+apiVersion: tinkerbell.org/v1alpha1
+kind: Hardware
+metadata: {name: nuc1}
+spec:
+  bmcRef: {apiGroup: bmc.tinkerbell.org, kind: Machine, name: bmc-nuc1}
+  interfaces:
+  - netboot: {allowPXE: true}
+    dhcp:
+      mac: 52:54:00:77:00:01
+      ip: {address: 10.77.0.11, netmask: 255.255.255.0}
+";
+
+/// A template of one task with two actions.
+pub const DEBIAN: &str = "\
+version: \"0.1\"
+name: debian
+global_timeout: 3600
+tasks:
+- name: os-install
+  worker: \"{{.device_1}}\"
+  actions:
+  - name: stream-image
+    image: image2disk:latest
+    timeout: 600
+  - name: reboot
+    image: reboot:latest
+    timeout: 60
+";
