@@ -36,7 +36,8 @@ const LIST_MAX: usize = 100_000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a quiet connection is asked whether it still lives, and how long it may take to say so.
+/// How often a quiet connection is asked whether it still lives, and how long it may take to say
+/// so.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -196,7 +197,7 @@ impl Client {
         self.http.request(request).await.map_err(|error| trouble::of(&self.server, &error))
     }
 
-    /// What happens to the objects of a collection, from now until the value is dropped. It outlives
+    /// What happens to the objects of a collection, from now until the value is dropped, across
     /// restarts of the box.
     pub fn watch(&self, path: Path, selector: String) -> Changes {
         Changes::start(self.clone(), path, selector)

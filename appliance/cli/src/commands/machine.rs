@@ -9,7 +9,9 @@ use crate::error::Error;
 /// A machine's power and its story.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Switch a machine through its BMC, or ask the BMC. Example: `tinbox machine power on nuc1 --wait`
+    /// Switch a machine through its BMC, or ask the BMC.
+    ///
+    /// Example: `tinbox machine power on nuc1 --wait`
     Power(power::Arguments),
     /// Tell what happened to a machine since it was last switched on, and where the time went.
     ///

@@ -20,8 +20,8 @@ use crate::output::{Cell, Table, age, text};
 pub enum Command {
     /// Run a template on a machine.
     ///
-    /// A machine with a BMC is switched off, told to boot from the network and switched on. Example:
-    /// `tinbox workflow create --template debian --hardware nuc1 --wait`
+    /// A machine with a BMC is switched off, told to boot from the network and switched on.
+    /// Example: `tinbox workflow create --template debian --hardware nuc1 --wait`
     #[command(verbatim_doc_comment)]
     Create(create::Arguments),
     /// List workflows. Example: `tinbox workflow list`

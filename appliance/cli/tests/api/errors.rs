@@ -14,7 +14,9 @@ async fn what_the_box_refuses_is_explained() {
     place.file("hardware.yaml", &NUC1.replace("52:54:00:77:00:01", "52:54:00:77:00:AB"));
     let ended = place.run(&["hardware", "push", "-f", "hardware.yaml"]).await;
     assert_eq!(ended.code, 1);
-    assert!(ended.err.starts_with("error: cannot create hardware: Hardware.tinkerbell.org \"nuc1\" is invalid: spec.interfaces[0].dhcp.mac"), "{ended:?}");
+    let error = "error: cannot create hardware: Hardware.tinkerbell.org \"nuc1\" is invalid: \
+                 spec.interfaces[0].dhcp.mac";
+    assert!(ended.err.starts_with(error), "{ended:?}");
     assert!(
         ended.err.ends_with("hint: correct the fields named above and run the command again\n")
     );

@@ -18,7 +18,8 @@ async fn rack() -> Place {
 
 fn status(state: &str, image: &str, reboot: &str, message: &str) -> Value {
     let action = |name: &str, state: &str, message: &str| {
-        let mut action = json!({ "id": format!("id-of-{name}"), "name": name, "image": name, "timeout": 60,
+        let id = format!("id-of-{name}");
+        let mut action = json!({ "id": id, "name": name, "image": name, "timeout": 60,
                                  "state": state, "message": message });
         if state != "PENDING" {
             action["executionStart"] = json!("2030-01-01T00:00:00Z");
@@ -29,7 +30,8 @@ fn status(state: &str, image: &str, reboot: &str, message: &str) -> Value {
         action
     };
     let actions = [action("stream-image", image, message), action("reboot", reboot, "")];
-    let tasks = json!([{ "id": "1", "name": "os-install", "agentID": "52:54:00:77:00:01", "actions": actions }]);
+    let agent = "52:54:00:77:00:01";
+    let tasks = json!([{ "id": "1", "name": "os-install", "agentID": agent, "actions": actions }]);
     json!({ "state": state, "tasks": tasks })
 }
 
