@@ -94,6 +94,16 @@ impl AgentService {
         self.known().progress.get(workflow_id).cloned()
     }
 
+    /// The name of the action a progress is about; its id when the workflow is gone.
+    pub async fn action_name(&self, progress: &Progress) -> String {
+        let id = &progress.action_id;
+        let Ok(key) = workflow_key(&progress.workflow_id) else { return id.clone() };
+        let workflow = fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await;
+        let tasks = workflow.map(|workflow| workflow.status.tasks).unwrap_or_default();
+        let mut actions = tasks.into_iter().flat_map(|task| task.actions);
+        actions.find(|action| action.id == *id).map_or_else(|| id.clone(), |action| action.name)
+    }
+
     async fn assignment(&self, agent_id: &str) -> Result<Assignment, Refusal> {
         let mut why = None;
         for (key, _) in self.index.runs_of_agent(agent_id) {

@@ -28,7 +28,7 @@ async fn progress(
 ) -> Response {
     match agents.latest(&format!("{namespace}/{name}")) {
         Some(latest) => Json(json!({
-            "action": latest.progress.action_id,
+            "action": agents.action_name(&latest.progress).await,
             "message": latest.progress.message,
             "bytesDone": latest.progress.bytes_done,
             "bytesTotal": latest.progress.bytes_total,

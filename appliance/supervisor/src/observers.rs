@@ -218,9 +218,9 @@ fn failed(file: String, via: Via, why: &str) -> Moment {
 
 impl metadata::Observer for Observers {
     fn asked(&self, peer: IpAddr, path: &str, status: u16) {
-        // Thirty questions a boot are one sentence: the one that tells who the machine is.
+        // Thirty questions a boot are one sentence: cloud-init's first in the version it requires.
         if status == 200
-            && path.ends_with("/instance-id")
+            && matches!(path, "/2009-04-04/meta-data/instance-id" | "/nocloud/meta-data")
             && let Some(hardware) = self.index.by_address(peer)
         {
             self.tell(&hardware, &Moment::AskedMetadata { path: path.to_owned() });
