@@ -152,6 +152,11 @@ pub enum Moment {
     },
 }
 
+/// The name under which the story of a machine is kept that no Hardware describes.
+pub fn stranger(mac: MacAddr) -> String {
+    format!("unknown-{}", mac.dashed())
+}
+
 impl Stage {
     /// As in a sentence.
     pub fn word(self) -> &'static str {

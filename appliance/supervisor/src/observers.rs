@@ -10,7 +10,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use dhcp::Seen;
 use metadata::PhoneHome;
 use netboot::{Fetched, Outcome};
-use status::story::{Moment, Stage, Via};
+use status::story::{Moment, Stage, Via, stranger};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
 
@@ -114,7 +114,7 @@ impl Observers {
     fn unknown(&self, mac: MacAddr) {
         let moment = Moment::UnknownMachine { mac };
         let sentence = moment.sentence();
-        let name = format!("unknown-{}", mac.dashed());
+        let name = stranger(mac);
         if self.is_news(&name, &sentence) {
             self.record("default", &name, "", &moment, sentence);
         }

@@ -3,10 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::parse::{Node, Operand, Pipe};
+use super::weight::{STEP_BYTES, may_make, weight};
 use super::{OUTPUT_BYTES_MAX, RenderError, functions};
 
-/// How many nodes and commands one rendering may walk.
+/// How many steps one rendering may take: nodes and commands walked, and the bytes they handled.
 const STEPS_MAX: usize = 200_000;
+/// The longest message of an error, in characters.
+const MESSAGE_CHARS_MAX: usize = 400;
 
 /// Render a tree.
 pub fn render(nodes: &[Node], data: &Value) -> Result<String, RenderError> {
@@ -55,7 +58,19 @@ pub fn print(value: &Value) -> String {
 
 impl Walk {
     fn step(&mut self, line: usize) -> Result<(), RenderError> {
-        self.steps += 1;
+        self.steps(1, line)
+    }
+
+    /// Pays for a value that was copied or made.
+    fn pay(&mut self, value: &Value, line: usize) -> Result<(), RenderError> {
+        let Some(bytes) = weight(value) else {
+            return Err(RenderError { line, message: "nested too deeply".to_owned() });
+        };
+        self.steps(bytes / STEP_BYTES, line)
+    }
+
+    fn steps(&mut self, count: usize, line: usize) -> Result<(), RenderError> {
+        self.steps += count;
         if self.steps > STEPS_MAX {
             let message = format!("takes more than {STEPS_MAX} steps");
             return Err(RenderError { line, message });
@@ -142,6 +157,7 @@ impl Walk {
         }
         for (key, item) in items {
             self.step(pipe.line)?;
+            self.pay(&item, pipe.line)?;
             self.scope(|walk| {
                 match pipe.variables.as_slice() {
                     [] => {}
@@ -221,10 +237,27 @@ impl Walk {
             arguments.push(value);
         }
         arguments.extend(last);
-        functions::call(name, arguments).or_else(|message| fail(pipe, message))
+        self.steps(functions::cost(name), pipe.line)?;
+        let value = functions::call(name, arguments).or_else(|message| fail(pipe, message))?;
+        if let Some(bytes) = weight(&value) {
+            may_make(bytes).or_else(|message| fail(pipe, format!("{name}: {message}")))?;
+        }
+        self.pay(&value, pipe.line)?;
+        Ok(value)
     }
 
     fn operand(
+        &mut self,
+        operand: &Operand,
+        pipe: &Pipe,
+        dot: &Value,
+    ) -> Result<Value, RenderError> {
+        let value = self.look_up(operand, pipe, dot)?;
+        self.pay(&value, pipe.line)?;
+        Ok(value)
+    }
+
+    fn look_up(
         &mut self,
         operand: &Operand,
         pipe: &Pipe,
@@ -270,5 +303,6 @@ fn walk_fields(value: &Value, fields: &[String], pipe: &Pipe) -> Result<Value, R
 }
 
 fn fail<T>(pipe: &Pipe, message: String) -> Result<T, RenderError> {
+    let message = message.chars().take(MESSAGE_CHARS_MAX).collect();
     Err(RenderError { line: pipe.line, message })
 }

@@ -7,11 +7,23 @@ use sha2::Digest as _;
 
 use super::eval::{print, truth};
 use super::printf;
+use super::weight::may_make;
 
 type Answer = Result<Value, String>;
 
 /// The longest list `until` makes.
 const UNTIL_MAX: i64 = 10_000;
+/// The longest text a pattern is held against, in bytes: how long that takes grows with both.
+const SEARCHED_BYTES_MAX: usize = 64 << 10;
+/// The largest pattern, compiled, in bytes.
+const PATTERN_BYTES_MAX: usize = 256 << 10;
+/// What a pattern costs, in steps: fifty of them are what one rendering can pay.
+const PATTERN_STEPS: usize = 4000;
+
+/// What calling a function costs besides the bytes it handles, in steps.
+pub fn cost(name: &str) -> usize {
+    if name.starts_with("regex") { PATTERN_STEPS } else { 0 }
+}
 
 /// Call a function by name.
 ///
@@ -102,7 +114,7 @@ fn text(name: &str, arguments: &[Value]) -> Option<Answer> {
         ("nospace", [it]) => it.split_whitespace().collect::<String>().into(),
         ("upper", [it]) => it.to_uppercase().into(),
         ("lower", [it]) => it.to_lowercase().into(),
-        ("replace", [old, new, it]) => it.replace(old, new).into(),
+        ("replace", [old, new, it]) => return Some(replace(old, new, it)),
         ("trimSuffix", [end, it]) => it.strip_suffix(end).unwrap_or(it).into(),
         ("trimPrefix", [start, it]) => it.strip_prefix(start).unwrap_or(it).into(),
         ("contains", [part, it]) => it.contains(part).into(),
@@ -114,10 +126,10 @@ fn text(name: &str, arguments: &[Value]) -> Option<Answer> {
             return Some(indent(count, it).map(|text| format!("\n{}", print(&text)).into()));
         }
         ("regexMatch", [pattern, it]) => {
-            return Some(regex(pattern).map(|pattern| pattern.is_match(it).into()));
+            return Some(regex(pattern, it).map(|pattern| pattern.is_match(it).into()));
         }
         ("regexReplaceAll", [pattern, it, with]) => {
-            return Some(regex(pattern).map(|pattern| pattern.replace_all(it, *with).into()));
+            return Some(regex(pattern, it).and_then(|pattern| replace_all(&pattern, it, with)));
         }
         (
             "printf" | "toString" | "trim" | "nospace" | "upper" | "lower" | "replace"
@@ -145,12 +157,35 @@ fn quoted(arguments: &[Value], mark: char) -> String {
 fn indent(count: &str, text: &str) -> Answer {
     let count: usize = count.parse().map_err(|_| format!("indent: bad width {count:?}"))?;
     let pad = " ".repeat(count.min(200));
+    may_make(text.len() + pad.len() * (text.matches('\n').count() + 1))?;
     Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))).into())
 }
 
-fn regex(pattern: &str) -> Result<regex::Regex, String> {
+fn replace(old: &str, new: &str, text: &str) -> Answer {
+    may_make(text.len() + new.len() * text.matches(old).count())?;
+    Ok(text.replace(old, new).into())
+}
+
+fn replace_all(pattern: &regex::Regex, text: &str, with: &str) -> Answer {
+    let (mut made, mut end) = (String::new(), 0);
+    for found in pattern.captures_iter(text) {
+        let whole = found.get_match();
+        made.push_str(&text[end..whole.start()]);
+        // At worst every `$1` is the whole match.
+        may_make(made.len() + with.len() + with.matches('$').count() * whole.len())?;
+        found.expand(with, &mut made);
+        end = whole.end();
+    }
+    made.push_str(&text[end..]);
+    Ok(made.into())
+}
+
+fn regex(pattern: &str, text: &str) -> Result<regex::Regex, String> {
+    if text.len() > SEARCHED_BYTES_MAX {
+        return Err(format!("a pattern is held against {SEARCHED_BYTES_MAX} bytes at most"));
+    }
     regex::RegexBuilder::new(pattern)
-        .size_limit(1 << 20)
+        .size_limit(PATTERN_BYTES_MAX)
         .build()
         .map_err(|error| format!("bad pattern {pattern:?}: {error}"))
 }
@@ -202,8 +237,9 @@ fn collection(name: &str, arguments: &[Value]) -> Option<Answer> {
         ("first", [Value::Array(items)]) => Ok(items.first().cloned().unwrap_or(Value::Null)),
         ("last", [Value::Array(items)]) => Ok(items.last().cloned().unwrap_or(Value::Null)),
         ("join", [mark, Value::Array(items)]) => {
-            let items: Vec<String> = items.iter().map(print).collect();
-            Ok(items.join(&print(mark)).into())
+            let (items, mark) = (items.iter().map(print).collect::<Vec<_>>(), print(mark));
+            let bytes: usize = items.iter().map(|item| item.len() + mark.len()).sum();
+            may_make(bytes).map(|()| items.join(&mark).into())
         }
         ("dict", pairs) if pairs.len() % 2 == 0 => {
             let pairs = pairs.chunks(2).map(|pair| (print(&pair[0]), pair[1].clone()));

@@ -12,6 +12,7 @@ mod functions;
 mod lex;
 mod parse;
 mod printf;
+mod weight;
 
 pub use data::data;
 pub use document::{Document, DocumentError, parse};

@@ -120,6 +120,36 @@ fn output_steps_and_depth_are_limited() {
     refused(&format!("{{{{ {} }}}}", "(".repeat(200)), "nested");
 }
 
+/// Each of these would fill the memory, end the stack or take minutes.
+#[test]
+fn no_step_makes_a_monster() {
+    let large = "{{ $x := \"0123456789abcdef\" }}\
+                 {{ range until 14 }}{{ $x = print $x $x }}{{ end }}";
+    for grown in ["print $x $x", "list $x $x", "dict 1 $x 2 $x", "toJson (list $x $x)"] {
+        let bomb = format!(
+            "{{{{ $x := .Hardware }}}}{{{{ range until 60 }}}}\
+                            {{{{ $x = {grown} }}}}{{{{ end }}}}"
+        );
+        refused(&bomb, "more than 1048576 bytes");
+    }
+    refused("{{ $x := 1 }}{{ range until 9999 }}{{ $x = list $x }}{{ end }}", "nested too deeply");
+    for product in [
+        "replace \"\" $x $x",
+        "join $x (until 9999)",
+        "regexReplaceAll \"\" (trunced) $x",
+        "indent 200 (replace \"0\" \"\\n\" $x)",
+    ] {
+        let product = product.replace("(trunced)", "(index (splitList \"f\" $x) 0)");
+        let error = render(&format!("{large}{{{{ {product} }}}}"), &dot()).expect_err(&product);
+        assert!(error.message.contains("bytes"), "{product}: {error}");
+    }
+    let copies = "{{ range until 9999 }}{{ if eq $x \"a\" }}{{ end }}{{ end }}";
+    refused(&format!("{large}{copies}"), "steps");
+    let patterns = "{{ range until 99 }}{{ if regexMatch \"a+b\" \"c\" }}{{ end }}{{ end }}";
+    refused(patterns, "steps");
+    check("{{ regexReplaceAll \"a(x*)b\" \"-axxb-ab-\" \"${1}W\" }}", "-xxW-W-");
+}
+
 #[test]
 fn rendered_text_becomes_a_document() {
     let template = "name: n\ntasks:\n- name: t\n  worker: \"{{.device_1}}\"\n  actions:\n\

@@ -1,4 +1,3 @@
-
 use super::{DocumentError, is_image_reference, parse};
 
 const SEED: &str = r#"

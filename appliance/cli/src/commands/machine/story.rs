@@ -6,7 +6,8 @@ use std::time::Duration;
 use api::core::EVENT;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
+use status::story::stranger;
 use status::timeline::{End, Line, Told, timeline, times};
 use status::words::Tone;
 use tokio::time::{Instant, timeout_at};
@@ -23,7 +24,7 @@ const EVENTS_MAX: usize = 10_000;
 /// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name, id, MAC or address.
+    /// Name, id, MAC or address; the MAC of a machine the box does not know tells when it asked.
     #[arg(value_name = "NAME|ID|MAC|IP")]
     machine: String,
 
@@ -41,7 +42,12 @@ pub struct Arguments {
 /// # Errors
 /// What failed; when following also that a workflow of the machine did.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
-    let object = context.find(HARDWARE, &arguments.machine).await?;
+    let object = match (context.find(HARDWARE, &arguments.machine).await, arguments.machine.parse())
+    {
+        // A machine that no Hardware describes has a story too: that it asked.
+        (Err(Error::Unknown { .. }), Ok(mac)) => json!({ "metadata": { "name": stranger(mac) } }),
+        (found, _) => found?,
+    };
     let mut teller = Teller::new(context, &object);
     if arguments.follow {
         teller.since = beginning(context, &teller.name).await?;
