@@ -97,7 +97,9 @@ mod tests {
     #[test]
     fn actions_come_in_order_and_a_running_one_comes_again() {
         use ActionState::{Failed, Pending, Running, Success, Timeout};
-        let cases: &[(&[(&str, &[ActionState])], &str, Option<&str>)] = &[
+        /// Tasks by agent and their actions' states, who asks, the action that is served.
+        type Case<'a> = (&'a [(&'a str, &'a [ActionState])], &'a str, Option<&'a str>);
+        let cases: &[Case<'_>] = &[
             (&[("a", &[Pending, Pending])], "a", Some("a0")),
             (&[("a", &[Running, Pending])], "a", Some("a0")),
             (&[("a", &[Success, Pending])], "a", Some("a1")),

@@ -287,7 +287,7 @@ fn encoding(name: &str, arguments: &[Value]) -> Option<Answer> {
         },
         "sha256sum" => Ok(stdx::hex(&sha2::Sha256::digest(print(argument))).into()),
         "toJson" => Ok(argument.to_string().into()),
-        "fromJson" => Ok(serde_json::from_str(&print(argument)).unwrap_or_else(|_| Value::Null)),
+        "fromJson" => Ok(serde_json::from_str(&print(argument)).unwrap_or(Value::Null)),
         "toYaml" => serde_saphyr::to_string(argument)
             .map(|text| text.trim_end_matches('\n').into())
             .map_err(|error| format!("toYaml: {error}")),

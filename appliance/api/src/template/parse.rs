@@ -68,7 +68,7 @@ pub fn parse(tokens: Vec<Token>) -> Result<Vec<Node>, RenderError> {
 /// What ended a block.
 enum End {
     Text,
-    End,
+    Closed,
     Else,
     /// `{{else if …` or `{{else with …`; the pipeline is still to come.
     ElseThen(&'static str),
@@ -132,7 +132,7 @@ impl Parser {
             "end" => {
                 self.next();
                 self.close()?;
-                Ok(Err(End::End))
+                Ok(Err(End::Closed))
             }
             "else" => {
                 self.next();
@@ -172,7 +172,7 @@ impl Parser {
             let (nodes, end) = self.block()?;
             arms.push((pipe, nodes));
             match end {
-                End::End => return Ok(Node::If(arms, Vec::new())),
+                End::Closed => return Ok(Node::If(arms, Vec::new())),
                 End::ElseThen("if") => {}
                 End::Else => return Ok(Node::If(arms, self.last_arm()?)),
                 _ => return self.fail("{{if}} without {{end}}"),
@@ -185,7 +185,7 @@ impl Parser {
         let pipe = self.pipe("}}")?;
         let (nodes, end) = self.block()?;
         let otherwise = match end {
-            End::End => Vec::new(),
+            End::Closed => Vec::new(),
             End::Else => self.last_arm()?,
             End::ElseThen("with") if word == "with" => vec![self.scoped("with")?],
             _ => return self.fail(format!("{{{{{word}}}}} without {{{{end}}}}")),
@@ -198,7 +198,7 @@ impl Parser {
 
     fn last_arm(&mut self) -> Result<Vec<Node>, RenderError> {
         match self.block()? {
-            (nodes, End::End) => Ok(nodes),
+            (nodes, End::Closed) => Ok(nodes),
             _ => self.fail("{{else}} without {{end}}"),
         }
     }
