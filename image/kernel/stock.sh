@@ -42,7 +42,7 @@ rm -rf "$out"
 work=$out.work
 rm -rf "$work"; mkdir -p "$work/deb" "$work/made/modules"; cd "$work"
 trap 'rm -rf "$work"' EXIT
-apt-get download -qq "$package=$version" >&2
+apt-get -o APT::Sandbox::User=root download -qq "$package=$version" >&2
 dpkg-deb -x ./*.deb deb
 release=$(basename deb/lib/modules/*)
 depmod --basedir "$PWD/deb" "$release"

@@ -19,7 +19,9 @@ mounts=()
 # Undo whatever stands, in reverse; safe at any point and more than once.
 disk_close() {
   local i
-  for ((i = ${#mounts[@]} - 1; i >= 0; i--)); do umount "${mounts[i]}" || umount -l "${mounts[i]}"; done
+  for ((i = ${#mounts[@]} - 1; i >= 0; i--)); do
+    umount "${mounts[i]}" || umount -l "${mounts[i]}"
+  done
   mounts=()
   if [ -n "$loop" ]; then
     partx --delete "$loop" 2>/dev/null || true
@@ -103,8 +105,8 @@ disk_bind() {
   mount -t sysfs -o ro sys "$1/sys"; mounts+=("$1/sys")
 }
 
-# disk_grub ROOT [WRAPPER…] : GRUB for both firmwares, reading /boot/grub of the file system mounted
-# at ROOT. With `chroot ROOT` as WRAPPER it is the image's own GRUB that installs itself. Never call
+# disk_grub ROOT [WRAPPER…] : GRUB for both firmwares, reading /boot/grub of the file system at ROOT.
+# With `chroot ROOT` as WRAPPER it is the image's own GRUB that installs itself. Never call
 # it in a condition: bash would then go on after a step that failed.
 disk_grub() {
   local root=$1 boot=$1/boot early efi uuid

@@ -26,7 +26,7 @@ fn an_entry_is_laid_out_as_the_kernel_documents() {
     assert_eq!(header.len(), 110);
     assert_eq!(std::str::from_utf8(&bytes[..110]).unwrap(), header);
     // 110 + "init\0" is 115: one byte of padding, then the data, padded in its turn.
-    assert_eq!(&bytes[110..130], b"init\0\0hello\0\0\0070701");
+    assert_eq!(&bytes[110..130], b"init\0\0hello\0\0\x00070701");
     assert_eq!(bytes.len() % 512, 0);
 }
 
