@@ -1,0 +1,54 @@
+//! What the agent is told: by a DHCP server, by the boot script, and by a workflow.
+
+#![no_main]
+
+use agent::actions::{Action, Limits};
+use agent::init::CommandLine;
+use agent::net::dhcp::{Heard, decode};
+use agent::stream::Url;
+use fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use stdx::MacAddr;
+use workflow_rpc::Assignment;
+
+const ID: u32 = 0x1234_5678;
+const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
+const IMAGES: [&str; 5] = ["image2disk", "writefile", "disk-wipe", "kexec", "reboot"];
+
+fn dhcp(bytes: &[u8]) {
+    let mut answer = bytes.to_vec();
+    if let Some(fixed) = answer.get_mut(..240) {
+        fixed[0] = 2;
+        fixed[4..8].copy_from_slice(&ID.to_be_bytes());
+        fixed[28..34].copy_from_slice(&MAC.0);
+        fixed[236..].copy_from_slice(&[99, 130, 83, 99]);
+    }
+    if let Some(Heard::Offer(lease) | Heard::Ack(lease)) = decode(&answer, ID, MAC) {
+        assert!(lease.prefix <= 32 && !lease.address.is_unspecified(), "{lease:?}");
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    let choice = input.byte();
+    match choice % 4 {
+        0 => dhcp(input.0),
+        1 => {
+            let _ = CommandLine::parse(&String::from_utf8_lossy(input.0));
+        }
+        2 => {
+            if let Ok(url) = String::from_utf8_lossy(input.0).parse::<Url>() {
+                let shown = url.to_string();
+                let host = shown.split('/').nth(2).unwrap_or_default();
+                assert!(!shown.contains('?') && !host.contains('@'), "{shown} may hold a secret");
+            }
+        }
+        _ => {
+            let image = IMAGES[usize::from(choice / 4) % IMAGES.len()].to_owned();
+            let text = String::from_utf8_lossy(input.0);
+            let environment = text.lines().map(str::to_owned).collect();
+            let assignment = Assignment { image, environment, ..Assignment::default() };
+            let _ = Action::parse(&assignment, Limits::MACHINE);
+        }
+    }
+});

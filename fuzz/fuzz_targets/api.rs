@@ -1,0 +1,106 @@
+//! The Kubernetes-compatible API: any request of a known user, and its readers by themselves.
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use apiserver::engine::Patch;
+use apiserver::{Authenticator, Engine, FieldSelector, JsonPath, LabelSelector, builtin, router};
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use fuzz::{Input, KNOWN, answer, ask, block_on, request};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+use stdx::SystemClock;
+use store::{Options, Store};
+use tempfile::TempDir;
+
+const TYPES: [&[u8]; 4] = [
+    b"application/json",
+    b"application/merge-patch+json",
+    b"application/json-patch+json",
+    b"application/apply-patch+yaml",
+];
+
+struct Box {
+    router: Router,
+    _folder: TempDir,
+}
+
+static BOX: LazyLock<Box> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("objects.redb");
+    let store = Store::open(&file, Options::default()).expect("a store");
+    let registry = builtin::registry().expect("the kinds");
+    let engine = Engine::new(store, registry, Arc::new(SystemClock));
+    block_on(async {
+        engine.ensure_permanent().await.expect("the namespaces");
+        let nuc = json!({ "metadata": { "name": "nuc-1", "labels": { "a": "b" } }, "spec": {} });
+        let options = Default::default;
+        let hardware = "tinkerbell.org/hardware";
+        engine.create(hardware, "default", nuc, options()).await.expect("a machine");
+    });
+    let router = router(engine, Authenticator::default().with("t", "owner"), Router::new());
+    Box { router, _folder: folder }
+});
+
+/// What a reader accepts, it can use.
+fn readers(text: &str, object: &Value) {
+    if let Ok(selector) = LabelSelector::parse(text) {
+        selector.matches(object);
+    }
+    if let Ok(selector) = FieldSelector::parse(text) {
+        selector.matches(object);
+    }
+    if let Ok(path) = JsonPath::parse(text) {
+        path.find(object);
+    }
+}
+
+fn patches(patch: Value, object: &Value) {
+    if let Ok(patch) = Patch::json(&patch) {
+        let _ = patch.apply(object.clone());
+    }
+    if let Ok(patch) = Patch::merge(patch) {
+        let once = patch.apply(object.clone()).expect("a merge fits");
+        assert_eq!(patch.apply(once.clone()).expect("a merge fits"), once, "RFC 7386");
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    let choice = input.byte();
+    let line = input.line();
+    let body = input.0;
+    if choice & 0x80 != 0 {
+        let mut values = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
+        let value = |next: Option<_>| next.and_then(Result::ok).unwrap_or_default();
+        let (patch, object): (Value, Value) = (value(values.next()), value(values.next()));
+        readers(&String::from_utf8_lossy(line), &object);
+        return patches(patch, &object);
+    }
+    let methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let method = methods[usize::from(choice % 5)].clone();
+    // One input must not change what the next one finds.
+    let is_read = method == Method::GET;
+    let sign: &[u8] = if line.contains(&b'?') { b"&" } else { b"?" };
+    let target = if is_read { line.to_vec() } else { [line, sign, b"dryRun=All"].concat() };
+    let headers = [
+        ("authorization", b"Bearer t".as_slice()),
+        ("content-type", TYPES[usize::from(choice / 5 % 4)]),
+    ];
+    let Some(request) = request(method, &target, &headers, body, KNOWN) else { return };
+    let is_watch = is_read && target.windows(5).any(|word| word == b"watch");
+    let service = &BOX.router;
+    let status = block_on(async {
+        // A watch's body ends when its time is over.
+        if is_watch {
+            answer(service, request).await.status()
+        } else {
+            ask(service, request).await.0
+        }
+    });
+    // Kubernetes' answer to who asks for a revision that is not there yet.
+    let is_early = status == StatusCode::GATEWAY_TIMEOUT;
+    assert!(!status.is_server_error() || is_early, "{status}");
+});

@@ -1,0 +1,79 @@
+//! The boot files' HTTP service: any path and range.
+
+#![no_main]
+
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use fuzz::{Input, KNOWN, ask, block_on, request};
+use libfuzzer_sys::fuzz_target;
+use netboot::http::{HttpConfig, router};
+use netboot::{Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use stdx::MacAddr;
+use tempfile::TempDir;
+
+const SECRET: &[u8] = b"what lies beside the folders that are served";
+const IMAGE: &[u8] = b"0123456789";
+
+struct One;
+
+impl Plans for One {
+    fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
+        Some(Plan { mac, hardware: "default/nuc-1".to_owned(), boot: Boot::LocalDisk })
+    }
+
+    fn by_address(&self, _: IpAddr) -> Option<Plan> {
+        None
+    }
+}
+
+impl Observer for One {
+    fn fetched(&self, fetched: Fetched) {
+        assert!(format!("{fetched:?}").len() < 4 << 10);
+    }
+}
+
+struct Site {
+    router: Router,
+    _folder: TempDir,
+}
+
+static SITE: LazyLock<Site> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = [
+        ("ipxe/ipxe.efi", IMAGE),
+        ("agent/vmlinuz", IMAGE),
+        ("images/a/b", IMAGE),
+        ("secret", SECRET),
+    ];
+    for (path, content) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("its folder")).expect("a folder");
+        std::fs::write(path, content).expect("a file");
+    }
+    let config =
+        HttpConfig { script_base: "http://10.77.0.1:7080".to_owned(), version: "0".to_owned() };
+    let services = Services {
+        files: Files::new(folder.path()),
+        plans: Arc::new(One),
+        observer: Arc::new(One),
+    };
+    Site { router: router(config, services), _folder: folder }
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    let method = if input.byte() % 2 == 0 { Method::GET } else { Method::HEAD };
+    let (target, range, tag) = (input.line(), input.line(), input.line());
+    let headers = [("range", range), ("if-range", tag)];
+    let headers = if tag.is_empty() { &headers[..1] } else { &headers[..] };
+    let Some(request) = request(method, target, headers, &[], KNOWN) else { return };
+    let (status, body) = block_on(ask(&SITE.router, request));
+    assert!(!status.is_server_error(), "{status}");
+    assert!(!body.windows(SECRET.len()).any(|part| part == SECRET), "a path left its folder");
+    if status == StatusCode::PARTIAL_CONTENT {
+        assert!(IMAGE.windows(body.len().max(1)).any(|part| part.starts_with(&body)));
+    }
+});

@@ -1,0 +1,105 @@
+//! The agents' gRPC service: any message to any of its methods.
+
+#![no_main]
+
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::http::Method;
+use fuzz::{Input, KNOWN, ask, block_on, request};
+use libfuzzer_sys::fuzz_target;
+use workflow_rpc::{
+    Assignment, Attributes, Hello, Pending, Progress, Refusal, Report, Workflows, server,
+};
+
+const METHODS: [&str; 4] = [
+    "proto.WorkflowService/GetAction",
+    "proto.WorkflowService/ReportActionStatus",
+    "tinbox.v1.Agent/Hello",
+    "tinbox.v1.Agent/ReportProgress",
+];
+/// Longest identifier and longest text that may come through.
+const ID_MAX: usize = 512;
+const TEXT_MAX: usize = 4 << 10;
+
+/// Checks that what arrives is bounded, as the interface says.
+struct Checked;
+
+fn id(text: &str) {
+    assert!(text.len() <= ID_MAX && !text.chars().any(char::is_control), "{text:?}");
+}
+
+fn text(text: &str) {
+    assert!(text.len() <= TEXT_MAX);
+}
+
+impl Workflows for Checked {
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        _: Option<Attributes>,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        id(agent_id);
+        Box::pin(async { Ok(Assignment::default()) })
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        for one in [&report.workflow_id, &report.task_id, &report.action_id] {
+            assert!(!one.is_empty());
+            id(one);
+        }
+        for one in [&report.action_name, &report.duration, &report.message] {
+            text(one);
+        }
+        Box::pin(async { Ok(()) })
+    }
+
+    fn progress(&self, progress: Progress) {
+        id(&progress.agent_id);
+        text(&progress.message);
+    }
+
+    fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
+        for one in [&hello.agent_id, &hello.agent_version, &hello.boot_id] {
+            id(one);
+        }
+    }
+
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        _: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        id(agent_id);
+        assert!(token.is_none_or(|token| token.len() <= ID_MAX));
+        Ok(())
+    }
+}
+
+static ROUTES: LazyLock<Router> = LazyLock::new(|| server::routes(Arc::new(Checked)));
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    let choice = input.byte();
+    let method = METHODS[usize::from(choice % 4)];
+    let token = if choice & 4 == 0 { &[][..] } else { input.line() };
+    // A frame is a flag, a length and a message (gRPC over HTTP2); some inputs bring their own.
+    let body = if choice & 8 == 0 {
+        let length = u32::try_from(input.0.len()).unwrap_or(u32::MAX);
+        [[0].as_slice(), &length.to_be_bytes(), input.0].concat()
+    } else {
+        input.0.to_vec()
+    };
+    let headers = [
+        ("content-type", b"application/grpc".as_slice()),
+        ("te", b"trailers"),
+        ("authorization", token),
+    ];
+    let headers = if token.is_empty() { &headers[..2] } else { &headers[..] };
+    if let Some(request) = request(Method::POST, method.as_bytes(), headers, &body, KNOWN) {
+        let (status, _) = block_on(ask(&ROUTES, request));
+        assert!(status.is_success(), "gRPC's errors travel in its own fields: {status}");
+    }
+});

@@ -1,0 +1,103 @@
+//! What the fuzz targets share: taking an input apart, and asking an HTTP service without a socket.
+//!
+//! Must never: forgive. A target checks what must hold of every answer, and a panic is a finding.
+//!
+//! Enter at `run.sh`; each target is one file of `fuzz_targets`, its first inputs are in `seeds`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
+use tokio::runtime::Runtime;
+use tower::ServiceExt as _;
+
+/// The address of the machine that the box knows.
+pub const KNOWN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
+/// An address that nobody holds.
+pub const STRANGER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 99);
+/// The most of an answer that is read: no answer of these services is longer.
+const ANSWER_MAX: usize = 16 << 20;
+
+/// An input that is read from its front; what is missing reads as zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a>(pub &'a [u8]);
+
+impl<'a> Input<'a> {
+    /// One byte.
+    pub fn byte(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or_default()
+    }
+
+    /// Two bytes.
+    pub fn number(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    /// At most `count` bytes.
+    pub fn take(&mut self, count: usize) -> &'a [u8] {
+        let (front, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        front
+    }
+
+    /// A length, and as many bytes.
+    pub fn chunk(&mut self) -> &'a [u8] {
+        let count = self.number();
+        self.take(count.into())
+    }
+
+    /// What stands before the next line break.
+    pub fn line(&mut self) -> &'a [u8] {
+        let end = self.0.iter().position(|byte| *byte == b'\n').unwrap_or(self.0.len());
+        let line = self.take(end);
+        self.byte();
+        line
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Runs a future to its end.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    });
+    RUNTIME.block_on(future)
+}
+
+/// A request as a client could send it, or nothing when no client could.
+pub fn request(
+    method: Method,
+    target: &[u8],
+    headers: &[(&str, &[u8])],
+    body: &[u8],
+    peer: Ipv4Addr,
+) -> Option<Request<Body>> {
+    let target = std::str::from_utf8(target).ok()?;
+    let mut request = Request::builder().method(method).uri(format!("/{target}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.extension(ConnectInfo(SocketAddr::from((peer, 1024))));
+    request.body(Body::from(body.to_vec())).ok()
+}
+
+/// What a service answers: status and body.
+pub async fn ask(service: &axum::Router, request: Request<Body>) -> (StatusCode, Vec<u8>) {
+    let response = answer(service, request).await;
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), ANSWER_MAX).await;
+    (status, body.map(|bytes| bytes.to_vec()).unwrap_or_default())
+}
+
+/// The answer's head; its body is not waited for.
+pub async fn answer(service: &axum::Router, request: Request<Body>) -> Response {
+    service.clone().oneshot(request).await.expect("a router has no error of its own")
+}
