@@ -91,8 +91,8 @@ impl Files {
     pub(crate) async fn open(&self, shelf: Shelf, name: &str) -> io::Result<Opened> {
         let path = self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?;
         // Asked before opening, because opening a pipe waits for its other end.
-        regular(&tokio::fs::metadata(&path).await?)?;
-        let file = File::open(&path).await?;
+        regular(&tokio::fs::metadata(&path).await.map_err(missing)?)?;
+        let file = File::open(&path).await.map_err(missing)?;
         let metadata = file.metadata().await?;
         regular(&metadata)?;
         Ok(Opened { file, size: metadata.len(), tag: Tag::of(&metadata) })
@@ -130,6 +130,16 @@ impl fmt::Display for Tag {
     }
 }
 
+/// A name that leads through a file, or that no file can have, is no fault of the box's.
+fn missing(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
+            io::ErrorKind::NotFound.into()
+        }
+        _ => error,
+    }
+}
+
 fn regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
@@ -137,6 +147,19 @@ fn regular(metadata: &Metadata) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{Files, Shelf};
+
+    #[tokio::test]
+    async fn a_name_that_no_file_can_have_is_not_found() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("images")).unwrap();
+        std::fs::write(folder.path().join("images/raw"), b"").unwrap();
+        let files = Files::new(folder.path());
+        files.open(Shelf::Images, "raw").await.unwrap();
+        for name in ["none", "raw/below", &"a".repeat(256)] {
+            let error = files.open(Shelf::Images, name).await.err().unwrap();
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");
+        }
+    }
 
     #[test]
     fn no_name_leads_out_of_its_shelf() {
