@@ -26,9 +26,9 @@ pub struct Report {
     pub message: String,
 }
 
-/// A report that names nothing this workflow has.
+/// Why a report is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unknown {
+pub enum Refused {
     /// No such action.
     #[error("the workflow has no action {action_id} in task {task_id}")]
     Action {
@@ -36,6 +36,14 @@ pub enum Unknown {
         task_id: String,
         /// Action of the report.
         action_id: String,
+    },
+    /// It is too late to begin the action: whoever asks must not do it.
+    #[error("action {action_id} is not to be begun: {why}")]
+    Late {
+        /// Action of the report.
+        action_id: String,
+        /// Why.
+        why: &'static str,
     },
     /// The action is somebody else's.
     #[error("action {action_id} belongs to agent {owner}, not to {agent_id}")]
@@ -51,20 +59,29 @@ pub enum Unknown {
 
 /// Take a report into `status`; `true` when something changed.
 ///
-/// A report of an ended workflow or an ended action is acknowledged and changes nothing, so an
-/// agent may repeat a report whose acknowledgement it lost. An action only moves forward.
+/// The end of an ended action, or of an action of an ended workflow, is acknowledged and changes
+/// nothing, so an agent may repeat a report whose acknowledgement it lost. Beginning one is refused:
+/// the report was under way while the workflow was given up, and the disk must not be touched now.
 ///
 /// # Errors
-/// [`Unknown`] when the report names no action of this workflow, or one of another agent.
-pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Result<bool, Unknown> {
+/// [`Refused`]: no such action, another agent's, or too late to begin it.
+pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Result<bool, Refused> {
     let (task_at, action_at) = find(status, report)?;
+    let begins = report.state == ActionState::Running;
+    let late = |why| {
+        let action_id = report.action_id.clone();
+        if begins { Err(Refused::Late { action_id, why }) } else { Ok(false) }
+    };
     if !status.state.serves() {
-        return Ok(false);
+        return late("its workflow has ended");
     }
     let task = &mut status.tasks[task_at];
     let action = &mut task.actions[action_at];
     let ended = !matches!(action.state, ActionState::Pending | ActionState::Running);
-    if ended || report.state == ActionState::Pending {
+    if ended {
+        return late("it has ended");
+    }
+    if report.state == ActionState::Pending {
         return Ok(false);
     }
 
@@ -91,20 +108,20 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
     Ok(true)
 }
 
-fn find(status: &WorkflowStatus, report: &Report) -> Result<(usize, usize), Unknown> {
+fn find(status: &WorkflowStatus, report: &Report) -> Result<(usize, usize), Refused> {
     let found = status.tasks.iter().enumerate().find_map(|(task_at, task)| {
         let action_at = task.actions.iter().position(|action| action.id == report.action_id)?;
         (task.id == report.task_id).then_some((task_at, action_at))
     });
     let Some((task_at, action_at)) = found else {
-        return Err(Unknown::Action {
+        return Err(Refused::Action {
             task_id: report.task_id.clone(),
             action_id: report.action_id.clone(),
         });
     };
     let owner = &status.tasks[task_at].agent_id;
     if *owner != report.agent_id {
-        return Err(Unknown::Agent {
+        return Err(Refused::Agent {
             action_id: report.action_id.clone(),
             owner: owner.clone(),
             agent_id: report.agent_id.clone(),

@@ -81,9 +81,14 @@ pub enum DocumentError {
 /// [`DocumentError`], with every broken rule at once.
 pub fn parse(text: &str) -> Result<Document, DocumentError> {
     let document: Document =
-        serde_saphyr::from_str(text).map_err(|error| DocumentError::Yaml(error.to_string()))?;
+        serde_saphyr::from_str(text).map_err(|error| DocumentError::Yaml(plain(&error)))?;
     let problems = document.problems();
     if problems.is_empty() { Ok(document) } else { Err(DocumentError::Rules(problems)) }
+}
+
+/// The decoder's words without the lines of the document, which may hold secrets.
+fn plain(error: &serde_saphyr::Error) -> String {
+    error.without_snippet().to_string()
 }
 
 impl Document {

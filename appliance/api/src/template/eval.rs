@@ -37,6 +37,18 @@ pub fn truth(value: &Value) -> bool {
     }
 }
 
+/// What a value is, without what it holds: an error must not print a secret.
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nil",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
 /// A value as Go prints it with `%v`.
 pub fn print(value: &Value) -> String {
     match value {
@@ -148,7 +160,7 @@ impl Walk {
                 fields.into_iter().map(|(key, value)| (key.into(), value)).collect()
             }
             other => {
-                let message = format!("range can't iterate over {}", print(&other));
+                let message = format!("range can't iterate over {}", kind(&other));
                 return Err(RenderError { line: pipe.line, message });
             }
         };
@@ -291,7 +303,7 @@ fn walk_fields(value: &Value, fields: &[String], pipe: &Pipe) -> Result<Value, R
             Value::Object(object) => object,
             Value::Null => return fail(pipe, format!("nil data; no entry for key {field:?}")),
             other => {
-                return fail(pipe, format!("can't evaluate field {field} in {}", print(other)));
+                return fail(pipe, format!("can't evaluate field {field} in {}", kind(other)));
             }
         };
         value = match object.get(field) {

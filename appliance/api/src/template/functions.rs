@@ -5,7 +5,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 use sha2::Digest as _;
 
-use super::eval::{print, truth};
+use super::eval::{kind, print, truth};
 use super::printf;
 use super::weight::may_make;
 
@@ -37,7 +37,7 @@ pub fn call(name: &str, arguments: Vec<Value>) -> Answer {
 }
 
 fn wrong(name: &str, arguments: &[Value]) -> Answer {
-    let given: Vec<String> = arguments.iter().map(print).collect();
+    let given: Vec<&str> = arguments.iter().map(kind).collect();
     Err(format!("{name}: cannot be called with ({})", given.join(", ")))
 }
 
@@ -271,7 +271,7 @@ fn index(value: &Value, keys: &[Value]) -> Answer {
         (Value::Object(fields), Value::String(key)) => {
             Ok(fields.get(key).cloned().unwrap_or(Value::Null))
         }
-        (value, key) => Err(format!("can't index {} with {}", print(value), print(key))),
+        (value, key) => Err(format!("can't index {} with {}", kind(value), kind(key))),
     })
 }
 

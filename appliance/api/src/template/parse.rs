@@ -181,6 +181,8 @@ impl Parser {
     }
 
     fn scoped(&mut self, word: &str) -> Result<Node, RenderError> {
+        // `else with` nests without a block of its own.
+        self.deeper()?;
         self.next();
         let pipe = self.pipe("}}")?;
         let (nodes, end) = self.block()?;
@@ -190,6 +192,7 @@ impl Parser {
             End::ElseThen("with") if word == "with" => vec![self.scoped("with")?],
             _ => return self.fail(format!("{{{{{word}}}}} without {{{{end}}}}")),
         };
+        self.depth -= 1;
         Ok(match word {
             "with" => Node::With(pipe, nodes, otherwise),
             _ => Node::Range(pipe, nodes, otherwise),

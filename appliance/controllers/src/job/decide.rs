@@ -21,6 +21,8 @@ pub struct Observed {
     pub machine: Option<Machine>,
     /// Its Tasks by position.
     pub tasks: Vec<Option<Task>>,
+    /// The Workflow it was made for is there and not done; true for a Job of nobody's.
+    pub wanted: bool,
 }
 
 /// One thing to do.
@@ -67,13 +69,29 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         status.set(kind, message);
         Decision { steps: vec![Step::Status(status)], again: Again::OnSignal }
     };
+    if !observed.wanted {
+        return end("Failed", "its workflow is gone or has ended".to_owned());
+    }
+    let foreign = |task: &&Task| {
+        task.metadata.owner_references.iter().all(|owner| owner.uid != job.metadata.uid)
+    };
+    let strays: Vec<Step> = observed
+        .tasks
+        .iter()
+        .flatten()
+        .filter(foreign)
+        .map(|task| Step::DeleteTask(task.metadata.name.clone()))
+        .collect();
+    if !strays.is_empty() {
+        return Decision { steps: strays, again: Again::After(DELETE_WAIT) };
+    }
     for (at, task) in observed.tasks.iter().enumerate() {
-        let Some(task) = task else { return start(observed, at, now) };
-        let owners = &task.metadata.owner_references;
-        if owners.iter().all(|owner| owner.uid != job.metadata.uid) {
-            let steps = vec![Step::DeleteTask(task.metadata.name.clone())];
-            return Decision { steps, again: Again::After(DELETE_WAIT) };
-        }
+        let Some(task) = task else {
+            if observed.tasks[at..].iter().any(Option::is_some) {
+                return end("Failed", format!("task {at} was removed after it was begun"));
+            }
+            return start(observed, at, now);
+        };
         if let Some(failed) = task.status.condition("Failed").filter(|it| it.status == "True") {
             return end("Failed", format!("task {at}: {}", failed.message));
         }
@@ -142,7 +160,7 @@ mod tests {
 
     fn check(machine: bool, tasks: Vec<Option<Task>>) -> String {
         let machine = machine.then(Machine::default);
-        let observed = Observed { job: job(tasks.len()), machine, tasks };
+        let observed = Observed { job: job(tasks.len()), machine, tasks, wanted: true };
         let status = |status: &RunStatus| {
             let mut names: Vec<_> = status.conditions.iter().map(|it| it.kind.as_str()).collect();
             names.sort_unstable();
@@ -171,6 +189,15 @@ mod tests {
         assert_eq!(check(false, vec![None]), "Running");
         assert_eq!(check(true, vec![task("old", Some("Completed"))]), "delete j-task-0");
         assert_eq!(check(true, vec![]), "Completed");
+        assert_eq!(check(true, vec![None, done()]), "Failed");
+        assert_eq!(check(true, vec![None, task("old", None)]), "delete j-task-0");
+    }
+
+    #[test]
+    fn a_job_nobody_wants_any_more_does_nothing() {
+        let observed = Observed { job: job(1), machine: None, tasks: vec![None], wanted: false };
+        let steps = decide(&observed, NOW).steps;
+        assert!(matches!(&steps[..], [Step::Status(status)] if status.is("Failed")), "{steps:?}");
     }
 
     #[test]
@@ -178,7 +205,7 @@ mod tests {
         for kind in ["Completed", "Failed"] {
             let mut job = job(1);
             job.status.set(kind, "x");
-            let observed = Observed { job, machine: None, tasks: vec![None] };
+            let observed = Observed { job, machine: None, tasks: vec![None], wanted: true };
             assert!(decide(&observed, NOW).steps.is_empty());
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::bmc::{JOB, Job, MACHINE, Machine, RunStatus, TASK, Task};
 use api::meta::{ObjectKey, ObjectMeta};
+use api::tinkerbell::{WORKFLOW, Workflow};
 use serde_json::json;
 use stdx::Clock;
 
@@ -54,7 +55,16 @@ impl JobReconciler {
             let name = ObjectKey::new(&key.namespace, decide::task_name(&key.name, at));
             tasks.push(find::<Task>(objects, TASK, &name).await?);
         }
-        Ok(Observed { job, machine, tasks })
+        let owner = job.metadata.owner_references.iter().find(|owner| owner.kind == WORKFLOW.kind);
+        let wanted = match owner {
+            Some(owner) => {
+                let key = ObjectKey::new(&key.namespace, &owner.name);
+                let workflow: Option<Workflow> = find(objects, WORKFLOW, &key).await?;
+                workflow.is_some_and(|it| it.metadata.uid == owner.uid && !it.status.state.ended())
+            }
+            None => true,
+        };
+        Ok(Observed { job, machine, tasks, wanted })
     }
 
     async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {
@@ -63,7 +73,10 @@ impl JobReconciler {
         match step {
             Step::Status(status) => self.write(job, &status).await,
             Step::DeleteTask(name) => {
-                objects.delete(TASK, &ObjectKey::new(&job.metadata.namespace, name)).await
+                match objects.delete(TASK, &ObjectKey::new(&job.metadata.namespace, name)).await {
+                    Ok(()) | Err(ObjectError::NotFound(_)) => Ok(()),
+                    Err(error) => Err(error),
+                }
             }
             Step::CreateTask { at, spec } => {
                 let metadata = ObjectMeta {

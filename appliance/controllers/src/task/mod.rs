@@ -8,12 +8,12 @@ mod decide;
 
 use std::sync::Arc;
 
-use api::bmc::{RunStatus, TASK, Task};
+use api::bmc::{JOB, Job, RunStatus, TASK, Task};
 use api::meta::ObjectKey;
 use stdx::Clock;
 
 use crate::machine::{Drivers, connect};
-use crate::objects::{Objects, fetch, write_status};
+use crate::objects::{Objects, fetch, find, write_status};
 use crate::runtime::{Again, Reconciled, Reconciler};
 use act::Failure;
 use decide::Plan;
@@ -50,12 +50,10 @@ impl Reconciler for TaskReconciler {
                 Ok(plan) => plan,
                 Err(why) => return self.end(&task, Err(why)).await,
             };
-            if plan.needs_mark() && !decide::sent(&task.status) {
-                let mut status = task.status.clone();
-                status.set("Running", decide::SENT);
-                self.write(&task, status).await?;
+            if !self.is_wanted(&task).await? {
+                return self.end(&task, Err("its job is gone or has ended".to_owned())).await;
             }
-            match self.run(&task, plan, key).await {
+            match self.run(&task, plan, key).await? {
                 Ok(message) => self.end(&task, Ok(message)).await,
                 Err(failure) => match decide::after(&failure, start, self.clock.now()) {
                     Some(wait) => Ok(Again::After(wait)),
@@ -67,12 +65,39 @@ impl Reconciler for TaskReconciler {
 }
 
 impl TaskReconciler {
-    async fn run(&self, task: &Task, plan: Plan, key: &ObjectKey) -> Result<String, Failure> {
+    /// The Job this Task was made for is there and not done. A Task that nobody made for a Job is
+    /// wanted by whoever wrote it.
+    async fn is_wanted(&self, task: &Task) -> Result<bool, crate::ObjectError> {
+        let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
+        let Some(owner) = owner else { return Ok(true) };
+        let key = ObjectKey::new(&task.metadata.namespace, &owner.name);
+        let job: Option<Job> = find(self.objects.as_ref(), JOB, &key).await?;
+        Ok(job.is_some_and(|job| job.metadata.uid == owner.uid && !job.status.ended()))
+    }
+
+    async fn run(
+        &self,
+        task: &Task,
+        plan: Plan,
+        key: &ObjectKey,
+    ) -> Result<Result<String, Failure>, crate::ObjectError> {
         let connection = &task.spec.connection;
-        let driver = connect(self.objects.as_ref(), self.drivers.as_ref(), connection, key)
-            .await
-            .map_err(Failure::NotConnected)?;
-        act::act(driver.as_ref(), plan, decide::sent(&task.status)).await
+        let objects = self.objects.as_ref();
+        let driver = match connect(objects, self.drivers.as_ref(), connection, key).await {
+            Ok(driver) => driver,
+            Err(why) => return Ok(Err(Failure::NotConnected(why))),
+        };
+        let sent = decide::sent(&task.status);
+        if plan.needs_mark() && !sent {
+            // Only a controller that answers can be sent anything.
+            if let Err(error) = driver.power().await {
+                return Ok(Err(error.into()));
+            }
+            let mut status = task.status.clone();
+            status.set("Running", decide::SENT);
+            self.write(task, status).await?;
+        }
+        Ok(act::act(driver.as_ref(), plan, sent).await)
     }
 
     async fn end(
@@ -81,6 +106,10 @@ impl TaskReconciler {
         outcome: Result<String, String>,
     ) -> Result<Again, crate::ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
+        if current.metadata.uid != task.metadata.uid {
+            // Another Task of that name took its place meanwhile; this result is not its own.
+            return Ok(Again::OnSignal);
+        }
         let mut status = current.status.clone();
         status.conditions.retain(|condition| condition.kind != "Running");
         match outcome {

@@ -22,7 +22,7 @@ impl WorkflowReconciler {
             }
             Step::AllowNetboot(allow) => {
                 let object = allow_netboot(observed.hardware_json.clone(), allow);
-                objects.update(HARDWARE, object).await.map(drop)
+                gone_is_fine(objects.update(HARDWARE, object).await.map(drop))
             }
             Step::CreateJob { name, actions } => {
                 let job = self.job(observed, &name, actions);
@@ -32,7 +32,8 @@ impl WorkflowReconciler {
                 }
             }
             Step::DeleteJob(name) => {
-                objects.delete(JOB, &ObjectKey::new(&metadata.namespace, name)).await
+                let key = ObjectKey::new(&metadata.namespace, name);
+                gone_is_fine(objects.delete(JOB, &key).await)
             }
             Step::Tell { reason, message, warning } => {
                 objects.record(Happening {
@@ -75,6 +76,14 @@ impl WorkflowReconciler {
             "metadata": metadata,
             "spec": JobSpec { machine_ref, tasks: actions },
         })
+    }
+}
+
+/// What was to be changed or removed is not there any more: nothing is left to be done.
+fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> {
+    match result {
+        Err(ObjectError::NotFound(_)) => Ok(()),
+        result => result,
     }
 }
 

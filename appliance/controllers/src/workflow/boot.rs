@@ -14,6 +14,9 @@ use super::observe::Observed;
 /// The wait for a Job of an earlier Workflow to go.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
 
+/// Between two looks at the Workflow ahead.
+const QUEUE_WAIT: Duration = Duration::from_secs(2);
+
 /// How far a boot Job is.
 pub enum Progress {
     /// Steps are due.
@@ -85,6 +88,13 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
         let steps = with_step_condition(steps, "BootJobFailed", &message, now);
         Decision { steps, again: None }
     };
+    if let Some(ahead) = &observed.ahead {
+        let message = format!("waits until workflow {ahead} is done with the machine");
+        let status = with_condition(&workflow.status, "Waiting", true, "Queued", &message, now);
+        let news = status != workflow.status;
+        let steps = news.then(|| Step::Status(Box::new(status))).into_iter().collect();
+        return Decision { steps, again: Some(QUEUE_WAIT) };
+    }
     if observed.hardware.is_none() {
         return fail("booting a machine needs hardwareRef, and there is no such hardware".into());
     }
@@ -180,9 +190,7 @@ fn with_step_condition(
 pub fn completed(status: &WorkflowStatus, name: &str, now: Timestamp) -> WorkflowStatus {
     let message = format!("job {name} complete");
     let mut status = with_condition(status, "BootJobComplete", true, "Complete", &message, now);
-    if let Some(job) = status.boot_options.jobs.get_mut(name) {
-        job.complete = true;
-    }
+    status.boot_options.jobs.entry(name.to_owned()).or_default().complete = true;
     status
 }
 

@@ -20,8 +20,10 @@ use crate::runtime::{Again, Reconciled, Reconciler};
 /// A sign of life of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
-    /// When it was last heard, or when the box began to listen.
-    pub heard: Timestamp,
+    /// When it was last heard; `None` since the box began to listen.
+    pub heard: Option<Timestamp>,
+    /// When the box began to listen.
+    pub listening_since: Timestamp,
     /// It says so every few seconds while an action runs, so that silence means it is gone.
     pub beats: bool,
 }

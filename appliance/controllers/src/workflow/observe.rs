@@ -1,8 +1,8 @@
 //! What there is around a Workflow.
 
-use api::bmc::{JOB, Job};
+use api::bmc::{JOB, Job, MACHINE, Machine};
 use api::meta::ObjectKey;
-use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow};
+use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, Workflow};
 use serde_json::Value;
 
 use super::{Life, WorkflowReconciler, boot};
@@ -24,6 +24,10 @@ pub struct Observed {
     pub jobs: Vec<Job>,
     /// Its agent's last sign of life.
     pub life: Life,
+    /// Its machine's BMC did not answer when it was last asked.
+    pub bmc_away: bool,
+    /// An older Workflow that is not done with the same Hardware.
+    pub ahead: Option<String>,
 }
 
 impl Observed {
@@ -59,7 +63,42 @@ impl WorkflowReconciler {
         for name in boot::job_names(&workflow) {
             jobs.extend(find::<Job>(objects, JOB, &beside(&name)).await?);
         }
+        let bmc_ref = hardware.as_ref().and_then(|hardware| hardware.spec.bmc_ref.as_ref());
+        let bmc_away = match bmc_ref {
+            Some(bmc) => find::<Machine>(objects, MACHINE, &beside(&bmc.name))
+                .await?
+                .is_some_and(|machine| machine.status.power_state.as_deref() == Some("unknown")),
+            None => false,
+        };
+        let ahead = self.ahead(&workflow).await?;
         let life = self.agents.life(&workflow.status.agent_id);
-        Ok(Observed { workflow, template, hardware, hardware_json, jobs, life })
+        Ok(Observed { workflow, template, hardware, hardware_json, jobs, life, bmc_away, ahead })
+    }
+
+    /// The oldest Workflow before this one that is not done with the same Hardware. Asked only while
+    /// this one prepares: later it is this one that others wait for.
+    async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
+        if workflow.status.state != State::Preparing || workflow.spec.hardware_ref.is_empty() {
+            return Ok(None);
+        }
+        let rank = |it: &Workflow| {
+            let preparing = matches!(it.status.state, State::New | State::Preparing);
+            (preparing, it.metadata.creation_timestamp, it.metadata.name.clone())
+        };
+        let namespace = Some(workflow.metadata.namespace.as_str());
+        let mut before = Vec::new();
+        for other in self.objects.list(WORKFLOW, namespace).await? {
+            // A Workflow that cannot be read holds up nobody.
+            let Ok(other) = read::<Workflow>(other) else { continue };
+            let competes = other.spec.hardware_ref == workflow.spec.hardware_ref
+                && other.metadata.name != workflow.metadata.name
+                && other.spec.disabled != Some(true)
+                && !matches!(other.status.state, State::New)
+                && !other.status.state.ended();
+            if competes && rank(&other) < rank(workflow) {
+                before.push(rank(&other));
+            }
+        }
+        Ok(before.into_iter().min().map(|(_, _, name)| name))
     }
 }

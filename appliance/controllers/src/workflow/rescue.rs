@@ -5,13 +5,16 @@
 use std::time::Duration;
 
 use api::state::workflow::Event;
-use api::tinkerbell::{BootMode, State, Workflow};
+use api::tinkerbell::{ActionState, BootMode, State, Workflow};
 use jiff::Timestamp;
 
 use super::Patience;
 use super::boot::{self, Progress};
 use super::decide::{Decision, Step, moved};
 use super::observe::Observed;
+
+/// Between two looks while the BMC is away.
+const BMC_WAIT: Duration = Duration::from_secs(5);
 
 /// How often a machine is booted for one Workflow before it has failed.
 const BOOTS_MAX: usize = 4;
@@ -24,10 +27,14 @@ fn boots(workflow: &Workflow) -> Vec<String> {
         .collect()
 }
 
+/// Upstream's name for the first boot. The later ones carry the uid, so that no other Workflow's
+/// name can make the same.
 fn name(workflow: &Workflow, boot: usize) -> String {
+    let metadata = &workflow.metadata;
+    let uid: String = metadata.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     match boot {
-        1 => format!("netboot-{}", workflow.metadata.name),
-        boot => format!("netboot-{}-boot{boot}", workflow.metadata.name),
+        1 => format!("netboot-{}", metadata.name),
+        boot => format!("netboot-{}-{uid}-{boot}", metadata.name),
     }
 }
 
@@ -44,6 +51,15 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     if workflow.spec.boot_options.boot_mode != Some(BootMode::Netboot) {
         return Decision::rest();
     }
+    // In a Workflow of several machines only the one the box booted may be booted again.
+    let agent = &workflow.status.agent_id;
+    let ours = observed.hardware.as_ref().is_some_and(|hardware| {
+        hardware.spec.agent_id.as_ref() == Some(agent)
+            || hardware.spec.macs().any(|mac| mac.to_string() == *agent)
+    });
+    if !ours {
+        return Decision::rest();
+    }
     let boots = boots(workflow);
     if let Some(last) = boots.last() {
         match follow(observed, last, now) {
@@ -56,16 +72,25 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
         return Decision::rest();
     }
     let booted = last_boot(observed);
-    // A machine that was just booted is given the time of a boot, whatever its agent said before.
-    let patience = match running && observed.life.heard > booted {
-        true => patience.agent,
-        false => patience.boot,
+    let life = observed.life;
+    // Only an agent that was heard since the last boot, and that is at work, owes a heartbeat. A
+    // machine on its way through its firmware is given the time of a boot.
+    let current = workflow.status.current_state.as_ref();
+    let at_work = running && current.is_some_and(|it| it.state == ActionState::Running);
+    let patience = match life.heard {
+        Some(heard) if at_work && heard > booted => patience.agent,
+        _ => patience.boot,
     };
-    let since = observed.life.heard.max(booted);
+    let since = life.heard.unwrap_or(Timestamp::MIN).max(booted).max(life.listening_since);
     let silent = now.duration_since(since);
     if silent < patience {
         let left = Duration::try_from(patience - silent).unwrap_or_default();
         return Decision::later(left + Duration::from_millis(100));
+    }
+    if observed.bmc_away {
+        // Nothing is learned from the silence of one machine while its BMC is silent too: the way to
+        // both is broken, and what is queued now would strike a healthy machine later.
+        return Decision::later(BMC_WAIT);
     }
     boot_again(observed, boots.len(), silent.as_secs())
 }
@@ -77,6 +102,7 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     }
     Some(match boot::run_job(observed, last, boot::netboot(observed)) {
         Progress::Due(decision) => decision,
+        Progress::Runs if is_back(observed, last) => call_off(workflow, last),
         Progress::Runs => Decision::rest(),
         Progress::Completed => {
             let status = boot::completed(&workflow.status, last, now);
@@ -92,6 +118,25 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     })
 }
 
+/// The agent was heard after the Job was made that is to boot its machine again.
+fn is_back(observed: &Observed, job: &str) -> bool {
+    let made = observed.job(job).and_then(|job| job.metadata.creation_timestamp);
+    matches!((observed.life.heard, made), (Some(heard), Some(made)) if heard > made)
+}
+
+/// Its Tasks find their Job gone and do nothing more.
+fn call_off(workflow: &Workflow, job: &str) -> Decision {
+    let mut status = workflow.status.clone();
+    status.boot_options.jobs.remove(job);
+    let message = format!("agent {} is back: it is not booted again", status.agent_id);
+    let steps = vec![
+        Step::DeleteJob(job.to_owned()),
+        Step::Status(Box::new(status)),
+        Step::Tell { reason: "AgentBack", message, warning: false },
+    ];
+    Decision { steps, again: None }
+}
+
 fn last_boot(observed: &Observed) -> Timestamp {
     let jobs = &observed.workflow.status.boot_options.jobs;
     let ended = observed
@@ -99,7 +144,10 @@ fn last_boot(observed: &Observed) -> Timestamp {
         .iter()
         .filter(|job| jobs.contains_key(&job.metadata.name))
         .filter_map(|job| job.status.completion_time);
-    ended.max().unwrap_or(Timestamp::MIN)
+    // The books know of the boot although somebody removed its Job.
+    let conditions = observed.workflow.status.conditions.iter();
+    let booked = conditions.filter(|it| it.kind == "BootJobComplete").filter_map(|it| it.time);
+    ended.chain(booked).max().unwrap_or(Timestamp::MIN)
 }
 
 fn boot_again(observed: &Observed, boots: usize, silent_secs: i64) -> Decision {

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use api::bmc::JOB;
+use api::bmc::{JOB, MACHINE};
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use jiff::{SignedDuration, Timestamp};
@@ -56,7 +56,7 @@ impl World {
             }),
         );
         let start = Timestamp::UNIX_EPOCH;
-        let life = Life { heard: start, beats: true };
+        let life = Life { heard: None, listening_since: start, beats: true };
         let heard = Arc::new(Heard(Mutex::new(life)));
         let world = Self { memory, clock: TestClock::at(start), heard, key };
         world.template();
@@ -123,9 +123,18 @@ impl World {
         hardware["spec"]["interfaces"][0]["netboot"]["allowPXE"].clone()
     }
 
+    fn hear(&self) {
+        self.heard.0.lock().unwrap().heard = Some(self.clock.now());
+    }
+
     fn advance(&self, secs: i64) {
         self.clock.advance(SignedDuration::from_secs(secs));
     }
+}
+
+fn at_work(status: &mut Value) {
+    status["state"] = json!("RUNNING");
+    status["currentState"] = json!({ "state": "RUNNING" });
 }
 
 fn netboot() -> Value {
@@ -220,15 +229,15 @@ async fn a_silent_machine_is_booted_again_a_few_times() {
     world.end_job("netboot-wf", "Completed").await;
     world.settle().await;
     world.advance(10);
-    *world.heard.0.lock().unwrap() = Life { heard: world.clock.now(), beats: true };
-    world.set_status(|status| status["state"] = json!("RUNNING")).await;
+    world.hear();
+    world.set_status(at_work).await;
     world.advance(59);
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
     world.advance(2);
     for boot in 2..=4 {
         world.settle().await;
-        let name = format!("netboot-wf-boot{boot}");
+        let name = format!("netboot-wf-uid2-{boot}");
         assert!(world.memory.names(JOB).contains(&name), "{boot}");
         world.end_job(&name, "Completed").await;
         world.settle().await;
@@ -240,13 +249,73 @@ async fn a_silent_machine_is_booted_again_a_few_times() {
 }
 
 #[tokio::test]
+async fn an_agent_that_comes_back_in_time_is_not_booted_again() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.advance(10);
+    world.hear();
+    world.set_status(at_work).await;
+    world.advance(61);
+    world.settle().await;
+    let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
+    job["metadata"]["creationTimestamp"] = json!(world.clock.now());
+    world.memory.put(JOB, job);
+    world.advance(1);
+    world.hear();
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"], "the second boot is called off");
+    assert_eq!(world.state(), "RUNNING");
+}
+
+#[tokio::test]
+async fn silence_says_nothing_while_the_bmc_is_silent_too() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.memory.put(
+        MACHINE,
+        json!({
+            "metadata": { "name": "bmc1", "namespace": "default" },
+            "status": { "powerState": "unknown" },
+        }),
+    );
+    world.advance(3600);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
+async fn a_second_workflow_waits_for_the_machine() {
+    let world = World::new(netboot());
+    world.memory.put(
+        WORKFLOW,
+        json!({
+            "metadata": { "name": "earlier", "namespace": "default" },
+            "spec": { "hardwareRef": "nuc1" },
+            "status": { "state": "RUNNING" },
+        }),
+    );
+    world.settle().await;
+    assert_eq!(world.state(), "PREPARING");
+    assert!(world.memory.names(JOB).is_empty(), "nobody's power is touched");
+    let key = ObjectKey::new("default", "earlier");
+    world.memory.delete(WORKFLOW, &key).await.unwrap();
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
 async fn an_agent_that_does_not_beat_is_left_alone() {
     let world = World::new(netboot());
     world.settle().await;
     world.end_job("netboot-wf", "Completed").await;
     world.settle().await;
-    *world.heard.0.lock().unwrap() = Life { heard: world.clock.now(), beats: false };
-    world.set_status(|status| status["state"] = json!("RUNNING")).await;
+    world.hear();
+    world.heard.0.lock().unwrap().beats = false;
+    world.set_status(at_work).await;
     world.advance(3600);
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);

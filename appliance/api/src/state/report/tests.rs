@@ -1,6 +1,6 @@
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Report, Unknown, take};
+use super::{Refused, Report, take};
 use crate::state::workflow::STATES;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
@@ -90,7 +90,7 @@ fn repeated_and_late_reports_are_acknowledged_and_change_nothing() {
     use ActionState::{Failed, Running, Success};
     let mut status = workflow(&[("a", 2)]);
     play(&mut status, &[("a-0", Running), ("a-0", Success)]);
-    for late in [Success, Running, Failed] {
+    for late in [Success, Failed] {
         let before = status.clone();
         assert_eq!(take(&mut status, &report("a-0", late), AT), Ok(false));
         assert_eq!(status, before);
@@ -103,10 +103,22 @@ fn repeated_and_late_reports_are_acknowledged_and_change_nothing() {
 }
 
 #[test]
+fn it_is_never_too_late_to_hear_that_an_action_must_not_begin() {
+    let begin = report("a-0", ActionState::Running);
+    for state in STATES.into_iter().filter(|state| !state.serves()) {
+        let mut ended = WorkflowStatus { state, ..workflow(&[("a", 1)]) };
+        assert!(matches!(take(&mut ended, &begin, AT), Err(Refused::Late { .. })), "{state:?}");
+    }
+    let mut status = workflow(&[("a", 2)]);
+    play(&mut status, &[("a-0", ActionState::Running), ("a-0", ActionState::Success)]);
+    assert!(matches!(take(&mut status, &begin, AT), Err(Refused::Late { .. })));
+}
+
+#[test]
 fn strangers_are_refused() {
     let mut status = workflow(&[("a", 1)]);
     let missing = Report { action_id: "zzz".into(), ..report("a-0", ActionState::Running) };
-    assert!(matches!(take(&mut status, &missing, AT), Err(Unknown::Action { .. })));
+    assert!(matches!(take(&mut status, &missing, AT), Err(Refused::Action { .. })));
     let other = Report { agent_id: "b".into(), ..report("a-0", ActionState::Running) };
-    assert!(matches!(take(&mut status, &other, AT), Err(Unknown::Agent { .. })));
+    assert!(matches!(take(&mut status, &other, AT), Err(Refused::Agent { .. })));
 }
