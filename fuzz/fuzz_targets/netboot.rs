@@ -21,7 +21,7 @@ struct One;
 
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
-        Some(Plan { mac, hardware: "default/nuc-1".to_owned(), boot: Boot::LocalDisk })
+        Some(Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot: Boot::LocalDisk })
     }
 
     fn by_address(&self, _: IpAddr) -> Option<Plan> {

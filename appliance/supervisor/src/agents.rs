@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::meta::ObjectKey;
-use api::state::report::{self, Unknown};
+use api::state::report::{self, Refused};
 use api::state::serve::{self, Serve};
 use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
 use controllers::{Agents, Life, ObjectError, Objects, fetch, write_status};
@@ -77,6 +77,10 @@ impl AgentService {
 
     fn hear(&self, agent_id: &str) {
         let now = self.clock.now();
+        // Whoever makes up names is not remembered, so that those with a name have room.
+        if !self.index.knows_agent(agent_id) {
+            return;
+        }
         let mut known = self.known();
         if known.heard.len() < AGENTS_MAX || known.heard.contains_key(agent_id) {
             known.heard.insert(agent_id.to_owned(), now);
@@ -110,6 +114,10 @@ impl AgentService {
             let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
                 Ok(workflow) => workflow,
                 Err(ObjectError::NotFound(_)) => continue,
+                Err(error @ ObjectError::Unreadable { .. }) => {
+                    tracing::warn!(workflow = %key, %error, "workflow is not served");
+                    continue;
+                }
                 Err(error) => return Err(Refusal::Internal(error.to_string())),
             };
             if workflow.spec.disabled == Some(true) {
@@ -138,12 +146,18 @@ impl AgentService {
             };
             let mut status = workflow.status.clone();
             let said = api_report(from, &workflow);
+            if workflow.spec.disabled == Some(true) && said.state == ActionState::Running {
+                return Err(Refusal::Precondition(format!("workflow {key} is disabled")));
+            }
             let changed = report::take(&mut status, &said, self.clock.now());
             match changed {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                Err(error @ (Unknown::Action { .. } | Unknown::Agent { .. })) => {
+                Err(error @ (Refused::Action { .. } | Refused::Agent { .. })) => {
                     return Err(Refusal::NotFound(error.to_string()));
+                }
+                Err(error @ Refused::Late { .. }) => {
+                    return Err(Refusal::Precondition(error.to_string()));
                 }
             }
             let objects = self.objects.as_ref();
@@ -257,6 +271,9 @@ impl Workflows for AgentService {
         self.hear(&progress.agent_id);
         let at = self.clock.now();
         let mut known = self.known();
+        if !self.index.runs_for(&progress.workflow_id, &progress.agent_id) {
+            return;
+        }
         let before = known.progress.get(&progress.workflow_id);
         let since = match before {
             Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
@@ -271,7 +288,7 @@ impl Workflows for AgentService {
     fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
         self.hear(&hello.agent_id);
         let mut known = self.known();
-        if known.beating.len() < AGENTS_MAX {
+        if known.beating.len() < AGENTS_MAX && known.heard.contains_key(&hello.agent_id) {
             known.beating.insert(hello.agent_id.clone());
         }
         drop(known);
@@ -289,9 +306,14 @@ impl Workflows for AgentService {
             None if self.permissive => return Ok(()),
             None => return Err(Refusal::Unauthenticated("the agent showed no token".into())),
         };
-        let fits = |uid: &str| self.tokens.verify(token, agent_id, uid);
+        let uids = self.index.uids_of_agent(agent_id);
+        if uids.is_empty() {
+            // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
+            // instead of repeating a report that nobody can take.
+            return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
+        }
         // The last report of a workflow may come twice, the second time after it has ended.
-        if self.index.uids_of_agent(agent_id).iter().any(|uid| fits(uid)) {
+        if uids.iter().any(|uid| self.tokens.verify(token, agent_id, uid)) {
             return Ok(());
         }
         let why = "its token is of no workflow of this machine";
@@ -303,9 +325,9 @@ impl Workflows for AgentService {
 impl Agents for AgentService {
     fn life(&self, agent_id: &str) -> Life {
         let known = self.known();
-        let heard = known.heard.get(agent_id).copied().unwrap_or(self.since);
+        let heard = known.heard.get(agent_id).copied();
         // Without permissive mode every agent is one of ours, and ours beat.
         let beats = !self.permissive || known.beating.contains(agent_id);
-        Life { heard, beats }
+        Life { heard, listening_since: self.since, beats }
     }
 }

@@ -112,7 +112,9 @@ impl HardwareViews {
             Some(run) => Boot::Agent(self.agent_boot(hardware, mac, &run.uid)),
             None => Boot::LocalDisk,
         };
-        Plan { mac, hardware: hardware.key().to_string(), boot }
+        let reserved = hardware.spec.interface(mac).and_then(|it| it.dhcp.as_ref()?.ip.as_ref());
+        let address = reserved.and_then(|ip| ip.address.parse().ok());
+        Plan { mac, hardware: hardware.key().to_string(), address, boot }
     }
 
     fn agent_boot(&self, hardware: &Hardware, mac: MacAddr, workflow_uid: &str) -> AgentBoot {
@@ -121,7 +123,9 @@ impl HardwareViews {
         let osie = interface.and_then(|it| it.netboot.as_ref()).and_then(|it| it.osie.clone());
         let osie = osie.unwrap_or_default();
         let server = self.config.network.address;
-        let worker_id = hardware.spec.agent_id().unwrap_or_else(|| mac.to_string());
+        // Its own id, else the MAC that boots (tinkerbell.md §3.3), which need not be the first.
+        let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
+        let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
         let token = self.tokens.token(&worker_id, workflow_uid);
         let mut args = vec![format!("tinbox.token={token}")];
         args.extend(self.config.boot.kernel_args.iter().cloned());

@@ -24,6 +24,8 @@ pub struct Run {
     pub state: State,
     /// When it was created.
     pub created: Option<Timestamp>,
+    /// Switched off by its owner, or on its way out.
+    pub idle: bool,
 }
 
 /// The index; clones share it.
@@ -73,6 +75,8 @@ impl Index {
             agents,
             state: workflow.status.state,
             created: workflow.metadata.creation_timestamp,
+            idle: workflow.spec.disabled == Some(true)
+                || workflow.metadata.deletion_timestamp.is_some(),
         };
         self.write().runs.insert(workflow.key(), run);
     }
@@ -127,6 +131,19 @@ impl Index {
         runs
     }
 
+    /// Whether some Hardware or some Workflow speaks of this agent.
+    pub fn knows_agent(&self, agent_id: &str) -> bool {
+        self.by_agent(agent_id).is_some() || !self.uids_of_agent(agent_id).is_empty()
+    }
+
+    /// Whether the Workflow `namespace/name` has a task for this agent.
+    pub fn runs_for(&self, workflow_id: &str, agent_id: &str) -> bool {
+        let Some((namespace, name)) = workflow_id.split_once('/') else { return false };
+        let tables = self.read();
+        let run = tables.runs.get(&ObjectKey::new(namespace, name));
+        run.is_some_and(|run| run.agents.iter().any(|it| it == agent_id))
+    }
+
     /// The uids of every Workflow, ended or not, that has a task for an agent.
     pub fn uids_of_agent(&self, agent_id: &str) -> Vec<String> {
         let tables = self.read();
@@ -143,7 +160,9 @@ impl Index {
             .values()
             // A machine may ask while the last boot job is being confirmed.
             .filter(|run| {
-                run.hardware == *key && (run.state.serves() || run.state == State::Preparing)
+                run.hardware == *key
+                    && !run.idle
+                    && (run.state.serves() || run.state == State::Preparing)
             })
             .collect();
         runs.sort_by_key(|run| (run.state != State::Running, run.created));

@@ -12,6 +12,7 @@ use controllers::runtime::Signals;
 use controllers::{Objects, fetch, read};
 use serde_json::Value;
 use status::story::Moment;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::Index;
@@ -61,10 +62,17 @@ fn key(object: &Value) -> ObjectKey {
 
 impl Pump {
     /// Carry the changes of one kind until `shutdown`.
-    pub async fn run(self, resource: Resource, shutdown: CancellationToken) {
+    /// `listed` is told once the first list has been carried.
+    pub async fn run(
+        self,
+        resource: Resource,
+        listed: oneshot::Sender<()>,
+        shutdown: CancellationToken,
+    ) {
         let mut known = HashMap::new();
+        let mut listed = Some(listed);
         loop {
-            let wait = match self.follow(resource, &mut known, &shutdown).await {
+            let wait = match self.follow(resource, &mut known, &mut listed, &shutdown).await {
                 Ok(()) => Duration::ZERO,
                 Err(error) => {
                     tracing::debug!(kind = resource.kind, %error, "watch begins anew");
@@ -83,6 +91,7 @@ impl Pump {
         &self,
         resource: Resource,
         known: &mut HashMap<ObjectKey, i64>,
+        listed: &mut Option<oneshot::Sender<()>>,
         shutdown: &CancellationToken,
     ) -> Result<(), StatusError> {
         let list = self.engine.list(&id(resource), None, ListOptions::default()).await?;
@@ -96,6 +105,10 @@ impl Pump {
         known.values_mut().for_each(|generation| *generation = -1);
         for object in list.items {
             self.changed(resource, object, known, false).await;
+        }
+        if let Some(listed) = listed.take() {
+            // Nobody listens any more only when the box is stopping.
+            let _ = listed.send(());
         }
         let options = WatchOptions { after: Some(list.revision), ..WatchOptions::default() };
         let mut watch = self.engine.watch(&id(resource), None, options).await?;
@@ -114,6 +127,7 @@ impl Pump {
                 EventKind::Deleted => {
                     let key = key(&event.object);
                     known.remove(&key);
+                    self.wake_owners(&key, &event.object);
                     self.removed(resource, key);
                 }
                 EventKind::Bookmark => {}
@@ -142,25 +156,27 @@ impl Pump {
         match resource.kind {
             "Hardware" => match read(object) {
                 Ok(hardware) => self.index.put_hardware(hardware),
-                Err(error) => tracing::warn!(%key, %error, "hardware is not served"),
+                Err(error) => {
+                    tracing::warn!(%key, %error, "hardware is not served");
+                    self.index.remove_hardware(&key);
+                }
             },
             "Workflow" => {
                 match read(object) {
                     Ok(workflow) => self.index.put_workflow(&workflow),
-                    Err(error) => tracing::warn!(%key, %error, "workflow is not served"),
+                    Err(error) => {
+                        tracing::warn!(%key, %error, "workflow is not served");
+                        self.index.remove_workflow(&key);
+                    }
                 }
                 self.wakes.workflow.signal(key);
             }
             "Job" => {
-                for owner in owners(&object, "Workflow") {
-                    self.wakes.workflow.signal(ObjectKey::new(&key.namespace, owner));
-                }
+                self.wake_owners(&key, &object);
                 self.wakes.job.signal(key);
             }
             "Task" => {
-                for owner in owners(&object, "Job") {
-                    self.wakes.job.signal(ObjectKey::new(&key.namespace, owner));
-                }
+                self.wake_owners(&key, &object);
                 if live {
                     self.tell_task(object).await;
                 }
@@ -169,6 +185,14 @@ impl Pump {
             // Its own status writes must not make it ask the controller again.
             _ if before != generation => self.wakes.machine.signal(key),
             _ => {}
+        }
+    }
+
+    fn wake_owners(&self, key: &ObjectKey, object: &Value) {
+        for (kind, signals) in [("Workflow", &self.wakes.workflow), ("Job", &self.wakes.job)] {
+            for owner in owners(object, kind) {
+                signals.signal(ObjectKey::new(&key.namespace, owner));
+            }
         }
     }
 

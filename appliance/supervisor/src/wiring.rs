@@ -18,6 +18,7 @@ use stdx::{Clock, SystemClock};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,8 @@ const HTTP_PORT: u16 = 7080;
 const METADATA_PORT: u16 = 50061;
 /// Agents.
 const AGENT_PORT: u16 = 42113;
+/// How long reading everything that is stored may take.
+const LIST_WAIT: Duration = Duration::from_secs(60);
 /// How long services may take to stop.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// TFTP.
@@ -75,7 +78,7 @@ pub async fn run(state: &Path, config: Config) -> anyhow::Result<()> {
 
     let mut wiring = Wiring::new(config, clock, engine, tokens);
     wiring.api(state).await?;
-    wiring.controllers();
+    wiring.controllers().await?;
     wiring.dhcp();
     wiring.boot_files().await?;
     wiring.agents().await?;
@@ -167,7 +170,9 @@ impl Wiring {
         signals
     }
 
-    fn controllers(&mut self) {
+    /// Returns once everything stored is in the index: a machine that asks earlier would be told
+    /// that there is nothing for it.
+    async fn controllers(&mut self) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(BmcDrivers);
         let patience = Patience {
@@ -200,13 +205,23 @@ impl Wiring {
             wakes,
             observers: Arc::clone(&self.observers),
         };
+        let mut lists = Vec::new();
         for resource in KINDS {
-            let running = pump.clone().run(resource, self.shutdown.clone());
+            let (listed, list) = oneshot::channel();
+            lists.push((resource.kind, list));
+            let running = pump.clone().run(resource, listed, self.shutdown.clone());
             self.spawn("watch", async move {
                 running.await;
                 Ok(())
             });
         }
+        for (kind, list) in lists {
+            tokio::time::timeout(LIST_WAIT, list)
+                .await
+                .with_context(|| format!("cannot list every {kind} in time"))?
+                .with_context(|| format!("cannot list every {kind}"))?;
+        }
+        Ok(())
     }
 
     fn dhcp(&mut self) {
@@ -261,13 +276,12 @@ impl Wiring {
     async fn agents(&mut self) -> anyhow::Result<()> {
         let listener = self.listen("agents", self.own(AGENT_PORT)).await?;
         let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
-        let service = routes.into_make_service_with_connect_info::<SocketAddr>();
         let shutdown = self.shutdown.clone();
+        // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
+        // that were switched off do not pile up.
         self.spawn("agents", async move {
-            axum::serve(listener, service)
-                .with_graceful_shutdown(shutdown.cancelled_owned())
-                .await
-                .context("cannot serve agents")
+            netboot::http::serve(listener, routes, shutdown).await;
+            Ok(())
         });
         Ok(())
     }

@@ -106,7 +106,11 @@ async fn image(
 
 async fn script_by_mac(State(site): Shared, client: Client, Path(mac): Path<String>) -> Response {
     match mac.parse::<MacAddr>() {
-        Ok(mac) => site.script(peer(client), Some(mac), site.services.plans.by_mac(mac)),
+        Ok(mac) => {
+            let (peer, plan) = (peer(client), site.services.plans.by_mac(mac));
+            let plan = plan.filter(|plan| plan.is_for(peer));
+            site.script(peer, Some(mac), plan)
+        }
         Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     }
 }

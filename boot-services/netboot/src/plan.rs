@@ -11,8 +11,18 @@ pub struct Plan {
     pub mac: MacAddr,
     /// `namespace/name` of the hardware, for the screen and the log.
     pub hardware: String,
+    /// The address reserved for that interface. Somebody else who asks for the machine's script is
+    /// not told how to speak for its agent.
+    pub address: Option<IpAddr>,
     /// What to do.
     pub boot: Boot,
+}
+
+impl Plan {
+    /// Whether `peer` may read this plan: an agent's kernel line carries its token.
+    pub fn is_for(&self, peer: IpAddr) -> bool {
+        !matches!(self.boot, Boot::Agent(_)) || self.address.is_none_or(|own| own == peer)
+    }
 }
 
 /// What a machine is told to do once iPXE runs.
@@ -82,4 +92,21 @@ pub trait Plans: Send + Sync + 'static {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan>;
     /// The plan of the machine that holds this address; `None` when the machine is unknown.
     fn by_address(&self, address: IpAddr) -> Option<Plan>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AgentBoot, Boot, Plan};
+
+    #[test]
+    fn an_agents_plan_is_for_its_own_address_alone() {
+        let mac = "52:54:00:77:00:01".parse().unwrap();
+        let (own, other) = ("10.77.0.11".parse().unwrap(), "10.77.0.12".parse().unwrap());
+        let boot = Boot::Agent(AgentBoot::default());
+        let mut plan = Plan { mac, hardware: "default/nuc1".into(), address: Some(own), boot };
+        assert!(plan.is_for(own));
+        assert!(!plan.is_for(other));
+        plan.boot = Boot::LocalDisk;
+        assert!(plan.is_for(other), "there is nothing secret about booting the disk");
+    }
 }

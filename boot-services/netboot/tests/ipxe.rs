@@ -28,7 +28,7 @@ struct One(Boot);
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
         let (hardware, boot) = ("default/nuc-1".to_owned(), self.0.clone());
-        (mac.to_string() == MAC).then_some(Plan { mac, hardware, boot })
+        (mac.to_string() == MAC).then_some(Plan { mac, hardware, address: None, boot })
     }
     fn by_address(&self, _: IpAddr) -> Option<Plan> {
         None

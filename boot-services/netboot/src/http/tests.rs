@@ -21,7 +21,7 @@ struct One;
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
         let boot = Boot::LocalDisk;
-        let plan = Plan { mac, hardware: "default/nuc-1".to_owned(), boot };
+        let plan = Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot };
         (mac.to_string() == MAC).then_some(plan)
     }
     fn by_address(&self, address: IpAddr) -> Option<Plan> {

@@ -7,7 +7,7 @@ use crate::{AgentBoot, Boot, Plan};
 
 fn plan(boot: Boot) -> Plan {
     let mac = "52:54:00:77:00:01".parse().unwrap();
-    Plan { mac, hardware: "default/nuc-1".to_owned(), boot }
+    Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot }
 }
 
 fn agent() -> AgentBoot {
