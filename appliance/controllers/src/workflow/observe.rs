@@ -75,8 +75,8 @@ impl WorkflowReconciler {
         Ok(Observed { workflow, template, hardware, hardware_json, jobs, life, bmc_away, ahead })
     }
 
-    /// The oldest Workflow before this one that is not done with the same Hardware. Asked only while
-    /// this one prepares: later it is this one that others wait for.
+    /// The oldest Workflow before this one that is not done with the same Hardware. Asked only
+    /// while this one prepares: later it is this one that others wait for.
     async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
         if workflow.status.state != State::Preparing || workflow.spec.hardware_ref.is_empty() {
             return Ok(None);

@@ -88,8 +88,8 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
         return Decision::later(left + Duration::from_millis(100));
     }
     if observed.bmc_away {
-        // Nothing is learned from the silence of one machine while its BMC is silent too: the way to
-        // both is broken, and what is queued now would strike a healthy machine later.
+        // Nothing is learned from the silence of one machine while its BMC is silent too: the way
+        // to both is broken, and what is queued now would strike a healthy machine later.
         return Decision::later(BMC_WAIT);
     }
     boot_again(observed, boots.len(), silent.as_secs())
