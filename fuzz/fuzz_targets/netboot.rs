@@ -21,7 +21,8 @@ struct One;
 
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
-        Some(Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot: Boot::LocalDisk })
+        let hardware = "default/nuc-1".to_owned();
+        Some(Plan { mac, hardware, address: None, boot: Boot::LocalDisk })
     }
 
     fn by_address(&self, _: IpAddr) -> Option<Plan> {

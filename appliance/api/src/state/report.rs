@@ -61,7 +61,8 @@ pub enum Refused {
 ///
 /// The end of an ended action, or of an action of an ended workflow, is acknowledged and changes
 /// nothing, so an agent may repeat a report whose acknowledgement it lost. Beginning one is
-/// refused: the report was under way while the workflow was given up, and the disk must not be touched now.
+/// refused: the report was under way while the workflow was given up, and the disk must not be
+/// touched now.
 ///
 /// # Errors
 /// [`Refused`]: no such action, another agent's, or too late to begin it.
