@@ -8,6 +8,7 @@ if [ "$(id -u)" != 0 ]; then
   echo "hint: sudo make test" >&2
   exit 1
 fi
+export PATH=$PWD/out/bin:$PATH:/usr/sbin:/sbin
 log=$(mktemp); trap 'rm -f "$log"' EXIT
 cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}

@@ -15,7 +15,7 @@ needs=(
   mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
   e2fsprogs:mkfs.ext4 util-linux:losetup grub-common:grub-mkimage grub2-common:grub-install
   grub-pc-bin:/usr/lib/grub/i386-pc/boot.img grub-efi-amd64-bin:/usr/lib/grub/x86_64-efi/fat.mod
-  binutils:strip
+  binutils:strip udev:udevadm bsdutils:script
   python3-yaml:/usr/lib/python3/dist-packages/yaml
   python3-requests:/usr/lib/python3/dist-packages/requests
   python3-jinja2:/usr/lib/python3/dist-packages/jinja2
@@ -57,4 +57,11 @@ if ! command -v cargo >/dev/null; then
   echo "error: cargo is missing" >&2
   echo "hint: install Rust by rustup; the toolchain is named in rust-toolchain.toml" >&2
   exit 1
+fi
+
+# Debian's kubectl is too old for the API's tests; where none is in PATH it is built.
+if ! command -v kubectl >/dev/null; then
+  here=$(dirname "$(readlink -f "$0")")
+  mkdir -p "$here/../out/bin"
+  ln -sf "$("$here/peers/kubectl/build.sh")" "$here/../out/bin/kubectl"
 fi

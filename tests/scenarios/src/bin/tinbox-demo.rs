@@ -1,11 +1,13 @@
 //! `make demo`: the whole path on a virtual rack, shown as it happens.
 
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
 use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig};
 
@@ -82,16 +84,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let begun = Instant::now();
     follow(&lab, arguments.nucs)?;
     say(&format!("done in {:.0} s", begun.elapsed().as_secs_f32()));
-    for number in 1..=arguments.nucs {
-        let name = format!("nuc{number}");
-        show(&format!("tinbox machine story {name}"));
-        print!("{}", lab.story(&name)?);
-    }
     finish(lab, !arguments.keep.is_empty())
 }
 
 /// Create the workflows and show progress and story of every machine until it has phoned home.
 fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
+    let screen = &Screen::new();
     thread::scope(|scope| {
         let mut waits = Vec::new();
         for number in 1..=nucs {
@@ -109,32 +107,13 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
                 &workflow,
                 "--wait",
             ];
-            let mut create = lab.command(&create)?;
-            let mut story = lab.command(&["machine", "story", &name, "--follow"])?;
-            // A progress bar has the terminal to itself; several machines share it by lines.
-            let alone = nucs == 1 && std::io::stderr().is_terminal();
-            waits.push(scope.spawn(move || -> anyhow::Result<()> {
-                let mut story = story.stdout(Stdio::piped()).spawn()?;
-                let lines = story.stdout.take();
-                let prefix = format!("{name} | ");
-                let reader = thread::spawn(move || {
-                    for line in lines.into_iter().flat_map(|out| BufReader::new(out).lines()) {
-                        let Ok(line) = line else { return };
-                        println!("{prefix}{line}");
-                        let _ = std::io::stdout().flush();
-                    }
-                });
-                let result = wait(&mut create, &name, alone);
-                if result.is_err() {
-                    let _ = story.kill();
-                }
-                // The story ends by itself when the installed system phones home.
-                let told = story.wait()?;
-                let _ = reader.join();
-                result?;
-                ensure!(told.success(), "the story of {name} ended badly");
-                Ok(())
-            }));
+            let create = lab.command(&create)?;
+            let story = lab.command(&["machine", "story", &name, "--follow"])?;
+            // The story ends by itself when the installed system phones home, or badly.
+            for (command, mark) in [(create, '>'), (story, '|')] {
+                let name = name.clone();
+                waits.push(scope.spawn(move || screen.relay(command, &name, mark)));
+            }
         }
         for wait in waits {
             wait.join().map_err(|_| anyhow::anyhow!("a follower broke off"))??;
@@ -143,28 +122,73 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
     })
 }
 
-fn wait(create: &mut Command, name: &str, alone: bool) -> anyhow::Result<()> {
-    if alone {
-        ensure!(create.status()?.success(), "the workflow of {name} failed");
-        return Ok(());
+/// The terminal: lines go up, the progress of every machine stays in the last one.
+struct Screen {
+    live: bool,
+    bars: Mutex<BTreeMap<String, String>>,
+}
+
+impl Screen {
+    fn new() -> Self {
+        Self { live: std::io::stdout().is_terminal(), bars: Mutex::default() }
     }
-    let mut child = create.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let said = child.stderr.take();
-    let prefix = name.to_owned();
-    let errors = thread::spawn(move || {
-        for line in said.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+
+    /// Run a command and show what it prints as lines of `name`.
+    fn relay(&self, mut command: Command, name: &str, mark: char) -> anyhow::Result<()> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        thread::scope(|scope| {
+            scope.spawn(|| self.lines(err, name, mark));
+            self.lines(out, name, mark);
+        });
+        ensure!(child.wait()?.success(), "{name} did not get through");
+        Ok(())
+    }
+
+    fn lines(&self, from: Option<impl Read>, name: &str, mark: char) {
+        for line in from.into_iter().flat_map(|from| BufReader::new(from).lines()) {
             let Ok(line) = line else { return };
-            println!("{prefix} > {line}");
+            match percent(&line) {
+                Some(percent) if self.live => self.progress(name, percent),
+                _ => self.line(&format!("{name} {mark} {line}")),
+            }
         }
-    });
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        println!("{name} > {}", line?);
     }
-    let _ = errors.join();
-    if !child.wait()?.success() {
-        bail!("the workflow of {name} failed");
+
+    fn line(&self, text: &str) {
+        let bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.live {
+            print!("\r\x1b[K{text}\n{}", last_line(&bars));
+        } else {
+            println!("{text}");
+        }
+        let _ = std::io::stdout().flush();
     }
-    Ok(())
+
+    fn progress(&self, name: &str, percent: usize) {
+        let mut bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
+        if percent >= 100 {
+            bars.remove(name);
+        } else {
+            let full = percent / 5;
+            let bar =
+                format!("{name} [{}{}] {percent:3} %", "#".repeat(full), " ".repeat(20 - full));
+            bars.insert(name.to_owned(), bar);
+        }
+        print!("\r\x1b[K{}", last_line(&bars));
+        let _ = std::io::stdout().flush();
+    }
+}
+
+fn last_line(bars: &BTreeMap<String, String>) -> String {
+    let bars: Vec<&str> = bars.values().map(String::as_str).collect();
+    bars.join("  ")
+}
+
+/// `stream-image 27 %, 42 MiB of 154 MiB` is 27.
+fn percent(line: &str) -> Option<usize> {
+    let (before, _) = line.split_once(" %")?;
+    before.rsplit(' ').next()?.parse().ok().filter(|percent| *percent <= 100)
 }
 
 fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
