@@ -5,7 +5,7 @@ BUILD := target/x86_64-unknown-linux-gnu/debug
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts demo test bench image lint clean
+.PHONY: help setup build artifacts demo test bench image fuzz lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,6 +17,7 @@ setup: ## install what building and testing need (Debian packages; asks for root
 
 build: setup ## build every program
 	$(CARGO) build --workspace --bins
+	@ln -sf tinbox $(BUILD)/tink
 
 artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
 	@image/artifacts.sh out/artifacts
@@ -33,6 +34,9 @@ bench: artifacts ## measure, each figure beside a peer in the same run (root)
 image: artifacts ## build the agent OS and show its sizes; the flashable image comes later
 	@$(BUILD)/tinbox-image budget --kernel out/artifacts/agent/vmlinuz-x86_64 \
 	  --initramfs out/artifacts/agent/initramfs-x86_64
+
+fuzz: setup ## fuzz every parser of foreign bytes, ten seconds each; FUZZ_SECS=60 for longer
+	@fuzz/run.sh $(or $(FUZZ_SECS),10)
 
 lint: ## format check and clippy
 	$(CARGO) fmt --all --check

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run every test of the workspace and end with one count over all of them.
-set -uo pipefail
+set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 if [ "$(id -u)" != 0 ]; then
@@ -10,8 +10,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 export PATH=$PWD/out/bin:$PATH:/usr/sbin:/sbin
 log=$(mktemp); trap 'rm -f "$log"' EXIT
-cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log"
-status=${PIPESTATUS[0]}
+status=0
+cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
 awk '
   /^test result:/ { for (i = 1; i <= NF; i++) {
     if ($(i + 1) ~ /^passed/) passed += $i

@@ -5,7 +5,7 @@ set -euo pipefail
 
 # package: a program or file it brings
 needs=(
-  gcc:gcc make:make bc:bc bison:bison flex:flex cpio:cpio kmod:modprobe lz4:lz4 zstd:zstd
+  gcc:gcc g++:g++ make:make bc:bc bison:bison flex:flex cpio:cpio kmod:modprobe lz4:lz4 zstd:zstd
   xz-utils:xz libelf-dev:/usr/include/libelf.h libssl-dev:/usr/include/openssl/ssl.h
   qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
@@ -45,7 +45,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}" >&2
   export DEBIAN_FRONTEND=noninteractive
   log=$(mktemp)
-  { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 || {
+  install() { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; }
+  install >"$log" 2>&1 || {
     echo "error: apt-get could not install ${missing[*]}; the end of its words:" >&2
     tail -n 15 "$log" >&2
     exit 1

@@ -7,12 +7,14 @@
 #                       folder holding vmlinuz and modules/ instead (see stock.sh)
 #
 # The cache is ${TINBOX_CACHE:-~/.cache/tinbox}/kernel/<content hash>/bzImage; the hash covers the
-# Debian source version, the fragments and this script, so a change of any builds anew.
+# Debian source version, the fragments and the number of the recipe below.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 cache=${TINBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tinbox}/kernel
 series=6.12
 arch=x86_64
+# Raise it with every change of this script that changes the kernel.
+recipe=1
 
 [ "${KERNEL:-}" != stock ] || exec "$here/stock.sh"
 
@@ -22,7 +24,7 @@ if [ -z "$version" ]; then
   echo "hint: run apt-get update, or build with KERNEL=stock" >&2
   exit 1
 fi
-hash=$({ echo "$version"; cat "$here/build.sh" "$here/common.fragment" "$here/$arch.fragment"; } \
+hash=$({ echo "$version recipe $recipe"; cat "$here/common.fragment" "$here/$arch.fragment"; } \
   | sha256sum | cut -c1-16)
 out=$cache/$hash
 if [ -s "$out/bzImage" ]; then echo "$out/bzImage"; exit 0; fi
@@ -39,7 +41,8 @@ tar xf "deb/usr/src/linux-source-$series.tar.xz"
 rm -rf deb ./*.deb
 cd "linux-source-$series"
 # Symbols that no fragment names take Kconfig's own defaults.
-./scripts/kconfig/merge_config.sh -m "$here/common.fragment" "$here/$arch.fragment" >"$work/merge.log"
+./scripts/kconfig/merge_config.sh -m "$here/common.fragment" "$here/$arch.fragment" \
+  >"$work/merge.log"
 make -s ARCH=$arch olddefconfig
 # A fragment line that Kconfig dropped is a silent loss of a driver: say so and stop.
 dropped=$(cat "$here/common.fragment" "$here/$arch.fragment" | grep '^CONFIG_.*=y$' \

@@ -105,7 +105,8 @@ disk_bind() {
   mount -t sysfs -o ro sys "$1/sys"; mounts+=("$1/sys")
 }
 
-# disk_grub ROOT [WRAPPER…] : GRUB for both firmwares, reading /boot/grub of the file system at ROOT.
+# disk_grub ROOT [WRAPPER…] : GRUB for both firmwares, reading /boot/grub of the file system at
+# ROOT.
 # With `chroot ROOT` as WRAPPER it is the image's own GRUB that installs itself. Never call
 # it in a condition: bash would then go on after a step that failed.
 disk_grub() {

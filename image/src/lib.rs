@@ -1,7 +1,8 @@
 //! Puts together what the box serves: the agent's initramfs, and the sizes it must keep to.
 //!
 //! Never: the network, or anything that differs between two builds of the same bytes (times,
-//! owners, order). Disk images of operating systems are made by the scripts in `os/`, kernels by `kernel/`.
+//! owners, order). Disk images of operating systems are made by the scripts in `os/`,
+//! kernels by those in `kernel/`.
 //! Enter at [`agent_initramfs`], [`Cpio`] and [`Budget`].
 
 mod budget;

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn every_mistake_is_told_at_once() {
-        let text = "[network]\ninterface = 'a b'\naddress = '0.0.0.0'\n[boot]\nartifacts = '/nope'\n\
+        let text = "[network]\ninterface = 'a b'\naddress = '0.0.0.0'\n\
+            [boot]\nartifacts = '/nope'\n\
             [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n";
         let error = parse(text).unwrap_err();
         assert_eq!(error.lines().count(), 5, "{error}");

@@ -123,7 +123,7 @@ impl HardwareViews {
         let osie = interface.and_then(|it| it.netboot.as_ref()).and_then(|it| it.osie.clone());
         let osie = osie.unwrap_or_default();
         let server = self.config.network.address;
-        // Its own id, else the MAC that boots (tinkerbell.md §3.3), which need not be the first.
+        // Its own id, else the MAC that boots (as Smee has it), which need not be the first.
         let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
         let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
         let token = self.tokens.token(&worker_id, workflow_uid);

@@ -187,7 +187,8 @@ impl Tables {
             for address in hardware.spec.addresses() {
                 let owner = self.by_address.entry(address).or_insert_with(|| key.clone());
                 if owner != key {
-                    tracing::warn!(%address, %owner, other = %key, "two machines claim one address");
+                    let other = key;
+                    tracing::warn!(%address, %owner, %other, "two machines claim one address");
                 }
             }
         }

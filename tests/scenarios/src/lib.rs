@@ -1,8 +1,9 @@
 //! The box in the rack: what the scenarios and the demo share.
 //!
-//! A [`Lab`] is a virtual rack with `tinboxd` in the box's place, driven the way an owner drives it:
-//! by the command line, over TLS, with the administrator's kubeconfig. Nothing here reaches into the
-//! box by another way.
+//! A [`Lab`] is a virtual rack with `tinboxd` in the box's place, driven the way an owner drives
+//! it: by the command line, over TLS, with the administrator's kubeconfig.
+//!
+//! Never: reach into the box by another way than an owner has.
 //!
 //! Enter at [`Lab::start`].
 

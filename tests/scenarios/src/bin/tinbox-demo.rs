@@ -16,7 +16,8 @@ use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig};
 #[command(version)]
 struct Arguments {
     /// How many NUCs at once.
-    #[arg(long, env = "DEMO_NUCS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=6))]
+    #[arg(long, env = "DEMO_NUCS", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     nucs: u8,
     /// Firmware of the NUCs.
     #[arg(long, env = "DEMO_FIRMWARE", default_value = "uefi")]

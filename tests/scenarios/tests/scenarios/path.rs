@@ -16,7 +16,8 @@ const USER_DATA: &str = "#cloud-config\n\
     write_files:\n\
     - {path: /etc/issue.d/tinbox.issue, content: \"told by the box\\n\"}\n\
     runcmd:\n\
-    - \"echo KEYS=$(grep -c 'owner$' /home/debian/.ssh/authorized_keys) HOST=$(hostname) >/dev/ttyS0\"\n\
+    - \"KEYS=$(grep -c 'owner$' /home/debian/.ssh/authorized_keys); \
+         echo KEYS=$KEYS HOST=$(hostname) >/dev/ttyS0\"\n\
     phone_home:\n\
     \x20 url: http://10.77.0.1:7080/phone-home\n\
     \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
