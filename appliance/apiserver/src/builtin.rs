@@ -7,9 +7,14 @@
 mod columns;
 mod core;
 mod rules;
+mod typed;
 
 use std::sync::Arc;
 
+use api::bmc::{JobSpec, MachineSpec, TaskSpec};
+use api::tinkerbell::{HardwareSpec, TemplateSpec, WorkflowSpec};
+
+use self::typed::validated;
 use crate::definition::{
     Cell, Column, ColumnType, Duplicate, NameRule, Registry, ResourceDefinition,
 };
@@ -33,13 +38,13 @@ fn tinkerbell() -> Vec<ResourceDefinition> {
     vec![
         ResourceDefinition {
             columns: vec![name(), column("State", ".status.state", 0)],
-            validate: Some(Arc::new(rules::hardware)),
+            validate: Some(validated::<HardwareSpec>(rules::hardware)),
             ..custom("tinkerbell.org", "Hardware", "hardware", &["hw"])
         },
         ResourceDefinition {
             status_subresource: false,
             columns: vec![name(), column("State", ".status.state", 0)],
-            validate: Some(Arc::new(rules::template)),
+            validate: Some(validated::<TemplateSpec>(rules::template)),
             ..custom("tinkerbell.org", "Template", "templates", &["tpl"])
         },
         ResourceDefinition {
@@ -53,7 +58,7 @@ fn tinkerbell() -> Vec<ResourceDefinition> {
                 column("Hardware", ".spec.hardwareRef", 0),
                 column("Template-Rendering", ".status.templateRendering", 1),
             ],
-            validate: Some(Arc::new(rules::workflow)),
+            validate: Some(validated::<WorkflowSpec>(rules::workflow)),
             ..custom("tinkerbell.org", "Workflow", "workflows", &["wf"])
         },
     ]
@@ -62,15 +67,15 @@ fn tinkerbell() -> Vec<ResourceDefinition> {
 fn bmc() -> Vec<ResourceDefinition> {
     vec![
         ResourceDefinition {
-            validate: Some(Arc::new(rules::machine)),
+            validate: Some(validated::<MachineSpec>(rules::machine)),
             ..custom("bmc.tinkerbell.org", "Machine", "machines", &[])
         },
         ResourceDefinition {
-            validate: Some(Arc::new(rules::job)),
+            validate: Some(validated::<JobSpec>(rules::job)),
             ..custom("bmc.tinkerbell.org", "Job", "jobs", &["j"])
         },
         ResourceDefinition {
-            validate: Some(Arc::new(rules::task)),
+            validate: Some(validated::<TaskSpec>(rules::task)),
             ..custom("bmc.tinkerbell.org", "Task", "tasks", &["t"])
         },
     ]
@@ -96,7 +101,7 @@ fn custom(group: &str, kind: &str, plural: &str, short: &[&str]) -> ResourceDefi
         keep_newest: None,
         is_namespace: false,
         permanent: Vec::new(),
-        prepare: None,
+        prepare: Some(Arc::new(typed::drop_nulls)),
         validate: None,
     }
 }

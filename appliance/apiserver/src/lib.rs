@@ -8,9 +8,10 @@
 //! the box's own controllers call directly. Kinds are [`ResourceDefinition`]s; ours are in
 //! [`builtin`].
 //!
-//! Not served yet: OpenAPI (so `kubectl create`, `apply` and `edit` need `--validate=false`), field
-//! validation and pruning by schema, protobuf and YAML bodies, strategic merge and server-side
-//! apply, garbage collection by owner, RBAC (every known token is an administrator), CRDs.
+//! Not served yet: OpenAPI (so `kubectl create`, `apply` and `edit` need `--validate=false`),
+//! defaulting by schema, refusing or pruning of fields that a kind does not know, protobuf and YAML
+//! bodies, strategic merge and server-side apply, garbage collection by owner, RBAC (every known
+//! token is an administrator), CRDs.
 
 pub mod auth;
 pub mod builtin;

@@ -1,9 +1,11 @@
 //! What the compiled-in kinds demand of their objects: the patterns, enums and rules of
 //! Tinkerbell's CRDs that protect a boot from a typo, and Kubernetes' rules for Secrets and Events.
-//! Full schema validation, defaulting and pruning are not done yet.
+//! That their fields are of the right type is [`super::typed`]'s to check.
 
+use api::tinkerbell::WorkflowSpec;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use crate::field_error::FieldError;
@@ -17,6 +19,10 @@ const POWER: [&str; 6] = ["on", "off", "soft", "status", "cycle", "reset"];
 const DEVICES: [&str; 5] = ["pxe", "disk", "bios", "cdrom", "safe"];
 const BOOT_MODES: [&str; 4] = ["netboot", "isoboot", "iso", "customboot"];
 const STATES: [&str; 2] = ["Error", "Ready"];
+
+/// Longest name of a Workflow in bytes: the names of its boot Jobs and of their Tasks begin with
+/// words of their own, end in a number, and have to fit into a name's 253 bytes.
+const MAX_WORKFLOW_NAME: usize = 200;
 
 /// All data of one Secret, in bytes (Kubernetes' limit).
 const MAX_SECRET_BYTES: usize = 1024 * 1024;
@@ -55,9 +61,18 @@ pub(super) fn template(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Workflow: references are text, boot modes are known.
-pub(super) fn workflow(object: &Value, _old: Option<&Value>) -> Errors {
+/// Workflow: references are text, boot modes are known, names leave room for those of its Jobs;
+/// what a run is made of stays as it is once the run has begun.
+pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
+    match old {
+        Some(old) => begun(old, object, &mut errors),
+        None => {
+            if object["metadata"]["name"].as_str().is_some_and(|it| it.len() > MAX_WORKFLOW_NAME) {
+                errors.push(FieldError::too_long("metadata.name", MAX_WORKFLOW_NAME));
+            }
+        }
+    }
     let spec = &object["spec"];
     texts(spec, "spec", &["templateRef", "hardwareRef"], &mut errors);
     if let Some(map) = spec.get("hardwareMap") {
@@ -71,6 +86,32 @@ pub(super) fn workflow(object: &Value, _old: Option<&Value>) -> Errors {
         each(config, parent, list, &mut errors, action);
     }
     errors
+}
+
+/// Refuses another machine, template or way to boot for a run that has a state: half of it would
+/// be of one and half of the other. Left out and empty are the same.
+fn begun(old: &Value, new: &Value, errors: &mut Errors) {
+    if old["status"]["state"].as_str().is_none_or(str::is_empty) {
+        return;
+    }
+    let spec = |object: &Value| match &object["spec"] {
+        Value::Null => Ok(WorkflowSpec::default()),
+        spec => WorkflowSpec::deserialize(spec),
+    };
+    // What cannot be read is refused elsewhere, or runs nowhere.
+    let (Ok(old), Ok(new)) = (spec(old), spec(new)) else { return };
+    for (field, differs) in [
+        ("hardwareRef", old.hardware_ref != new.hardware_ref),
+        ("templateRef", old.template_ref != new.template_ref),
+        ("hardwareMap", old.hardware_map != new.hardware_map),
+        ("bootOptions", old.boot_options != new.boot_options),
+    ] {
+        if differs {
+            let detail = "field is immutable once the workflow has begun; delete it and create \
+                another";
+            errors.push(FieldError::forbidden(format!("spec.{field}"), detail));
+        }
+    }
 }
 
 /// BMC machine: where to connect is said.

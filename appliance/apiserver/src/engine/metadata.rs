@@ -75,12 +75,14 @@ pub fn check_identity(
     Ok(())
 }
 
-/// Takes away everything in the metadata that clients cannot set on a new object.
+/// Takes away everything in the metadata that clients cannot set on a new object, and what is null:
+/// clients write it for what they leave out.
 pub fn clear(object: &mut Value) {
     let metadata = metadata_mut(object);
     for field in OURS.iter().chain(&DROPPED) {
         metadata.remove(*field);
     }
+    metadata.retain(|_, value| !value.is_null());
 }
 
 /// Puts the stored values back into the fields that are the engine's.

@@ -4,6 +4,7 @@ use super::{
     event, hardware, job, machine, prepare_namespace, prepare_secret, secret, task, template,
     workflow,
 };
+use crate::field_error::Mistake;
 use serde_json::{Value, json};
 
 type Rule = fn(&Value, Option<&Value>) -> super::Errors;
@@ -100,6 +101,57 @@ fn kinds_refuse_what_upstream_refuses() {
             &["involvedObject.namespace"],
         ),
     ]);
+}
+
+#[test]
+fn a_workflow_that_has_begun_keeps_what_it_is_made_of() {
+    let spec = json!({
+        "hardwareRef": "nuc-1", "templateRef": "install", "hardwareMap": { "device_1": "a" },
+        "bootOptions": { "bootMode": "netboot" },
+    });
+    let run = |state: Value, spec: &Value| json!({ "spec": spec, "status": { "state": state } });
+    let with = |field: &str, value: Value| {
+        let mut spec = spec.clone();
+        spec[field] = value;
+        spec
+    };
+    for (field, value) in [
+        ("hardwareRef", json!("nuc-2")),
+        ("templateRef", json!("erase")),
+        ("hardwareMap", json!({ "device_1": "b" })),
+        ("bootOptions", json!({})),
+    ] {
+        let changed = with(field, value);
+        for state in ["PREPARING", "RUNNING", "SUCCESS", "FAILED"] {
+            let errors = workflow(&run(json!(state), &changed), Some(&run(json!(state), &spec)));
+            assert_eq!(errors.len(), 1, "{field} {state}");
+            for error in errors {
+                assert_eq!(error.field, format!("spec.{field}"));
+                assert_eq!(error.mistake, Mistake::Forbidden);
+                assert!(error.detail.contains("immutable once the workflow has begun"));
+            }
+        }
+        for state in [Value::Null, json!("")] {
+            let errors = workflow(&run(state.clone(), &changed), Some(&run(state, &spec)));
+            assert_eq!(errors, [], "{field} may change before the run");
+        }
+    }
+    let old = run(json!("RUNNING"), &spec);
+    assert_eq!(workflow(&run(json!("RUNNING"), &with("disabled", json!(true))), Some(&old)), []);
+    // A field that is left out and one that is empty say the same.
+    let empty = json!({ "hardwareRef": "", "hardwareMap": {}, "bootOptions": { "isoURL": "" } });
+    let (bare, full) = (run(json!("RUNNING"), &json!({})), run(json!("RUNNING"), &empty));
+    assert_eq!(workflow(&full, Some(&bare)), []);
+    assert_eq!(workflow(&json!({}), Some(&old)).len(), 4);
+}
+
+#[test]
+fn names_of_workflows_leave_room_for_those_of_their_jobs() {
+    let named = |length: usize| json!({ "metadata": { "name": "a".repeat(length) } });
+    assert_eq!(fields(workflow, &named(200)), [""; 0]);
+    assert_eq!(fields(workflow, &named(201)), ["metadata.name"]);
+    // One that is there already can still be written and deleted.
+    assert_eq!(workflow(&named(201), Some(&named(201))), []);
 }
 
 #[test]

@@ -344,3 +344,50 @@ async fn records_give_way_to_newer_ones() {
         list.items.iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["b", "d", "e"]);
 }
+
+#[tokio::test]
+async fn what_is_stored_is_of_its_kinds_type() {
+    let bench = bench().await;
+    let hardware = |dhcp: Value| {
+        let spec = json!({ "interfaces": [{ "dhcp": dhcp }], "disks": null });
+        json!({ "metadata": { "name": "nuc-1", "labels": null }, "spec": spec })
+    };
+    let wrong = bench.create(HARDWARE, hardware(json!({ "lease_time": "3600" }))).await;
+    let wrong = wrong.unwrap_err();
+    assert_eq!((wrong.reason, wrong.reason.code()), (Reason::Invalid, 422));
+    assert_eq!(wrong.details.causes.len(), 1);
+    assert_eq!(wrong.details.causes[0].field, "spec.interfaces[0].dhcp.lease_time");
+    let dhcp = json!({ "lease_time": 3600, "hostname": null, "unknown": 1 });
+    let created = bench.create(HARDWARE, hardware(dhcp)).await.unwrap();
+    let typed: api::tinkerbell::Hardware = serde_json::from_value(created.clone()).unwrap();
+    assert_eq!(typed.spec.interfaces[0].dhcp.as_ref().unwrap().lease_time, 3600);
+    assert_eq!(created["spec"]["interfaces"][0]["dhcp"]["unknown"], 1);
+    let wrong = bench.merge("nuc-1", json!({ "spec": { "agentID": 7 } })).await.unwrap_err();
+    assert_eq!(wrong.details.causes[0].field, "spec.agentID");
+}
+
+#[tokio::test]
+async fn a_run_that_has_begun_can_be_stopped_but_not_turned() {
+    let bench = bench().await;
+    let workflows = "tinkerbell.org/workflows";
+    let spec = json!({ "templateRef": "install", "hardwareRef": "nuc-1" });
+    let object = json!({ "metadata": { "name": "run" }, "spec": spec });
+    bench.create(workflows, object).await.unwrap();
+    let patch = async |patch: Value, part: Part| {
+        let options = WriteOptions { part, ..WriteOptions::default() };
+        let patch = Patch::merge(patch).unwrap();
+        bench.engine.patch(workflows, "default", "run", patch, options).await
+    };
+    let other = |name: &str| json!({ "spec": { "hardwareRef": name } });
+    patch(other("nuc-2"), Part::Main).await.unwrap();
+    patch(json!({ "status": { "state": "PREPARING" } }), Part::Status).await.unwrap();
+    let refused = patch(other("nuc-3"), Part::Main).await.unwrap_err();
+    assert_eq!((refused.reason, refused.reason.code()), (Reason::Invalid, 422));
+    assert_eq!(
+        refused.details.causes[0].message,
+        "Forbidden: field is immutable once the workflow has begun; delete it and create another"
+    );
+    let stopped = patch(json!({ "spec": { "disabled": true } }), Part::Main).await.unwrap();
+    assert_eq!(stopped["spec"]["hardwareRef"], "nuc-2");
+    patch(json!({ "status": { "state": "FAILED" } }), Part::Status).await.unwrap();
+}

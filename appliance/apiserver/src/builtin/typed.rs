@@ -1,0 +1,242 @@
+//! Objects are of their kind's type: what is stored can be read by every controller. A mistake is
+//! named by its field, and every mistake is named at once.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use api::meta::Object;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::definition::Validate;
+use crate::field_error::FieldError;
+
+type Rule = fn(&Value, Option<&Value>) -> Vec<FieldError>;
+
+/// Mistakes of type told at once; an array of a million of them is not worth a longer answer.
+const MAX_MISTAKES: usize = 16;
+/// Fields or items of one value that are looked at one by one for a mistake; in a longer one the
+/// mistake is told of the whole.
+const MAX_PARTS: usize = 1024;
+/// Bytes of a text that are shown in a mistake; of a longer one only that it is a text.
+const MAX_SHOWN: usize = 64;
+
+/// How serde begins to say that a field must be there.
+const MISSING: &str = "missing field `";
+
+/// Checks an object by `rule`, and that all but its status is a `Spec` with metadata.
+///
+/// What is wrong in the stored object already is no reason to refuse an update: an object from
+/// before a rule must be able to lose its finalizers.
+pub(super) fn validated<Spec>(rule: Rule) -> Validate
+where
+    Spec: Default + Serialize + DeserializeOwned + 'static,
+{
+    Arc::new(move |object, old| {
+        let mut errors = rule(object, old);
+        let found = mistakes::<Spec>(object);
+        if found.is_empty() {
+            return errors;
+        }
+        let before = old.map(mistakes::<Spec>).unwrap_or_default();
+        let told = errors.len();
+        for mistake in found {
+            let known = errors.iter().take(told).any(|it| mistake.field.starts_with(&it.field));
+            if !known && !before.contains(&mistake) {
+                errors.push(mistake);
+            }
+        }
+        errors
+    })
+}
+
+/// Takes out what is null, in the spec at any depth: clients in Go write it for what they leave
+/// out. Items of arrays stay, for the validation to refuse.
+pub(super) fn drop_nulls(object: &mut Value) {
+    let Some(object) = object.as_object_mut() else { return };
+    object.retain(|_, value| !value.is_null());
+    if let Some(spec) = object.get_mut("spec") {
+        prune(spec);
+    }
+}
+
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(prune);
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+/// Everything in `object` that is not of its type, [`MAX_MISTAKES`] at most.
+fn mistakes<Spec>(object: &Value) -> Vec<FieldError>
+where
+    Spec: Default + Serialize + DeserializeOwned,
+{
+    let mut found = Vec::new();
+    match decode::<Spec>(object) {
+        Ok(typed) => {
+            if let Ok(typed) = serde_json::to_value(&typed.spec) {
+                compare("spec", &object["spec"], &typed, &mut found);
+            }
+        }
+        Err(why) => narrow::<Spec>(&mut Vec::new(), object, &why.to_string(), &mut found),
+    }
+    found
+}
+
+fn decode<Spec>(object: &Value) -> serde_json::Result<Object<Spec, IgnoredAny>>
+where
+    Spec: Default + DeserializeOwned,
+{
+    Object::deserialize(object)
+}
+
+/// A way into a JSON value.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Key(&'a str),
+    Item(usize),
+}
+
+/// Finds the smallest parts of `value`, which lies at `path`, that cannot be read even when there
+/// is nothing else in the object. `why` is what reading said about `value`.
+fn narrow<'a, Spec>(
+    path: &mut Vec<Step<'a>>,
+    value: &'a Value,
+    why: &str,
+    found: &mut Vec<FieldError>,
+) where
+    Spec: Default + DeserializeOwned,
+{
+    let missing = |why: &str| why.strip_prefix(MISSING)?.strip_suffix('`').map(str::to_owned);
+    let (empty, parts) = parts(value);
+    let bare = decode::<Spec>(&alone(path, &empty)).err().map(|error| error.to_string());
+    let lacks = bare.as_deref().and_then(missing);
+    if let Some(field) = lacks.as_deref().filter(|_| lacks == missing(why)) {
+        let field = format!("{}.{field}", text(path));
+        found.push(FieldError::required(field, "must be given"));
+        return;
+    }
+    // Where not even an empty one can be, no part of it is to blame.
+    let parts = if bare.is_some() && lacks.is_none() { Vec::new() } else { parts };
+    let before = found.len();
+    for (step, part) in parts {
+        if found.len() >= MAX_MISTAKES {
+            return;
+        }
+        path.push(step);
+        let wrong = decode::<Spec>(&alone(path, part)).err().map(|error| error.to_string());
+        // A part alone lacks what its neighbour is.
+        if let Some(why) = wrong.filter(|why| lacks.is_none() || lacks != missing(why)) {
+            narrow::<Spec>(path, part, &why, found);
+        }
+        path.pop();
+    }
+    if found.len() == before {
+        found.push(FieldError::invalid(text(path), &shown(value), rule(why)));
+    }
+}
+
+/// An empty value of `value`'s type, and the parts to look at one by one: none of a huge value.
+fn parts(value: &Value) -> (Value, Vec<(Step<'_>, &Value)>) {
+    match value {
+        Value::Object(map) if map.len() <= MAX_PARTS => {
+            (json!({}), map.iter().map(|(key, part)| (Step::Key(key), part)).collect())
+        }
+        Value::Array(items) if items.len() <= MAX_PARTS => {
+            let parts = items.iter().enumerate().map(|(at, part)| (Step::Item(at), part));
+            (json!([]), parts.collect())
+        }
+        _ => (Value::Null, Vec::new()),
+    }
+}
+
+/// An object with nothing in it but `part` at `path`.
+fn alone(path: &[Step<'_>], part: &Value) -> Value {
+    path.iter().rev().fold(part.clone(), |inner, step| match step {
+        Step::Key(key) => Value::Object(Map::from_iter([((*key).to_owned(), inner)])),
+        Step::Item(_) => Value::Array(vec![inner]),
+    })
+}
+
+/// Where `given` was read as another type of JSON than it is: a list of values is read as the
+/// fields of a struct, in order, which nobody meant.
+fn compare(path: &str, given: &Value, typed: &Value, found: &mut Vec<FieldError>) {
+    match (given, typed) {
+        // Left out, on either side.
+        (Value::Null, _) | (_, Value::Null) => {}
+        (Value::Object(given), Value::Object(typed)) => {
+            for (key, given) in given {
+                if let Some(typed) = typed.get(key) {
+                    compare(&format!("{path}.{key}"), given, typed, found);
+                }
+            }
+        }
+        (Value::Array(given), Value::Array(typed)) => {
+            for (at, (given, typed)) in given.iter().zip(typed).enumerate() {
+                compare(&format!("{path}[{at}]"), given, typed, found);
+            }
+        }
+        _ if found.len() >= MAX_MISTAKES || type_name(given) == type_name(typed) => {}
+        _ => {
+            let detail = format!("must be {}", type_name(typed));
+            found.push(FieldError::invalid(path, &shown(given), detail));
+        }
+    }
+}
+
+fn text(path: &[Step<'_>]) -> String {
+    let mut text = String::new();
+    for step in path {
+        // Writing to a String does not fail.
+        let _ = match step {
+            Step::Item(at) => write!(text, "[{at}]"),
+            Step::Key(key) if text.is_empty() => write!(text, "{key}"),
+            Step::Key(key) if key.contains(['.', '[', '/']) => write!(text, "[{key}]"),
+            Step::Key(key) => write!(text, ".{key}"),
+        };
+    }
+    text
+}
+
+/// The rule that was broken, from what serde says was expected.
+fn rule(why: &str) -> String {
+    let Some((_, expected)) = why.rsplit_once(", expected ") else { return why.to_owned() };
+    let expected = match expected {
+        "i64" => "an integer",
+        "u16" => "an integer from 0 to 65535",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        text if text.starts_with("struct ") => "an object",
+        text => text,
+    };
+    format!("must be {expected}")
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The value as a message shows it: what is long is told by its type.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::Array(_) | Value::Object(_) => type_name(value).into(),
+        Value::String(text) if text.len() > MAX_SHOWN => type_name(value).into(),
+        short => short.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
