@@ -197,16 +197,22 @@ fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
         lab.rack.succeed();
         return Ok(());
     }
-    let mut look = lab.command(&["machine", "story", "nuc1"])?;
-    look.stdout(Stdio::null()).status().context("cannot run tinbox")?;
+    let programs = std::env::current_exe().context("cannot find the running program")?;
+    let programs = programs.parent().context("the program is in a folder")?;
     println!("\nThe rack keeps running. To look at it, from another shell:");
-    println!("  sudo ip netns exec {}-box sh", lab.rack.name());
+    println!("  sudo ip netns exec {}-box bash", lab.rack.name());
+    println!("  export PATH={}:$PATH", programs.display());
     println!("  export TINBOX_KUBECONFIG={}", lab.kubeconfig().display());
     println!("  tinbox hardware list; kubectl --kubeconfig $TINBOX_KUBECONFIG get hw,wf");
     println!("  consoles of the machines: {}", lab.rack.dir().display());
     println!("Press Enter, or Ctrl-C, to end it.");
     let mut line = String::new();
-    std::io::stdin().read_line(&mut line).context("cannot read the terminal")?;
+    if std::io::stdin().read_line(&mut line).context("cannot read the terminal")? == 0 {
+        // There is no terminal to press Enter at: a signal ends it.
+        loop {
+            thread::park();
+        }
+    }
     lab.rack.succeed();
     Ok(())
 }
