@@ -75,7 +75,7 @@ impl Nuc {
             bmc,
             serial: Arc::new(Serial::new(number, console)),
             log: PowerLog::new(number, power_log),
-            boot: Mutex::new(Boot { once: BootDevice::Normal, index: 0 }),
+            boot: Mutex::new(Boot { once: BootDevice::Normal, index: 0, in_force: true }),
             run: Mutex::new(None),
             unplugged: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -247,9 +247,13 @@ impl Nuc {
         self.log.record(Origin::Bmc, Action::Boot(device), boot.once != device);
         boot.once = device;
         let Some(qmp) = qmp else { return Ok(()) };
-        let posted = self.post_order(&qmp, &mut boot, device);
+        let Some(posted) = self.post_order(&qmp, &mut boot, device) else { return Ok(()) };
+        // A reset that QEMU made before it heard of this one read the order that was.
+        boot.in_force = false;
         drop(boot);
-        posted.map_or(Ok(()), |posted| qmp.wait("qom-set", &posted).map(drop))
+        qmp.wait("qom-set", &posted)?;
+        hold(&self.boot).in_force = true;
+        Ok(())
     }
 
     /// Switches off for good: the rack is being taken down.

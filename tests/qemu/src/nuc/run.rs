@@ -19,6 +19,8 @@ pub(super) struct Boot {
     pub(super) once: BootDevice,
     /// The network card's `bootindex` in the running QEMU, which refuses to set it to what it is.
     pub(super) index: u8,
+    /// The running QEMU has acknowledged that order: its next reset reads it.
+    pub(super) in_force: bool,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,7 @@ impl Nuc {
         let errors = errors.map_err(Error::path("open", log))?;
         let mut boot = hold(&self.boot);
         boot.index = machine::nic_index(self.config.boot_order, boot.once);
+        boot.in_force = true;
         let index = boot.index;
         drop(boot);
         let mut command = self.rack.command("qemu-system-x86_64");
@@ -164,7 +167,10 @@ impl RunEvents {
     /// `HaveRunPost`), and each reads the boot order again. So a boot begins when the firmware
     /// prints something; resets before that belong to it.
     fn reset(&self, nuc: &Nuc, guest: bool) {
-        let armed = hold(&nuc.boot).once != BootDevice::Normal;
+        let armed = {
+            let boot = hold(&nuc.boot);
+            boot.in_force && boot.once != BootDevice::Normal
+        };
         let (weak, qmp) = (Weak::clone(&self.nuc), Arc::clone(&self.qmp));
         let same_boot = nuc.serial.on_next_output(move || {
             let Some(nuc) = weak.upgrade().filter(|_| armed) else { return };
