@@ -102,6 +102,17 @@ pub fn read<T: DeserializeOwned>(object: Value) -> Result<T, ObjectError> {
         .map_err(|error| ObjectError::Unreadable { what, why: error.to_string() })
 }
 
+/// What was to be changed or removed is not there any more: nothing is left to be done.
+///
+/// # Errors
+/// Every other one.
+pub fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> {
+    match result {
+        Err(ObjectError::NotFound(_)) => Ok(()),
+        result => result,
+    }
+}
+
 /// Replace the status of an object that was read at `metadata`'s resource version.
 ///
 /// # Errors

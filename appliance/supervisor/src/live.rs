@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
+use status::progress::Progress;
 
 use crate::agents::AgentService;
 
@@ -21,20 +22,23 @@ pub fn router(agents: Arc<AgentService>) -> Router {
         .with_state(agents)
 }
 
-/// `{action, message, bytesDone, bytesTotal, millis}`; 404 while no action says how far it is.
+/// A [`Progress`]; 404 while no action says how far it is.
 async fn progress(
     State(agents): State<Arc<AgentService>>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Response {
     match agents.latest(&format!("{namespace}/{name}")) {
-        Some(latest) => Json(json!({
-            "action": agents.action_name(&latest.progress).await,
-            "message": latest.progress.message,
-            "bytesDone": latest.progress.bytes_done,
-            "bytesTotal": latest.progress.bytes_total,
-            "millis": latest.at.duration_since(latest.since).as_millis() as u64,
-        }))
-        .into_response(),
+        Some(latest) => {
+            let millis = latest.at.duration_since(latest.since).as_millis();
+            Json(Progress {
+                action: agents.action_name(&latest.progress).await,
+                message: latest.progress.message,
+                bytes_done: latest.progress.bytes_done,
+                bytes_total: latest.progress.bytes_total,
+                millis: u64::try_from(millis).unwrap_or(0),
+            })
+            .into_response()
+        }
         None => {
             let status = json!({
                 "kind": "Status",

@@ -10,7 +10,7 @@ use api::tinkerbell::{WORKFLOW, Workflow};
 use serde_json::json;
 use stdx::Clock;
 
-use crate::objects::{ObjectError, Objects, fetch, find, write_status};
+use crate::objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 use crate::runtime::{Reconciled, Reconciler};
 use decide::{Observed, Step};
 
@@ -73,10 +73,8 @@ impl JobReconciler {
         match step {
             Step::Status(status) => self.write(job, &status).await,
             Step::DeleteTask(name) => {
-                match objects.delete(TASK, &ObjectKey::new(&job.metadata.namespace, name)).await {
-                    Ok(()) | Err(ObjectError::NotFound(_)) => Ok(()),
-                    Err(error) => Err(error),
-                }
+                let key = ObjectKey::new(&job.metadata.namespace, name);
+                gone_is_fine(objects.delete(TASK, &key).await)
             }
             Step::CreateTask { at, spec } => {
                 let metadata = ObjectMeta {

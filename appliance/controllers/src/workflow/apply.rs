@@ -10,7 +10,7 @@ use super::WorkflowReconciler;
 use super::decide::Step;
 use super::observe::Observed;
 use crate::ObjectError;
-use crate::objects::write_status;
+use crate::objects::{gone_is_fine, write_status};
 
 impl WorkflowReconciler {
     pub(super) async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {
@@ -76,14 +76,6 @@ impl WorkflowReconciler {
             "metadata": metadata,
             "spec": JobSpec { machine_ref, tasks: actions },
         })
-    }
-}
-
-/// What was to be changed or removed is not there any more: nothing is left to be done.
-fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> {
-    match result {
-        Err(ObjectError::NotFound(_)) => Ok(()),
-        result => result,
     }
 }
 

@@ -143,8 +143,7 @@ pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
 
 /// After a failure too, a machine must not be left permitted to boot from the network: upstream
 /// leaves it so, and the machine loops.
-pub fn tidy(observed: &Observed) -> Decision {
-    let now = Timestamp::UNIX_EPOCH;
+pub fn tidy(observed: &Observed, now: Timestamp) -> Decision {
     untoggle(observed, now).unwrap_or_else(Decision::rest)
 }
 

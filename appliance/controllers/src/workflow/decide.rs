@@ -77,7 +77,7 @@ pub fn decide(
         State::Preparing => boot::prepare(observed, now),
         State::Pending | State::Running => watch(observed, patience, now),
         State::Post => boot::finish(observed, now),
-        State::Success | State::Failed | State::Timeout => boot::tidy(observed),
+        State::Success | State::Failed | State::Timeout => boot::tidy(observed, now),
     }
 }
 

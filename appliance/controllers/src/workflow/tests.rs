@@ -183,9 +183,13 @@ async fn a_failed_boot_job_fails_the_workflow_and_tidies_up() {
     let world = World::new(netboot());
     world.settle().await;
     world.end_job("netboot-wf", "Failed").await;
+    world.advance(5);
     world.settle().await;
     assert_eq!(world.state(), "FAILED");
     assert_eq!(world.allow_pxe(), false);
+    let conditions = world.workflow()["status"]["conditions"].as_array().unwrap().clone();
+    let forbidden = conditions.iter().find(|it| it["type"] == "AllowNetbootFalse").unwrap();
+    assert_eq!(forbidden["time"], json!(world.clock.now()), "when it happened");
 }
 
 #[tokio::test]
