@@ -14,6 +14,8 @@ use super::observe::Observed;
 /// The wait for a Job of an earlier Workflow to go.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
 
+/// Condition of a Workflow that stands in the queue for its machine.
+const WAITING: &str = "Waiting";
 /// Between two looks at the Workflow ahead.
 const QUEUE_WAIT: Duration = Duration::from_secs(2);
 
@@ -90,10 +92,15 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     };
     if let Some(ahead) = &observed.ahead {
         let message = format!("waits until workflow {ahead} is done with the machine");
-        let status = with_condition(&workflow.status, "Waiting", true, "Queued", &message, now);
+        let status = with_condition(&workflow.status, WAITING, true, "Queued", &message, now);
         let news = status != workflow.status;
         let steps = news.then(|| Step::Status(Box::new(status))).into_iter().collect();
         return Decision { steps, again: Some(QUEUE_WAIT) };
+    }
+    if workflow.status.conditions.iter().any(|it| it.kind == WAITING) {
+        let mut status = workflow.status.clone();
+        status.conditions.retain(|it| it.kind != WAITING);
+        return Decision { steps: vec![Step::Status(Box::new(status))], again: None };
     }
     if observed.hardware.is_none() {
         return fail("booting a machine needs hardwareRef, and there is no such hardware".into());

@@ -123,6 +123,12 @@ impl World {
         hardware["spec"]["interfaces"][0]["netboot"]["allowPXE"].clone()
     }
 
+    fn has_condition(&self, kind: &str) -> bool {
+        let workflow = self.workflow();
+        let conditions = workflow["status"]["conditions"].as_array();
+        conditions.is_some_and(|list| list.iter().any(|it| it["type"] == kind))
+    }
+
     fn hear(&self) {
         self.heard.0.lock().unwrap().heard = Some(self.clock.now());
     }
@@ -305,10 +311,12 @@ async fn a_second_workflow_waits_for_the_machine() {
     world.settle().await;
     assert_eq!(world.state(), "PREPARING");
     assert!(world.memory.names(JOB).is_empty(), "nobody's power is touched");
+    assert!(world.has_condition("Waiting"), "it says why");
     let key = ObjectKey::new("default", "earlier");
     world.memory.delete(WORKFLOW, &key).await.unwrap();
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+    assert!(!world.has_condition("Waiting"), "and no longer");
 }
 
 #[tokio::test]
