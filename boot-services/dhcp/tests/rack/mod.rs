@@ -61,7 +61,21 @@ impl Wire {
              ip netns exec {b} sh -c 'echo 0 > /proc/sys/net/ipv6/conf/box0/accept_dad'
              ip -n {b} link set lo up; ip -n {b} link set box0 up; ip -n {r} link set nuc0 up"
         ));
+        wire.wait_for_carrier();
         wire
+    }
+
+    /// The kernel drops what is sent on an interface that it has not yet found to be up.
+    fn wait_for_carrier(&self) {
+        for (space, interface) in [(&self.box_space, "box0"), (&self.rack_space, "nuc0")] {
+            wait_for("the wire's carrier", Duration::from_secs(30), || {
+                let state = Command::new("ip")
+                    .args(["-n", space, "-oneline", "link", "show", interface, "up"])
+                    .output()
+                    .unwrap();
+                String::from_utf8_lossy(&state.stdout).contains(" state UP ").then_some(())
+            });
+        }
     }
 
     /// A command to be run on the rack's side.
