@@ -5,10 +5,10 @@ BUILD := target/x86_64-unknown-linux-gnu/debug
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts demo test bench image fuzz lint clean
+.PHONY: help setup build artifacts demo demo-capi test bench bench-api image fuzz lint clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1'
 
@@ -25,11 +25,19 @@ artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
 demo: artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
 	@$(BUILD)/tinbox-demo
 
+demo-capi: artifacts ## let stock Cluster API provision a virtual NUC through the box (root)
+	@$(BUILD)/tinbox-demo-capi
+
 test: artifacts ## run every test (root)
 	@tests/run.sh
 
 bench: artifacts ## measure, each figure beside a peer in the same run (root)
 	@$(BUILD)/tinbox-bench
+
+bench-api: setup ## measure the API beside a real kube-apiserver with etcd, both durable
+	$(CARGO) build --release -p supervisor -p api-bench
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-api
 
 image: artifacts ## build the agent OS and show its sizes; the flashable image comes later
 	@$(BUILD)/tinbox-image budget --kernel out/artifacts/agent/vmlinuz-x86_64 \

@@ -4,6 +4,7 @@
 #   run.sh [SECONDS]          each target for so long (10), from the seeds and earlier corpora
 #   run.sh SECONDS TARGET...  only these
 #
+# Starts from seeds/TARGET and what was found before; words/TARGET has what a language is made of.
 # Stable Rust; needs g++. Builds in fuzz/target, keeps the growing corpora in fuzz/target/corpus and
 # an input that breaks something in fuzz/target/found/TARGET: run the target's program on that file
 # to see it again. Ends with one count; fails when anything was found.
@@ -27,11 +28,14 @@ programs=target/x86_64-unknown-linux-gnu/release
 
 total=0 broken=()
 for target in "${targets[@]}"; do
+  words=()
+  [ ! -f "words/$target" ] || words=("-dict=words/$target")
   corpus=target/corpus/$target found=target/found/$target log=target/$target.log
   mkdir -p "$corpus" "$found"
   status=ok
   "$programs/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 \
-    -artifact_prefix="$found/" -print_final_stats=1 "$corpus" "seeds/$target" >"$log" 2>&1 ||
+    "${words[@]}" -artifact_prefix="$found/" -print_final_stats=1 \
+    "$corpus" "seeds/$target" >"$log" 2>&1 ||
     { status=BROKEN; broken+=("$target"); }
   read -r runs edges < <(awk '
     { for (i = 1; i < NF; i++) if ($i == "cov:") edges = $(i + 1) }

@@ -5,12 +5,17 @@
 //! Enter at `run.sh`; each target is one file of `fuzz_targets`, its first inputs are in `seeds`.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use apiserver::{Authenticator, Engine, builtin};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
+use serde_json::Value;
+use stdx::SystemClock;
+use store::{Options, Store};
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -70,6 +75,36 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         builder.enable_all().build().expect("a runtime")
     });
     RUNTIME.block_on(future)
+}
+
+/// An API server with every kind that is built in, on a store of its own.
+pub struct Api {
+    /// Lets the token `t` do everything.
+    pub router: axum::Router,
+    /// What the router serves.
+    pub engine: Engine,
+    _folder: TempDir,
+}
+
+impl Api {
+    /// One with `objects`, each with its resource, in the namespace `default`.
+    pub fn with(objects: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("objects.redb");
+        let store = Store::open(&file, Options::default()).expect("a store");
+        let registry = builtin::registry().expect("the kinds");
+        let engine = Engine::new(store, registry, Arc::new(SystemClock));
+        block_on(async {
+            engine.ensure_permanent().await.expect("the namespaces");
+            for (resource, object) in objects {
+                let made = engine.create(resource, "default", object, Default::default()).await;
+                made.expect("an object");
+            }
+        });
+        let tokens = Authenticator::default().with("t", "owner");
+        let router = apiserver::router(engine.clone(), tokens, axum::Router::new());
+        Self { router, engine, _folder: folder }
+    }
 }
 
 /// A request as a client could send it, or nothing when no client could.

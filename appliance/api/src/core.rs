@@ -14,6 +14,17 @@ pub const SECRET: Resource =
 /// `v1` Events.
 pub const EVENT: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
 
+/// `v1` ServiceAccounts.
+pub const SERVICE_ACCOUNT: Resource =
+    Resource { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts" };
+/// `rbac.authorization.k8s.io/v1` ClusterRoleBindings.
+pub const CLUSTER_ROLE_BINDING: Resource = Resource {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    kind: "ClusterRoleBinding",
+    plural: "clusterrolebindings",
+};
+
 /// A Secret as far as controllers read it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -2,7 +2,9 @@
 
 mod access;
 mod pki;
-mod private_file;
+pub(crate) mod private_file;
+mod service_account;
+mod signing;
 mod token;
 
 use std::io;
@@ -10,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 pub use access::AdminAccess;
 pub use pki::Pki;
-pub use token::{Authenticator, User};
+pub use service_account::ServiceAccountTokens;
+pub use signing::SigningKey;
+pub use token::Authenticator;
 
 /// What can go wrong with keys, certificates, tokens and the listening socket.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +59,15 @@ pub enum Error {
     /// TLS cannot be set up with our certificate.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
+    /// The check of client certificates cannot be set up.
+    #[error("cannot set up the check of client certificates")]
+    Verifier(#[source] rustls::server::VerifierBuilderError),
+    /// The key of ServiceAccount tokens is none.
+    #[error("{} does not hold a P-256 key", path.display())]
+    SigningKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// The listening socket failed.
     #[error("cannot accept connections")]
     Accept(#[source] io::Error),

@@ -1,14 +1,27 @@
 //! What the engine knows about a kind: plain values, the same for a compiled-in kind and for one
 //! that arrives at run time.
+//!
+//! One [`ResourceDefinition`] is a resource as **one version** serves it; the versions of a
+//! resource share its objects, which are stored in one of them. Converting between versions changes
+//! nothing but `apiVersion`, except for the two Event kinds (see [`Conversion`]).
+
+mod column;
+mod merging;
+mod registry;
+mod scale;
+mod version;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::field_error::FieldError;
-use crate::json_path::JsonPath;
+pub use column::{Cell, Column, ColumnType};
+pub use merging::Merging;
+pub use registry::{Duplicate, Registry};
+pub use scale::Scale;
+use schema::{FieldError, Schema};
 
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
@@ -23,59 +36,26 @@ pub enum NameRule {
     Subdomain,
     /// RFC 1123 label, at most 63 bytes: names that become a DNS label themselves.
     Label,
+    /// A path segment: neither `.` nor `..`, no `/`, no `%` (names of RBAC kinds, `system:node`).
+    PathSegment,
 }
 
-/// How a Table prints a cell.
+/// How a kind's fields differ from those of its stored form, beside `apiVersion` and `kind`.
+#[derive(Clone, Copy)]
+pub struct Conversion {
+    /// From the stored fields to this kind's.
+    pub served: fn(&mut Value),
+    /// From this kind's fields to the stored ones.
+    pub stored: fn(&mut Value),
+}
+
+/// The stored CustomResourceDefinition that a kind was made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnType {
-    /// The printed form, whatever the JSON type.
-    String,
-    /// A JSON number without fraction.
-    Integer,
-    /// A JSON boolean.
-    Boolean,
-    /// An RFC 3339 time, shown as the time since.
-    Date,
-}
-
-impl ColumnType {
-    /// The word in `columnDefinitions[].type`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-        }
-    }
-}
-
-/// Where a cell's value comes from.
-#[derive(Clone)]
-pub enum Cell {
-    /// The values a path finds.
-    Path(JsonPath),
-    /// The number of entries of the object or array a path finds.
-    Count(JsonPath),
-    /// Anything a path cannot say; given the object and the time now.
-    With(fn(&Value, Timestamp) -> Value),
-}
-
-/// One column of `kubectl get`.
-#[derive(Clone)]
-pub struct Column {
-    /// The heading, as the client shows it in upper case.
-    pub name: String,
-    /// The cell's type.
-    pub kind: ColumnType,
-    /// `name` marks the column with the object's name.
-    pub format: String,
-    /// One sentence for `explain`-like tools.
-    pub description: String,
-    /// 0 is always shown; more only with `-o wide`.
-    pub priority: u32,
-    /// Where the value comes from.
-    pub cell: Cell,
+pub struct Origin {
+    /// Its revision.
+    pub revision: u64,
+    /// A digest of all in it that matters to the kind: writes of labels and conditions do not.
+    pub spec: [u8; 32],
 }
 
 /// A kind as the engine serves it. Nothing else in this crate knows a kind by name.
@@ -83,10 +63,18 @@ pub struct Column {
 pub struct ResourceDefinition {
     /// API group; empty for core.
     pub group: String,
-    /// The served (and stored) version.
+    /// The version this definition is of.
     pub version: String,
+    /// The version objects are stored in.
+    pub storage_version: String,
+    /// Whether clients may use this version; one that is not served may still be the stored one.
+    pub served: bool,
+    /// What a client of a deprecated version is warned of.
+    pub deprecated: Option<String>,
     /// CamelCase singular.
     pub kind: String,
+    /// The kind of a list, [`Self::kind`] and `List` nearly always.
+    pub list_kind: String,
     /// Lower-case plural, the word in paths.
     pub plural: String,
     /// Lower-case singular.
@@ -99,18 +87,44 @@ pub struct ResourceDefinition {
     pub namespaced: bool,
     /// Whether `status` is written only through `/status`.
     pub status_subresource: bool,
+    /// The replicas of objects that have a `/scale` subresource.
+    pub scale: Option<Scale>,
+    /// Of what the kind was made; `None` for one that is compiled in.
+    pub origin: Option<Origin>,
     /// Whether `metadata.generation` counts changes of what is asked for.
     pub tracks_generation: bool,
+    /// Whether the kind is Kubernetes' own and not a custom resource: then strategic merge patches
+    /// and protobuf bodies are taken.
+    pub native: bool,
     /// Whether PUT may leave out the resourceVersion (core kinds; never custom kinds).
     pub unconditional_update: bool,
     /// Syntax of names.
     pub name_rule: NameRule,
+    /// What its fields are, where that is known.
+    pub schema: Option<Arc<Schema>>,
+    /// The revision of the store since which objects are stored with every default of the schema;
+    /// older ones are completed when they are read. `None` when the schema has no defaults.
+    pub defaults_since: Option<u64>,
+    /// How they merge, once it was asked.
+    pub merging: Merging,
     /// Columns of `kubectl get`, in order, the name's included.
     pub columns: Vec<Column>,
     /// Dotted paths a field selector may name, beside `metadata.name` and `metadata.namespace`.
     pub selectable_fields: Vec<String>,
+    /// The resource whose stored objects these are, where that is another: `/events`.
+    pub stored_as: Option<String>,
+    /// How fields differ from those of the stored objects.
+    pub conversion: Option<Conversion>,
+    /// How long objects live after they were last written, for records; `None` is for ever.
+    pub time_to_live: Option<Duration>,
     /// At most this many objects per namespace; the oldest give way. For records, not for intent.
     pub keep_newest: Option<usize>,
+    /// Whether a deletion is answered with the object and not with a Status.
+    pub returns_deleted: bool,
+    /// Whether the kind is going: its objects can be read and deleted, not created.
+    pub terminating: bool,
+    /// Whether objects of this kind define kinds.
+    pub defines_kinds: bool,
     /// Whether objects of this kind are the namespaces others live in.
     pub is_namespace: bool,
     /// Names that exist from the first start and cannot be deleted.
@@ -122,10 +136,66 @@ pub struct ResourceDefinition {
 }
 
 impl ResourceDefinition {
-    /// The resource's key in the store and in [`crate::Engine`]'s calls:
+    /// A kind as a CustomResourceDefinition without anything optional makes it: namespaced, with
+    /// generations, any fields, and the stored version.
+    pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            storage_version: version.to_owned(),
+            served: true,
+            deprecated: None,
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            namespaced: true,
+            status_subresource: false,
+            scale: None,
+            origin: None,
+            tracks_generation: true,
+            native: false,
+            unconditional_update: false,
+            name_rule: NameRule::Subdomain,
+            schema: None,
+            defaults_since: None,
+            merging: Merging::default(),
+            columns: vec![Column::name(), Column::age()],
+            selectable_fields: Vec::new(),
+            stored_as: None,
+            conversion: None,
+            time_to_live: None,
+            keep_newest: None,
+            returns_deleted: false,
+            terminating: false,
+            defines_kinds: false,
+            is_namespace: false,
+            permanent: Vec::new(),
+            prepare: None,
+            validate: None,
+        }
+    }
+
+    /// The resource's key in the store, and in [`crate::Engine`]'s calls where any version does:
     /// `tinkerbell.org/hardware`, `/secrets`.
     pub fn id(&self) -> String {
-        format!("{}/{}", self.group, self.plural)
+        match &self.stored_as {
+            Some(id) => id.clone(),
+            None => format!("{}/{}", self.group, self.plural),
+        }
+    }
+
+    /// What names this version of the resource in [`crate::Engine`]'s calls:
+    /// `tinkerbell.org/hardware@v1alpha1`.
+    pub fn address(&self) -> String {
+        format!("{}/{}@{}", self.group, self.plural, self.version)
+    }
+
+    /// Whether this is the definition by which objects are stored.
+    pub fn is_storage(&self) -> bool {
+        self.stored_as.is_none() && self.version == self.storage_version
     }
 
     /// `hardware.tinkerbell.org`, `secrets`: how sentences name the resource.
@@ -139,10 +209,32 @@ impl ResourceDefinition {
 
     /// `tinkerbell.org/v1alpha1`, `v1`.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.clone()
-        } else {
-            format!("{}/{}", self.group, self.version)
+        api_version(&self.group, &self.version)
+    }
+
+    /// Brings a stored object to the form in which this version serves it.
+    pub fn to_served(&self, object: &mut Value) {
+        if let Some(conversion) = &self.conversion {
+            (conversion.served)(object);
+        }
+        if object.is_object() && object["apiVersion"] != *self.api_version() {
+            object["apiVersion"] = Value::from(self.api_version());
+        }
+        // Defaults that came into the schema after the object was stored hold for it too.
+        if let Some(schema) = self.schema.as_ref().filter(|_| self.defaults_since.is_some()) {
+            schema.default(object);
+        }
+    }
+
+    /// Brings an object of this version to its stored form.
+    pub fn to_stored(&self, object: &mut Value) {
+        let stored = self.stored_as.as_deref().and_then(|id| id.split_once('/'));
+        let group = stored.map_or(self.group.as_str(), |(group, _)| group);
+        if object.is_object() {
+            object["apiVersion"] = Value::from(api_version(group, &self.storage_version));
+        }
+        if let Some(conversion) = &self.conversion {
+            (conversion.stored)(object);
         }
     }
 }
@@ -153,62 +245,9 @@ impl fmt::Debug for ResourceDefinition {
     }
 }
 
-/// Two definitions claim the same resource or kind.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot register {0}: its plural or kind is already taken in that group")]
-pub struct Duplicate(pub String);
-
-/// The kinds that are served.
-#[derive(Debug, Clone, Default)]
-pub struct Registry {
-    definitions: Vec<Arc<ResourceDefinition>>,
-}
-
-impl Registry {
-    /// A registry of `definitions`, served in this order.
-    ///
-    /// # Errors
-    /// When two of them share a group and a plural or kind.
-    pub fn new(definitions: Vec<ResourceDefinition>) -> Result<Self, Duplicate> {
-        let mut registry = Self::default();
-        for definition in definitions {
-            let taken = registry.definitions.iter().any(|other| {
-                other.group == definition.group
-                    && (other.plural == definition.plural || other.kind == definition.kind)
-            });
-            if taken {
-                return Err(Duplicate(definition.qualified()));
-            }
-            registry.definitions.push(Arc::new(definition));
-        }
-        Ok(registry)
-    }
-
-    /// Every definition, in order of registration.
-    pub fn all(&self) -> &[Arc<ResourceDefinition>] {
-        &self.definitions
-    }
-
-    /// By store key, `tinkerbell.org/hardware`.
-    pub fn by_id(&self, id: &str) -> Option<&Arc<ResourceDefinition>> {
-        let (group, plural) = id.split_once('/')?;
-        self.definitions.iter().find(|one| one.group == group && one.plural == plural)
-    }
-
-    /// By path segments.
-    pub fn by_path(
-        &self,
-        group: &str,
-        version: &str,
-        plural: &str,
-    ) -> Option<&Arc<ResourceDefinition>> {
-        self.definitions
-            .iter()
-            .find(|one| one.group == group && one.version == version && one.plural == plural)
-    }
-
-    /// The kind whose objects are the namespaces.
-    pub fn namespaces(&self) -> Option<&Arc<ResourceDefinition>> {
-        self.definitions.iter().find(|one| one.is_namespace)
+fn api_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
     }
 }

@@ -3,30 +3,49 @@
 //! The HTTP façade and the box's own controllers call the same functions, so both live by the same
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
 
+mod admission;
+mod apply;
+pub(crate) mod bytes;
+mod collector;
 mod create;
 mod delete;
+pub(crate) mod fields;
 mod list;
 mod metadata;
 mod modify;
 pub mod names;
+pub(crate) mod namespace;
 pub mod object;
+mod ownership;
 pub mod patch;
+mod selection;
+pub(crate) mod text;
 mod watch;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use stdx::Clock;
 use store::{Key, Store, Txn};
 
+use crate::crds::kinds::Kinds;
+use crate::crds::{self, compiled};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::status_error::{Reason, StatusError};
 
-pub use delete::{DeleteOptions, Deleted};
+pub use admission::Admission;
+pub use apply::{Applied, Configuration};
+pub use collector::Collector;
+pub use delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
+pub use fields::{FieldValidation, Strictness, Warnings};
+pub(crate) use list::TextList;
 pub use list::{ListOptions, ObjectList, RevisionMatch};
 pub use object::MAX_OBJECT_BYTES;
+pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
 pub use patch::Patch;
-pub use watch::{EventKind, ObjectWatch, WatchEvent, WatchOptions};
+pub(crate) use watch::RawEvent;
+pub use watch::{EventKind, InitialEvents, ObjectWatch, WatchEvent, WatchOptions};
 
 /// Which part of an object a write may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,34 +55,44 @@ pub enum Part {
     Main,
     /// Only `status`.
     Status,
+    /// Only `spec.finalizers`, of a namespace.
+    Finalize,
 }
 
 /// How a create, update or patch is carried out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
     /// The part that is written.
     pub part: Part,
     /// Everything happens but the storing; the answer is the would-be object.
     pub dry_run: bool,
+    /// What happens to fields the kind does not know.
+    pub fields: FieldValidation,
+    /// Who writes, for the ownership of fields; `None` is the box itself.
+    pub manager: Option<String>,
+    /// The subresource that fields are owned through, where the part does not say it.
+    pub subresource: Option<&'static str>,
 }
 
 impl WriteOptions {
     /// A write of `/status`.
     pub fn status() -> Self {
-        Self { part: Part::Status, dry_run: false }
+        Self { part: Part::Status, ..Self::default() }
     }
 }
 
 /// The engine; clones share it. Resources are named as in the store: `tinkerbell.org/hardware`,
-/// core as `/secrets`; the namespace is empty for kinds of the whole box.
+/// core as `/secrets`, with a version behind them (`tinkerbell.org/hardware@v1alpha1`) where
+/// another than the stored one is meant; the namespace is empty for kinds of the whole box.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
+    admission: Option<Admission>,
 }
 
 struct Inner {
     store: Store,
-    registry: Registry,
+    kinds: Kinds,
     clock: Arc<dyn Clock>,
 }
 
@@ -85,9 +114,16 @@ pub(crate) struct Place {
     pub definition: Arc<ResourceDefinition>,
     pub namespaces: Option<Arc<ResourceDefinition>>,
     pub namespace: String,
+    pub admission: Option<Admission>,
 }
 
 impl Place {
+    /// Asks the caller's admission about a new state.
+    pub(crate) fn admit(&self, new: &Value, old: Option<&Value>) -> Result<(), StatusError> {
+        let admission = self.admission.as_ref();
+        admission.map_or(Ok(()), |admission| admission.check(&self.definition, new, old))
+    }
+
     pub(crate) fn key(&self, name: &str) -> Key {
         Key {
             resource: self.definition.id(),
@@ -100,7 +136,9 @@ impl Place {
 impl Engine {
     /// An engine for the kinds of `registry` over `store`.
     pub fn new(store: Store, registry: Registry, clock: Arc<dyn Clock>) -> Self {
-        Self { inner: Arc::new(Inner { store, registry, clock }) }
+        let kinds = Kinds::new(registry);
+        let inner = Arc::new(Inner { store, kinds, clock });
+        Self { inner, admission: None }
     }
 
     /// Creates the objects every definition calls permanent (the namespaces `default` and
@@ -109,7 +147,7 @@ impl Engine {
     /// # Errors
     /// When the store refuses.
     pub async fn ensure_permanent(&self) -> Result<(), StatusError> {
-        for definition in self.registry().all() {
+        for definition in self.registry().resources() {
             for name in &definition.permanent {
                 let object = json!({ "metadata": { "name": name } });
                 match self.create(&definition.id(), "", object, WriteOptions::default()).await {
@@ -118,12 +156,60 @@ impl Engine {
                 }
             }
         }
-        Ok(())
+        self.publish_compiled().await?;
+        self.reload_kinds().await
     }
 
-    /// The kinds that are served.
-    pub fn registry(&self) -> &Registry {
-        &self.inner.registry
+    /// Brings the objects that describe the compiled-in kinds up to date.
+    async fn publish_compiled(&self) -> Result<(), StatusError> {
+        if self.registry().by_id(crds::RESOURCE).is_none() {
+            return Ok(());
+        }
+        let writes = compiled::manifests().iter().map(|(name, manifest)| async move {
+            let spec = match self.get(crds::RESOURCE, "", name).await {
+                Ok(stored) => stored["spec"].clone(),
+                Err(_) => Value::Null,
+            };
+            let mut wanted = manifest.clone();
+            crds::lifecycle::complete(&mut wanted);
+            if spec == wanted["spec"] {
+                return Ok(());
+            }
+            let options = WriteOptions::default();
+            let written = if spec.is_null() {
+                self.create(crds::RESOURCE, "", wanted, options).await
+            } else {
+                // Whatever is written, what is compiled in is stored.
+                let patch = Patch::merge(json!({ "spec": wanted["spec"] }))?;
+                self.patch(crds::RESOURCE, "", name, patch, options).await
+            };
+            written.map(drop)
+        });
+        let written = futures_util::future::join_all(writes).await;
+        written.into_iter().collect()
+    }
+
+    /// Serves what the stored definitions say.
+    async fn reload_kinds(&self) -> Result<(), StatusError> {
+        let inner = Arc::clone(&self.inner);
+        // Reads and compiles schemas: not on a thread that serves others.
+        let reloaded = tokio::task::spawn_blocking(move || inner.kinds.reload(&inner.store)).await;
+        let reloaded = reloaded
+            .map_err(|error| StatusError::internal("read the definitions of kinds", &error))?;
+        reloaded.map_err(|error| failed("read the definitions of kinds", &error))
+    }
+
+    /// The kinds that are served at this moment.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.inner.kinds.current()
+    }
+
+    /// The definition a call names, by id or by id and version.
+    pub(crate) fn definition(
+        &self,
+        resource: &str,
+    ) -> Result<Arc<ResourceDefinition>, StatusError> {
+        self.registry().by_id(resource).cloned().ok_or_else(StatusError::no_such_resource)
     }
 
     /// The newest revision.
@@ -150,14 +236,14 @@ impl Engine {
         let place = self.place(resource, namespace)?;
         let stored = self.inner.store.get(&place.key(name));
         match stored.map_err(|error| failed("read an object", &error))? {
-            Some(stored) => object::decode(&stored),
+            Some(stored) => object::decode(&place.definition, &stored),
             None => Err(StatusError::not_found(&place.definition, name)),
         }
     }
 
     /// Finds the definition and checks that the namespace fits its scope.
     fn place(&self, resource: &str, namespace: &str) -> Result<Place, StatusError> {
-        let registry = &self.inner.registry;
+        let registry = self.registry();
         let definition = registry.by_id(resource).ok_or_else(StatusError::no_such_resource)?;
         if definition.namespaced == namespace.is_empty() {
             let rule = if definition.namespaced { "needs" } else { "has no" };
@@ -170,7 +256,14 @@ impl Engine {
             definition: definition.clone(),
             namespaces: registry.namespaces().cloned(),
             namespace: namespace.to_owned(),
+            admission: self.admission.clone(),
         })
+    }
+
+    /// The same engine, asking `admission` before it stores what is created, replaced or patched.
+    #[must_use]
+    pub fn with_admission(&self, admission: Option<Admission>) -> Self {
+        Self { inner: Arc::clone(&self.inner), admission }
     }
 
     /// Runs `f` in a write transaction; a dry run's result comes back though nothing was stored.
@@ -179,8 +272,24 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&mut Txn<'_>) -> Result<T, Abort<T>> + Send + 'static,
     {
-        let written = self.inner.store.write(f).await;
-        match written.map_err(|error| failed("write to the store", &error))? {
+        let definition = self.registry().by_id(crds::RESOURCE).cloned();
+        let now = self.inner.clock.now();
+        let kinds_change = Arc::new(AtomicBool::new(false));
+        let changed = kinds_change.clone();
+        let written = self.inner.store.write(move |txn| {
+            let done = f(txn)?;
+            if let Some(definition) = definition.filter(|_| txn.changes(crds::RESOURCE)) {
+                crds::lifecycle::release(txn, &definition, now)?;
+                changed.store(true, Ordering::Relaxed);
+            }
+            Ok(done)
+        });
+        let written = written.await.map_err(|error| failed("write to the store", &error))?;
+        if kinds_change.load(Ordering::Relaxed) {
+            // Whoever has the answer finds the kind served, or gone.
+            self.reload_kinds().await?;
+        }
+        match written {
             Ok(done) | Err(Abort::DryRun(done)) => Ok(done),
             Err(Abort::Refused(error)) => Err(error),
         }

@@ -1,37 +1,40 @@
 //! HTTP: a request comes in, is known, counted and read; the engine answers; the answer is shaped.
 
-mod answer;
-mod body;
+mod accept;
+pub(crate) mod answer;
+pub(crate) mod body;
+mod decode;
 mod discovery;
+pub(crate) mod documents;
+mod finish;
 pub(crate) mod negotiate;
 mod objects;
 pub(crate) mod path;
 pub(crate) mod query;
+mod scale;
+mod specification;
 mod stream;
+mod yaml;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
+use axum::extract::Request;
+use axum::middleware;
 use axum::response::Response;
-use http::header::AUTHORIZATION;
 use http::{Method, StatusCode};
-use tokio::sync::Semaphore;
 
-use crate::auth::{Authenticator, User};
 use crate::engine::Engine;
+use crate::gate::{self, Door, Gate};
+use crate::openapi::Specifications;
+use crate::reviews::{self, Review};
 use crate::status_error::{Reason, StatusError};
+pub use decode::Decoded;
+pub(crate) use discovery::version_text as version;
 use path::Target;
 
-/// Reads being answered at one time; more are told to come again in a second.
-pub const MAX_READS: usize = 200;
-/// Writes being answered at one time.
-pub const MAX_WRITES: usize = 100;
-/// Watches running at one time.
-pub const MAX_WATCHES: usize = 1000;
 /// Longest time for a request that is not a watch, its body included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -39,51 +42,28 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(crate) struct App {
     pub engine: Engine,
-    auth: Authenticator,
-    reads: Arc<Semaphore>,
-    writes: Arc<Semaphore>,
-    watches: Arc<Semaphore>,
+    pub door: Arc<Door>,
+    specifications: Specifications,
 }
 
 /// The whole API as one service: the paths of Kubernetes and those of `extra`, which must be
 /// absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every path but `/version`
-/// and the health checks is open to known tokens only; handlers of `extra` find the
-/// [`User`] in the request's extensions.
-pub fn router(engine: Engine, auth: Authenticator, extra: Router) -> Router {
-    let app = App {
-        engine,
-        auth,
-        reads: Arc::new(Semaphore::new(MAX_READS)),
-        writes: Arc::new(Semaphore::new(MAX_WRITES)),
-        watches: Arc::new(Semaphore::new(MAX_WATCHES)),
-    };
-    let state = app.clone();
+/// and the health checks takes a known caller who may do what they ask for, by the roles in the
+/// store; handlers of `extra` find the [`access::User`] in the request's extensions.
+pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
+    let door = Arc::new(Door::new(engine.clone(), gate.into()));
+    let specifications = Specifications::default();
+    let app = App { engine, door: Arc::clone(&door), specifications };
     extra
         .fallback(move |request: Request| {
             let app = app.clone();
             async move { handle(&app, request).await }
         })
-        .layer(middleware::from_fn_with_state(state, guard))
-}
-
-/// Lets known callers through.
-async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let open = matches!(path::parse(request.uri().path()), Some(Target::Version | Target::Health));
-    match app.auth.authenticate(request.headers().get(AUTHORIZATION)) {
-        Some(user) => {
-            request.extensions_mut().insert(user);
-        }
-        None if open => {}
-        None => {
-            return answer::failure(&StatusError::new(Reason::Unauthorized, "Unauthorized"));
-        }
-    }
-    next.run(request).await
+        .layer(middleware::from_fn_with_state(door, gate::guard))
 }
 
 async fn handle(app: &App, request: Request) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let user = request.extensions().get::<User>().map(|user| user.name.clone());
+    let wishes = finish::Wishes::of(request.method(), request.headers());
     let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => answer::failure(&error),
@@ -92,20 +72,21 @@ async fn handle(app: &App, request: Request) -> Response {
             "the request did not finish within the time given to it",
         )),
     };
-    let code = response.status().as_u16();
-    if method == Method::GET {
-        tracing::debug!(user, %method, path, code, "API request");
-    } else {
-        tracing::info!(user, %method, path, code, "API write");
-    }
-    response
+    wishes.apply(response).await
 }
 
-async fn respond(app: &App, request: Request) -> Result<Response, StatusError> {
+async fn respond(app: &App, mut request: Request) -> Result<Response, StatusError> {
+    if request.method() == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
     let target = path::parse(request.uri().path()).ok_or_else(StatusError::no_such_resource)?;
     let registry = app.engine.registry();
+    let registry = registry.as_ref();
     let document = match target {
-        Target::Resource(path) => return objects::respond(app, path, request).await,
+        Target::Resource(path) => match Review::find(&path.group, &path.resource()) {
+            Some(review) => return reviews::respond(app, review, &path, request).await,
+            None => return objects::respond(app, path, request).await,
+        },
         _ if request.method() != Method::GET => {
             return Err(StatusError::new(
                 Reason::MethodNotAllowed,
@@ -113,11 +94,14 @@ async fn respond(app: &App, request: Request) -> Result<Response, StatusError> {
             ));
         }
         Target::Health => return Ok(text("ok")),
+        Target::OpenApi(name) => {
+            let query = request.uri().query().unwrap_or_default();
+            return specification::respond(app, name, request.headers(), query).await;
+        }
         Target::Version => discovery::version(),
-        Target::CoreVersions => discovery::core_versions(registry),
-        Target::Groups => discovery::groups(registry),
-        Target::Group(name) => discovery::group(registry, &name)?,
-        Target::Resources { group, version } => discovery::resources(registry, &group, &version)?,
+        Target::TokenIssuer => reviews::issuer(&app.door)?,
+        Target::TokenKeys => reviews::keys(&app.door)?,
+        target => return discovery::respond(registry, &target, request.headers()),
     };
     Ok(answer::json(StatusCode::OK, &document))
 }

@@ -1,5 +1,6 @@
 //! The part of kubectl's JSONPath that printer columns and selectable fields use: dotted members,
-//! `['quoted']` members, `[3]`, `[*]` and `[?(@.type=="Ready")]`.
+//! `['quoted']` members, `[3]`, `[*]`, `.*` and `[?(@.type=="Ready")]`. A backslash takes the
+//! meaning from the character behind it: `.metadata.labels.example\.org/name`.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ enum Step {
     Member(String),
     Index(usize),
     Every,
-    Where { path: Vec<String>, equals: String },
+    Where { path: Vec<String>, equals: String, negated: bool },
 }
 
 /// The path is outside the supported subset.
@@ -75,13 +76,13 @@ impl Step {
                 Value::Object(map) => map.values().collect(),
                 _ => Vec::new(),
             },
-            Self::Where { path, equals } => value
+            Self::Where { path, equals, negated } => value
                 .as_array()
                 .into_iter()
                 .flatten()
                 .filter(|item| {
                     let leaf = path.iter().try_fold(*item, |at, name| at.get(name));
-                    leaf.is_some_and(|leaf| printed(leaf) == *equals)
+                    leaf.is_some_and(|leaf| (printed(leaf) == *equals) != *negated)
                 })
                 .collect(),
         }
@@ -97,27 +98,46 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
+/// A name up to one of `ends`, which stays; without its backslashes.
+fn take_name<'a>(text: &'a str, ends: &[char]) -> Option<(String, &'a str)> {
+    let mut name = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\\' => name.push(characters.next()?.1),
+            end if ends.contains(&end) => return Some((name, text.get(at..)?)),
+            other => name.push(other),
+        }
+    }
+    Some((name, ""))
+}
+
 fn take_step(text: &str) -> Option<(Step, &str)> {
     if let Some(rest) = text.strip_prefix('.') {
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        let name = rest.get(..end).filter(|name| !name.is_empty())?;
-        return Some((Step::Member(name.to_owned()), rest.get(end..)?));
+        let (name, rest) = take_name(rest, &['.', '['])?;
+        return match name.as_str() {
+            "" => None,
+            "*" => Some((Step::Every, rest)),
+            _ => Some((Step::Member(name), rest)),
+        };
     }
     let inside = text.strip_prefix('[')?;
     if let Some(filter) = inside.strip_prefix("?(@.") {
         let (condition, rest) = filter.split_once(")]")?;
-        let (path, literal) = condition.split_once("==")?;
+        let negated = condition.contains("!=");
+        let (path, literal) = condition.split_once(if negated { "!=" } else { "==" })?;
         let literal = literal.trim();
         let equals = literal.trim_matches(['"', '\'']).to_owned();
         let path = path.trim().split('.').map(str::to_owned).collect();
-        return Some((Step::Where { path, equals }, rest));
+        return Some((Step::Where { path, equals, negated }, rest));
+    }
+    if let Some(quoted) = inside.strip_prefix('\'') {
+        let (name, rest) = take_name(quoted, &['\''])?;
+        return Some((Step::Member(name), rest.strip_prefix("']")?));
     }
     let (inner, rest) = inside.split_once(']')?;
     if inner == "*" {
         return Some((Step::Every, rest));
-    }
-    if let Some(name) = inner.strip_prefix('\'').and_then(|name| name.strip_suffix('\'')) {
-        return Some((Step::Member(name.to_owned()), rest));
     }
     Some((Step::Index(inner.parse().ok()?), rest))
 }
@@ -142,6 +162,10 @@ mod tests {
             (".status.conditions[*].status", vec![json!("False"), json!("True")]),
             (".status.conditions[?(@.type==\"Completed\")].status", vec![json!("True")]),
             (".metadata.labels['a.b/c']", vec![json!("x")]),
+            (".metadata.labels['a\\.b/c']", vec![json!("x")]),
+            (".metadata.labels.a\\.b/c", vec![json!("x")]),
+            (".status.conditions[?(@.type!='Running')].status", vec![json!("True")]),
+            (".metadata.labels.*", vec![json!("x")]),
             (".spec.nothing", vec![]),
             (".status.conditions[9]", vec![]),
         ] {
@@ -153,7 +177,7 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_know() {
-        for path in ["status", ".a..b", ".a[", ".a[x]", ".a[?(@.b)]", ".", "..a"] {
+        for path in ["status", ".a..b", ".a[", ".a[x]", ".a[?(@.b)]", ".", "..a", ".a['b", ".a\\"] {
             assert!(JsonPath::parse(path).is_err(), "{path}");
         }
     }

@@ -1,10 +1,16 @@
 //! The socket: TLS connections, counted and timed, each speaking HTTP/2 or HTTP/1.1.
+//!
+//! Whoever has not yet sent a request by somebody known is a stranger: strangers have few places,
+//! one address even fewer, and none for long. So nobody unknown keeps the known out, however slowly
+//! they speak.
 
 use std::io::Cursor;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use access::{Limits, Share, Shares, User};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -18,9 +24,16 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::auth::Error;
+use crate::gate::Peer;
 
 /// Connections open at one time; a further one waits to be accepted.
-pub const MAX_CONNECTIONS: usize = 512;
+pub const MAX_CONNECTIONS: usize = 1024;
+/// Connections of known users among them; a further one of a user is answered 429.
+pub const USERS: Limits = Limits { total: 1024, each: 512 };
+/// Connections of strangers among them; a further one is closed at once.
+pub const STRANGERS: Limits = Limits { total: 384, each: 128 };
+/// How long a stranger may stay one.
+pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Requests and watches one HTTP/2 connection may have open (a controller's watches share one).
 pub const MAX_STREAMS: u32 = 250;
 /// Header bytes of one request.
@@ -63,11 +76,12 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let (strangers, users) = (Shares::new(STRANGERS), Shares::new(USERS));
     let graceful = GracefulShutdown::new();
     let mut running = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
-        let (socket, permit) = tokio::select! {
+        let (socket, address, permit) = tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(ended) = running.join_next() => {
@@ -86,7 +100,14 @@ pub async fn serve(
                 }
             },
         };
+        let Some(stranger) = strangers.enter(&address.to_string()) else {
+            tracing::debug!(%address, "too many connections of strangers");
+            continue;
+        };
         let connection = Connection {
+            address,
+            stranger,
+            users: users.clone(),
             acceptor: acceptor.clone(),
             router: router.clone(),
             watcher: graceful.watcher(),
@@ -103,10 +124,10 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> Result<(TcpStream, OwnedSemaphorePermit), std::io::Error> {
+) -> Result<(TcpStream, IpAddr, OwnedSemaphorePermit), std::io::Error> {
     let permit = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-    let (socket, _) = listener.accept().await?;
-    Ok((socket, permit))
+    let (socket, from) = listener.accept().await?;
+    Ok((socket, from.ip().to_canonical(), permit))
 }
 
 /// The listening socket itself is no longer one.
@@ -116,6 +137,9 @@ fn is_fatal(error: &std::io::Error) -> bool {
 }
 
 struct Connection {
+    address: IpAddr,
+    stranger: Share,
+    users: Shares,
     acceptor: TlsAcceptor,
     router: Router,
     watcher: Watcher,
@@ -129,7 +153,7 @@ impl Connection {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let opened = tokio::time::timeout(HANDSHAKE_TIMEOUT, open(&self.acceptor, socket)).await;
-        let (stream, builder) = match opened {
+        let (stream, builder, user) = match opened {
             Ok(Ok(opened)) => opened,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "connection was not opened");
@@ -140,11 +164,27 @@ impl Connection {
                 return;
             }
         };
-        let service = TowerToHyperService::new(self.router);
+        let peer = Arc::new(Peer::new(self.address, self.stranger, self.users).certified(user));
+        let router = self.router.layer(Extension(Arc::clone(&peer)));
+        let service = TowerToHyperService::new(router);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        if let Err(error) = self.watcher.watch(connection).await {
-            tracing::debug!(error = stdx::chain(error.as_ref()), "connection ended with an error");
+        tokio::select! {
+            ended = self.watcher.watch(connection) => if let Err(error) = ended {
+                let error = stdx::chain(error.as_ref());
+                tracing::debug!(error, "connection ended with an error");
+            },
+            () = stays_a_stranger(&peer) => {
+                tracing::debug!(address = %peer.address(), "a stranger's connection was closed");
+            }
         }
+    }
+}
+
+/// Ends when a stranger has been one for too long; never for somebody known.
+async fn stays_a_stranger(peer: &Peer) {
+    tokio::time::sleep(STRANGER_TIMEOUT).await;
+    if !peer.is_stranger() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -152,20 +192,25 @@ impl Connection {
 type Opened = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
 type Tls = TlsStream<TcpStream>;
 
-/// The TLS handshake, and the preface where HTTP/2 was agreed on: the server library waits for that
-/// without an end. On HTTP/1.1 its own header timeout takes over.
+/// The TLS handshake, whom the client's certificate names, and the preface where HTTP/2 was agreed
+/// on: the server library waits for that without an end. On HTTP/1.1 its own header timeout takes
+/// over.
 async fn open(
     acceptor: &TlsAcceptor,
     socket: TcpStream,
-) -> Result<(Opened, Builder<TokioExecutor>), std::io::Error> {
+) -> Result<(Opened, Builder<TokioExecutor>, Option<User>), std::io::Error> {
     let stream = acceptor.accept(socket).await?;
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
+    // Verified by the handshake, which ends otherwise.
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let user = certificate.and_then(|certificate| access::certificate::user(certificate));
     let (mut reader, writer) = tokio::io::split(stream);
     let mut first = vec![0; if is_http2 { HTTP2_PREFACE } else { 0 }];
     reader.read_exact(&mut first).await?;
     let stream = tokio::io::join(Cursor::new(first).chain(reader), writer);
     let builder = builder();
-    Ok((stream, if is_http2 { builder.http2_only() } else { builder.http1_only() }))
+    let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+    Ok((stream, builder, user))
 }
 
 fn builder() -> Builder<TokioExecutor> {

@@ -3,10 +3,14 @@
 //! Reasons, codes and sentences are those of Kubernetes' `meta/v1 Status`, because clients branch
 //! on the reason and people recognise the sentences.
 
+use access::{Action, Target, User};
 use serde_json::{Map, Value, json};
 
 use crate::definition::ResourceDefinition;
-use crate::field_error::FieldError;
+use schema::FieldError;
+
+/// Bytes of an object that a message shows; of a longer one only the beginning.
+const MAX_SHOWN: usize = 64 * 1024;
 
 /// Why a request failed; clients branch on this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub enum Reason {
     Timeout,
     /// Our fault; the log has the rest.
     InternalError,
+    /// Ours too, without a word of its own: what Kubernetes answers where it has none.
+    Unknown,
 }
 
 impl Reason {
@@ -59,7 +65,7 @@ impl Reason {
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::TooManyRequests => 429,
-            Self::InternalError => 500,
+            Self::InternalError | Self::Unknown => 500,
             Self::Timeout => 504,
         }
     }
@@ -170,42 +176,107 @@ impl StatusError {
 
     /// 403: `why` finishes the sentence.
     pub fn forbidden(definition: &ResourceDefinition, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", definition.qualified());
+        let message = format!("{}{} is forbidden: {why}", definition.qualified(), named(name));
         Self::about(Reason::Forbidden, definition, name, message)
+    }
+
+    /// 403: `user` may not do `action`; `reason` is what else there is to say.
+    pub fn denied(user: &User, action: &Action, reason: &str) -> Self {
+        let mut why = action.denial(user);
+        if !reason.is_empty() {
+            why = format!("{why}: {reason}");
+        }
+        let Target::Resource { group, resource, name, .. } = &action.target else {
+            return Self::new(Reason::Forbidden, format!("forbidden: {why}"));
+        };
+        let qualified = match group.as_str() {
+            "" => resource.clone(),
+            group => format!("{resource}.{group}"),
+        };
+        let message = format!("{qualified}{} is forbidden: {why}", named(name));
+        let mut error = Self::new(Reason::Forbidden, message);
+        error.details.name.clone_from(name);
+        error.details.group.clone_from(group);
+        error.details.kind.clone_from(resource);
+        error
+    }
+
+    /// 429: all places are taken, or the caller's share of them.
+    pub fn too_many_requests() -> Self {
+        let mut error = Self::new(
+            Reason::TooManyRequests,
+            "the server has received too many requests and has asked us to try again later",
+        );
+        error.details.retry_after_seconds = 1;
+        error
+    }
+
+    /// 429: the kind was defined anew while the request was looked at.
+    pub fn redefined() -> Self {
+        let why = "the definition of this kind has just changed, please try again";
+        let mut error = Self::new(Reason::TooManyRequests, why);
+        error.details.retry_after_seconds = 1;
+        error
     }
 
     /// 422 with the fields that are wrong.
     pub fn invalid(definition: &ResourceDefinition, name: &str, errors: &[FieldError]) -> Self {
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        let listed = match texts.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
+        Self::invalid_kind((&definition.group, &definition.kind), name, errors)
+    }
+
+    /// As [`Self::invalid`], of the kind `kind` of `group`.
+    pub fn invalid_kind((group, kind): (&str, &str), name: &str, errors: &[FieldError]) -> Self {
+        let qualified = match group {
+            "" => kind.to_owned(),
+            group => format!("{kind}.{group}"),
         };
-        let kind = if definition.group.is_empty() {
-            definition.kind.clone()
-        } else {
-            format!("{}.{}", definition.kind, definition.group)
-        };
-        let message = format!("{kind} \"{name}\" is invalid: {listed}");
-        let mut error = Self::about(Reason::Invalid, definition, name, message);
-        error.details.kind.clone_from(&definition.kind);
-        error.details.causes = errors.iter().map(FieldError::cause).collect();
+        let message = format!("{qualified} \"{name}\" is invalid: {}", listed(errors));
+        let mut error = Self::new(Reason::Invalid, message);
+        name.clone_into(&mut error.details.name);
+        group.clone_into(&mut error.details.group);
+        kind.clone_into(&mut error.details.kind);
+        error.details.causes = errors.iter().map(Cause::of).collect();
         error
+    }
+
+    /// 422 for a patch that made no object of its kind; `object` is what it made.
+    pub fn unusable_patch(object: &str, why: &str) -> Self {
+        let mut value = Value::from(object).to_string();
+        value.truncate(value.floor_char_boundary(MAX_SHOWN));
+        let message = format!("Invalid value: {value}: {why}");
+        let mut error = Self::new(Reason::Invalid, format!(" \"\" is invalid: patch: {message}"));
+        let field = "patch".to_owned();
+        error.details.causes.push(Cause { reason: "FieldValueInvalid", message, field });
+        error
+    }
+
+    /// As [`Self::invalid`], where upstream names the resource and not the kind.
+    pub fn invalid_resource(
+        definition: &ResourceDefinition,
+        name: &str,
+        error: &FieldError,
+    ) -> Self {
+        let message = format!("{} \"{name}\" is invalid: {error}", definition.qualified());
+        let mut made = Self::about(Reason::Invalid, definition, name, message);
+        made.details.causes.push(Cause::of(error));
+        made
+    }
+
+    /// 422 for the options of a request, which are of the kind `kind` of `meta.k8s.io`.
+    pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_kind(("meta.k8s.io", kind), "", errors)
     }
 
     /// 410: the revision asked for lies before what the change log still holds.
     pub fn expired(revision: u64) -> Self {
-        Self::new(
-            Reason::Expired,
-            format!("The resourceVersion {revision} is too old: its changes are no longer kept"),
-        )
+        Self::new(Reason::Expired, format!("too old resource version: {revision}"))
     }
 
     /// 504: the revision asked for has not been written yet.
     pub fn from_the_future(asked: u64, current: u64) -> Self {
         let mut error = Self::new(
             Reason::Timeout,
-            format!("Too large resource version: {asked}, current: {current}"),
+            format!("Timeout: Too large resource version: {asked}, current: {current}"),
         );
         error.details.retry_after_seconds = 1;
         error.details.causes.push(Cause {
@@ -237,11 +308,35 @@ impl StatusError {
             "reason": format!("{:?}", self.reason),
             "code": self.reason.code(),
         });
+        if self.reason == Reason::Unknown
+            && let Some(status) = status.as_object_mut()
+        {
+            status.remove("reason");
+        }
         let details = self.details.to_value();
         if details.as_object().is_some_and(|map| !map.is_empty()) {
             status["details"] = details;
         }
         status
+    }
+}
+
+/// ` "NAME"`, or nothing where there is none.
+fn named(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" {name:?}") }
+}
+
+/// Field errors as one text; the same one twice is said once.
+fn listed(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(ToString::to_string) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
     }
 }
 
@@ -270,6 +365,11 @@ impl Details {
 }
 
 impl Cause {
+    /// The cause that a wrong field is.
+    pub(crate) fn of(error: &FieldError) -> Self {
+        Self { reason: error.reason(), message: error.body(), field: error.field.clone() }
+    }
+
     fn to_value(&self) -> Value {
         let mut cause = json!({ "reason": self.reason, "message": self.message });
         if !self.field.is_empty() {

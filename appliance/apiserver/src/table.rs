@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
-use crate::json_path::{JsonPath, printed};
+use crate::json_path::printed;
 
 /// What a row carries beside its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,26 +70,29 @@ fn line(definition: &ResourceDefinition, object: &Value, row: RowObject, now: Ti
 fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     let path = match &column.cell {
         Cell::With(make) => return make(object, now),
-        Cell::Count(path) => return json!(count(path, object)),
         Cell::Path(path) => path,
     };
-    let found = path.find(object);
-    let Some(first) = found.first().filter(|first| !first.is_null()) else { return Value::Null };
-    match column.kind {
-        ColumnType::String => {
-            let texts: Vec<String> = found.iter().map(|value| printed(value)).collect();
-            json!(texts.join(" "))
-        }
-        ColumnType::Integer | ColumnType::Boolean => (*first).clone(),
-        ColumnType::Date => json!(age(&printed(first), now)),
-    }
+    let Some(first) = path.first(object) else { return Value::Null };
+    typed(column.kind, first, now)
 }
 
-fn count(path: &JsonPath, object: &Value) -> usize {
-    match path.first(object) {
-        Some(Value::Array(items)) => items.len(),
-        Some(Value::Object(map)) => map.len(),
-        _ => 0,
+/// The first value a path found, as a cell of that type; null for a value of another type
+/// (apiextensions-apiserver `pkg/registry/customresource/tableconvertor`).
+fn typed(kind: ColumnType, value: &Value, now: Timestamp) -> Value {
+    match (kind, value) {
+        (_, Value::Null) => Value::Null,
+        (ColumnType::String, value) => json!(printed(value)),
+        (ColumnType::Integer, Value::Number(number)) => match number.as_f64() {
+            // A fraction is cut off, as a conversion of Go does.
+            #[allow(clippy::cast_possible_truncation)]
+            Some(float) if !number.is_i64() && !number.is_u64() => json!(float.trunc() as i64),
+            _ => value.clone(),
+        },
+        (ColumnType::Number, Value::Number(_)) | (ColumnType::Boolean, Value::Bool(_)) => {
+            value.clone()
+        }
+        (ColumnType::Date, Value::String(text)) => json!(age(text, now)),
+        _ => Value::Null,
     }
 }
 

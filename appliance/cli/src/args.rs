@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::commands::{hardware, machine, template, workflow};
+use crate::commands::{capi, hardware, machine, template, workflow};
 use crate::output::Format;
 
 const AFTER: &str = "\
@@ -57,6 +57,9 @@ pub enum Command {
     /// A machine's power and its story.
     #[command(subcommand)]
     Machine(machine::Command),
+    /// The box for Cluster API and other programs.
+    #[command(subcommand)]
+    Capi(capi::Command),
 }
 
 /// A length of time such as `90s`, `5m` or `1h`.

@@ -1,11 +1,13 @@
 //! A module for each noun; what they share is the way to the box and to the terminal.
 
+pub mod capi;
 pub mod hardware;
 pub mod machine;
 pub mod template;
 pub mod workflow;
 
 use api::meta::Resource;
+use rustls_pki_types::CertificateDer;
 use serde_json::Value;
 
 use crate::args::{Args, Command};
@@ -19,6 +21,8 @@ use crate::output::Printer;
 pub struct Context {
     /// The box.
     pub client: Client,
+    /// The certificates that may sign the box's own.
+    pub authorities: Vec<CertificateDer<'static>>,
     /// The namespace.
     pub namespace: String,
     /// The terminal.
@@ -33,8 +37,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());
+    let client = Client::new(&kubeconfig)?;
     let context = Context {
-        client: Client::new(&kubeconfig)?,
+        client,
+        authorities: kubeconfig.authorities,
         namespace: named.or(kubeconfig.namespace).unwrap_or_else(|| "default".to_owned()),
         printer: Printer::new(args.output),
     };
@@ -43,6 +49,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Template(command) => template::run(&context, command).await,
         Command::Workflow(command) => workflow::run(&context, command).await,
         Command::Machine(command) => machine::run(&context, command).await,
+        Command::Capi(command) => capi::run(&context, command).await,
     }
 }
 

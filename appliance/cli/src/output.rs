@@ -14,6 +14,8 @@ use status::words::Tone;
 use crate::error::Error;
 
 pub use bar::Bar;
+#[cfg(test)]
+pub use document::yaml;
 pub use table::{Cell, Table, line};
 
 /// How answers are written.

@@ -6,7 +6,9 @@
 mod backoff;
 mod chain;
 mod clock;
+pub mod go;
 mod id;
+pub mod json;
 mod mac;
 mod redact;
 mod size;

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable as _};
+use redb::{Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _};
 
 use crate::error::{damaged, storage};
 use crate::tables::{
     CHANGELOG, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, decode_change, decode_object,
     meta,
 };
+use crate::vault::Vault;
 use crate::{Error, Key, Store, Stored};
 
 /// What [`Store::check`] found in order.
@@ -27,6 +28,7 @@ pub struct Checked {
 type Mark = (u64, u64);
 
 struct Check<'a> {
+    vault: &'a Vault,
     txn: &'a ReadTransaction,
     hasher: RandomState,
     revision: u64,
@@ -41,18 +43,24 @@ impl Store {
     /// # Errors
     /// [`Error::Damaged`] with the first contradiction.
     pub fn check(&self) -> Result<Checked, Error> {
-        let txn = self.shared().db.begin_read().map_err(storage("check"))?;
-        let mut check = Check {
-            hasher: RandomState::new(),
-            revision: meta(&txn, META_REVISION)?,
-            floor: meta(&txn, META_FLOOR)?,
-            ends: HashMap::new(),
-            txn: &txn,
-        };
-        check.replay()?;
-        let objects = check.compare()?;
-        Ok(Checked { revision: check.revision, floor: check.floor, objects })
+        check(&self.shared().db, &self.shared().vault)
     }
+}
+
+/// As [`Store::check`], of a database that is no store yet.
+pub(crate) fn check(db: &Database, vault: &Vault) -> Result<Checked, Error> {
+    let txn = db.begin_read().map_err(storage("check"))?;
+    let mut check = Check {
+        hasher: RandomState::new(),
+        revision: meta(&txn, META_REVISION)?,
+        floor: meta(&txn, META_FLOOR)?,
+        ends: HashMap::new(),
+        vault,
+        txn: &txn,
+    };
+    check.replay()?;
+    let objects = check.compare()?;
+    Ok(Checked { revision: check.revision, floor: check.floor, objects })
 }
 
 impl Check<'_> {
@@ -67,7 +75,7 @@ impl Check<'_> {
         let mut bytes = 0;
         for row in log.iter().map_err(storage("check"))? {
             let (revision, row) = row.map_err(storage("check"))?;
-            let change = decode_change(revision.value(), row.value())?;
+            let change = decode_change(revision.value(), row.value(), self.vault)?;
             if change.revision != at + 1 {
                 return Err(damaged(format!("revision {} follows {at}", change.revision)));
             }
@@ -97,7 +105,7 @@ impl Check<'_> {
             let (key, value) = row.map_err(storage("check"))?;
             let key =
                 Key::decode(key.value()).ok_or_else(|| damaged("an object without a name"))?;
-            let stored = decode_object(value.value())?;
+            let stored = decode_object(&key, value.value(), self.vault)?;
             let agrees = match self.ends.get(&key) {
                 Some(end) => *end == Some(self.mark(&stored)),
                 None => stored.revision <= self.floor,

@@ -78,6 +78,18 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A sealed value could not be opened or made: another key, or changed bytes.
+    #[error("cannot open the sealed value of {key}: it was sealed with another key, or changed")]
+    Unsealable {
+        /// The object.
+        key: Key,
+    },
+    /// The store was sealed with a key that is not the one given.
+    #[error("cannot open the store {}: its secrets are sealed with another key", path.display())]
+    WrongKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// A write closure panicked; nothing of it was kept.
     #[error("a write was dropped because its closure panicked: {message}")]
     Panicked {

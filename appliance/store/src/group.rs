@@ -13,9 +13,11 @@ use crate::error::{damaged, storage};
 use crate::open::Options;
 use crate::store::Shared;
 use crate::tables::{
-    CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, change_millis,
+    CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, change_millis,
     encode_change, encode_object,
 };
+use crate::txn::Kept;
+use crate::vault::Vault;
 use crate::{Change, Error, Txn};
 
 /// The most writes in one commit.
@@ -46,7 +48,7 @@ pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
 /// One caller's write.
 pub(crate) trait Job: Send {
     /// Run the closure; the changes to keep, if it succeeded.
-    fn run(&mut self, txn: Txn<'_>) -> Option<Vec<Change>>;
+    fn run(&mut self, txn: Txn<'_>) -> Option<Kept>;
     /// Tell the caller, now that the fate of the group is known.
     fn answer(self: Box<Self>, committed: Result<(), Error>);
 }
@@ -76,20 +78,20 @@ where
     T: Send,
     E: Send,
 {
-    fn run(&mut self, mut txn: Txn<'_>) -> Option<Vec<Change>> {
+    fn run(&mut self, mut txn: Txn<'_>) -> Option<Kept> {
         let closure = self.closure.take()?;
         // Sound to go on after a panic: the buffered changes are dropped, nothing else is shared.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(&mut txn)));
-        let (outcome, changes) = match outcome {
+        let (outcome, kept) = match outcome {
             Ok(Ok(value)) => match txn.finish() {
-                Ok(changes) => (Ok(Ok(value)), Some(changes)),
+                Ok(kept) => (Ok(Ok(value)), Some(kept)),
                 Err(error) => (Err(error), None),
             },
             Ok(Err(refusal)) => (Ok(Err(refusal)), None),
             Err(panic) => (Err(Error::Panicked { message: panic_message(&*panic) }), None),
         };
         self.outcome = outcome;
-        changes
+        kept
     }
 
     fn answer(self: Box<Self>, committed: Result<(), Error>) {
@@ -188,6 +190,8 @@ impl Writer {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
         let mut tables = Tables::open(&txn, self.totals)?;
+        let vault = &self.shared.vault;
+        let mut leapt = None;
         let mut changes = Vec::new();
         let (mut done, mut writes, mut bytes) = (0, 0, 0);
         for job in group {
@@ -195,11 +199,18 @@ impl Writer {
                 break;
             }
             done += 1;
-            let view = Txn::new(&tables.objects, tables.totals.revision + 1);
-            if let Some(kept) = job.run(view).filter(|kept| !kept.is_empty()) {
-                tables.apply(&kept, now)?;
-                bytes += kept.iter().map(Change::weight).sum::<usize>();
-                changes.extend(kept);
+            let base = Opened { table: &tables.objects, vault };
+            let view = Txn::new(&base, tables.totals.revision + 1);
+            let Some(kept) = job.run(view) else { continue };
+            if let Some(revision) = kept.leap {
+                tables.leap(revision)?;
+                changes.clear();
+                leapt = Some(revision);
+            }
+            if !kept.changes.is_empty() {
+                tables.apply(&kept.changes, now, vault)?;
+                bytes += kept.changes.iter().map(Change::weight).sum::<usize>();
+                changes.extend(kept.changes);
                 writes += 1;
             }
         }
@@ -213,6 +224,9 @@ impl Writer {
         self.totals = totals;
         self.shared.commits.fetch_add(1, Relaxed);
         self.shared.writes.fetch_add(writes, Relaxed);
+        if let Some(revision) = leapt {
+            self.shared.hub.leap(revision);
+        }
         self.shared.hub.publish(changes);
         self.shared.hub.forget(aged);
         Ok(done)
@@ -238,22 +252,29 @@ impl<'txn> Tables<'txn> {
     }
 
     /// Put the changes of one write into objects and log.
-    fn apply(&mut self, changes: &[Change], now: u64) -> Result<(), Error> {
+    fn apply(&mut self, changes: &[Change], now: u64, vault: &Vault) -> Result<(), Error> {
         for change in changes {
             let key = change.key.encode();
             match change.current() {
                 Some(stored) => {
-                    let row = encode_object(&stored);
+                    let row = encode_object(&change.key, &stored, vault)?;
                     self.objects.insert(key.as_slice(), row.as_slice()).map(drop)
                 }
                 None => self.objects.remove(key.as_slice()).map(drop),
             }
             .map_err(storage("write to"))?;
-            let row = encode_change(change, now);
+            let row = encode_change(change, now, vault)?;
             self.log.insert(change.revision, row.as_slice()).map_err(storage("write to"))?;
             self.totals.log_bytes += row.len() as u64;
             self.totals.revision = change.revision;
         }
+        Ok(())
+    }
+
+    /// Go on after `revision`, which lies ahead: the log, which has no gaps, begins anew there.
+    fn leap(&mut self, revision: u64) -> Result<(), Error> {
+        self.log.retain(|_, _| false).map_err(storage("trim"))?;
+        self.totals = Totals { revision, floor: revision, log_bytes: 0 };
         Ok(())
     }
 

@@ -62,6 +62,11 @@ impl Hub {
         self.progress.send_modify(|progress| progress.revision = revision);
     }
 
+    /// Revisions go on after `revision`; no watch from before it can be served from here on.
+    pub fn leap(&self, revision: u64) {
+        *self.recent() = Recent { floor: revision, ring: VecDeque::new(), bytes: 0 };
+    }
+
     /// Drop every change up to `floor` from memory: it has outlived the log's age limit.
     pub fn forget(&self, floor: u64) {
         let mut recent = self.recent();

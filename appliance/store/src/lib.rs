@@ -6,7 +6,7 @@
 //! are synchronous by type), acknowledges what is not on disk, lets a slow reader hold up a writer.
 //!
 //! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
-//! on disk, drawn byte by byte) → `hub` → [`Watch::next`].
+//! on disk, drawn byte by byte; `vault` seals what is secret) → `hub` → [`Watch::next`].
 
 mod change;
 mod check;
@@ -14,10 +14,14 @@ mod error;
 mod group;
 mod hub;
 mod key;
+mod migrate;
 mod open;
+mod snapshot;
 mod store;
 mod tables;
 mod txn;
+mod vault;
+mod walk;
 mod watch;
 
 #[cfg(test)]
@@ -28,6 +32,9 @@ pub use check::Checked;
 pub use error::Error;
 pub use key::Key;
 pub use open::Options;
+pub use snapshot::RESTORE_LEAP;
 pub use store::{Stats, Store};
 pub use txn::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};
+pub use vault::{SEALING_KEY_BYTES, SealingKey};
+pub use walk::{MAX_UNDONE_BYTES, Walk, Walked};
 pub use watch::Watch;

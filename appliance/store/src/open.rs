@@ -9,15 +9,18 @@ use std::time::Duration;
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, Database, DatabaseError, ReadableTable, ReadableTableMetadata, StorageBackend,
+    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable, ReadableTableMetadata,
+    StorageBackend, Table, TableError,
 };
 
-use crate::Error;
 use crate::error::{damaged, storage};
 use crate::group::{Totals, begin};
 use crate::tables::{
-    CHANGELOG, FORMAT, META, META_FLOOR, META_FORMAT, META_LOG_BYTES, META_REVISION, OBJECTS,
+    CHANGELOG, FORMAT, META, META_FLOOR, META_FORMAT, META_LOG_BYTES, META_REVISION,
+    META_SEALED_BY, OBJECTS,
 };
+use crate::vault::{SealingKey, Vault};
+use crate::{Error, migrate};
 
 /// redb's page cache: the whole working set of a rack, and a bound on the memory of a repair.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -40,6 +43,18 @@ pub struct Options {
     pub log_age: Duration,
     /// The box's clock; dates the log, nothing else.
     pub clock: Arc<dyn stdx::Clock>,
+    /// Seals the values of `sealed` resources. A store that holds sealed values opens with the same
+    /// key only.
+    pub sealing_key: Option<SealingKey>,
+    /// Resources whose values lie sealed on disk from their next write on, as in
+    /// [`crate::Key::resource`].
+    pub sealed: Vec<String>,
+}
+
+impl Options {
+    pub(crate) fn vault(&self) -> Vault {
+        Vault { key: self.sealing_key.clone(), resources: self.sealed.clone() }
+    }
 }
 
 impl Default for Options {
@@ -49,45 +64,102 @@ impl Default for Options {
             log_bytes: 64 * 1024 * 1024,
             log_age: Duration::from_secs(24 * 60 * 60),
             clock: Arc::new(stdx::SystemClock),
+            sealing_key: None,
+            sealed: Vec::new(),
         }
     }
 }
 
 /// The database in the file at `path`, made when there is none, and its totals.
-pub(crate) fn open(path: &Path) -> Result<(Database, Totals), Error> {
+pub(crate) fn open(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
     let exists = path.try_exists().map_err(file_error("look for", path))?;
     if !exists {
-        create(path)?;
+        create(path, vault)?;
     }
+    existing(path, vault)
+}
+
+/// As [`open`], of a file that must be there, and a store.
+pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
+    let mut db = database_in(path)?;
+    match meta_of(&db, META_FORMAT)? {
+        Some(1) => {
+            let fresh = unfinished(path)?;
+            bring_forward(&db, &fresh, vault)?;
+            drop(db);
+            settle(&fresh, path)?;
+            tracing::info!(from = 1, to = FORMAT, "the store was brought to the new format");
+            db = database_in(path)?;
+        }
+        Some(_) => {}
+        None => return Err(damaged("it is no store")),
+    }
+    let totals = prepare(path, &db, vault)?;
+    Ok((db, totals))
+}
+
+fn database_in(path: &Path) -> Result<Database, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(file_error("open", path))?;
     file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(file_error("protect", path))?;
-    let db = database(path, backend(path, file)?)?;
-    let totals = prepare(path, &db)?;
-    Ok((db, totals))
+    database(path, backend(path, file)?)
+}
+
+/// What a number of the `meta` table is before anything was written there by this release.
+fn meta_of(db: &Database, name: &str) -> Result<Option<u64>, Error> {
+    let txn = db.begin_read().map_err(storage("open"))?;
+    match txn.open_table(META) {
+        Ok(meta) => number(&meta, name),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(storage("open")(error)),
+    }
+}
+
+/// The store of an earlier release as one of this, in a new file.
+fn bring_forward(old: &Database, fresh: &Path, vault: &Vault) -> Result<(), Error> {
+    let from = old.begin_read().map_err(storage("migrate"))?;
+    let db = fresh_database(fresh)?;
+    let to = begin(&db)?;
+    migrate::to_blobs(&from, &to, vault)?;
+    to.commit().map_err(storage("migrate"))
 }
 
 /// A new store beside `path`, moved there when it is whole: a power cut meanwhile leaves no file
 /// that could be taken for a store.
-fn create(path: &Path) -> Result<(), Error> {
-    let fresh = PathBuf::from(format!("{}.new", path.display()));
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(file_error("remove the unfinished", &fresh)(error));
-        }
-        _ => {}
-    }
+fn create(path: &Path, vault: &Vault) -> Result<(), Error> {
+    let fresh = unfinished(path)?;
+    let db = fresh_database(&fresh)?;
+    prepare(&fresh, &db, vault)?;
+    drop(db);
+    settle(&fresh, path)
+}
+
+/// A database in a new file at `path`, which only its owner reads.
+pub(crate) fn fresh_database(path: &Path) -> Result<Database, Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .mode(FILE_MODE)
-        .open(&fresh)
-        .map_err(file_error("create", &fresh))?;
-    let db = database(&fresh, backend(&fresh, file)?)?;
-    prepare(&fresh, &db)?;
-    drop(db);
-    std::fs::rename(&fresh, path).map_err(file_error("put in place", path))?;
+        .open(path)
+        .map_err(file_error("create", path))?;
+    database(path, backend(path, file)?)
+}
+
+/// The name a new file for `path` has until it is whole; a leftover of that name is removed.
+pub(crate) fn unfinished(path: &Path) -> Result<PathBuf, Error> {
+    let fresh = PathBuf::from(format!("{}.new", path.display()));
+    match std::fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_error("remove the unfinished", &fresh)(error))
+        }
+        _ => Ok(fresh),
+    }
+}
+
+/// Puts a whole file in its place, durably.
+pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
+    std::fs::rename(fresh, path).map_err(file_error("put in place", path))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     File::open(folder)
@@ -116,43 +188,26 @@ fn backend(path: &Path, file: File) -> Result<FileBackend, Error> {
     })
 }
 
-/// Checks the format, brings an older one up to date, and reads the totals.
-pub(crate) fn prepare(path: &Path, db: &Database) -> Result<Totals, Error> {
+/// Checks the format, notes it in a new file, and reads the totals.
+pub(crate) fn prepare(path: &Path, db: &Database, vault: &Vault) -> Result<Totals, Error> {
     let txn = begin(db)?;
     let (totals, written) = {
         let mut meta = txn.open_table(META).map_err(storage("prepare"))?;
         let objects = txn.open_table(OBJECTS).map_err(storage("prepare"))?;
         let log = txn.open_table(CHANGELOG).map_err(storage("prepare"))?;
-        let number = |name| -> Result<Option<u64>, Error> {
-            let value = meta.get(name).map_err(storage("prepare"))?;
-            Ok(value.map(|value| value.value()))
-        };
-        let written = match number(META_FORMAT)? {
-            Some(FORMAT) => false,
-            // Older formats are brought forward here, one step for each, in this transaction.
+        let sealed = check_key(path, &mut meta, vault)?;
+        let written = match number(&meta, META_FORMAT)? {
+            Some(FORMAT) => sealed,
             None if objects.is_empty().map_err(storage("prepare"))? => true,
             None => return Err(damaged("it holds objects but names no format")),
             Some(found) => {
                 return Err(Error::FutureFormat { path: path.to_owned(), found, known: FORMAT });
             }
         };
-        let totals = Totals {
-            revision: number(META_REVISION)?.unwrap_or(0),
-            floor: number(META_FLOOR)?.unwrap_or(0),
-            log_bytes: number(META_LOG_BYTES)?.unwrap_or(0),
-        };
-        let last = log.last().map_err(storage("prepare"))?.map(|(revision, _)| revision.value());
-        let rows = log.len().map_err(storage("prepare"))?;
-        let expected = totals.revision.checked_sub(totals.floor);
-        if expected != Some(rows) || last.is_some_and(|last| last != totals.revision) {
-            return Err(damaged(format!(
-                "its log has {rows} changes up to {last:?}, its totals say {totals:?}"
-            )));
-        }
         if written {
             meta.insert(META_FORMAT, FORMAT).map_err(storage("prepare"))?;
         }
-        (totals, written)
+        (totals(&meta, &log)?, written)
     };
     match written {
         true => txn.commit().map_err(storage("prepare"))?,
@@ -161,7 +216,47 @@ pub(crate) fn prepare(path: &Path, db: &Database) -> Result<Totals, Error> {
     Ok(totals)
 }
 
-fn file_error(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+type Meta<'txn> = Table<'txn, &'static str, u64>;
+
+fn number(meta: &impl ReadableTable<&'static str, u64>, name: &str) -> Result<Option<u64>, Error> {
+    let value = meta.get(name).map_err(storage("prepare"))?;
+    Ok(value.map(|value| value.value()))
+}
+
+/// Whether the key's fingerprint was noted now; a store knows the one key it was sealed with.
+fn check_key(path: &Path, meta: &mut Meta<'_>, vault: &Vault) -> Result<bool, Error> {
+    let given = vault.key.as_ref().map(SealingKey::fingerprint);
+    match (number(meta, META_SEALED_BY)?, given) {
+        (None, Some(given)) => {
+            meta.insert(META_SEALED_BY, given).map_err(storage("prepare"))?;
+            Ok(true)
+        }
+        (Some(noted), given) if given != Some(noted) => {
+            Err(Error::WrongKey { path: path.to_owned() })
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The totals, if the log bears them out.
+fn totals(meta: &Meta<'_>, log: &Table<'_, u64, &'static [u8]>) -> Result<Totals, Error> {
+    let totals = Totals {
+        revision: number(meta, META_REVISION)?.unwrap_or(0),
+        floor: number(meta, META_FLOOR)?.unwrap_or(0),
+        log_bytes: number(meta, META_LOG_BYTES)?.unwrap_or(0),
+    };
+    let last = log.last().map_err(storage("prepare"))?.map(|(revision, _)| revision.value());
+    let rows = log.len().map_err(storage("prepare"))?;
+    let expected = totals.revision.checked_sub(totals.floor);
+    if expected != Some(rows) || last.is_some_and(|last| last != totals.revision) {
+        return Err(damaged(format!(
+            "its log has {rows} changes up to {last:?}, its totals say {totals:?}"
+        )));
+    }
+    Ok(totals)
+}
+
+pub(crate) fn file_error(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::File { attempt, path, source: Arc::new(source) }
 }

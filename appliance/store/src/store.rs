@@ -1,9 +1,9 @@
 //! The handle: cheap to clone, reads here, writes on the writer thread.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use redb::{Database, ReadableDatabase};
@@ -13,7 +13,8 @@ use crate::error::storage;
 use crate::group::{Job, Totals, Write, Writer};
 use crate::hub::Hub;
 use crate::open::Options;
-use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, meta};
+use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, Opened, meta};
+use crate::vault::Vault;
 use crate::{Error, Key, Stored, Txn, Watch};
 
 /// Writes waiting or being committed; the next caller waits for a place.
@@ -28,7 +29,12 @@ pub struct Store {
 
 /// What readers, watches and the writer share.
 pub(crate) struct Shared {
+    /// Where the store's file is.
+    pub path: PathBuf,
+    /// Held while a file is copied: two copies to one place would tear each other.
+    pub copying: Mutex<()>,
     pub db: Database,
+    pub vault: Vault,
     pub hub: Hub,
     pub commits: AtomicU64,
     pub writes: AtomicU64,
@@ -63,13 +69,21 @@ impl Store {
     /// # Errors
     /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or what the disk said.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let (db, totals) = crate::open::open(path)?;
-        Self::start(db, totals, options)
+        let (db, totals) = crate::open::open(path, &options.vault())?;
+        Self::start(path, db, totals, options)
     }
 
-    pub(crate) fn start(db: Database, totals: Totals, options: Options) -> Result<Self, Error> {
+    pub(crate) fn start(
+        path: &Path,
+        db: Database,
+        totals: Totals,
+        options: Options,
+    ) -> Result<Self, Error> {
         let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            copying: Mutex::new(()),
             db,
+            vault: options.vault(),
             hub: Hub::new(totals.revision),
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
@@ -114,7 +128,8 @@ impl Store {
     /// The object as last committed.
     pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
         let txn = self.handle.shared.db.begin_read().map_err(storage("read"))?;
-        txn.open_table(OBJECTS).map_err(storage("read"))?.object(key)
+        let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
+        Opened { table: &table, vault: &self.handle.shared.vault }.object(key)
     }
 
     /// Every object of `resource`, or of one `namespace` of it, in key order, and the revision at
@@ -125,7 +140,8 @@ impl Store {
         namespace: Option<&str>,
     ) -> Result<(u64, Vec<(Key, Stored)>), Error> {
         let txn = self.handle.shared.db.begin_read().map_err(storage("read"))?;
-        let objects = txn.open_table(OBJECTS).map_err(storage("read"))?;
+        let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
+        let objects = Opened { table: &table, vault: &self.handle.shared.vault };
         Ok((meta(&txn, META_REVISION)?, objects.objects(resource, namespace)?))
     }
 
@@ -149,7 +165,15 @@ impl Store {
         namespace: Option<&str>,
         after: u64,
     ) -> Result<Watch, Error> {
-        Watch::new(self.handle.shared.clone(), resource, namespace, after)
+        Watch::new(self.handle.shared.clone(), Some(resource), namespace, after)
+    }
+
+    /// The changes of every resource above revision `after`.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub fn watch_all(&self, after: u64) -> Result<Watch, Error> {
+        Watch::new(self.handle.shared.clone(), None, None, after)
     }
 
     /// Trim the log to its limits of count, size and age; every write does so too, and an idle

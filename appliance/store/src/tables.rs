@@ -1,4 +1,4 @@
-//! The format on disk, version 1: three redb tables. Integers are big-endian except redb's own
+//! The format on disk, version 2: three redb tables. Integers are big-endian except redb's own
 //! `u64` keys and values.
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //!   key        resource 00 namespace 00 name              (see `key`)
 //!   value      0        8
 //!              ┌────────┬──────────────────┐
-//!              │revision│ value …          │
+//!              │revision│ blob …           │
 //!              └────────┴──────────────────┘
 //!
 //! changelog    u64 → bytes        what happened; key = revision, without gaps
@@ -14,9 +14,9 @@
 //!              ┌────┬────────┬───────┬───────────┬─ … ───────────────────────────────────────┐
 //!              │kind│time    │k      │object key │ body                                      │
 //!              └────┴────────┴───────┴───────────┴─ … ───────────────────────────────────────┘
-//!   kind 1     created    body = value
-//!   kind 2     replaced   body = previous revision (8) · p (4) · previous value (p) · value
-//!   kind 3     deleted    body = previous revision (8) · p (4) · previous value (p)
+//!   kind 1     created    body = blob
+//!   kind 2     replaced   body = previous revision (8) · p (4) · previous blob (p) · blob
+//!   kind 3     deleted    body = previous revision (8) · p (4) · previous blob (p)
 //!   time       milliseconds since 1970, UTC, of the commit, by the box's clock; ages the log only
 //!
 //! meta         text → u64
@@ -24,20 +24,23 @@
 //!   revision   the highest revision ever given out: the last row of the log, if it has rows
 //!   floor      the log holds every revision above this one, and none below or at it
 //!   log-bytes  sum of the lengths of the log's values
+//!   sealed-by  fingerprint of the key that sealed values are sealed with
 //! ```
+//!
+//! A blob is a value behind one byte that says whether it is sealed (see `vault`). Version 1 had
+//! the values themselves in the place of blobs; `migrate` brings it forward.
 //!
 //! The three change in one transaction, so they agree after any power cut: `revision` never goes
 //! back, and replaying the log from `floor` ends in `objects`.
 
-use std::sync::Arc;
-
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
 use crate::error::{damaged, storage};
+use crate::vault::Vault;
 use crate::{Change, ChangeKind, Error, Key, Stored};
 
 /// The layout this module draws.
-pub(crate) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 2;
 
 pub(crate) const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 pub(crate) const CHANGELOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("changelog");
@@ -47,6 +50,7 @@ pub(crate) const META_FORMAT: &str = "format";
 pub(crate) const META_REVISION: &str = "revision";
 pub(crate) const META_FLOOR: &str = "floor";
 pub(crate) const META_LOG_BYTES: &str = "log-bytes";
+pub(crate) const META_SEALED_BY: &str = "sealed-by";
 
 const CREATED: u8 = 1;
 const REPLACED: u8 = 2;
@@ -59,12 +63,36 @@ pub(crate) trait Objects {
     /// Every object of a resource, or of one namespace of it, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)
     -> Result<Vec<(Key, Stored)>, Error>;
+    /// Every object there is, in key order.
+    fn everything(&self) -> Result<Vec<(Key, Stored)>, Error>;
 }
 
-impl<T: ReadableTable<&'static [u8], &'static [u8]>> Objects for T {
+/// The objects table behind the vault that reads its blobs.
+pub(crate) struct Opened<'a, T> {
+    pub table: &'a T,
+    pub vault: &'a Vault,
+}
+
+impl<T> Opened<'_, T> {
+    fn read(
+        &self,
+        rows: redb::Range<'_, &'static [u8], &'static [u8]>,
+    ) -> Result<Vec<(Key, Stored)>, Error> {
+        rows.map(|row| {
+            let (key, value) = row.map_err(storage("read"))?;
+            let key =
+                Key::decode(key.value()).ok_or_else(|| damaged("an object without a name"))?;
+            let stored = decode_object(&key, value.value(), self.vault)?;
+            Ok((key, stored))
+        })
+        .collect()
+    }
+}
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Objects for Opened<'_, T> {
     fn object(&self, key: &Key) -> Result<Option<Stored>, Error> {
-        let row = self.get(key.encode().as_slice()).map_err(storage("read"))?;
-        row.map(|row| decode_object(row.value())).transpose()
+        let row = self.table.get(key.encode().as_slice()).map_err(storage("read"))?;
+        row.map(|row| decode_object(key, row.value(), self.vault)).transpose()
     }
 
     fn objects(
@@ -73,14 +101,11 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Objects for T {
         namespace: Option<&str>,
     ) -> Result<Vec<(Key, Stored)>, Error> {
         let (from, to) = crate::key::bounds(resource, namespace);
-        let rows = self.range(from.as_slice()..to.as_slice()).map_err(storage("read"))?;
-        rows.map(|row| {
-            let (key, value) = row.map_err(storage("read"))?;
-            let key =
-                Key::decode(key.value()).ok_or_else(|| damaged("an object without a name"))?;
-            Ok((key, decode_object(value.value())?))
-        })
-        .collect()
+        self.read(self.table.range(from.as_slice()..to.as_slice()).map_err(storage("read"))?)
+    }
+
+    fn everything(&self) -> Result<Vec<(Key, Stored)>, Error> {
+        self.read(self.table.iter().map_err(storage("read"))?)
     }
 }
 
@@ -91,22 +116,22 @@ pub(crate) fn meta(txn: &ReadTransaction, name: &str) -> Result<u64, Error> {
 }
 
 /// A value as the objects table holds it.
-pub(crate) fn encode_object(stored: &Stored) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(8 + stored.value.len());
-    bytes.extend(stored.revision.to_be_bytes());
-    bytes.extend(&*stored.value);
-    bytes
+pub(crate) fn encode_object(key: &Key, stored: &Stored, vault: &Vault) -> Result<Vec<u8>, Error> {
+    let mut bytes = stored.revision.to_be_bytes().to_vec();
+    bytes.extend(vault.close(key, stored.revision, &stored.value)?);
+    Ok(bytes)
 }
 
 /// A value from the objects table.
-pub(crate) fn decode_object(bytes: &[u8]) -> Result<Stored, Error> {
-    let (revision, value) =
+pub(crate) fn decode_object(key: &Key, bytes: &[u8], vault: &Vault) -> Result<Stored, Error> {
+    let (revision, blob) =
         bytes.split_first_chunk().ok_or_else(|| damaged("an object without a revision"))?;
-    Ok(Stored { revision: u64::from_be_bytes(*revision), value: Arc::from(value) })
+    let revision = u64::from_be_bytes(*revision);
+    Ok(Stored { revision, value: vault.open(key, revision, blob)? })
 }
 
 /// A change as the log holds it.
-pub(crate) fn encode_change(change: &Change, millis: u64) -> Vec<u8> {
+pub(crate) fn encode_change(change: &Change, millis: u64, vault: &Vault) -> Result<Vec<u8>, Error> {
     let kind = match &change.kind {
         ChangeKind::Put { previous: None, .. } => CREATED,
         ChangeKind::Put { previous: Some(_), .. } => REPLACED,
@@ -118,18 +143,32 @@ pub(crate) fn encode_change(change: &Change, millis: u64) -> Vec<u8> {
     put_sized(&mut bytes, &change.key.encode());
     if let Some(previous) = change.previous() {
         bytes.extend(previous.revision.to_be_bytes());
-        put_sized(&mut bytes, &previous.value);
+        put_sized(&mut bytes, &vault.close(&change.key, previous.revision, &previous.value)?);
     }
     if let ChangeKind::Put { value, .. } = &change.kind {
-        bytes.extend(&**value);
+        bytes.extend(vault.close(&change.key, change.revision, value)?);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// The change of `revision`, from the log.
-pub(crate) fn decode_change(revision: u64, bytes: &[u8]) -> Result<Change, Error> {
-    parse_change(revision, bytes)
-        .ok_or_else(|| damaged(format!("the log's row of revision {revision} cannot be read")))
+pub(crate) fn decode_change(revision: u64, bytes: &[u8], vault: &Vault) -> Result<Change, Error> {
+    let unreadable = || damaged(format!("the log's row of revision {revision} cannot be read"));
+    let row = parse_change(bytes).ok_or_else(unreadable)?;
+    let key = Key::decode(row.key).ok_or_else(unreadable)?;
+    let previous = row.previous.map(|(revision, blob)| {
+        let value = vault.open(&key, revision, blob)?;
+        Ok::<_, Error>(Stored { revision, value })
+    });
+    let previous = previous.transpose()?;
+    let kind = match (row.current, previous) {
+        (Some(blob), previous) => {
+            ChangeKind::Put { value: vault.open(&key, revision, blob)?, previous }
+        }
+        (None, Some(previous)) => ChangeKind::Delete { previous },
+        (None, None) => return Err(unreadable()),
+    };
+    Ok(Change { revision, key, kind })
 }
 
 /// When the change in `bytes` was committed, in milliseconds since 1970.
@@ -137,27 +176,46 @@ pub(crate) fn change_millis(bytes: &[u8]) -> Option<u64> {
     bytes.get(1..)?.first_chunk().map(|millis| u64::from_be_bytes(*millis))
 }
 
-fn parse_change(revision: u64, bytes: &[u8]) -> Option<Change> {
-    let (kind, rest) = bytes.split_first()?;
-    let (_millis, rest) = rest.split_first_chunk::<8>()?;
+/// The encoded key of the object that the change in `bytes` changed.
+pub(crate) fn change_key(bytes: &[u8]) -> Option<&[u8]> {
+    take_sized(bytes.get(9..)?).map(|(key, _)| key)
+}
+
+/// The revision that wrote a value, and the value.
+type Revised<'a> = (u64, &'a [u8]);
+
+/// A row of the log in its parts.
+pub(crate) struct ChangeRow<'a> {
+    pub kind: u8,
+    pub millis: [u8; 8],
+    pub key: &'a [u8],
+    /// Revision and blob of what was replaced or deleted.
+    pub previous: Option<Revised<'a>>,
+    /// The blob that was put.
+    pub current: Option<&'a [u8]>,
+}
+
+/// Splits a row of the log; `None` when it is none.
+pub(crate) fn parse_change(bytes: &[u8]) -> Option<ChangeRow<'_>> {
+    let (&kind, rest) = bytes.split_first()?;
+    let (&millis, rest) = rest.split_first_chunk()?;
     let (key, rest) = take_sized(rest)?;
-    let key = Key::decode(key)?;
-    let kind = match *kind {
-        CREATED => ChangeKind::Put { value: Arc::from(rest), previous: None },
+    let (previous, current) = match kind {
+        CREATED => (None, Some(rest)),
         REPLACED => {
-            let (previous, rest) = take_stored(rest)?;
-            ChangeKind::Put { value: Arc::from(rest), previous: Some(previous) }
+            let (previous, rest) = take_previous(rest)?;
+            (Some(previous), Some(rest))
         }
-        DELETED => match take_stored(rest)? {
-            (previous, []) => ChangeKind::Delete { previous },
+        DELETED => match take_previous(rest)? {
+            (previous, []) => (Some(previous), None),
             _ => return None,
         },
         _ => return None,
     };
-    Some(Change { revision, key, kind })
+    Some(ChangeRow { kind, millis, key, previous, current })
 }
 
-fn put_sized(bytes: &mut Vec<u8>, part: &[u8]) {
+pub(crate) fn put_sized(bytes: &mut Vec<u8>, part: &[u8]) {
     let length = u32::try_from(part.len()).expect("values and names are limited far below 4 GiB");
     bytes.extend(length.to_be_bytes());
     bytes.extend(part);
@@ -168,8 +226,8 @@ fn take_sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)
 }
 
-fn take_stored(bytes: &[u8]) -> Option<(Stored, &[u8])> {
+fn take_previous(bytes: &[u8]) -> Option<(Revised<'_>, &[u8])> {
     let (revision, rest) = bytes.split_first_chunk()?;
-    let (value, rest) = take_sized(rest)?;
-    Some((Stored { revision: u64::from_be_bytes(*revision), value: Arc::from(value) }, rest))
+    let (blob, rest) = take_sized(rest)?;
+    Some(((u64::from_be_bytes(*revision), blob), rest))
 }

@@ -6,6 +6,9 @@ mod group;
 mod model;
 mod open;
 mod power;
+mod seal;
+mod snapshot;
+mod walk;
 mod watch;
 
 use std::sync::Arc;
@@ -33,8 +36,8 @@ fn options() -> Options {
 fn start(disk: &Disk, options: Options) -> Result<Store, Error> {
     let path = std::path::Path::new("a disk in memory");
     let db = crate::open::database(path, disk.clone())?;
-    let totals: Totals = crate::open::prepare(path, &db)?;
-    Store::start(db, totals, options)
+    let totals: Totals = crate::open::prepare(path, &db, &options.vault())?;
+    Store::start(path, db, totals, options)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::tables::Objects;
 use crate::{Change, ChangeKind, Error, Key, Stored};
 
-/// The largest value: the most a Kubernetes API server takes in one request.
-pub const MAX_VALUE_BYTES: usize = 3 * 1024 * 1024;
+/// The largest value: the most a Kubernetes API server takes in one request, and 64 KiB for what it
+/// adds.
+pub const MAX_VALUE_BYTES: usize = 3 * 1024 * 1024 + 64 * 1024;
 
 /// The most one closure may change, names and replaced values counted.
 pub const MAX_TXN_BYTES: usize = 32 * 1024 * 1024;
@@ -25,9 +26,19 @@ pub struct Txn<'a> {
     overlay: BTreeMap<Key, Option<Stored>>,
     changes: Vec<Change>,
     next: u64,
+    leap: Option<u64>,
     bytes: usize,
+    limit: usize,
     /// The first failure, which spoils the whole closure even if the closure passes over it.
     failed: RefCell<Option<Error>>,
+}
+
+/// What a closure wants kept.
+pub(crate) struct Kept {
+    /// In order of revision.
+    pub changes: Vec<Change>,
+    /// The revision to leap to before them.
+    pub leap: Option<u64>,
 }
 
 impl<'a> Txn<'a> {
@@ -38,7 +49,9 @@ impl<'a> Txn<'a> {
             overlay: BTreeMap::new(),
             changes: Vec::new(),
             next,
+            leap: None,
             bytes: 0,
+            limit: MAX_TXN_BYTES,
             failed: RefCell::new(None),
         }
     }
@@ -101,11 +114,35 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The changes to keep, in order of revision, or why none may be kept.
-    pub(crate) fn finish(self) -> Result<Vec<Change>, Error> {
+    /// Whether this closure has changed an object of `resource`.
+    pub fn changes(&self, resource: &str) -> bool {
+        self.overlay.keys().any(|key| key.resource == resource)
+    }
+
+    /// Every object there is, with this closure's own changes not yet made.
+    pub(crate) fn everything(&self) -> Result<Vec<(Key, Stored)>, Error> {
+        self.note(self.base.everything())
+    }
+
+    /// Lets this closure change up to `limit` bytes.
+    pub(crate) fn allow(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// The first change of this closure is `revision` + 1, if that lies ahead. To be called before
+    /// any change.
+    pub(crate) fn leap(&mut self, revision: u64) {
+        if revision >= self.next {
+            self.next = revision + 1;
+            self.leap = Some(revision);
+        }
+    }
+
+    /// What to keep, or why none may be kept.
+    pub(crate) fn finish(self) -> Result<Kept, Error> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
-            None => Ok(self.changes),
+            None => Ok(Kept { changes: self.changes, leap: self.leap }),
         }
     }
 
@@ -113,8 +150,8 @@ impl<'a> Txn<'a> {
         let revision = self.next;
         let change = Change { revision, key: key.clone(), kind };
         self.bytes += change.weight();
-        if self.bytes > MAX_TXN_BYTES {
-            self.fail(Error::TxnTooLarge { key, limit: MAX_TXN_BYTES });
+        if self.bytes > self.limit {
+            self.fail(Error::TxnTooLarge { key, limit: self.limit });
             return revision;
         }
         self.changes.push(change);

@@ -1,4 +1,4 @@
-//! Following the changes of one resource.
+//! Following the changes of one resource, or of all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ const RING_BATCH: usize = 64;
 /// Rows of the log read in one look, wanted or not, before other tasks get a turn.
 const LOG_BATCH: usize = 128;
 
-/// The changes of one resource (or of one namespace of it), in order of revision, none left out.
+/// The changes of one resource (or of one namespace of it, or of everything), in order of revision,
+/// none left out.
 pub struct Watch {
     shared: Arc<Shared>,
-    resource: String,
+    resource: Option<String>,
     namespace: Option<String>,
     /// Every change up to here has been looked at: given out, in `pending`, or not wanted.
     at: u64,
@@ -32,7 +33,7 @@ pub struct Watch {
 impl Watch {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        resource: &str,
+        resource: Option<&str>,
         namespace: Option<&str>,
         after: u64,
     ) -> Result<Self, Error> {
@@ -48,7 +49,7 @@ impl Watch {
         let progress = shared.hub.subscribe();
         Ok(Self {
             shared,
-            resource: resource.to_owned(),
+            resource: resource.map(str::to_owned),
             namespace: namespace.map(str::to_owned),
             at: after,
             pending: VecDeque::new(),
@@ -100,7 +101,7 @@ impl Watch {
     }
 
     fn wants(&self, change: &Change) -> bool {
-        change.key.resource == self.resource
+        self.resource.as_ref().is_none_or(|resource| change.key.resource == *resource)
             && self.namespace.as_ref().is_none_or(|namespace| change.key.namespace == *namespace)
     }
 
@@ -127,7 +128,7 @@ impl Watch {
         let before = self.at;
         for row in rows.take(LOG_BATCH) {
             let (revision, bytes) = row.map_err(storage("read"))?;
-            let change = decode_change(revision.value(), bytes.value())?;
+            let change = decode_change(revision.value(), bytes.value(), &self.shared.vault)?;
             self.at = change.revision;
             if self.wants(&change) {
                 self.pending.push_back(change);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, Authenticator, Engine, Pki, builtin};
+use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, builtin, roles};
 use controllers::job::JobReconciler;
 use controllers::machine::MachineReconciler;
 use controllers::runtime::{Controller, Reconciler, Signals};
@@ -15,7 +15,7 @@ use controllers::workflow::{Patience, WorkflowReconciler};
 use controllers::{BmcDrivers, Objects};
 use jiff::SignedDuration;
 use stdx::{Clock, SystemClock};
-use store::Store;
+use store::{SealingKey, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -60,6 +60,28 @@ struct Wiring {
     shutdown: CancellationToken,
 }
 
+/// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
+/// secrets.
+const SEALED: [&str; 5] = [
+    "/secrets",
+    "bootstrap.cluster.x-k8s.io/kubeadmconfigs",
+    "tinkerbell.org/hardware",
+    "tinkerbell.org/templates",
+    "tinkerbell.org/workflows",
+];
+
+/// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`.
+fn open_store(state: &Path) -> anyhow::Result<Store> {
+    let key = SealingKey::load_or_create(&state.join("sealing.key"))
+        .context("cannot read the key that seals secrets")?;
+    let options = store::Options {
+        sealing_key: Some(key),
+        sealed: SEALED.map(str::to_owned).to_vec(),
+        ..store::Options::default()
+    };
+    Store::open(&state.join("objects.redb"), options).context("cannot open the store")
+}
+
 /// Run the box until SIGTERM or SIGINT, or until a service fails.
 ///
 /// # Errors
@@ -69,15 +91,18 @@ pub async fn run(state: &Path, config: Config) -> anyhow::Result<()> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = Store::open(&state.join("objects.redb"), store::Options::default())
-        .context("cannot open the store")?;
+    let store = open_store(state)?;
     let registry = builtin::registry().context("two kinds claim one name")?;
     let engine = Engine::new(store, registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;
+    roles::ensure(&engine).await.context("cannot make the first roles")?;
     let tokens = BootTokens::ensure(state)?;
 
     let mut wiring = Wiring::new(config, clock, engine, tokens);
-    wiring.api(state).await?;
+    let pki = Pki::ensure(state, &wiring.config.api_names(), wiring.clock.now())
+        .context("cannot prepare the API's certificates")?;
+    wiring.collector(&pki);
+    wiring.api(state, &pki).await?;
     wiring.controllers().await?;
     wiring.dhcp();
     wiring.boot_files().await?;
@@ -137,26 +162,47 @@ impl Wiring {
         SocketAddr::from((self.config.network.address, port))
     }
 
-    async fn api(&mut self, state: &Path) -> anyhow::Result<()> {
-        let pki = Pki::ensure(state, &self.config.api_names(), self.clock.now())
-            .context("cannot prepare the API's certificates")?;
-        let access = AdminAccess::ensure(state, &pki, &self.config.api_url())
+    async fn api(&mut self, state: &Path, pki: &Pki) -> anyhow::Result<()> {
+        let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "the administrator's kubeconfig was made");
         }
-        let auth = Authenticator::load(state).context("cannot read the API's tokens")?;
+        let gate = Gate::open(state, &self.config.api_url())
+            .context("cannot read the API's tokens and keys")?;
         let router =
-            apiserver::router(self.engine.clone(), auth, live::router(Arc::clone(&self.agents)));
+            apiserver::router(self.engine.clone(), gate, live::router(Arc::clone(&self.agents)));
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;
+        let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());
+        self.spawn("roles", async move {
+            shutdown.run_until_cancelled(roles::keep_gathered(gathering)).await;
+            Ok(())
+        });
         let shutdown = self.shutdown.clone();
         self.spawn("api", async move {
             apiserver::serve(listener, tls, router, shutdown.cancelled_owned()).await?;
             Ok(())
         });
+        let cleanup = apiserver::crds::cleanup::run(self.engine.clone());
+        let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
+        self.spawn("kinds", async move {
+            cleanup.await;
+            Ok(())
+        });
         Ok(())
+    }
+
+    /// Garbage, namespaces that begin and end, and old records.
+    fn collector(&mut self, pki: &Pki) {
+        let furniture = builtin::furniture(pki.ca_pem());
+        let collector = Collector::new(self.engine.clone(), furniture);
+        let running = collector.run(self.shutdown.clone().cancelled_owned());
+        self.spawn("collector", async move {
+            running.await;
+            Ok(())
+        });
     }
 
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {

@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
-# Build the stock kubectl from its Go modules and print its path; cached by content hash in
-# ${TINBOX_CACHE:-~/.cache/tinbox}/kubectl. For machines that have none: Debian's is too old.
+# Build stock kubectls from their Go modules and print their paths, one a line:
+#   build.sh           the version of go.mod
+#   build.sh 1.27 …    the versions of 1.27.mod …
+# Debian's is too old.
 set -euo pipefail
-here=$(dirname "$(readlink -f "$0")")
-cache=${TINBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tinbox}/kubectl
-hash=$(cat "$here"/{build.sh,go.mod,go.sum,main.go} | sha256sum | cut -c1-16)
-out=$cache/$hash
-if [ -x "$out/kubectl" ]; then echo "$out/kubectl"; exit 0; fi
-if ! command -v go >/dev/null; then
-  echo "error: kubectl is missing, and Go to build it" >&2
-  echo "hint: put kubectl 1.24 or newer into PATH, or install Go 1.23 or newer" >&2
-  exit 1
-fi
-echo "kubectl: building it from its Go modules (once; a few CPU minutes)" >&2
-mkdir -p "$out"
-version=$(sed -n 's/.*k8s.io\/kubectl v0\.\(.*\)/1.\1/p' "$here/go.mod")
-symbols=k8s.io/component-base/version
-minor=${version#1.}
-(cd "$here" && CGO_ENABLED=0 go build -trimpath -o "$out/kubectl.part" -ldflags "-s -w \
-  -X $symbols.gitVersion=v$version -X $symbols.gitMajor=1 -X $symbols.gitMinor=${minor%%.*}" .)
-mv "$out/kubectl.part" "$out/kubectl"
-echo "$out/kubectl"
+cd "$(dirname "$(readlink -f "$0")")"
+source ../../cached.sh
+own=$(sed -n 's/^\tk8s.io\/kubectl v0\.\([0-9]*\)\..*/1.\1/p' go.mod)
+[ $# -gt 0 ] || set -- "$own"
+
+compile() {
+  local flags
+  require_go kubectl "$1"
+  flags=$(kubernetes_version "v1.$(sed -n 's/^\tk8s.io\/kubectl v0\.\(.*\)/\1/p' "$1")")
+  CGO_ENABLED=0 go build -modfile="$1" -trimpath -o "$2" -ldflags "-s -w $flags" .
+}
+
+for minor in "$@"; do
+  pins=$minor.mod
+  [ "$minor" != "$own" ] || pins=go.mod
+  if [ ! -f "$pins" ]; then
+    echo "error: no kubectl $minor is pinned in tests/peers/kubectl" >&2
+    exit 64
+  fi
+  out=$(cat build.sh "$pins" "${pins%.mod}.sum" main.go | cache_folder kubectl)
+  words="kubectl $minor: building it from its Go modules (once; a few CPU minutes)"
+  cached "$out/kubectl" "$words" compile "$pins"
+done

@@ -2,13 +2,27 @@
 //!
 //! Never: a test that passes because a program is missing. Each is looked for first, and its
 //! absence is an error that names the package to install.
-//! Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`]; the tests are in `tests/peers/`.
+//! Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management controllers, at
+//! [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API; the tests are in `tests/peers/`.
 
 pub mod bmc_sim;
+mod built;
+mod cluster;
 mod ipmi_sim;
 mod ipmitool;
+pub mod kubeconfig;
+mod kubectl;
+mod loopback;
+mod process;
 mod program;
+mod tinboxd;
 
+pub use built::{built, printed};
+pub use cluster::{Cluster, ClusterConfig};
 pub use ipmi_sim::IpmiSim;
 pub use ipmitool::Ipmitool;
+pub use kubectl::{Kubectl, Printed, run};
+pub use loopback::loopback_address;
+pub use process::Process;
 pub use program::{find, poll};
+pub use tinboxd::Tinboxd;

@@ -1,6 +1,7 @@
 //! A rack with the product in it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -99,6 +100,19 @@ impl Lab {
     /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.join("admin.kubeconfig")
+    }
+
+    /// A kubeconfig with what Cluster API Provider Tinkerbell needs of the box, and no more.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn provider_kubeconfig(&self) -> anyhow::Result<PathBuf> {
+        let server = "https://10.77.0.1:6443";
+        let text = self.tinbox(&["capi", "kubeconfig", "--role", "capt", "--server", server])?;
+        let path = self.file("capt.kubeconfig", "")?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .context("cannot keep the provider's kubeconfig private")?;
+        self.file("capt.kubeconfig", &text)
     }
 
     /// A `tinbox` command, ready to run inside the box's namespace.

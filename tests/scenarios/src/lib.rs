@@ -5,18 +5,24 @@
 //!
 //! Never: reach into the box by another way than an owner has.
 //!
-//! Enter at [`Lab::start`].
+//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that drives the box.
 
 mod artifacts;
+mod cluster_manifest;
 mod lab;
+mod management;
 mod manifests;
+mod screen;
 mod state;
 
 pub use artifacts::Artifacts;
+pub use cluster_manifest::ClusterManifest;
 pub use lab::{Lab, LabConfig};
+pub use management::Management;
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
 };
+pub use screen::{Screen, say, show};
 pub use state::WorkflowView;
 
 pub use qemu::{

@@ -22,10 +22,14 @@ const TOP: u8 = 4;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 5;
 
-const PLACES: [Place; 19] = [
+const PLACES: [Place; 23] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
+    place("schema", 1, &["stdx"]),
+    place("structured-merge", 1, &["stdx"]),
+    place("kube-protobuf", 1, &["stdx"]),
+    place("access", 2, &["api", "stdx"]),
     place("bmc", 2, &["api", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
     place("netboot", 2, &["api", "stdx"]),
@@ -34,7 +38,11 @@ const PLACES: [Place; 19] = [
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
     place("controllers", 3, &["api", "bmc", "stdx"]),
-    place("apiserver", 3, &["api", "store", "stdx"]),
+    place(
+        "apiserver",
+        3,
+        &["api", "store", "schema", "structured-merge", "kube-protobuf", "access", "stdx"],
+    ),
     place("capi", 3, &["api", "stdx"]),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),

@@ -72,7 +72,11 @@ impl Tree {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { continue };
-                if kind.is_dir() && !ignored.contains(&path) && entry.file_name() != ".git" {
+                // A folder, or in a further working tree a file.
+                if entry.file_name() == ".git" {
+                    continue;
+                }
+                if kind.is_dir() && !ignored.contains(&path) {
                     folders.push(path);
                 } else if kind.is_file()
                     && let Ok(text) = fs::read_to_string(&path)

@@ -4,6 +4,7 @@
 //! STATE/pki/ca.key      ca.crt       EC P-256, made once
 //! STATE/pki/server.key  server.crt   EC P-256, made anew when names change or its end comes near
 //! STATE/pki/server.json              the names and the end of server.crt
+//! STATE/pki/serviceaccount.key       EC P-256, made once: see `signing`
 //! ```
 //!
 //! A box without a battery clock may think it is 1970 when it makes these: both begin at a fixed
@@ -18,7 +19,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _, date_time_ymd,
 };
-use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
@@ -79,7 +83,8 @@ impl Pki {
         &self.ca_pem
     }
 
-    /// TLS for a server of this box: TLS 1.3, HTTP/2 preferred.
+    /// TLS for a server of this box: TLS 1.3, HTTP/2 preferred. A client may show a certificate,
+    /// which then must be one of this authority for clients.
     ///
     /// # Errors
     /// When the files are not what [`Pki::ensure`] wrote.
@@ -91,14 +96,31 @@ impl Pki {
         let key = PrivateKeyDer::from_pem_file(&key)
             .map_err(|source| Error::Pem { path: key, source })?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let clients = self.client_verifier(provider.clone())?;
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(Error::Tls)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_single_cert(vec![certificate], key)
             .map_err(Error::Tls)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
+    }
+
+    /// Knows client certificates; clients without one come in too, as nobody yet.
+    fn client_verifier(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, Error> {
+        let path = self.folder.join("ca.crt");
+        let authority = CertificateDer::from_pem_slice(self.ca_pem.as_bytes())
+            .map_err(|source| Error::Pem { path, source })?;
+        let mut roots = RootCertStore::empty();
+        roots.add(authority).map_err(Error::Tls)?;
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .allow_unauthenticated()
+            .build()
+            .map_err(Error::Verifier)
     }
 
     fn ensure_server(
@@ -153,7 +175,7 @@ fn distinguished(common_name: String) -> DistinguishedName {
     name
 }
 
-fn ensure_key(path: &Path, what: &'static str) -> Result<KeyPair, Error> {
+pub(super) fn ensure_key(path: &Path, what: &'static str) -> Result<KeyPair, Error> {
     if let Some(pem) = private_file::read(path)? {
         return KeyPair::from_pem(&pem).map_err(failed(what));
     }

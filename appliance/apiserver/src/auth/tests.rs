@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use http::HeaderValue;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::{AdminAccess, Authenticator, Pki};
+use super::{AdminAccess, Authenticator, Pki, SigningKey};
 
 fn names() -> Vec<String> {
     vec!["box.lan".to_owned(), "192.168.1.1".to_owned()]
@@ -42,14 +42,39 @@ fn access_is_made_once_and_for_the_owner_only() {
     assert_eq!(fs::read(state.join("tokens")).unwrap(), before);
 
     let known = Authenticator::load(&state).unwrap();
-    let header = |text: &str| known.authenticate(Some(&HeaderValue::from_str(text).unwrap()));
-    assert_eq!(header(&format!("Bearer {token}")).unwrap().name, "admin");
-    assert_eq!(header(&format!("bearer  {token} ")).unwrap().name, "admin");
-    for bad in ["", "Bearer ", "Bearer x", "Basic YTpi", &token, &format!("Bearer {token}x")] {
-        assert_eq!(header(bad), None, "{bad}");
+    let user = known.user(&token).unwrap();
+    assert_eq!(user.name, "admin");
+    assert_eq!(user.groups, ["system:masters", "system:authenticated"]);
+    for bad in ["", "x", &format!("{token}x"), &token[1..]] {
+        assert_eq!(known.user(bad), None, "{bad}");
     }
-    assert_eq!(known.authenticate(None), None);
-    assert!(Authenticator::load(folder.path()).unwrap().authenticate(None).is_none());
+    assert!(Authenticator::load(folder.path()).unwrap().user(&token).is_none());
+}
+
+#[test]
+fn tokens_of_others_than_administrators() {
+    let folder = TempDir::new().unwrap();
+    let hash = stdx::hex(&Sha256::digest(b"secret"));
+    fs::write(folder.path().join("tokens"), format!("{hash} jane dev,ops\n")).unwrap();
+    let user = Authenticator::load(folder.path()).unwrap().user("secret").unwrap();
+    assert_eq!(user.name, "jane");
+    assert_eq!(user.groups, ["dev", "ops", "system:authenticated"]);
+}
+
+#[test]
+fn the_key_of_tokens_stays_and_knows_its_signatures() {
+    let folder = TempDir::new().unwrap();
+    let key = SigningKey::ensure(folder.path()).unwrap();
+    let signature = key.sign(b"message").unwrap();
+    assert_eq!(signature.len(), 64);
+    let again = SigningKey::ensure(folder.path()).unwrap();
+    assert_eq!((again.id(), again.public_point()), (key.id(), key.public_point()));
+    assert!(again.verifies(b"message", &signature));
+    assert!(!again.verifies(b"massage", &signature));
+    assert!(!again.verifies(b"message", &signature[1..]));
+    let other = TempDir::new().unwrap();
+    let other = SigningKey::ensure(other.path()).unwrap();
+    assert!(other.id() != key.id() && !other.verifies(b"message", &signature));
 }
 
 #[test]

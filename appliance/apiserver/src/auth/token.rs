@@ -1,31 +1,24 @@
-//! Bearer tokens. On disk there are only their SHA-256 hashes, one a line with the user's name:
+//! Bearer tokens. On disk there are only their SHA-256 hashes, one a line with the user's name and,
+//! where they are not an administrator, their groups:
 //!
 //! ```text
 //! 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 admin
+//! 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 jane rack-a,rack-b
 //! ```
 //!
 //! A plain hash is enough: a token is 256 random bits, which no dictionary holds.
 
 use std::path::{Path, PathBuf};
 
-use http::HeaderValue;
+use access::{MASTERS, User};
 use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
 /// Tokens one box knows.
 pub const MAX_TOKENS: usize = 1024;
-/// Longest `Authorization` header that is hashed, in bytes.
-const MAX_HEADER: usize = 4096;
 
-/// Who sent a request. Handlers find it in the request's extensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
-    /// The name in the token file.
-    pub name: String,
-}
-
-/// Knows the tokens.
+/// Knows the tokens of the token file.
 #[derive(Clone, Default)]
 pub struct Authenticator {
     known: Vec<([u8; 32], User)>,
@@ -50,22 +43,24 @@ impl Authenticator {
         Ok(Self { known })
     }
 
-    /// An authenticator that also knows `token`, as `user`; for tests and tools that keep no state.
+    /// An authenticator that also knows `token`, as an administrator of the name `user`; for tests
+    /// and tools that keep no state.
     #[must_use]
-    pub fn with(mut self, token: &str, user: &str) -> Self {
-        self.known.push((hash(token), User { name: user.to_owned() }));
+    pub fn with(self, token: &str, user: &str) -> Self {
+        self.with_user(token, User::known(user, [MASTERS.to_owned()]))
+    }
+
+    /// An authenticator that also knows `token`, as `user`.
+    #[must_use]
+    pub fn with_user(mut self, token: &str, user: User) -> Self {
+        self.known.push((hash(token), user));
         self
     }
 
-    /// The user behind an `Authorization` header; `None` for a missing or unknown one. Takes the
-    /// same time for every token: each known hash is compared to its last byte.
-    pub fn authenticate(&self, header: Option<&HeaderValue>) -> Option<User> {
-        let bytes = header?.as_bytes();
-        let (scheme, token) = bytes.split_at_checked("Bearer ".len())?;
-        if bytes.len() > MAX_HEADER || !scheme.eq_ignore_ascii_case(b"Bearer ") {
-            return None;
-        }
-        let given: [u8; 32] = Sha256::digest(token.trim_ascii()).into();
+    /// The user behind a bearer token; `None` for an unknown one. Takes the same time for every
+    /// token: each known hash is compared to its last byte.
+    pub fn user(&self, token: &str) -> Option<User> {
+        let given = hash(token);
         let mut found = None;
         for (known, user) in &self.known {
             let difference = known.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
@@ -92,8 +87,12 @@ fn hash(token: &str) -> [u8; 32] {
 }
 
 fn read_line(line: &str) -> Option<([u8; 32], User)> {
-    let (hash, user) = line.trim().split_once(' ')?;
-    let hash = stdx::unhex(hash)?.try_into().ok()?;
-    let name = user.trim().to_owned();
-    (!name.is_empty()).then_some((hash, User { name }))
+    let mut words = line.split_whitespace();
+    let hash = stdx::unhex(words.next()?)?.try_into().ok()?;
+    let name = words.next()?;
+    let groups: Vec<String> = match words.next() {
+        None => vec![MASTERS.to_owned()],
+        Some(groups) => groups.split(',').map(str::to_owned).collect(),
+    };
+    words.next().is_none().then(|| (hash, User::known(name, groups)))
 }

@@ -1,25 +1,175 @@
-//! Cells of core kinds that no JSON path can say.
+//! Cells of Kubernetes' own kinds that no JSON path can say (Kubernetes
+//! `pkg/printers/internalversion/printers.go`).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::table::age;
+use crate::definition::{Column, ColumnType};
+use crate::table;
+
+/// What stands where a list is empty.
+const NONE: &str = "<none>";
+
+/// The time since the object was created. Unlike in tables of custom resources it is a text.
+pub(super) fn age() -> Column {
+    Column {
+        description: "Time since the object was created.".to_owned(),
+        ..Column::with("Age", |object, now| since(&object["metadata"]["creationTimestamp"], now))
+    }
+}
+
+/// When the object was created, as it is written.
+pub(super) fn created_at() -> Column {
+    Column {
+        kind: ColumnType::Date,
+        description: "When the object was created.".to_owned(),
+        ..Column::with("Created At", |object, _| object["metadata"]["creationTimestamp"].clone())
+    }
+}
+
+fn since(time: &Value, now: Timestamp) -> Value {
+    json!(time.as_str().map_or_else(|| "<unknown>".to_owned(), |text| table::age(text, now)))
+}
+
+/// How many keys a Secret or ConfigMap has.
+pub(super) fn data(object: &Value, _now: Timestamp) -> Value {
+    let keys = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
+    json!(keys("data") + keys("binaryData"))
+}
 
 /// When an event was last seen, as the time since: the newest of the fields recorders fill.
 pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let fields = [
         &event["series"]["lastObservedTime"],
         &event["lastTimestamp"],
+        &event["deprecatedLastTimestamp"],
         &event["eventTime"],
         &event["firstTimestamp"],
-        &event["metadata"]["creationTimestamp"],
+        &event["deprecatedFirstTimestamp"],
     ];
-    let text = fields.into_iter().find_map(Value::as_str);
-    json!(text.map_or_else(|| "<unknown>".to_owned(), |text| age(text, now)))
+    since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
+}
+
+/// When an event was first seen, as the time since.
+pub(super) fn first_seen(event: &Value, now: Timestamp) -> Value {
+    let fields =
+        [&event["firstTimestamp"], &event["deprecatedFirstTimestamp"], &event["eventTime"]];
+    since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
+}
+
+/// How often an event was seen.
+pub(super) fn count(event: &Value, _now: Timestamp) -> Value {
+    let counts = [&event["series"]["count"], &event["count"], &event["deprecatedCount"]];
+    let count = counts.into_iter().find_map(Value::as_i64).filter(|count| *count > 0);
+    json!(count.unwrap_or(1))
 }
 
 /// `hardware/nuc-1`: what the event is about.
 pub(super) fn involved_object(event: &Value, _now: Timestamp) -> Value {
-    let part = |field: &str| event["involvedObject"][field].as_str().unwrap_or_default();
-    json!(format!("{}/{}", part("kind").to_lowercase(), part("name")))
+    reference(&event["involvedObject"])
+}
+
+/// The same of an event of `events.k8s.io`.
+pub(super) fn regarding(event: &Value, _now: Timestamp) -> Value {
+    reference(&event["regarding"])
+}
+
+fn reference(object: &Value) -> Value {
+    let part = |field: &str| object[field].as_str().unwrap_or_default();
+    match part("name") {
+        "" => json!(part("kind").to_lowercase()),
+        name => json!(format!("{}/{name}", part("kind").to_lowercase())),
+    }
+}
+
+/// The part of the object an event is about.
+pub(super) fn subobject(event: &Value, _now: Timestamp) -> Value {
+    let about = ["involvedObject", "regarding"].map(|field| &event[field]["fieldPath"]);
+    json!(about.into_iter().find_map(Value::as_str).unwrap_or_default())
+}
+
+/// Who reported an event.
+pub(super) fn source(event: &Value, _now: Timestamp) -> Value {
+    let old =
+        if event["source"].is_object() { &event["source"] } else { &event["deprecatedSource"] };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut parts = [text(&old["component"]), text(&old["host"])];
+    if parts.iter().all(String::is_empty) {
+        let controllers = ["reportingComponent", "reportingController"].map(|field| &event[field]);
+        let named = controllers.into_iter().find_map(Value::as_str).unwrap_or_default();
+        parts = [named.to_owned(), text(&event["reportingInstance"])];
+    }
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    json!(parts.join(", "))
+}
+
+/// `ClusterRole/view`: what a binding lets its holders do.
+pub(super) fn role(binding: &Value, _now: Timestamp) -> Value {
+    let part = |field: &str| binding["roleRef"][field].as_str().unwrap_or_default();
+    json!(format!("{}/{}", part("kind"), part("name")))
+}
+
+/// The users who hold a binding.
+pub(super) fn users(binding: &Value, _now: Timestamp) -> Value {
+    holders(binding, "User")
+}
+
+/// The groups that hold a binding.
+pub(super) fn groups(binding: &Value, _now: Timestamp) -> Value {
+    holders(binding, "Group")
+}
+
+/// The service accounts that hold a binding.
+pub(super) fn service_accounts(binding: &Value, _now: Timestamp) -> Value {
+    holders(binding, "ServiceAccount")
+}
+
+fn holders(binding: &Value, kind: &str) -> Value {
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    let names = subjects.filter(|one| one["kind"] == kind).map(|one| {
+        let name = one["name"].as_str().unwrap_or_default();
+        match one["namespace"].as_str().filter(|_| kind == "ServiceAccount") {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
+    });
+    json!(names.collect::<Vec<_>>().join(", "))
+}
+
+/// How a service is reached; inside the cluster where it does not say.
+pub(super) fn service_type(service: &Value, _now: Timestamp) -> Value {
+    json!(service["spec"]["type"].as_str().unwrap_or("ClusterIP"))
+}
+
+/// The address of a service.
+pub(super) fn cluster_ip(service: &Value, _now: Timestamp) -> Value {
+    json!(service["spec"]["clusterIP"].as_str().unwrap_or(NONE))
+}
+
+/// The addresses of a service outside.
+pub(super) fn external_ip(service: &Value, _now: Timestamp) -> Value {
+    let listed = service["spec"]["externalIPs"].as_array().into_iter().flatten();
+    let listed: Vec<&str> = listed.filter_map(Value::as_str).collect();
+    json!(if listed.is_empty() { NONE.to_owned() } else { listed.join(",") })
+}
+
+/// `80/TCP,443:30443/TCP`: the ports of a service.
+pub(super) fn ports(service: &Value, _now: Timestamp) -> Value {
+    let ports = service["spec"]["ports"].as_array().into_iter().flatten().map(|port| {
+        let protocol = port["protocol"].as_str().unwrap_or("TCP");
+        match port["nodePort"].as_i64().filter(|node| *node > 0) {
+            Some(node) => format!("{}:{node}/{protocol}", port["port"]),
+            None => format!("{}/{protocol}", port["port"]),
+        }
+    });
+    let ports: Vec<String> = ports.collect();
+    json!(if ports.is_empty() { NONE.to_owned() } else { ports.join(",") })
+}
+
+/// `app=web`: what a service would choose.
+pub(super) fn selector(service: &Value, _now: Timestamp) -> Value {
+    let pairs = service["spec"]["selector"].as_object().into_iter().flatten();
+    let pairs = pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+    let pairs: Vec<String> = pairs.collect();
+    json!(if pairs.is_empty() { NONE.to_owned() } else { pairs.join(",") })
 }

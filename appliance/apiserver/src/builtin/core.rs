@@ -1,25 +1,15 @@
-//! Core v1: the kinds every client expects to find.
+//! Core v1 and leases: the kinds every client expects to find.
 
 use std::sync::Arc;
 
-use super::{MAX_EVENTS, age, column, columns, custom, name, rules};
-use crate::definition::{Cell, Column, ColumnType, NameRule, ResourceDefinition};
-use crate::json_path::JsonPath;
+use super::{columns, fields, native, rules};
+use crate::definition::{Column, NameRule, ResourceDefinition};
+
+/// Namespaces that are there from the first start and stay.
+const PERMANENT: [&str; 5] = ["default", "kube-public", "kube-system", "tinbox", "tinkerbell"];
 
 pub(super) fn definitions() -> Vec<ResourceDefinition> {
-    vec![namespace(), secret(), event()]
-}
-
-/// What core kinds have in common; the version and the absent status are Kubernetes'.
-fn core(kind: &str, plural: &str, short: &[&str]) -> ResourceDefinition {
-    ResourceDefinition {
-        version: "v1".to_owned(),
-        categories: Vec::new(),
-        status_subresource: false,
-        tracks_generation: false,
-        unconditional_update: true,
-        ..custom("", kind, plural, short)
-    }
+    vec![namespace(), secret(), config_map(), service_account(), service(), lease()]
 }
 
 fn namespace() -> ResourceDefinition {
@@ -27,56 +17,79 @@ fn namespace() -> ResourceDefinition {
         namespaced: false,
         is_namespace: true,
         name_rule: NameRule::Label,
-        permanent: vec!["default".to_owned(), "kube-system".to_owned()],
-        columns: vec![name(), column("Status", ".status.phase", 0), age()],
+        permanent: PERMANENT.map(str::to_owned).to_vec(),
+        schema: fields(include_str!("native/namespace.json")),
+        columns: vec![Column::name(), Column::of("Status", ".status.phase"), columns::age()],
         selectable_fields: vec!["status.phase".to_owned()],
         prepare: Some(Arc::new(rules::prepare_namespace)),
-        ..core("Namespace", "namespaces", &["ns"])
+        ..native("", "Namespace", "namespaces", &["ns"])
     }
 }
 
 fn secret() -> ResourceDefinition {
-    let data = Column {
-        kind: ColumnType::Integer,
-        cell: Cell::Count(JsonPath::dotted("data")),
-        ..column("Data", ".data", 0)
-    };
     ResourceDefinition {
-        columns: vec![name(), column("Type", ".type", 0), data, age()],
+        schema: fields(include_str!("native/secret.json")),
+        columns: vec![
+            Column::name(),
+            Column::of("Type", ".type"),
+            Column::with("Data", columns::data),
+            columns::age(),
+        ],
         selectable_fields: vec!["type".to_owned()],
         prepare: Some(Arc::new(rules::prepare_secret)),
         validate: Some(Arc::new(rules::secret)),
-        ..core("Secret", "secrets", &[])
+        ..native("", "Secret", "secrets", &[])
     }
 }
 
-fn event() -> ResourceDefinition {
-    let with = |name: &str, cell| Column { cell: Cell::With(cell), ..column(name, "", 0) };
-    let selectable = [
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ];
+fn config_map() -> ResourceDefinition {
     ResourceDefinition {
-        keep_newest: Some(MAX_EVENTS),
+        schema: fields(include_str!("native/configmap.json")),
+        columns: vec![Column::name(), Column::with("Data", columns::data), columns::age()],
+        prepare: Some(Arc::new(rules::prepare_config_map)),
+        validate: Some(Arc::new(rules::config_map)),
+        ..native("", "ConfigMap", "configmaps", &["cm"])
+    }
+}
+
+fn service_account() -> ResourceDefinition {
+    ResourceDefinition {
+        unconditional_update: false,
+        returns_deleted: true,
+        schema: fields(include_str!("native/serviceaccount.json")),
+        ..native("", "ServiceAccount", "serviceaccounts", &["sa"])
+    }
+}
+
+/// Kept because `kubectl cluster-info` asks for it; nothing listens behind one.
+fn service() -> ResourceDefinition {
+    ResourceDefinition {
+        categories: vec!["all".to_owned()],
+        status_subresource: true,
+        returns_deleted: true,
+        name_rule: NameRule::Label,
+        schema: fields(include_str!("native/service.json")),
         columns: vec![
-            with("Last Seen", columns::last_seen),
-            column("Type", ".type", 0),
-            column("Reason", ".reason", 0),
-            with("Object", columns::involved_object),
-            column("Message", ".message", 0),
-            Column { priority: 1, ..name() },
+            Column::name(),
+            Column::with("Type", columns::service_type),
+            Column::with("Cluster-IP", columns::cluster_ip),
+            Column::with("External-IP", columns::external_ip),
+            Column::with("Port(s)", columns::ports),
+            columns::age(),
+            Column::with("Selector", columns::selector).wide(),
         ],
-        selectable_fields: selectable.map(str::to_owned).to_vec(),
-        validate: Some(Arc::new(rules::event)),
-        ..core("Event", "events", &["ev"])
+        selectable_fields: vec!["spec.clusterIP".to_owned(), "spec.type".to_owned()],
+        prepare: Some(Arc::new(stdx::json::drop_nulls)),
+        ..native("", "Service", "services", &["svc"])
+    }
+}
+
+fn lease() -> ResourceDefinition {
+    ResourceDefinition {
+        unconditional_update: false,
+        schema: fields(include_str!("native/lease.json")),
+        columns: vec![Column::name(), Column::of("Holder", ".spec.holderIdentity"), columns::age()],
+        validate: Some(Arc::new(rules::lease)),
+        ..native("coordination.k8s.io", "Lease", "leases", &[])
     }
 }

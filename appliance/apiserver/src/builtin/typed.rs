@@ -10,7 +10,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::definition::Validate;
-use crate::field_error::FieldError;
+use schema::FieldError;
 
 type Rule = fn(&Value, Option<&Value>) -> Vec<FieldError>;
 
@@ -49,27 +49,6 @@ where
         }
         errors
     })
-}
-
-/// Takes out what is null, in the spec at any depth: clients in Go write it for what they leave
-/// out. Items of arrays stay, for the validation to refuse.
-pub(super) fn drop_nulls(object: &mut Value) {
-    let Some(object) = object.as_object_mut() else { return };
-    object.retain(|_, value| !value.is_null());
-    if let Some(spec) = object.get_mut("spec") {
-        prune(spec);
-    }
-}
-
-fn prune(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.retain(|_, value| !value.is_null());
-            map.values_mut().for_each(prune);
-        }
-        Value::Array(items) => items.iter_mut().for_each(prune),
-        _ => {}
-    }
 }
 
 /// Everything in `object` that is not of its type, [`MAX_MISTAKES`] at most.

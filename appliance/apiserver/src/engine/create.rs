@@ -5,11 +5,16 @@ use serde_json::{Value, json};
 use store::{Key, Txn};
 use uuid::Uuid;
 
-use super::object::{encode, is_deleting, meta, metadata_mut, set_revision, time_text};
-use super::{Abort, Engine, Place, WriteOptions, failed, metadata, names, object};
+use super::fields::{self, Body};
+use super::object::{decode, encode, is_deleting, meta, metadata_mut, set_revision, time_text};
+use super::ownership::Ownership;
+use super::{
+    Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed, metadata, names, namespace,
+};
+use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
-use crate::field_error::FieldError;
-use crate::status_error::{Cause, StatusError};
+use crate::status_error::{Cause, Reason, StatusError};
+use schema::FieldError;
 
 /// Names tried for one `generateName` before giving up.
 pub const MAX_GENERATED: usize = 8;
@@ -29,18 +34,45 @@ impl Engine {
         options: WriteOptions,
     ) -> Result<Value, StatusError> {
         let place = self.place(resource, namespace)?;
-        let object = prepare(&place, object, self.inner.clock.now())?;
+        let now = self.inner.clock.now();
+        let ownership = Ownership::of(&self.registry(), &place, &options, now);
+        let mut object = object;
+        if options.dry_run
+            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            // Upstream looks at it where it stores, which is nowhere.
+            metadata.remove("resourceVersion");
+        }
+        let object = prepare(&place, object, &options.fields, Some(&ownership), now)?;
         self.commit(move |txn| {
-            let created = insert(txn, &place, object)?;
-            if options.dry_run { Err(Abort::DryRun(created)) } else { Ok(created) }
+            let mut created = insert(txn, &place, object, now)?;
+            if options.dry_run {
+                // Nothing was stored, so the object has no revision.
+                metadata_mut(&mut created).remove("resourceVersion");
+                return Err(Abort::DryRun(created));
+            }
+            Ok(created)
         })
         .await
     }
 }
 
-/// Everything that needs no look into the store.
-fn prepare(place: &Place, mut object: Value, now: Timestamp) -> Result<Value, StatusError> {
+/// Everything that needs no look into the store. Without `ownership` the object says itself who
+/// owns its fields.
+pub(super) fn prepare(
+    place: &Place,
+    mut object: Value,
+    validation: &FieldValidation,
+    ownership: Option<&Ownership>,
+    now: Timestamp,
+) -> Result<Value, StatusError> {
     let definition = place.definition.as_ref();
+    if definition.terminating {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(StatusError::new(Reason::MethodNotAllowed, why));
+    }
+    metadata::check_shape(&object)?;
+    fields::prune(definition, &mut object, validation, Body::Whole)?;
     metadata::check_identity(definition, &place.namespace, None, &mut object)?;
     if !meta(&object, "resourceVersion").is_empty() {
         return Err(StatusError::bad_request(
@@ -48,19 +80,23 @@ fn prepare(place: &Place, mut object: Value, now: Timestamp) -> Result<Value, St
         ));
     }
     metadata::clear(&mut object);
-    if definition.status_subresource
+    // A namespace's is made below; one of the wrong type is refused for that.
+    let status = &object["status"];
+    if (definition.status_subresource || (definition.is_namespace && status.is_object()))
         && let Some(map) = object.as_object_mut()
     {
         map.remove("status");
     }
-    if let Some(prepare) = &definition.prepare {
-        prepare(&mut object);
+    fields::complete(definition, &mut object);
+    if definition.is_namespace {
+        namespace::begin(&mut object);
+    }
+    if let Some(ownership) = ownership {
+        ownership.track(None, &mut object);
     }
     let mut errors = check_any_name(definition, &object);
     errors.extend(metadata::check(None, &object));
-    if let Some(validate) = &definition.validate {
-        errors.extend(validate(&object, None));
-    }
+    errors.extend(fields::check(definition, &object, None, Part::Main, &validation.warnings)?);
     if !errors.is_empty() {
         return Err(StatusError::invalid(definition, meta(&object, "name"), &errors));
     }
@@ -75,25 +111,32 @@ fn prepare(place: &Place, mut object: Value, now: Timestamp) -> Result<Value, St
 
 fn check_any_name(definition: &ResourceDefinition, object: &Value) -> Vec<FieldError> {
     let (name, base) = (meta(object, "name"), meta(object, "generateName"));
-    if !name.is_empty() {
-        return metadata::check_name(definition, name).into_iter().collect();
-    }
-    if base.is_empty() {
+    if name.is_empty() && base.is_empty() {
         return vec![FieldError::required("metadata.name", "name or generateName is required")];
     }
-    // The base may end in a dash, the whole may not.
-    let sample = names::generate(base);
-    let wrong = metadata::check_name(definition, &sample);
-    wrong
-        .map(|wrong| FieldError { field: "metadata.generateName".to_owned(), ..wrong })
-        .into_iter()
-        .collect()
+    let mut errors = Vec::new();
+    if !base.is_empty() {
+        errors.extend(metadata::name_errors(definition, metadata::GENERATE_NAME, base));
+    }
+    let generated = if name.is_empty() { names::generate(base) } else { name.to_owned() };
+    errors.extend(metadata::name_errors(definition, "metadata.name", &generated));
+    errors
 }
 
-fn insert(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<Value, StatusError> {
-    check_namespace(txn, place)?;
+pub(super) fn insert(
+    txn: &mut Txn<'_>,
+    place: &Place,
+    mut object: Value,
+    now: Timestamp,
+) -> Result<Value, StatusError> {
+    lifecycle::check_current(txn, &place.definition)?;
+    check_namespace(txn, place, &object)?;
     let key = free_key(txn, place, &mut object)?;
-    let revision = txn.put(key, encode(&object)?);
+    place.admit(&object, None)?;
+    if place.definition.defines_kinds {
+        lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
+    }
+    let revision = txn.put(key, encode(&place.definition, &object)?);
     set_revision(&mut object, revision);
     if let Some(limit) = place.definition.keep_newest {
         drop_oldest(txn, place, limit)?;
@@ -101,7 +144,7 @@ fn insert(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<Value, 
     Ok(object)
 }
 
-fn check_namespace(txn: &Txn<'_>, place: &Place) -> Result<(), StatusError> {
+fn check_namespace(txn: &Txn<'_>, place: &Place, object: &Value) -> Result<(), StatusError> {
     let Some(namespaces) = place.namespaces.as_ref().filter(|_| place.definition.namespaced) else {
         return Ok(());
     };
@@ -109,12 +152,15 @@ fn check_namespace(txn: &Txn<'_>, place: &Place) -> Result<(), StatusError> {
         Key { resource: namespaces.id(), namespace: String::new(), name: place.namespace.clone() };
     let stored = txn.get(&key).map_err(|error| failed("read a namespace", &error))?;
     let stored = stored.ok_or_else(|| StatusError::not_found(namespaces, &place.namespace))?;
-    if is_deleting(&object::decode(&stored)?) {
-        let why = format!("namespace {} is being terminated", place.namespace);
-        let mut error = StatusError::forbidden(&place.definition, "", &why);
+    if is_deleting(&decode(namespaces, &stored)?) {
+        let (namespace, name) = (&place.namespace, meta(object, "name"));
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        let mut error = StatusError::forbidden(&place.definition, name, &why);
         error.details.causes.push(Cause {
             reason: "NamespaceTerminating",
-            message: why,
+            message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".to_owned(),
         });
         return Err(error);
@@ -142,6 +188,9 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
         let key = place.key(&name);
         if !taken(&key)? {
             metadata_mut(object).insert("name".to_owned(), json!(name));
+            if place.definition.is_namespace {
+                namespace::label(object);
+            }
             return Ok(key);
         }
     }

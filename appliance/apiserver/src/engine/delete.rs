@@ -1,26 +1,54 @@
 //! Deleting an object: at once, or when its last finalizer goes.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::Txn;
 
 use super::object::{
-    bump_generation, decode, encode, finalizers, is_deleting, meta, metadata_mut, set_revision,
-    time_text,
+    bump_generation, decode, encode, finalizers, is_deleting, is_held, meta, metadata_mut,
+    set_revision, time_text,
 };
 use super::{Abort, Engine, Place, failed};
-use crate::definition::ResourceDefinition;
-use crate::status_error::StatusError;
+use crate::crds::lifecycle;
+use crate::status_error::{Reason, StatusError};
 
-/// How a delete is carried out.
+/// What becomes of the objects that name the deleted one as their owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay, and forget it.
+    Orphan,
+}
+
+impl Propagation {
+    /// The finalizer that holds the owner until its dependents have been seen to.
+    pub fn finalizer(self) -> Option<&'static str> {
+        match self {
+            Self::Background => None,
+            Self::Foreground => Some(FOREGROUND),
+            Self::Orphan => Some(ORPHAN),
+        }
+    }
+}
+
+/// Finalizer of an owner that waits for its dependents to go.
+pub const FOREGROUND: &str = "foregroundDeletion";
+/// Finalizer of an owner that waits for its dependents to forget it.
+pub const ORPHAN: &str = "orphan";
+
+/// How a delete is carried out. A grace period is not among it: nothing here has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
     /// Only this very object, not a later one of the same name.
     pub uid: Option<String>,
     /// Only the object as of this resourceVersion.
     pub resource_version: Option<String>,
+    /// What becomes of dependents; `None` leaves it to the object's finalizers, and so mostly is
+    /// [`Propagation::Background`].
+    pub propagation: Option<Propagation>,
     /// Everything happens but the deleting.
     pub dry_run: bool,
 }
@@ -44,12 +72,11 @@ impl Deleted {
 }
 
 impl Engine {
-    /// Deletes an object. Objects that name it as their owner stay: there is no garbage collection
-    /// yet.
+    /// Deletes an object. What becomes of the objects that name it as their owner is seen to by the
+    /// collector (see [`super::Collector`]).
     ///
     /// # Errors
-    /// 404; 409 for an unmet precondition, and for a namespace that still holds objects; 403 for a
-    /// permanent object.
+    /// 404; 409 for an unmet precondition; 403 for a permanent object.
     pub async fn delete(
         &self,
         resource: &str,
@@ -58,15 +85,10 @@ impl Engine {
         options: DeleteOptions,
     ) -> Result<Deleted, StatusError> {
         let place = self.place(resource, namespace)?;
-        let dwellers: Vec<Arc<ResourceDefinition>> = if place.definition.is_namespace {
-            self.registry().all().iter().filter(|one| one.namespaced).cloned().collect()
-        } else {
-            Vec::new()
-        };
         let name = name.to_owned();
         let now = self.inner.clock.now();
         self.commit(move |txn| {
-            let deletion = Deletion { place: &place, name: &name, dwellers: &dwellers, now };
+            let deletion = Deletion { place: &place, name: &name, now };
             let deleted = deletion.run(txn, &options)?;
             if options.dry_run { Err(Abort::DryRun(deleted)) } else { Ok(deleted) }
         })
@@ -74,90 +96,119 @@ impl Engine {
     }
 }
 
-struct Deletion<'a> {
-    place: &'a Place,
-    name: &'a str,
-    /// The kinds whose objects live in the namespace that is to be deleted.
-    dwellers: &'a [Arc<ResourceDefinition>],
-    now: Timestamp,
+/// One deletion inside a transaction.
+pub(super) struct Deletion<'a> {
+    pub place: &'a Place,
+    pub name: &'a str,
+    pub now: Timestamp,
 }
 
 impl Deletion<'_> {
-    fn run(&self, txn: &mut Txn<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
+    pub fn run(&self, txn: &mut Txn<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
         let definition = self.place.definition.as_ref();
         let key = self.place.key(self.name);
         let stored = txn.get(&key).map_err(|error| failed("read an object", &error))?;
         let stored = stored.ok_or_else(|| StatusError::not_found(definition, self.name))?;
-        let mut object = decode(&stored)?;
-        self.check_preconditions(&object, options)?;
+        let old = decode(definition, &stored)?;
+        self.check_preconditions(&old, options)?;
         if definition.permanent.iter().any(|one| one == self.name) {
-            let why = "this object may not be deleted";
-            return Err(StatusError::forbidden(definition, self.name, why));
+            let what = definition.singular.as_str();
+            let why = format!("this {what} may not be deleted");
+            return Err(StatusError::forbidden(definition, self.name, &why));
         }
-        self.empty_namespace(txn)?;
-        if finalizers(&object).next().is_none() {
+        let mut object = old.clone();
+        propagate(&mut object, options.propagation);
+        if definition.defines_kinds {
+            lifecycle::mark(definition, &mut object, self.now)?;
+        }
+        if !is_held(definition, &object) {
             let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
             set_revision(&mut object, revision.unwrap_or(stored.revision));
             return Ok(Deleted::Gone(object));
         }
-        if is_deleting(&object) {
-            return Ok(Deleted::Finalizing(object));
+        if !is_deleting(&object) {
+            self.mark(&mut object);
         }
-        let metadata = metadata_mut(&mut object);
-        metadata.insert("deletionTimestamp".to_owned(), json!(time_text(self.now)));
-        metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
-        if definition.tracks_generation {
-            bump_generation(&mut object);
+        if object != old {
+            let revision = txn.put(key, encode(definition, &object)?);
+            set_revision(&mut object, revision);
         }
-        let revision = txn.put(key, encode(&object)?);
-        set_revision(&mut object, revision);
         Ok(Deleted::Finalizing(object))
     }
 
+    fn mark(&self, object: &mut Value) {
+        let definition = self.place.definition.as_ref();
+        let metadata = metadata_mut(object);
+        metadata.insert("deletionTimestamp".to_owned(), json!(time_text(self.now)));
+        if definition.is_namespace {
+            object["status"]["phase"] = json!("Terminating");
+        } else {
+            metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+        }
+        if definition.tracks_generation {
+            bump_generation(object);
+        }
+    }
+
+    /// Upstream's words (`apiserver` `pkg/registry/rest/delete.go`), which name the kind.
     fn check_preconditions(
         &self,
         object: &Value,
         options: &DeleteOptions,
     ) -> Result<(), StatusError> {
         let wanted = [
-            ("UID", "uid", options.uid.as_deref()),
-            ("ResourceVersion", "resourceVersion", options.resource_version.as_deref()),
+            (
+                ("UID", "uid", options.uid.as_deref()),
+                "The object might have been deleted and then recreated",
+            ),
+            (
+                ("ResourceVersion", "resourceVersion", options.resource_version.as_deref()),
+                "The object might have been modified",
+            ),
         ];
-        for (title, field, wanted) in wanted {
+        for ((title, field, wanted), perhaps) in wanted {
             let is = meta(object, field);
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != is) {
-                let why = format!(
-                    "Precondition failed: {title} in precondition: {wanted}, {title} in object \
-                     meta: {is}"
-                );
-                return Err(StatusError::conflict(&self.place.definition, self.name, &why));
-            }
+            let Some(wanted) = wanted.filter(|wanted| *wanted != is) else { continue };
+            let definition = self.place.definition.as_ref();
+            let why = format!(
+                "the {title} in the precondition ({wanted}) does not match the {title} in record \
+                 ({is}). {perhaps}"
+            );
+            let named = match definition.group.as_str() {
+                "" => definition.kind.clone(),
+                group => format!("{}.{group}", definition.kind),
+            };
+            let name = self.name;
+            let why = format!("Operation cannot be fulfilled on {named} \"{name}\": {why}");
+            let mut error = StatusError::about(Reason::Conflict, definition, name, why);
+            error.details.kind.clone_from(&definition.kind);
+            return Err(error);
         }
         Ok(())
     }
+}
 
-    /// A namespace goes only when nothing but records is left in it: a delete that silently took
-    /// every machine of a rack with it would be a trap.
-    fn empty_namespace(&self, txn: &mut Txn<'_>) -> Result<(), StatusError> {
-        let failed = |error| failed("look into a namespace", &error);
-        let mut records = Vec::new();
-        for dweller in self.dwellers {
-            let held = txn.list(&dweller.id(), Some(self.name)).map_err(failed)?;
-            if dweller.keep_newest.is_some() {
-                records.extend(held);
-            } else if let Some((first, _)) = held.first() {
-                let why = format!(
-                    "it still holds {} {} (such as {}); delete them first",
-                    held.len(),
-                    dweller.qualified(),
-                    first.name
-                );
-                return Err(StatusError::conflict(&self.place.definition, self.name, &why));
-            }
-        }
-        for (key, _) in records {
-            txn.delete(&key).map_err(failed)?;
-        }
-        Ok(())
+/// Gives the object the finalizer of the policy in place of another policy's; without a policy the
+/// finalizers stay as they are.
+fn propagate(object: &mut Value, policy: Option<Propagation>) {
+    let Some(policy) = policy else { return };
+    let before: Vec<String> = finalizers(object).map(str::to_owned).collect();
+    let wanted = policy.finalizer();
+    let mut after: Vec<String> = before
+        .iter()
+        .filter(|one| ![FOREGROUND, ORPHAN].contains(&one.as_str()) || Some(one.as_str()) == wanted)
+        .cloned()
+        .collect();
+    if let Some(wanted) = wanted.filter(|wanted| before.iter().all(|one| one != wanted)) {
+        after.push(wanted.to_owned());
+    }
+    if after == before {
+        return;
+    }
+    let metadata = metadata_mut(object);
+    if after.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".to_owned(), json!(after));
     }
 }

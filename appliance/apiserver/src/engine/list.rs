@@ -1,23 +1,25 @@
 //! Listing, whole or in pages.
 //!
-//! A continue token carries the revision of the first page and the last key it gave out. Later
-//! pages are read from the objects as they are by then, but keep saying the first page's revision:
-//! a watch from there delivers everything that changed meanwhile, so a client that lists and then
-//! watches misses nothing. A token whose revision can no longer be watched from is answered 410.
+//! Every page of a list shows the state of the first page's revision: what changed since is undone
+//! from the change log. A continue token is upstream's (`storage/continue.go`): the revision and
+//! the key after which to go on; it stays good as long as the log reaches back to that revision.
+//! Then it is answered 410, with a token for the rest as it is by now (revision -1).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
+mod token;
+
+use std::ops::ControlFlow;
+
 use serde_json::Value;
-use store::{Key, Stored};
+use store::{Key, Stored, Walk, Walked};
 
+use self::token::Token;
 use super::object::decode;
+use super::selection::Selection;
+use super::text::write_item;
 use super::{Engine, failed};
+use crate::definition::ResourceDefinition;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};
-
-/// Longest continue token that is looked at, in bytes.
-pub const MAX_TOKEN: usize = 2048;
 
 /// How old the answer may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,9 +27,9 @@ pub enum RevisionMatch {
     /// The newest state.
     #[default]
     Newest,
-    /// Any state at or after this revision; there is only the newest, so it must not lie ahead.
+    /// Any state at or after this revision; the newest is taken, so it must not lie ahead.
     NotOlderThan(u64),
-    /// The state of exactly this revision, which only the newest can be.
+    /// The state of exactly this revision.
     Exact(u64),
 }
 
@@ -59,34 +61,29 @@ pub struct ObjectList {
     pub remaining: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Token {
-    revision: u64,
-    namespace: String,
-    name: String,
+/// A list as the text of its items.
+pub(crate) struct TextList {
+    /// Revision, token and number left; without items.
+    pub list: ObjectList,
+    /// The items, served, with commas between them.
+    pub items: Vec<u8>,
 }
 
-impl Token {
-    fn after(key: &Key, revision: u64) -> Self {
-        Self { revision, namespace: key.namespace.clone(), name: key.name.clone() }
-    }
+/// Objects of a list as they are stored.
+pub(super) struct Page {
+    /// The revision of which they are.
+    pub revision: u64,
+    pub objects: Vec<Stored>,
+    /// Continues the list, when there is more.
+    pub token: Option<String>,
+}
 
-    fn read(text: &str) -> Result<Self, StatusError> {
-        let short = Some(text).filter(|text| text.len() <= MAX_TOKEN);
-        short
-            .and_then(|text| URL_SAFE_NO_PAD.decode(text).ok())
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .ok_or_else(|| StatusError::bad_request("continue key is not valid"))
-    }
-
-    fn text(&self) -> String {
-        let json = serde_json::to_vec(self).expect("two strings and a number are always JSON");
-        URL_SAFE_NO_PAD.encode(json)
-    }
-
-    fn is_before(&self, key: &Key) -> bool {
-        (key.namespace.as_str(), key.name.as_str()) > (&self.namespace, &self.name)
-    }
+/// A place in a resource from which a list is read.
+struct Start {
+    after: Option<Key>,
+    at: Option<u64>,
+    /// The token said so: an expired revision is then answered with a way to go on.
+    token: Option<Token>,
 }
 
 impl Engine {
@@ -101,84 +98,211 @@ impl Engine {
         namespace: Option<&str>,
         options: ListOptions,
     ) -> Result<ObjectList, StatusError> {
-        let definition =
-            self.registry().by_id(resource).ok_or_else(StatusError::no_such_resource)?;
-        options.fields.check(definition)?;
-        let (engine, resource) = (self.clone(), resource.to_owned());
-        let namespace = namespace.map(str::to_owned);
-        // Thousands of objects are parsed here: not on a thread that serves sockets.
-        tokio::task::spawn_blocking(move || engine.read(&resource, namespace.as_deref(), &options))
-            .await
-            .map_err(|error| StatusError::internal("cannot finish a list", &error))?
+        self.listing(resource, namespace, options, |definition, scan| {
+            let mut items = Vec::new();
+            let list = scan.run(|stored| {
+                items.push(decode(definition, stored)?);
+                Ok(())
+            })?;
+            Ok(ObjectList { items, ..list })
+        })
+        .await
     }
 
-    fn read(
+    /// As [`Self::list`], as text: nothing is read into trees that no selector asks for.
+    pub(crate) async fn list_text(
         &self,
         resource: &str,
         namespace: Option<&str>,
-        options: &ListOptions,
+        options: ListOptions,
+    ) -> Result<TextList, StatusError> {
+        self.listing(resource, namespace, options, |definition, scan| {
+            let mut items = Vec::new();
+            let list = scan.run(|stored| {
+                if !items.is_empty() {
+                    items.push(b',');
+                }
+                write_item(definition, stored, &mut items)
+            })?;
+            Ok(TextList { list, items })
+        })
+        .await
+    }
+
+    async fn listing<T: Send + 'static>(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        options: ListOptions,
+        read: impl FnOnce(&ResourceDefinition, Scan<'_>) -> Result<T, StatusError> + Send + 'static,
+    ) -> Result<T, StatusError> {
+        let definition = self.definition(resource)?;
+        options.fields.check(&definition)?;
+        let engine = self.clone();
+        let namespace = namespace.map(str::to_owned);
+        // Thousands of objects are read here: not on a thread that serves sockets.
+        tokio::task::spawn_blocking(move || {
+            let namespace = namespace.as_deref();
+            let scan = Scan {
+                engine: &engine,
+                definition: &definition,
+                namespace,
+                options,
+                room: usize::MAX,
+            };
+            read(&definition, scan)
+        })
+        .await
+        .map_err(|error| StatusError::internal("cannot finish a list", &error))?
+    }
+
+    /// A page of the stored objects that `selection` chooses: `room` bytes, and what is left of the
+    /// last object. Blocks.
+    ///
+    /// # Errors
+    /// 410 for a token that is too old.
+    pub(super) fn page(
+        &self,
+        definition: &ResourceDefinition,
+        namespace: Option<&str>,
+        selection: Selection,
+        continue_token: Option<String>,
+        room: usize,
+    ) -> Result<Page, StatusError> {
+        let Selection { labels, fields } = selection;
+        let options = ListOptions { labels, fields, continue_token, ..ListOptions::default() };
+        let mut objects = Vec::new();
+        let list = Scan { engine: self, definition, namespace, options, room }.run(|stored| {
+            objects.push(stored.clone());
+            Ok(())
+        })?;
+        Ok(Page { revision: list.revision, objects, token: list.continue_token })
+    }
+}
+
+/// One list being read.
+struct Scan<'a> {
+    engine: &'a Engine,
+    definition: &'a ResourceDefinition,
+    namespace: Option<&'a str>,
+    options: ListOptions,
+    /// The page ends, too, when its objects have so many bytes.
+    room: usize,
+}
+
+impl Scan<'_> {
+    /// Gives `take` every object of the page.
+    fn run(
+        self,
+        mut take: impl FnMut(&Stored) -> Result<(), StatusError>,
     ) -> Result<ObjectList, StatusError> {
-        let store = &self.inner.store;
-        let (newest, stored) =
-            store.list(resource, namespace).map_err(|error| failed("list objects", &error))?;
-        match options.revision {
-            RevisionMatch::NotOlderThan(asked) | RevisionMatch::Exact(asked) if asked > newest => {
-                return Err(StatusError::from_the_future(asked, newest));
+        let start = self.start()?;
+        let selection =
+            Selection { labels: self.options.labels.clone(), fields: self.options.fields.clone() };
+        let limit = self.options.limit;
+        let (mut taken, mut bytes, mut more) = (0, 0, false);
+        let mut last: Option<Key> = None;
+        let mut failure = None;
+        let walked = self.walk(&start, |key, stored| {
+            match selection.chooses(self.definition, &key, &stored) {
+                Ok(false) => return ControlFlow::Continue(()),
+                // One more than fits proves that there is more.
+                Ok(true) if (limit > 0 && taken == limit) || bytes >= self.room => {
+                    more = true;
+                    return ControlFlow::Break(());
+                }
+                Ok(true) => {}
+                Err(error) => {
+                    failure = Some(error);
+                    return ControlFlow::Break(());
+                }
             }
-            RevisionMatch::Exact(asked) if asked != newest => {
-                return Err(StatusError::expired(asked));
+            if let Err(error) = take(&stored) {
+                failure = Some(error);
+                return ControlFlow::Break(());
             }
-            _ => {}
+            taken += 1;
+            bytes += stored.value.len();
+            last = Some(key);
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failure {
+            return Err(error);
         }
-        let token = options.continue_token.as_deref().map(Token::read).transpose()?;
-        let revision = token.as_ref().map_or(newest, |token| token.revision);
-        if let Some(token) = &token
-            && store.watch(resource, namespace, token.revision).is_err()
-        {
-            return Err(expired_token(token, newest));
+        let mut list = ObjectList { revision: walked.revision, ..ObjectList::default() };
+        if let Some(last) = last.filter(|_| more) {
+            list.continue_token = Some(Token::after(&last, walked.revision).text());
+            list.remaining = selection.is_empty().then(|| walked.left + 1);
         }
-        let rest = stored.into_iter();
-        let rest = rest.filter(|(key, _)| token.as_ref().is_none_or(|token| token.is_before(key)));
-        page(options, revision, rest.collect())
+        Ok(list)
+    }
+
+    fn start(&self) -> Result<Start, StatusError> {
+        if let Some(text) = &self.options.continue_token {
+            let token = Token::read(text)?;
+            let after = token.key(self.definition);
+            return Ok(Start { after: Some(after), at: token.revision(), token: Some(token) });
+        }
+        let at = match self.options.revision {
+            RevisionMatch::Exact(revision) => Some(revision),
+            RevisionMatch::Newest => None,
+            RevisionMatch::NotOlderThan(asked) => {
+                let newest = self.engine.revision();
+                if asked > newest {
+                    return Err(StatusError::from_the_future(asked, newest));
+                }
+                None
+            }
+        };
+        Ok(Start { after: None, at, token: None })
+    }
+
+    fn walk(
+        &self,
+        start: &Start,
+        mut visit: impl FnMut(Key, Stored) -> ControlFlow<()>,
+    ) -> Result<Walked, StatusError> {
+        let store = &self.engine.inner.store;
+        let resource = self.definition.id();
+        // A name is looked up, not searched for.
+        let alone = self.options.fields.only_name().filter(|_| start.at.is_none());
+        let place = if self.definition.namespaced { self.namespace } else { Some("") };
+        if let (Some(name), Some(namespace), None) = (alone, place, &start.after) {
+            let key = Key::new(resource.as_str(), namespace, name);
+            let (revision, found) =
+                store.look(&key).map_err(|error| failed("read an object", &error))?;
+            if let Some(stored) = found {
+                let _ = visit(key, stored);
+            }
+            return Ok(Walked { revision, newest: revision, left: 0 });
+        }
+        let walk = Walk {
+            resource: &resource,
+            namespace: self.namespace,
+            after: start.after.as_ref(),
+            at: start.at,
+        };
+        store.walk(walk, visit).map_err(|error| match (&error, &start.token) {
+            (store::Error::Compacted { .. }, Some(token)) => expired_token(token),
+            (store::Error::Compacted { .. }, None) => StatusError::new(
+                Reason::Expired,
+                "The resourceVersion for the provided list is too old.",
+            ),
+            _ => failed("list objects", &error),
+        })
     }
 }
 
 /// 410, with a token that goes on from the same place on the newest data.
-fn expired_token(token: &Token, newest: u64) -> StatusError {
+fn expired_token(token: &Token) -> StatusError {
     let mut error = StatusError::new(
         Reason::Expired,
         "The provided continue parameter is too old to display a consistent list result. You can \
          start a new list without the continue parameter, or use the continue token in this \
-         response to retrieve the remainder of the results",
+         response to retrieve the remainder of the results. Continuing with the provided token \
+         results in an inconsistent list - objects that were created, modified, or deleted between \
+         the time the first chunk was returned and now may show up in the list.",
     );
-    let fresh =
-        Token { revision: newest, namespace: token.namespace.clone(), name: token.name.clone() };
-    error.details.continue_token = fresh.text();
+    error.details.continue_token = token.of_the_newest().text();
     error
-}
-
-fn page(
-    options: &ListOptions,
-    revision: u64,
-    stored: Vec<(Key, Stored)>,
-) -> Result<ObjectList, StatusError> {
-    let selecting = !(options.labels.is_empty() && options.fields.is_empty());
-    let total = stored.len();
-    let mut list = ObjectList { revision, ..ObjectList::default() };
-    let mut last: Option<Key> = None;
-    for (at, (key, stored)) in stored.into_iter().enumerate() {
-        let object = decode(&stored)?;
-        if !(options.labels.matches(&object) && options.fields.matches(&object)) {
-            continue;
-        }
-        // One more than fits proves that there is more.
-        if options.limit > 0 && list.items.len() == options.limit {
-            list.continue_token = last.map(|last| Token::after(&last, revision).text());
-            list.remaining = (!selecting).then(|| total - at);
-            break;
-        }
-        list.items.push(object);
-        last = Some(key);
-    }
-    Ok(list)
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names;
-use super::object::{finalizers, is_deleting, meta, metadata_mut};
+use super::object::{MAX_PATH_BYTES, finalizers, is_deleting, meta, metadata_mut};
+use super::{FOREGROUND, ORPHAN, names, ownership};
 use crate::definition::{NameRule, ResourceDefinition};
-use crate::field_error::FieldError;
 use crate::status_error::StatusError;
+use schema::FieldError;
+use stdx::json::has_paths_within;
 
 /// All annotations of one object together, keys and values, in bytes (Kubernetes' limit).
 pub const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
@@ -23,8 +24,34 @@ const OURS: [&str; 6] = [
     "resourceVersion",
 ];
 
-/// Fields that are not kept: `selfLink` is history, `managedFields` comes with server-side apply.
-const DROPPED: [&str; 2] = ["selfLink", "managedFields"];
+/// Fields that are not kept: they are history.
+const DROPPED: [&str; 1] = ["selfLink"];
+
+/// Fields that are the same empty as left out.
+const OMITTED_EMPTY: [&str; 5] =
+    ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
+
+/// Refuses what is no object, has metadata that is none, or values too far inside.
+pub fn check_shape(object: &Value) -> Result<(), StatusError> {
+    let wrong = |meta: &Value| !meta.is_object() && !meta.is_null();
+    if !object.is_object() || object.get("metadata").is_some_and(wrong) {
+        return Err(StatusError::bad_request("the object and its metadata must be JSON objects"));
+    }
+    // The names in managedFields are values of the object, and have readers of their own.
+    let fields = object.as_object().into_iter().flatten();
+    let (metadata, others): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| *name == "metadata");
+    let below = metadata.into_iter().filter_map(|(_, value)| value.as_object()).flatten();
+    let mut all = below.filter(|(name, _)| *name != "managedFields").chain(others);
+    let fits = |(name, value): (&String, &Value)| {
+        let left = MAX_PATH_BYTES.checked_sub(name.len());
+        left.is_some_and(|left| has_paths_within(value, left))
+    };
+    if !all.all(fits) {
+        let why = format!("the path of a field is longer than {MAX_PATH_BYTES} bytes");
+        return Err(StatusError::bad_request(why));
+    }
+    Ok(())
+}
 
 /// Checks `apiVersion` and `kind` against the path's and sets them where they are missing; checks
 /// `metadata.namespace` against the path's and sets it. `name` is that of the path, on an update.
@@ -34,9 +61,7 @@ pub fn check_identity(
     name: Option<&str>,
     object: &mut Value,
 ) -> Result<(), StatusError> {
-    if !object.is_object() || object.get("metadata").is_some_and(|meta| !meta.is_object()) {
-        return Err(StatusError::bad_request("the object and its metadata must be JSON objects"));
-    }
+    check_shape(object)?;
     for (field, expected) in
         [("apiVersion", definition.api_version()), ("kind", definition.kind.clone())]
     {
@@ -75,14 +100,20 @@ pub fn check_identity(
     Ok(())
 }
 
-/// Takes away everything in the metadata that clients cannot set on a new object, and what is null:
-/// clients write it for what they leave out.
+/// Takes away everything in the metadata that clients cannot set on a new object, and what is null
+/// or empty: clients write it for what they leave out.
 pub fn clear(object: &mut Value) {
     let metadata = metadata_mut(object);
     for field in OURS.iter().chain(&DROPPED) {
         metadata.remove(*field);
     }
-    metadata.retain(|_, value| !value.is_null());
+    metadata.retain(|field, value| match value {
+        Value::Null => false,
+        Value::Object(map) => !(map.is_empty() && OMITTED_EMPTY.contains(&field.as_str())),
+        Value::Array(items) => !(items.is_empty() && OMITTED_EMPTY.contains(&field.as_str())),
+        Value::String(text) => !(text.is_empty() && OMITTED_EMPTY.contains(&field.as_str())),
+        _ => true,
+    });
 }
 
 /// Puts the stored values back into the fields that are the engine's.
@@ -96,42 +127,62 @@ pub fn carry_over(old: &Value, new: &mut Value) {
     }
 }
 
-/// Checks the name's syntax.
-pub fn check_name(definition: &ResourceDefinition, name: &str) -> Option<FieldError> {
-    let (fits, detail) = match definition.name_rule {
-        NameRule::Subdomain => (
-            names::subdomain(name),
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
-             '-' or '.', and must start and end with an alphanumeric character",
-        ),
-        NameRule::Label => (
-            names::label(name),
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \
-             '-', and must start and end with an alphanumeric character",
-        ),
+/// Checks the name's syntax; the base of a generated one may end as no whole name may.
+pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> Vec<FieldError> {
+    let base = if field == GENERATE_NAME { name.trim_end_matches('-') } else { name };
+    // A dash at the end is made good by what is appended.
+    let whole = if base.len() < name.len() { format!("{base}-a") } else { name.to_owned() };
+    let mistakes = match definition.name_rule {
+        NameRule::Subdomain => schema::names::subdomain_mistakes(&whole),
+        NameRule::Label if whole.contains('.') && names::subdomain(&whole) => {
+            vec!["must not contain dots".to_owned()]
+        }
+        NameRule::Label => schema::names::dns_label_mistakes(&whole),
+        NameRule::PathSegment => schema::names::path_segment_mistakes(&whole, true),
     };
-    (!fits).then(|| FieldError::invalid("metadata.name", &json!(name), detail))
+    let make = |mistake| FieldError::invalid(field, &json!(name), mistake);
+    mistakes.into_iter().map(make).collect()
 }
 
-/// Checks labels, annotations, finalizers and owners.
+/// Where the base of a generated name stands.
+pub const GENERATE_NAME: &str = "metadata.generateName";
+
+/// Checks what may be written only once: the values of `old` that `new`, as the client wrote it,
+/// does not leave out.
+pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
+    let deleting = is_deleting(old);
+    let fixed =
+        [("uid", false), ("deletionTimestamp", deleting), ("deletionGracePeriodSeconds", deleting)];
+    let mut errors = Vec::new();
+    for (field, silently) in fixed {
+        let given = new["metadata"].get(field).unwrap_or(&Value::Null);
+        let kept = old["metadata"].get(field).unwrap_or(&Value::Null);
+        if !(silently || given.is_null() || *given == json!("") || given == kept) {
+            let place = format!("metadata.{field}");
+            errors.push(FieldError::invalid(place, given, "field is immutable"));
+        }
+    }
+    errors
+}
+
+/// Checks labels, annotations, finalizers and owners, in the words of `k8s.io/apimachinery`
+/// `pkg/api/validation/objectmeta.go`.
 pub fn check(old: Option<&Value>, object: &Value) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     each_text(metadata, "labels", &mut errors, |key, value, errors| {
-        if !names::qualified(key) {
-            errors.push(FieldError::invalid("metadata.labels", &json!(key), "no label key"));
+        for mistake in schema::names::qualified_mistakes(key) {
+            errors.push(FieldError::invalid("metadata.labels", &json!(key), mistake));
         }
-        if !names::label_value(value) {
-            let field = format!("metadata.labels[{key}]");
-            errors.push(FieldError::invalid(field, &json!(value), "no label value"));
+        for mistake in schema::names::label_value_mistakes(value) {
+            errors.push(FieldError::invalid("metadata.labels", &json!(value), mistake));
         }
     });
     let mut total = 0_usize;
     each_text(metadata, "annotations", &mut errors, |key, value, errors| {
         total = total.saturating_add(key.len()).saturating_add(value.len());
-        if !names::qualified(&key.to_ascii_lowercase()) {
-            let detail = "no annotation key";
-            errors.push(FieldError::invalid("metadata.annotations", &json!(key), detail));
+        for mistake in schema::names::qualified_mistakes(&key.to_lowercase()) {
+            errors.push(FieldError::invalid("metadata.annotations", &json!(key), mistake));
         }
     });
     if total > MAX_ANNOTATIONS_BYTES {
@@ -139,6 +190,7 @@ pub fn check(old: Option<&Value>, object: &Value) -> Vec<FieldError> {
     }
     check_finalizers(old, object, &mut errors);
     check_owners(metadata, &mut errors);
+    ownership::check(object, &mut errors);
     errors
 }
 
@@ -174,9 +226,18 @@ fn check_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldE
         Value::Null => {}
         Value::Array(items) if items.len() <= MAX_LISTED => {
             for item in items {
-                if !item.as_str().is_some_and(names::qualified) {
-                    errors.push(FieldError::invalid(field, item, "must be a qualified name"));
+                let Some(name) = item.as_str() else {
+                    errors.push(FieldError::invalid(field, item, "must be a string"));
+                    continue;
+                };
+                for mistake in schema::names::qualified_mistakes(name) {
+                    errors.push(FieldError::invalid(field, item, mistake));
                 }
+            }
+            let has = |name: &str| items.iter().any(|item| item == name);
+            if has(FOREGROUND) && has(ORPHAN) {
+                let detail = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
+                errors.push(FieldError::invalid(field, listed, detail));
             }
         }
         other => errors.push(FieldError::invalid(
@@ -186,34 +247,60 @@ fn check_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldE
         )),
     }
     let Some(old) = old.filter(|old| is_deleting(old)) else { return };
-    if finalizers(object).any(|one| finalizers(old).all(|before| before != one)) {
-        errors.push(FieldError::forbidden(
-            field,
-            "no new finalizers can be added if the object is being deleted",
-        ));
+    let is_new = |one: &&str| finalizers(old).all(|before| before != *one);
+    let added: Vec<String> =
+        finalizers(object).filter(is_new).map(|one| format!("{one:?}")).collect();
+    if !added.is_empty() {
+        let detail = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers \
+             []string{{{}}}",
+            added.join(", ")
+        );
+        errors.push(FieldError::forbidden(field, detail));
     }
 }
 
 fn check_owners(metadata: &Value, errors: &mut Vec<FieldError>) {
     let field = "metadata.ownerReferences";
     let empty = Map::new();
-    match metadata.get("ownerReferences").unwrap_or(&Value::Null) {
-        Value::Null => {}
-        Value::Array(items) if items.len() <= MAX_LISTED => {
-            for (at, item) in items.iter().enumerate() {
-                let owner = item.as_object().unwrap_or(&empty);
-                for key in ["apiVersion", "kind", "name", "uid"] {
-                    if owner.get(key).and_then(Value::as_str).is_none_or(str::is_empty) {
-                        let field = format!("{field}[{at}].{key}");
-                        errors.push(FieldError::required(field, "must not be empty"));
-                    }
-                }
+    let owners = match metadata.get("ownerReferences").unwrap_or(&Value::Null) {
+        Value::Null => return,
+        Value::Array(owners) if owners.len() <= MAX_LISTED => owners,
+        other => {
+            let detail = format!("must be an array of at most {MAX_LISTED} owners");
+            errors.push(FieldError::invalid(field, other, detail));
+            return;
+        }
+    };
+    let mut controller = "";
+    for owner in owners {
+        let owner = owner.as_object().unwrap_or(&empty);
+        let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
+        for (key, detail) in [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ] {
+            if text(key).is_empty() {
+                let field = format!("{field}.{key}");
+                errors.push(FieldError::invalid(field, &json!(""), detail));
             }
         }
-        other => errors.push(FieldError::invalid(
-            field,
-            other,
-            format!("must be an array of at most {MAX_LISTED} owners"),
-        )),
+        if (text("apiVersion"), text("kind")) == ("v1", "Event") {
+            let detail = "/v1, Kind=Event is disallowed from being an owner";
+            errors.push(FieldError::invalid(field, &json!(owner), detail));
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            if !controller.is_empty() {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in \
+                     references for {controller} and {}",
+                    text("name")
+                );
+                errors.push(FieldError::invalid(field, &json!(owners), detail));
+            }
+            controller = text("name");
+        }
     }
 }

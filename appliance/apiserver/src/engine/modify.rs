@@ -1,19 +1,25 @@
 //! Replacing and patching an object.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use store::Txn;
 
+use super::apply::Configuration;
+use super::fields::{self, Body, FieldValidation};
 use super::object::{
-    bump_generation, decode, encode, finalizers, intent_differs, is_deleting, meta, set_revision,
+    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, set_revision,
 };
-use super::{Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata};
-use crate::field_error::FieldError;
+use super::ownership::{self, Ownership};
+use super::{Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace};
+use crate::crds::lifecycle;
 use crate::status_error::StatusError;
+use schema::FieldError;
 
 /// What the caller wants of the object.
-enum Change {
+pub(super) enum Change {
     Replace(Value),
     Patch(Patch),
+    Apply(Configuration),
 }
 
 impl Engine {
@@ -57,57 +63,105 @@ impl Engine {
         options: WriteOptions,
     ) -> Result<Value, StatusError> {
         let place = self.place(resource, namespace)?;
-        if options.part == Part::Status && !place.definition.status_subresource {
-            return Err(StatusError::no_such_resource());
-        }
+        check_part(&place, options.part)?;
         let name = name.to_owned();
+        let now = self.inner.clock.now();
+        let ownership = Ownership::of(&self.registry(), &place, &options, now);
         self.commit(move |txn| {
-            let object = modify(txn, &place, &name, change, options.part)?;
-            if options.dry_run { Err(Abort::DryRun(object)) } else { Ok(object) }
+            let (mut object, before) =
+                modify(txn, &place, &name, change, (&options, &ownership), now)?;
+            if options.dry_run {
+                // Nothing was stored, so the object has no revision but the one it had.
+                set_revision(&mut object, before);
+                return Err(Abort::DryRun(object));
+            }
+            Ok(object)
         })
         .await
     }
 }
 
-fn modify(
+/// Whether objects have that part.
+pub(super) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
+    let definition = place.definition.as_ref();
+    let there = match part {
+        Part::Main => true,
+        Part::Status => definition.status_subresource || definition.is_namespace,
+        Part::Finalize => definition.is_namespace,
+    };
+    if there { Ok(()) } else { Err(StatusError::no_such_resource()) }
+}
+
+/// How an apply looks at fields: what the kind does not know was refused when it was merged.
+pub(super) fn lenient(options: &WriteOptions) -> FieldValidation {
+    FieldValidation { warnings: options.fields.warnings.clone(), ..FieldValidation::default() }
+}
+
+/// The object as changed, and the revision it had before.
+pub(super) fn modify(
     txn: &mut Txn<'_>,
     place: &Place,
     name: &str,
     change: Change,
-    part: Part,
-) -> Result<Value, StatusError> {
+    (options, ownership): (&WriteOptions, &Ownership),
+    now: Timestamp,
+) -> Result<(Value, u64), StatusError> {
+    lifecycle::check_current(txn, &place.definition)?;
+    let part = options.part;
     let key = place.key(name);
     let stored = txn.get(&key).map_err(|error| failed("read an object", &error))?;
     let stored = stored.ok_or_else(|| StatusError::not_found(&place.definition, name))?;
-    let old = decode(&stored)?;
-    let mut new = match change {
+    let old = decode(&place.definition, &stored)?;
+    let (mut new, body) = match change {
         Change::Replace(object) => {
             check_revision_given(place, name, &object)?;
-            object
+            (object, Body::Whole)
         }
-        Change::Patch(patch) => patch.apply(old.clone())?,
+        Change::Patch(patch) => (patch.apply(old.clone())?, Body::Patch),
+        Change::Apply(config) => {
+            (ownership.apply(Some(&old), &config.object, config.force)?, Body::Apply)
+        }
     };
-    metadata::check_identity(&place.definition, &place.namespace, Some(name), &mut new)?;
-    check_preconditions(place, name, &old, &new)?;
-    let mut new = take_part(place, &old, new, part);
-    if let Some(prepare) = &place.definition.prepare {
-        prepare(&mut new);
+    metadata::check_shape(&new)?;
+    let fixed = match body {
+        Body::Patch | Body::Apply => metadata::check_fixed(&old, &new),
+        Body::Whole => Vec::new(),
+    };
+    match body {
+        Body::Apply => fields::prune(&place.definition, &mut new, &lenient(options), body)?,
+        _ => fields::prune(&place.definition, &mut new, &options.fields, body)?,
     }
-    check(place, name, &old, &new)?;
+    let applied = (body == Body::Apply).then(|| new["metadata"]["managedFields"].clone());
+    metadata::check_identity(&place.definition, &place.namespace, Some(name), &mut new)?;
+    // Of a patched object another uid is a change, and refused as one.
+    if fixed.is_empty() {
+        check_preconditions(place, name, &old, &new)?;
+    }
+    let mut new = take_part(place, &old, new, part);
+    fields::complete(&place.definition, &mut new);
+    match applied {
+        Some(managed) => ownership::replace(&old, &mut new, managed),
+        None => ownership.track(Some(&old), &mut new),
+    }
+    check(place, name, &old, &new, options, fixed)?;
+    if place.definition.defines_kinds {
+        lifecycle::admit(txn, &place.definition, &mut new, Some(&old), now)?;
+    }
+    place.admit(&new, Some(&old))?;
     if place.definition.tracks_generation && intent_differs(&place.definition, &old, &new) {
         bump_generation(&mut new);
     }
-    if is_deleting(&new) && finalizers(&new).next().is_none() {
+    if is_deleting(&new) && !is_held(&place.definition, &new) {
         let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
         set_revision(&mut new, revision.unwrap_or(stored.revision));
-        return Ok(new);
+        return Ok((new, stored.revision));
     }
     // A write that changes nothing is no write: no revision, no event.
     if new != old {
-        let revision = txn.put(key, encode(&new)?);
+        let revision = txn.put(key, encode(&place.definition, &new)?);
         set_revision(&mut new, revision);
     }
-    Ok(new)
+    Ok((new, stored.revision))
 }
 
 fn check_revision_given(place: &Place, name: &str, object: &Value) -> Result<(), StatusError> {
@@ -115,8 +169,8 @@ fn check_revision_given(place: &Place, name: &str, object: &Value) -> Result<(),
         return Ok(());
     }
     let field = "metadata.resourceVersion";
-    let error = FieldError::invalid(field, &Value::from(""), "must be specified for an update");
-    Err(StatusError::invalid(&place.definition, name, &[error]))
+    let error = FieldError::invalid(field, &Value::from(0), "must be specified for an update");
+    Err(StatusError::invalid_resource(&place.definition, name, &error))
 }
 
 fn check_preconditions(
@@ -129,7 +183,10 @@ fn check_preconditions(
     let uid = meta(old, "uid");
     if !wanted.is_empty() && wanted != uid {
         let why = format!(
-            "Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object \
+             meta: {uid}",
+            registry_key(place, name)
         );
         return Err(StatusError::conflict(&place.definition, name, &why));
     }
@@ -140,31 +197,67 @@ fn check_preconditions(
     Ok(())
 }
 
-/// The stored object with the part that was written taken from `new`.
-fn take_part(place: &Place, old: &Value, new: Value, part: Part) -> Value {
-    let (mut base, source) = match part {
-        Part::Main => (new, old),
-        Part::Status => (old.clone(), &new),
-    };
-    if part == Part::Main {
-        metadata::carry_over(old, &mut base);
-    }
-    if place.definition.status_subresource
-        && let Some(map) = base.as_object_mut()
-    {
-        match source.get("status").filter(|status| !status.is_null()) {
-            Some(status) => map.insert("status".to_owned(), status.clone()),
-            None => map.remove("status"),
-        };
-    }
-    base
+/// The object's key as upstream's storage has it; it is part of messages.
+fn registry_key(place: &Place, name: &str) -> String {
+    let definition = place.definition.as_ref();
+    // Kubernetes' own kinds are kept by resource alone.
+    let group = if definition.native { "" } else { &definition.group };
+    let parts = ["/registry", group, &definition.plural, &place.namespace, name];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-fn check(place: &Place, name: &str, old: &Value, new: &Value) -> Result<(), StatusError> {
-    let mut errors = metadata::check(Some(old), new);
-    if let Some(validate) = &place.definition.validate {
-        errors.extend(validate(new, Some(old)));
+/// The stored object with the part that was written taken from `new`.
+fn take_part(place: &Place, old: &Value, new: Value, part: Part) -> Value {
+    let definition = place.definition.as_ref();
+    match part {
+        Part::Main => {
+            let mut base = new;
+            metadata::carry_over(old, &mut base);
+            if definition.status_subresource || definition.is_namespace {
+                take_status(&mut base, old);
+            }
+            if definition.is_namespace {
+                namespace::take_finalizers(&mut base, old);
+            }
+            base
+        }
+        Part::Status => {
+            let mut base = old.clone();
+            take_status(&mut base, &new);
+            base
+        }
+        Part::Finalize => {
+            let mut base = old.clone();
+            namespace::take_finalizers(&mut base, &new);
+            base
+        }
     }
+}
+
+fn take_status(object: &mut Value, source: &Value) {
+    let Some(map) = object.as_object_mut() else { return };
+    match source.get("status").filter(|status| !status.is_null()) {
+        Some(status) => map.insert("status".to_owned(), status.clone()),
+        None => map.remove("status"),
+    };
+}
+
+fn check(
+    place: &Place,
+    name: &str,
+    old: &Value,
+    new: &Value,
+    options: &WriteOptions,
+    mut errors: Vec<FieldError>,
+) -> Result<(), StatusError> {
+    errors.extend(metadata::check(Some(old), new));
+    errors.extend(fields::check(
+        &place.definition,
+        new,
+        Some(old),
+        options.part,
+        &options.fields.warnings,
+    )?);
     if errors.is_empty() {
         Ok(())
     } else {

@@ -8,57 +8,75 @@ use serde_json::{Map, Value, json};
 use crate::definition::ResourceDefinition;
 use crate::status_error::{Reason, StatusError};
 
-/// Largest stored object, in bytes of compact JSON; also the largest request body.
+/// Largest object anybody may write, in bytes of compact JSON; also the largest request body. The
+/// box's own marks have room above it: up to [`store::MAX_VALUE_BYTES`].
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
 /// Deepest nesting of a stored object. Readers of JSON, ours too, give up at 128, and a list wraps
 /// its items once more.
 pub const MAX_DEPTH: usize = 100;
 
-/// The served form: the stored JSON with its revision as `metadata.resourceVersion`.
-pub fn decode(stored: &store::Stored) -> Result<Value, StatusError> {
-    decode_at(&stored.value, stored.revision)
+/// Longest way to a value of an object, in bytes of the names on it. What is looked at below a name
+/// is told with its path, so that a long name over many values would be written as often.
+pub const MAX_PATH_BYTES: usize = 4 * 1024;
+
+/// The form `definition` serves: the stored JSON with its revision as `metadata.resourceVersion`.
+pub fn decode(
+    definition: &ResourceDefinition,
+    stored: &store::Stored,
+) -> Result<Value, StatusError> {
+    decode_at(definition, &stored.value, stored.revision)
 }
 
 /// As [`decode`], at another revision: a deletion's, whose object is the one before.
-pub fn decode_at(bytes: &Arc<[u8]>, revision: u64) -> Result<Value, StatusError> {
+pub fn decode_at(
+    definition: &ResourceDefinition,
+    bytes: &Arc<[u8]>,
+    revision: u64,
+) -> Result<Value, StatusError> {
     let mut object: Value = serde_json::from_slice(bytes)
         .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
+    definition.to_served(&mut object);
     set_revision(&mut object, revision);
     Ok(object)
 }
 
-/// The stored form: compact JSON without `metadata.resourceVersion`, which is the store's.
-pub fn encode(object: &Value) -> Result<Vec<u8>, StatusError> {
-    if !is_within(object, MAX_DEPTH) {
+/// The stored form of an object as `definition` serves it: compact JSON without
+/// `metadata.resourceVersion`, which is the store's. One that is going may be larger than it could
+/// be made: it carries what its deletion added, and finalizers are still to be taken away.
+pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
+    if is_deleting(object) {
+        return encode_own(definition, object);
+    }
+    encode_within(MAX_OBJECT_BYTES, definition, object)
+}
+
+/// As [`encode`], for what the box itself writes into an object somebody else has made.
+pub fn encode_own(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
+    encode_within(store::MAX_VALUE_BYTES, definition, object)
+}
+
+fn encode_within(
+    limit: usize,
+    definition: &ResourceDefinition,
+    object: &Value,
+) -> Result<Vec<u8>, StatusError> {
+    if !stdx::json::is_within(object, MAX_DEPTH) {
         let why = format!("the object is nested deeper than {MAX_DEPTH} levels");
         return Err(StatusError::bad_request(why));
     }
     let mut object = object.clone();
     metadata_mut(&mut object).remove("resourceVersion");
+    definition.to_stored(&mut object);
     let bytes = serde_json::to_vec(&object)
         .map_err(|error| StatusError::internal("cannot serialise an object", &error))?;
-    if bytes.len() > MAX_OBJECT_BYTES {
+    if bytes.len() > limit {
         return Err(StatusError::new(
             Reason::RequestEntityTooLarge,
-            format!("the object has {} bytes, the limit is {MAX_OBJECT_BYTES}", bytes.len()),
+            format!("the object has {} bytes, the limit is {limit}", bytes.len()),
         ));
     }
     Ok(bytes)
-}
-
-/// Whether a value is nested at most `levels` deep; looks no deeper than that.
-pub fn is_within(value: &Value, levels: usize) -> bool {
-    let inner = levels.checked_sub(1);
-    match value {
-        Value::Array(items) => {
-            inner.is_some_and(|inner| items.iter().all(|item| is_within(item, inner)))
-        }
-        Value::Object(map) => {
-            inner.is_some_and(|inner| map.values().all(|item| is_within(item, inner)))
-        }
-        _ => true,
-    }
 }
 
 /// Writes `revision` into the served object.
@@ -91,6 +109,13 @@ pub fn is_deleting(object: &Value) -> bool {
 /// The finalizers that hold back deletion.
 pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether finalizers hold the object: a namespace has some of its own beside those of every
+/// object.
+pub fn is_held(definition: &ResourceDefinition, object: &Value) -> bool {
+    let own = || object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    finalizers(object).next().is_some() || (definition.is_namespace && own())
 }
 
 /// Counts the generation up by one.

@@ -1,14 +1,22 @@
-//! Patches: JSON merge patch (RFC 7386) and JSON patch (RFC 6902).
+//! Patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902) and, for Kubernetes' own kinds,
+//! strategic merge patch.
+
+mod strategic;
 
 use serde_json::{Map, Value};
+use stdx::go::json_kind;
+use stdx::json::is_within;
 
-use super::object::{MAX_DEPTH, MAX_OBJECT_BYTES, is_within};
+use super::object::{MAX_DEPTH, MAX_OBJECT_BYTES};
 use crate::status_error::{Reason, StatusError};
 
 /// Operations one JSON patch may hold.
 pub const MAX_OPERATIONS: usize = 10_000;
 /// Values that one JSON patch may copy, move or shift in arrays, all operations together.
 pub const MAX_WORK: usize = 10_000_000;
+
+/// What is said of every patch that does not fit, as upstream does.
+const REJECTED: &str = "the server rejected our request due to an error in our request";
 
 /// A parsed patch.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +25,8 @@ pub enum Patch {
     Merge(Value),
     /// RFC 6902: operations in order, all or nothing.
     Json(Vec<Operation>),
+    /// A merge patch that merges some lists of Kubernetes' own kinds by a key.
+    Strategic(Value),
 }
 
 /// One operation of a JSON patch; pointers are split into unescaped tokens (RFC 6901).
@@ -37,20 +47,37 @@ impl Patch {
     /// # Errors
     /// 400.
     pub fn merge(patch: Value) -> Result<Self, StatusError> {
-        if patch.is_object() {
-            Ok(Self::Merge(patch))
-        } else {
-            Err(StatusError::bad_request("a merge patch must be a JSON object"))
+        match patch.is_object() {
+            true => Ok(Self::Merge(patch)),
+            false => Err(StatusError::bad_request(format!(
+                "error decoding patch: {}",
+                not_a_map(&patch)
+            ))),
+        }
+    }
+
+    /// A strategic merge patch.
+    ///
+    /// # Errors
+    /// 400.
+    pub fn strategic(patch: Value) -> Result<Self, StatusError> {
+        match patch.is_object() {
+            true => Ok(Self::Strategic(patch)),
+            false => Err(StatusError::bad_request(not_a_map(&patch))),
         }
     }
 
     /// A JSON patch from its array of operations.
     ///
     /// # Errors
-    /// 400 for an operation that cannot be read, 413 for too many.
+    /// 400 for what is no array, 422 for an operation that cannot be read, 413 for too many.
     pub fn json(patch: &Value) -> Result<Self, StatusError> {
         let Some(operations) = patch.as_array() else {
-            return Err(StatusError::bad_request("a JSON patch must be an array of operations"));
+            let found = json_kind(patch);
+            return Err(StatusError::bad_request(format!(
+                "error decoding patch: json: cannot unmarshal {found} into Go value of type \
+                 []handlers.jsonPatchOp"
+            )));
         };
         if operations.len() > MAX_OPERATIONS {
             return Err(StatusError::new(
@@ -62,11 +89,7 @@ impl Patch {
             .iter()
             .enumerate()
             .map(|(at, operation)| {
-                Operation::read(operation).ok_or_else(|| {
-                    StatusError::bad_request(format!(
-                        "cannot read operation {at} of the JSON patch"
-                    ))
-                })
+                Operation::read(operation).ok_or_else(|| Misfit::NoOperation.status(at))
             })
             .collect::<Result<_, _>>()
             .map(Self::Json)
@@ -79,6 +102,10 @@ impl Patch {
     pub fn apply(&self, mut target: Value) -> Result<Value, StatusError> {
         match self {
             Self::Merge(patch) => merge(&mut target, patch),
+            Self::Strategic(patch) => {
+                let kind = target["kind"].as_str().unwrap_or_default().to_owned();
+                target = strategic::apply(&kind, target, patch)?;
+            }
             Self::Json(operations) => {
                 let mut costs = Costs::default();
                 for (at, operation) in operations.iter().enumerate() {
@@ -88,6 +115,11 @@ impl Patch {
         }
         Ok(target)
     }
+}
+
+fn not_a_map(patch: &Value) -> String {
+    let found = json_kind(patch);
+    format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
 }
 
 fn merge(target: &mut Value, patch: &Value) {
@@ -128,6 +160,7 @@ impl Costs {
 }
 
 enum Misfit {
+    NoOperation,
     NoSuchPath,
     TestFailed,
     TooDeep,
@@ -136,13 +169,19 @@ enum Misfit {
 
 impl Misfit {
     fn status(&self, at: usize) -> StatusError {
-        let (reason, why) = match self {
-            Self::NoSuchPath => (Reason::Invalid, "its path does not exist in the object"),
-            Self::TestFailed => (Reason::Invalid, "the test found another value"),
-            Self::TooDeep => (Reason::Invalid, "it would nest the object too deeply"),
-            Self::Grows => (Reason::RequestEntityTooLarge, "copying and moving exceeds the limit"),
+        let why = match self {
+            Self::NoOperation => "it is none that RFC 6902 knows",
+            Self::NoSuchPath => "its path does not exist in the object",
+            Self::TestFailed => "the test found another value",
+            Self::TooDeep => "it would nest the object too deeply",
+            Self::Grows => {
+                let why =
+                    format!("cannot apply operation {at} of the JSON patch: it copies too much");
+                return StatusError::new(Reason::RequestEntityTooLarge, why);
+            }
         };
-        StatusError::new(reason, format!("cannot apply operation {at} of the JSON patch: {why}"))
+        tracing::debug!(operation = at, why, "a JSON patch does not fit");
+        StatusError::new(Reason::Invalid, REJECTED)
     }
 }
 
@@ -166,11 +205,18 @@ impl Operation {
         match self {
             Self::Add { path, value } => add(root, path, value.clone(), costs),
             Self::Remove { path } => remove(root, path, costs).map(drop),
-            Self::Replace { path, value } => {
-                check_depth(path, value)?;
-                value.clone_into(find_mut(root, path).ok_or(Misfit::NoSuchPath)?);
-                Ok(())
-            }
+            // Upstream's library sets a field that is not there yet.
+            Self::Replace { path, value } => match find_mut(root, path) {
+                Some(place) => {
+                    check_depth(path, value)?;
+                    value.clone_into(place);
+                    Ok(())
+                }
+                None => match path.split_last().and_then(|(_, of)| find_mut(root, of)) {
+                    Some(Value::Object(_)) => add(root, path, value.clone(), costs),
+                    _ => Err(Misfit::NoSuchPath),
+                },
+            },
             Self::Move { from, path } => {
                 // Into its own inside is refused by the RFC; the removal would lose it.
                 if path.len() > from.len() && path.starts_with(from) {

@@ -1,6 +1,10 @@
 //! The engine's rules as tables, on a real store.
 
+mod applying;
+mod collecting;
+mod kinds;
 mod reading;
+mod words;
 mod writing;
 
 use std::sync::Arc;
@@ -18,8 +22,8 @@ use crate::status_error::{Reason, StatusError};
 use crate::{Registry, builtin};
 
 const HARDWARE: &str = "tinkerbell.org/hardware";
-const TEMPLATES: &str = "tinkerbell.org/templates";
 const SECRETS: &str = "/secrets";
+const TEMPLATES: &str = "tinkerbell.org/templates";
 const EVENTS: &str = "/events";
 const NAMESPACES: &str = "/namespaces";
 /// A compiled-in kind but for its limit of three objects.
@@ -42,6 +46,7 @@ async fn bench_with(options: Options) -> Bench {
         group: "example.org".to_owned(),
         kind: "Record".to_owned(),
         plural: "records".to_owned(),
+        list_kind: "RecordList".to_owned(),
         keep_newest: Some(3),
         validate: None,
         ..event

@@ -1,18 +1,41 @@
 //! Watching: what changed, as the watcher's selectors see it.
 
-use std::collections::VecDeque;
+mod initial;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store::{Change, ChangeKind};
+use store::{Change, ChangeKind, Key, Stored};
+use tokio::sync::watch::Receiver;
 
-use super::object::{decode, decode_at};
-use super::{Engine, ListOptions, failed};
+use self::initial::Initial;
+use super::object::decode;
+use super::selection::Selection;
+use super::text::{write_served, write_value};
+use super::{Engine, failed};
+use crate::definition::{Registry, ResourceDefinition};
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::StatusError;
+use crate::status_error::{Reason, StatusError};
 
 /// How often a watch that asked for it is told how far it has come.
 pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// What the bookmark behind the initial events of a streaming list is annotated with.
+pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Whether a watch begins with what there is already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InitialEvents {
+    /// Yes, unless it is to begin after a revision.
+    #[default]
+    Usual,
+    /// Yes, as of that revision or a later one; then a bookmark tells their end, if bookmarks are
+    /// wanted (a streaming list).
+    Send,
+    /// No: without a revision, only what happens from now on.
+    Skip,
+}
 
 /// What to watch.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +46,8 @@ pub struct WatchOptions {
     pub fields: FieldSelector,
     /// Changes after this revision; `None` first gives every object as added.
     pub after: Option<u64>,
+    /// Whether the objects there are come first.
+    pub initial: InitialEvents,
     /// Whether to send bookmarks.
     pub bookmarks: bool,
 }
@@ -49,16 +74,52 @@ pub struct WatchEvent {
     pub object: Value,
 }
 
+/// An event before its object is read.
+pub(crate) struct RawEvent {
+    pub kind: EventKind,
+    object: RawObject,
+    definition: Arc<ResourceDefinition>,
+}
+
+enum RawObject {
+    Stored(Stored),
+    Made(Value),
+}
+
+impl RawEvent {
+    /// The event with its object as a tree.
+    pub fn read(self) -> Result<WatchEvent, StatusError> {
+        let object = match self.object {
+            RawObject::Stored(stored) => decode(&self.definition, &stored)?,
+            RawObject::Made(object) => object,
+        };
+        Ok(WatchEvent { kind: self.kind, object })
+    }
+
+    /// Appends the object's text to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StatusError> {
+        match &self.object {
+            RawObject::Stored(stored) => write_served(&self.definition, stored, out),
+            RawObject::Made(object) => write_value(object, out),
+        }
+    }
+}
+
 /// A running watch.
 pub struct ObjectWatch {
-    initial: VecDeque<Value>,
+    /// The objects to begin with, until they have been given out.
+    initial: Option<Initial>,
+    /// Whether the end of the initial events is still to be told.
+    streaming: bool,
     live: store::Watch,
-    labels: LabelSelector,
-    fields: FieldSelector,
+    selection: Selection,
     bookmarks: Option<tokio::time::Interval>,
-    api_version: String,
-    kind: String,
-    /// The last revision handed out in an initial event's place: the list's.
+    /// What was to be watched, as the caller named it.
+    resource: String,
+    definition: Arc<ResourceDefinition>,
+    /// The kinds that are served, to see when this one is another or none.
+    kinds: Receiver<Arc<Registry>>,
+    /// The revision of the list that the initial events are.
     floor: u64,
 }
 
@@ -74,36 +135,43 @@ impl Engine {
         namespace: Option<&str>,
         options: WatchOptions,
     ) -> Result<ObjectWatch, StatusError> {
-        let definition =
-            self.registry().by_id(resource).ok_or_else(StatusError::no_such_resource)?.clone();
+        let kinds = self.inner.kinds.subscribe();
+        let definition = self.definition(resource)?;
         options.fields.check(&definition)?;
-        let (after, initial) = match options.after {
-            Some(after) => (after, VecDeque::new()),
-            None => {
-                let (labels, fields) = (options.labels.clone(), options.fields.clone());
-                let wanted = ListOptions { labels, fields, ..ListOptions::default() };
-                let list = self.list(resource, namespace, wanted).await?;
-                (list.revision, list.items.into())
+        let selection = Selection { labels: options.labels, fields: options.fields };
+        let (floor, initial) = match (options.initial, options.after) {
+            (InitialEvents::Usual | InitialEvents::Skip, Some(revision)) => (revision, None),
+            (InitialEvents::Skip, None) => (self.revision(), None),
+            (InitialEvents::Usual | InitialEvents::Send, least) => {
+                let (least, newest) = (least.unwrap_or(0), self.revision());
+                if least > newest {
+                    return Err(StatusError::from_the_future(least, newest));
+                }
+                let initial = Initial::begin(self, &definition, namespace, &selection).await?;
+                (initial.floor, Some(initial))
             }
         };
         let live = self
             .inner
             .store
-            .watch(resource, namespace, after)
+            .watch(&definition.id(), namespace, floor)
             .map_err(|error| failed("watch objects", &error))?;
         let bookmarks = options.bookmarks.then(|| {
             let first = tokio::time::Instant::now() + BOOKMARK_EVERY;
             tokio::time::interval_at(first, BOOKMARK_EVERY)
         });
+        let streaming = options.bookmarks && options.initial == InitialEvents::Send;
+        let resource = resource.to_owned();
         Ok(ObjectWatch {
             initial,
+            streaming,
             live,
-            labels: options.labels,
-            fields: options.fields,
+            selection,
             bookmarks,
-            api_version: definition.api_version(),
-            kind: definition.kind.clone(),
-            floor: after,
+            resource,
+            definition,
+            kinds,
+            floor,
         })
     }
 }
@@ -112,69 +180,132 @@ impl ObjectWatch {
     /// The next event; waits for one. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// 410 when this watch fell too far behind, and must be begun anew with a list.
+    /// 410 when this watch fell too far behind, or the kind is not what it was, and it must be
+    /// begun anew with a list.
     pub async fn next(&mut self) -> Result<WatchEvent, StatusError> {
-        if let Some(object) = self.initial.pop_front() {
-            return Ok(WatchEvent { kind: EventKind::Added, object });
+        match self.next_raw().await? {
+            Some(event) => event.read(),
+            None => Err(StatusError::new(Reason::Expired, "the watched kind has changed")),
+        }
+    }
+
+    /// As [`Self::next`], with the object unread; `None` when the kind is not what it was.
+    pub(crate) async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
+        if let Some(initial) = &mut self.initial {
+            if let Some(stored) = initial.next().await? {
+                return Ok(Some(self.event(EventKind::Added, RawObject::Stored(stored))));
+            }
+            self.initial = None;
+        }
+        if std::mem::take(&mut self.streaming) {
+            let mut object = self.progress(self.floor);
+            object["metadata"]["annotations"] = json!({ INITIAL_EVENTS_END: "true" });
+            return Ok(Some(self.event(EventKind::Bookmark, RawObject::Made(object))));
         }
         loop {
-            let change = match &mut self.bookmarks {
-                None => self.live.next().await,
-                Some(interval) => tokio::select! {
-                    biased;
-                    change = self.live.next() => change,
-                    _ = interval.tick() => return Ok(self.bookmark()),
+            let change = tokio::select! {
+                biased;
+                // What happened to objects comes before what happens to their kind.
+                change = self.live.next() => change,
+                () = changed(&mut self.kinds) => match self.is_defined_as_before() {
+                    true => continue,
+                    false => return Ok(None),
                 },
+                () = due(&mut self.bookmarks) => return Ok(Some(self.bookmark_raw())),
             };
             let change = change.map_err(|error| failed("watch objects", &error))?;
-            if let Some(event) = self.seen(&change)? {
-                return Ok(event);
+            if let Some((kind, stored)) = self.seen(change)? {
+                return Ok(Some(self.event(kind, RawObject::Stored(stored))));
             }
         }
+    }
+
+    fn is_defined_as_before(&self) -> bool {
+        let spec = |one: &ResourceDefinition| one.origin.map(|origin| origin.spec);
+        let registry = self.kinds.borrow();
+        registry.by_id(&self.resource).is_some_and(|now| spec(now) == spec(&self.definition))
+    }
+
+    /// Bytes of objects this watch holds before they are asked for.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.initial.as_ref().map_or(0, Initial::held)
     }
 
     /// How far this watch has come, as an event: everything up to that revision has been given out.
     pub fn bookmark(&self) -> WatchEvent {
-        let revision = self.live.revision().max(self.floor);
-        let object = json!({
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "metadata": { "resourceVersion": revision.to_string() },
-        });
+        let object = self.progress(self.live.revision().max(self.floor));
         WatchEvent { kind: EventKind::Bookmark, object }
+    }
+
+    /// As [`Self::bookmark`], unread.
+    pub(crate) fn bookmark_raw(&self) -> RawEvent {
+        let WatchEvent { kind, object } = self.bookmark();
+        self.event(kind, RawObject::Made(object))
     }
 
     /// Whether a bookmark would be true now: initial objects still waiting come before it.
     pub fn is_caught_up(&self) -> bool {
-        self.initial.is_empty()
+        self.initial.as_ref().is_none_or(Initial::is_over) && !self.streaming
     }
 
-    fn matches(&self, object: &Value) -> bool {
-        self.labels.matches(object) && self.fields.matches(object)
+    fn progress(&self, revision: u64) -> Value {
+        json!({
+            "apiVersion": self.definition.api_version(),
+            "kind": self.definition.kind,
+            "metadata": { "resourceVersion": revision.to_string() },
+        })
     }
 
-    fn seen(&self, change: &Change) -> Result<Option<WatchEvent>, StatusError> {
-        let revision = change.revision;
-        let (kind, object) = match &change.kind {
+    fn event(&self, kind: EventKind, object: RawObject) -> RawEvent {
+        RawEvent { kind, object, definition: self.definition.clone() }
+    }
+
+    fn chooses(&self, key: &Key, stored: &Stored) -> Result<bool, StatusError> {
+        self.selection.chooses(&self.definition, key, stored)
+    }
+
+    /// What a change is to this watch, if anything.
+    fn seen(&self, change: Change) -> Result<Option<(EventKind, Stored)>, StatusError> {
+        let Change { revision, key, kind } = change;
+        Ok(match kind {
             ChangeKind::Put { value, previous } => {
-                let object = decode_at(value, revision)?;
-                let before = previous.as_ref().map(decode).transpose()?;
-                let before = before.filter(|before| self.matches(before));
-                match (before, self.matches(&object)) {
-                    (None, true) => (EventKind::Added, object),
-                    (Some(_), true) => (EventKind::Modified, object),
-                    (Some(_), false) => (EventKind::Deleted, object),
-                    (None, false) => return Ok(None),
+                let stored = Stored { revision, value };
+                let matches = self.chooses(&key, &stored)?;
+                let before = match previous {
+                    Some(before) if self.chooses(&key, &before)? => Some(before),
+                    _ => None,
+                };
+                match (before, matches) {
+                    (None, true) => Some((EventKind::Added, stored)),
+                    (Some(_), true) => Some((EventKind::Modified, stored)),
+                    // The last state that matched, as of now.
+                    (Some(before), false) => {
+                        Some((EventKind::Deleted, Stored { revision, ..before }))
+                    }
+                    (None, false) => None,
                 }
             }
             ChangeKind::Delete { previous } => {
-                let object = decode_at(&previous.value, revision)?;
-                if !self.matches(&object) {
-                    return Ok(None);
-                }
-                (EventKind::Deleted, object)
+                let matched = self.chooses(&key, &previous)?;
+                matched.then_some((EventKind::Deleted, Stored { revision, ..previous }))
             }
-        };
-        Ok(Some(WatchEvent { kind, object }))
+        })
+    }
+}
+
+/// Waits until other kinds are served; for ever when nobody serves any more, which the store says
+/// better.
+async fn changed(kinds: &mut Receiver<Arc<Registry>>) {
+    if kinds.changed().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Waits for the time of a bookmark; for ever where none is wanted.
+async fn due(bookmarks: &mut Option<tokio::time::Interval>) {
+    match bookmarks {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
     }
 }

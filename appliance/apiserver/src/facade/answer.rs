@@ -2,16 +2,19 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::Shape;
 use crate::definition::ResourceDefinition;
-use crate::engine::{Deleted, ObjectList};
+use crate::engine::{Deleted, ObjectList, TextList};
 use crate::status_error::{Reason, StatusError};
 use crate::table::{RowObject, partial, table};
+
+/// An empty list's items, in compact JSON.
+const EMPTY_ITEMS: &str = "\"items\":[]";
 
 /// How objects of one kind are put into an answer.
 #[derive(Clone, Copy)]
@@ -27,7 +30,7 @@ impl Form<'_> {
     pub fn object(&self, object: Value) -> Value {
         match self.shape {
             Shape::Object => object,
-            Shape::Metadata => partial(&object),
+            Shape::Metadata | Shape::MetadataList => partial(&object),
             Shape::Table => self.rows(&object, true),
         }
     }
@@ -37,6 +40,24 @@ impl Form<'_> {
         let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
         let objects = std::slice::from_ref(object);
         table(self.definition, objects, metadata, self.row, with_columns, self.now)
+    }
+
+    /// A bookmark of a watch whose objects are rows: a Table of none.
+    pub fn progress(&self, bookmark: &Value) -> Value {
+        let metadata = bookmark["metadata"].clone();
+        table(self.definition, &[], metadata, self.row, false, self.now)
+    }
+
+    /// A list of objects as they are, from the text of its items.
+    pub fn list_text(&self, TextList { list, items }: TextList) -> Vec<u8> {
+        let empty = ObjectList { items: Vec::new(), ..list };
+        let frame = Form { shape: Shape::Object, ..*self }.list(empty).to_string();
+        // `items` sorts before `kind` and `metadata`, and nothing before it is an array.
+        let Some(at) = frame.find(EMPTY_ITEMS).map(|at| at + EMPTY_ITEMS.len() - 1) else {
+            return frame.into_bytes();
+        };
+        let (head, tail) = frame.as_bytes().split_at(at);
+        [head, &items, tail].concat()
     }
 
     /// A list.
@@ -53,12 +74,12 @@ impl Form<'_> {
         match self.shape {
             Shape::Table => table(self.definition, &list.items, metadata, self.row, true, self.now),
             Shape::Object => json!({
-                "kind": format!("{}List", self.definition.kind),
+                "kind": self.definition.list_kind,
                 "apiVersion": self.definition.api_version(),
                 "metadata": metadata,
-                "items": list.items,
+                "items": self.items(list.items),
             }),
-            Shape::Metadata => json!({
+            Shape::Metadata | Shape::MetadataList => json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": metadata,
@@ -67,10 +88,20 @@ impl Form<'_> {
         }
     }
 
+    /// As [`crate::engine::text`] writes them: of Kubernetes' own kinds only the list says which.
+    fn items(&self, mut items: Vec<Value>) -> Vec<Value> {
+        let native = self.definition.native;
+        for item in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| native) {
+            item.retain(|key, _| !["apiVersion", "kind"].contains(&key.as_str()));
+        }
+        items
+    }
+
     /// What a delete says: a Success when the object is gone, the object while it waits.
     pub fn deleted(&self, deleted: Deleted) -> Value {
         match deleted {
             Deleted::Finalizing(object) => self.object(object),
+            Deleted::Gone(object) if self.definition.returns_deleted => self.object(object),
             Deleted::Gone(object) => {
                 let mut details = json!({
                     "name": object["metadata"]["name"],
@@ -94,7 +125,12 @@ impl Form<'_> {
 
 /// A JSON answer.
 pub fn json(code: StatusCode, value: &Value) -> Response {
-    let mut response = Response::new(Body::from(value.to_string()));
+    text(code, value.to_string().into_bytes())
+}
+
+/// A JSON answer from its text.
+pub fn text(code: StatusCode, text: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = code;
     headers(&mut response);
     response
@@ -116,4 +152,15 @@ pub fn failure(error: &StatusError) -> Response {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
+}
+
+/// Adds warnings, as clients show them to people (RFC 7234 section 5.5).
+pub fn warn(response: &mut Response, warnings: &[String]) {
+    for text in warnings {
+        let plain = text.chars().filter(|one| !one.is_control());
+        let quoted = plain.collect::<String>().replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
 }

@@ -4,53 +4,134 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use schema::FieldError;
 use serde_json::Value;
 
+use super::decode::Decoded;
 use super::negotiate::media_type;
-use super::query::{Query, dry_run};
-use crate::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch};
+use super::query::{Query, dry_run_error, refuse};
+use crate::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch, Propagation};
 use crate::status_error::{Reason, StatusError};
 
 /// Largest request body in bytes (Kubernetes' limit too).
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;
 
 const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
 
-/// An object to create or replace.
-pub async fn object(headers: &HeaderMap, body: Body) -> Result<Value, StatusError> {
-    expect(headers, &[JSON])?;
-    parse(&read(body).await?)
+/// An object to create or replace; `native` kinds have a protobuf form too. What was wrong with its
+/// fields goes to `found`.
+pub async fn object(
+    headers: &HeaderMap,
+    body: Body,
+    native: bool,
+    found: &mut Vec<String>,
+) -> Result<Value, StatusError> {
+    let known = [JSON, YAML, kube_protobuf::MEDIA_TYPE];
+    expect(headers, if native { &known } else { &known[..2] })?;
+    let decoded = value(headers, &read(body).await?, ("", ""))?;
+    found.extend(decoded.duplicates);
+    Ok(decoded.value)
 }
 
-/// A patch, of the type its media type says.
-pub async fn patch(headers: &HeaderMap, body: Body) -> Result<Patch, StatusError> {
-    expect(headers, &[JSON_PATCH, MERGE_PATCH])?;
-    let value = parse(&read(body).await?)?;
-    if media_type(headers) == JSON_PATCH { Patch::json(&value) } else { Patch::merge(value) }
+/// A patch, of the type its media type says; `native` kinds take strategic merge patches too. What
+/// was wrong with its fields goes to `found`.
+pub async fn patch(
+    headers: &HeaderMap,
+    body: Body,
+    native: bool,
+    found: &mut Vec<String>,
+) -> Result<Patch, StatusError> {
+    // An apply does not come here; it is told of as something that is taken.
+    let known = match native {
+        true => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY][..],
+        false => &[JSON_PATCH, MERGE_PATCH, APPLY],
+    };
+    expect(headers, known)?;
+    let decoded = decoded(&read(body).await?)?;
+    found.extend(decoded.duplicates);
+    match media_type(headers).as_str() {
+        JSON_PATCH => Patch::json(&decoded.value),
+        STRATEGIC_PATCH => Patch::strategic(decoded.value),
+        _ => Patch::merge(decoded.value),
+    }
 }
 
-/// `DeleteOptions`, which may be missing, and may leave out what they are.
+/// Whether the body is what server-side apply takes.
+pub fn is_apply(headers: &HeaderMap) -> bool {
+    media_type(headers) == APPLY
+}
+
+/// A configuration to apply: YAML, which clients mostly write as JSON.
+pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value, StatusError> {
+    let bytes = read(body).await?;
+    if let Ok(decoded) = Decoded::json(&bytes) {
+        found.extend(decoded.duplicates);
+        return Ok(decoded.value);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Value::Null);
+    }
+    let decoded = yaml(&bytes)?;
+    found.extend(decoded.duplicates);
+    Ok(decoded.value)
+}
+
+/// `DeleteOptions`: those of the body, which may leave out what they are; without a body those of
+/// the query.
 pub async fn delete_options(
     headers: &HeaderMap,
     query: &Query,
     body: Body,
 ) -> Result<DeleteOptions, StatusError> {
-    let mut options = query.delete()?;
     let bytes = read(body).await?;
     if bytes.is_empty() {
-        return Ok(options);
+        return read_delete_options(&query.delete()?);
     }
-    expect(headers, &[JSON])?;
-    let value = parse(&bytes)?;
-    let text = |field: &str| value["preconditions"][field].as_str().map(str::to_owned);
-    options.uid = text("uid");
-    options.resource_version = text("resourceVersion");
-    for listed in value["dryRun"].as_array().into_iter().flatten() {
-        options.dry_run |= dry_run(Some(listed.as_str().unwrap_or_default()))?;
+    expect(headers, &[JSON, YAML, kube_protobuf::MEDIA_TYPE])?;
+    read_delete_options(&value(headers, &bytes, ("v1", "DeleteOptions"))?.value)
+}
+
+/// Reads and checks `meta.k8s.io/v1 DeleteOptions`.
+pub(crate) fn read_delete_options(options: &Value) -> Result<DeleteOptions, StatusError> {
+    let mut errors = Vec::new();
+    let dry = options["dryRun"].as_array().into_iter().flatten();
+    let dry: Vec<&str> = dry.map(|one| one.as_str().unwrap_or_default()).collect();
+    errors.extend(dry_run_error(&dry));
+    let policy = &options["propagationPolicy"];
+    let propagation = match policy.as_str() {
+        Some("Background") => Some(Propagation::Background),
+        Some("Foreground") => Some(Propagation::Foreground),
+        Some("Orphan") => Some(Propagation::Orphan),
+        _ if policy.is_null() => None,
+        _ => {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            errors.push(FieldError::not_supported("propagationPolicy", policy, &known));
+            None
+        }
+    };
+    // The older way to say it.
+    let orphans = options["orphanDependents"].as_bool();
+    if orphans.is_some() && !policy.is_null() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        errors.push(FieldError::invalid("propagationPolicy", policy, why));
     }
-    Ok(options)
+    refuse("DeleteOptions", &errors)?;
+    let older = orphans.map(|orphans| match orphans {
+        true => Propagation::Orphan,
+        false => Propagation::Background,
+    });
+    let text = |field: &str| options["preconditions"][field].as_str().map(str::to_owned);
+    Ok(DeleteOptions {
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        propagation: propagation.or(older),
+        dry_run: !dry.is_empty(),
+    })
 }
 
 fn expect(headers: &HeaderMap, served: &[&str]) -> Result<(), StatusError> {
@@ -63,8 +144,7 @@ fn expect(headers: &HeaderMap, served: &[&str]) -> Result<(), StatusError> {
     Err(StatusError::new(
         Reason::UnsupportedMediaType,
         format!(
-            "the body of the request was in an unknown format ({media}) - accepted media types \
-             include: {}",
+            "the body of the request was in an unknown format - accepted media types include: {}",
             served.join(", ")
         ),
     ))
@@ -81,9 +161,32 @@ async fn read(body: Body) -> Result<Bytes, StatusError> {
     }
 }
 
-/// JSON with at most 128 levels, the parser's own bound.
-fn parse(bytes: &[u8]) -> Result<Value, StatusError> {
-    // The parser's text names a line and a column, never what stands there.
-    serde_json::from_slice(bytes)
+/// The value of a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds, which is of
+/// the `expected` version and kind where it names none.
+fn value(
+    headers: &HeaderMap,
+    bytes: &[u8],
+    expected: (&str, &str),
+) -> Result<Decoded, StatusError> {
+    match media_type(headers).as_str() {
+        YAML => return yaml(bytes),
+        kube_protobuf::MEDIA_TYPE => {}
+        _ => return decoded(bytes),
+    }
+    kube_protobuf::decode(bytes, expected)
+        .map(|value| Decoded { value, ..Decoded::default() })
+        .map_err(|error| StatusError::bad_request(error.to_string()))
+}
+
+fn decoded(bytes: &[u8]) -> Result<Decoded, StatusError> {
+    Decoded::json(bytes)
         .map_err(|error| StatusError::bad_request(format!("the body is not JSON: {error}")))
+}
+
+/// The first document of a YAML body.
+fn yaml(bytes: &[u8]) -> Result<Decoded, StatusError> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| StatusError::bad_request("the body is not YAML: it is no UTF-8"))?;
+    Decoded::yaml(text)
+        .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }

@@ -1,24 +1,36 @@
-//! What is served, in the words of discovery: the legacy documents, which every client reads.
+//! What is served, in the words of discovery: the legacy documents, which every client reads, and
+//! the aggregated ones, which say all at once.
+//!
+//! Which of the two an answer is, the Accept header decides (k8s.io/apiserver,
+//! `pkg/endpoints/discovery/aggregated`): a client that asks for one version of the aggregated form
+//! and is given the other sees no resources at all.
 
+mod aggregated;
+mod legacy;
+
+use axum::response::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use crate::definition::{Registry, ResourceDefinition};
+use super::documents::{self, Document};
+use super::path::Target;
+use super::{accept, answer};
+use crate::definition::Registry;
+use crate::served;
 use crate::status_error::StatusError;
+use aggregated::Version;
 
 /// The Kubernetes version whose API behaviour is followed; `+tinbox` says whose server it is.
 const MAJOR: &str = "1";
-const MINOR: &str = "34";
-
-/// What can be done with every kind.
-const VERBS: [&str; 8] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const MINOR: &str = "35";
 
 /// `/version`
 pub fn version() -> Value {
     json!({
         "major": MAJOR,
         "minor": MINOR,
-        "gitVersion": format!("v{MAJOR}.{MINOR}.0+tinbox.{}", env!("CARGO_PKG_VERSION")),
+        "gitVersion": version_text(),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "",
@@ -26,6 +38,11 @@ pub fn version() -> Value {
         "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
+}
+
+/// The Kubernetes version that is followed, and whose server this is.
+pub(crate) fn version_text() -> String {
+    format!("v{MAJOR}.{MINOR}.0+tinbox.{}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The architecture by the name Go gives it, which is what clients expect here.
@@ -37,100 +54,62 @@ fn architecture() -> &'static str {
     }
 }
 
-/// `/api`
-pub fn core_versions(registry: &Registry) -> Value {
-    let mut versions: Vec<&str> = Vec::new();
-    for definition in registry.all().iter().filter(|one| one.group.is_empty()) {
-        if !versions.contains(&definition.version.as_str()) {
-            versions.push(&definition.version);
+/// The document at a path of discovery.
+///
+/// # Errors
+/// 404 for a group or version that is not served, 406 when the client takes no JSON.
+pub fn respond(
+    registry: &Registry,
+    target: &Target,
+    headers: &HeaderMap,
+) -> Result<Response, StatusError> {
+    let core = match target {
+        Target::CoreVersions => Some(true),
+        Target::Groups => Some(false),
+        _ => None,
+    };
+    if let (Some(core), Some(version)) = (core, aggregated_form(headers)) {
+        let document = aggregated::document(&served::groups(registry), core, version);
+        let document = Document::new(document.to_string().into_bytes());
+        let mut response = documents::conditional(&document, headers);
+        if response.status() == StatusCode::OK {
+            let form = HeaderValue::from_static(version.content_type());
+            response.headers_mut().insert(CONTENT_TYPE, form);
+        }
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+        return Ok(response);
+    }
+    accept::takes_json(headers)?;
+    let groups = served::groups(registry);
+    let document = match target {
+        Target::CoreVersions => Some(legacy::core_versions(&groups)),
+        Target::Groups => Some(legacy::group_list(&groups)),
+        Target::Group(name) => legacy::group(&groups, name),
+        Target::Resources { group, version } => legacy::resources(&groups, group, version),
+        _ => None,
+    };
+    let document = document.ok_or_else(StatusError::no_such_resource)?;
+    let mut response = answer::json(StatusCode::OK, &document);
+    documents::vary(&mut response);
+    Ok(response)
+}
+
+/// The aggregated form the first clause of the Accept header that can be served asks for.
+fn aggregated_form(headers: &HeaderMap) -> Option<Version> {
+    for clause in accept::clauses(headers).filter(accept::Clause::is_json) {
+        match (clause.form, clause.group) {
+            ("", _) => return None,
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io") => {
+                let version = Version::named(clause.version);
+                if version.is_some() {
+                    return version;
+                }
+            }
+            _ => {}
         }
     }
-    json!({
-        "kind": "APIVersions",
-        "versions": versions,
-        "serverAddressByClientCIDRs": [],
-    })
+    None
 }
 
-/// `/apis`
-pub fn groups(registry: &Registry) -> Value {
-    let mut names: Vec<&str> = Vec::new();
-    for definition in registry.all().iter().filter(|one| !one.group.is_empty()) {
-        if !names.contains(&definition.group.as_str()) {
-            names.push(&definition.group);
-        }
-    }
-    let groups: Vec<Value> = names.iter().map(|name| group_entry(registry, name)).collect();
-    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
-}
-
-/// `/apis/GROUP`
-pub fn group(registry: &Registry, name: &str) -> Result<Value, StatusError> {
-    if name.is_empty() || !registry.all().iter().any(|one| one.group == name) {
-        return Err(StatusError::no_such_resource());
-    }
-    let mut entry = group_entry(registry, name);
-    entry["kind"] = json!("APIGroup");
-    entry["apiVersion"] = json!("v1");
-    Ok(entry)
-}
-
-fn group_entry(registry: &Registry, name: &str) -> Value {
-    let mut versions: Vec<Value> = Vec::new();
-    for definition in registry.all().iter().filter(|one| one.group == name) {
-        let version = json!({
-            "groupVersion": definition.api_version(),
-            "version": definition.version,
-        });
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    json!({ "name": name, "versions": versions, "preferredVersion": versions.first() })
-}
-
-/// `/apis/GROUP/VERSION`, `/api/v1`
-pub fn resources(registry: &Registry, group: &str, version: &str) -> Result<Value, StatusError> {
-    let mut resources = Vec::new();
-    let mut group_version = String::new();
-    let served = registry.all().iter();
-    for definition in served.filter(|one| one.group == group && one.version == version) {
-        group_version = definition.api_version();
-        resources.push(resource(definition));
-        if definition.status_subresource {
-            resources.push(json!({
-                "name": format!("{}/status", definition.plural),
-                "singularName": "",
-                "namespaced": definition.namespaced,
-                "kind": definition.kind,
-                "verbs": ["get", "patch", "update"],
-            }));
-        }
-    }
-    if resources.is_empty() {
-        return Err(StatusError::no_such_resource());
-    }
-    Ok(json!({
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": resources,
-    }))
-}
-
-fn resource(definition: &ResourceDefinition) -> Value {
-    let mut entry = json!({
-        "name": definition.plural,
-        "singularName": definition.singular,
-        "namespaced": definition.namespaced,
-        "kind": definition.kind,
-        "verbs": VERBS,
-    });
-    if !definition.short_names.is_empty() {
-        entry["shortNames"] = json!(definition.short_names);
-    }
-    if !definition.categories.is_empty() {
-        entry["categories"] = json!(definition.categories);
-    }
-    entry
-}
+#[cfg(test)]
+mod tests;

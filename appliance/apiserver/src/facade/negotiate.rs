@@ -1,8 +1,9 @@
 //! In which form a client wants its answer, and in which it sends its body.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 
+use super::accept::{self, Clause};
 use crate::status_error::{Reason, StatusError};
 
 /// The form of an answer; always JSON.
@@ -12,8 +13,10 @@ pub enum Shape {
     Object,
     /// `meta.k8s.io/v1 Table`.
     Table,
-    /// `meta.k8s.io/v1 PartialObjectMetadata`, or its list.
+    /// `meta.k8s.io/v1 PartialObjectMetadata`.
     Metadata,
+    /// `meta.k8s.io/v1 PartialObjectMetadataList`.
+    MetadataList,
 }
 
 /// The first form in the Accept header that can be served; plain JSON without a header.
@@ -21,20 +24,12 @@ pub enum Shape {
 /// # Errors
 /// 406 when there is none.
 pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
-    let mut clauses = 0;
-    for header in headers.get_all(ACCEPT) {
-        for clause in header.to_str().unwrap_or_default().split(',') {
-            if clause.trim().is_empty() {
-                continue;
-            }
-            clauses += 1;
-            if let Some(shape) = served(clause) {
-                return Ok(shape);
-            }
-        }
-    }
-    if clauses == 0 {
+    let mut all = accept::clauses(headers).peekable();
+    if all.peek().is_none() {
         return Ok(Shape::Object);
+    }
+    if let Some(shape) = all.find_map(|clause| served(&clause)) {
+        return Ok(shape);
     }
     Err(StatusError::new(
         Reason::NotAcceptable,
@@ -43,27 +38,15 @@ pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
     ))
 }
 
-fn served(clause: &str) -> Option<Shape> {
-    let mut parts = clause.split(';').map(str::trim);
-    let media = parts.next()?;
-    let (mut form, mut version, mut group) = ("", "", "");
-    for part in parts {
-        match part.split_once('=')? {
-            ("as", value) => form = value,
-            ("v", value) => version = value,
-            ("g", value) => group = value,
-            _ => {}
-        }
-    }
-    if !matches!(media, "application/json" | "application/*" | "*/*") {
+fn served(clause: &Clause<'_>) -> Option<Shape> {
+    if !clause.is_json() {
         return None;
     }
-    match (form, version, group) {
+    match (clause.form, clause.version, clause.group) {
         ("", _, _) => Some(Shape::Object),
         ("Table", "v1", "meta.k8s.io") => Some(Shape::Table),
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "v1", "meta.k8s.io") => {
-            Some(Shape::Metadata)
-        }
+        ("PartialObjectMetadata", "v1", "meta.k8s.io") => Some(Shape::Metadata),
+        ("PartialObjectMetadataList", "v1", "meta.k8s.io") => Some(Shape::MetadataList),
         _ => None,
     }
 }
@@ -101,7 +84,7 @@ mod tests {
             ),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Some(Shape::Metadata),
+                Some(Shape::MetadataList),
             ),
             ("application/vnd.kubernetes.protobuf", None),
             (discovery, None),

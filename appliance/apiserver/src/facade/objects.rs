@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use access::{Action, Target, User};
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::header::USER_AGENT;
 use http::{Method, StatusCode};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use serde_json::Value;
 
 use super::answer::{self, Form};
 use super::negotiate::{self, Shape};
 use super::path::ResourcePath;
 use super::query::Query;
-use super::{App, body, stream as watching};
-use crate::definition::ResourceDefinition;
-use crate::engine::{Engine, ObjectList, Part};
+use super::{App, body, scale, stream as watching};
+use crate::definition::{ResourceDefinition, Scale};
+use crate::engine::{Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of};
+use crate::gate::{Door, Written};
 use crate::status_error::{Reason, StatusError};
 use crate::table::RowObject;
 
@@ -22,8 +25,9 @@ use crate::table::RowObject;
 const DELETES_AT_ONCE: usize = 16;
 
 /// A call: which objects, and how to answer.
-struct Call<'a> {
-    engine: &'a Engine,
+struct Call {
+    /// With the admission that the caller's writes need.
+    engine: Engine,
     definition: Arc<ResourceDefinition>,
     resource: String,
     path: ResourcePath,
@@ -31,6 +35,11 @@ struct Call<'a> {
     part: Part,
     shape: Shape,
     row: RowObject,
+    warnings: Warnings,
+    /// Who owns what is written.
+    manager: String,
+    door: Arc<Door>,
+    user: Option<User>,
 }
 
 pub(super) async fn respond(
@@ -41,42 +50,12 @@ pub(super) async fn respond(
     let call = Call::read(app, path, &request)?;
     let method = request.method().clone();
     if method == Method::GET && call.path.name.is_none() && call.query.flag("watch") {
-        let permit = app.watches.clone().try_acquire_owned().map_err(|_| busy())?;
-        let namespace = call.path.namespace.clone();
-        let options = call.query.watch()?;
-        let watch = call.engine.watch(&call.resource, namespace.as_deref(), options).await?;
-        let ends = call.query.timeout_seconds()?;
-        let (engine, definition) = (call.engine.clone(), call.definition.clone());
-        let feed = watching::Feed::new(watch, engine, definition, call.shape, permit);
-        return Ok(feed.with_rows(call.row).bookmarks(&call.query).until(ends).respond());
+        return call.watch().await;
     }
-    let lane = if method == Method::GET { &app.reads } else { &app.writes };
-    let _permit = enter(lane)?;
-    match (method, call.path.name.clone()) {
-        (Method::GET, None) => call.list().await,
-        (Method::POST, None) if call.path.subresource.is_none() => call.create(request).await,
-        (Method::DELETE, None) => call.delete_all(request).await,
-        (Method::GET, Some(name)) => call.get(&name).await,
-        (Method::PUT, Some(name)) => call.update(&name, request).await,
-        (Method::PATCH, Some(name)) => call.patch(&name, request).await,
-        (Method::DELETE, Some(name)) if call.part == Part::Main => {
-            call.delete(&name, request).await
-        }
-        _ => Err(not_allowed()),
-    }
-}
-
-fn enter(lane: &Semaphore) -> Result<SemaphorePermit<'_>, StatusError> {
-    lane.try_acquire().map_err(|_| busy())
-}
-
-fn busy() -> StatusError {
-    let mut error = StatusError::new(
-        Reason::TooManyRequests,
-        "the server has received too many requests and has asked us to try again later",
-    );
-    error.details.retry_after_seconds = 1;
-    error
+    call.negotiable(&method)?;
+    let mut response = call.run(method, request).await?;
+    answer::warn(&mut response, &call.warnings.take());
+    Ok(response)
 }
 
 fn not_allowed() -> StatusError {
@@ -86,8 +65,8 @@ fn not_allowed() -> StatusError {
     )
 }
 
-impl<'a> Call<'a> {
-    fn read(app: &'a App, path: ResourcePath, request: &Request) -> Result<Self, StatusError> {
+impl Call {
+    fn read(app: &App, path: ResourcePath, request: &Request) -> Result<Self, StatusError> {
         let registry = app.engine.registry();
         let definition = registry
             .by_path(&path.group, &path.version, &path.plural)
@@ -95,7 +74,11 @@ impl<'a> Call<'a> {
             .clone();
         let part = match path.subresource.as_deref() {
             None => Part::Main,
-            Some("status") if definition.status_subresource => Part::Status,
+            Some("status") if definition.status_subresource || definition.is_namespace => {
+                Part::Status
+            }
+            Some("finalize") if definition.is_namespace => Part::Finalize,
+            Some("scale") if definition.scale.is_some() && path.name.is_some() => Part::Main,
             Some(_) => return Err(StatusError::no_such_resource()),
         };
         let placed = match (definition.namespaced, path.namespace.is_some()) {
@@ -114,8 +97,95 @@ impl<'a> Call<'a> {
             _ => RowObject::Metadata,
         };
         let shape = negotiate::accepted(request.headers())?;
-        let resource = definition.id();
-        Ok(Self { engine: &app.engine, definition, resource, path, query, part, shape, row })
+        let resource = definition.address();
+        let warnings = Warnings::default();
+        if let Some(warning) = &definition.deprecated {
+            warnings.add(warning.as_str());
+        }
+        let engine = app.engine.with_admission(request.extensions().get().cloned());
+        let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+        let manager = match query.get("fieldManager") {
+            Some(manager) => manager.to_owned(),
+            None => manager_of(agent.unwrap_or_default()),
+        };
+        let (door, user) = (Arc::clone(&app.door), request.extensions().get().cloned());
+        Ok(Self {
+            engine,
+            definition,
+            resource,
+            path,
+            query,
+            part,
+            shape,
+            row,
+            warnings,
+            manager,
+            door,
+            user,
+        })
+    }
+
+    async fn run(&self, method: Method, request: Request) -> Result<Response, StatusError> {
+        let scaled = self.path.subresource.as_deref() == Some("scale");
+        let name = self.path.name.clone();
+        match (method, name, self.definition.scale.clone().filter(|_| scaled)) {
+            (Method::GET, Some(name), Some(scale)) => {
+                let object = self.engine.get(&self.resource, self.namespace(), &name).await?;
+                Ok(answer::json(StatusCode::OK, &scale::read(&scale, &object)?))
+            }
+            (method @ (Method::PUT | Method::PATCH), Some(name), Some(scale)) => {
+                self.scale(&name, &scale, method, request).await
+            }
+            (Method::GET, None, _) => self.list().await,
+            (Method::POST, None, _) => self.create(request).await,
+            (Method::DELETE, None, _) => self.delete_all(request).await,
+            (Method::PUT, Some(name), None) if self.part == Part::Finalize => {
+                self.update(&name, request).await
+            }
+            _ if self.part == Part::Finalize => Err(not_allowed()),
+            (Method::GET, Some(name), None) => self.get(&name).await,
+            (Method::PUT, Some(name), None) => self.update(&name, request).await,
+            (Method::PATCH, Some(name), None) => self.patch(&name, request).await,
+            (Method::DELETE, Some(name), None) if self.part == Part::Main => {
+                self.delete(&name, request).await
+            }
+            _ => Err(not_allowed()),
+        }
+    }
+
+    /// How to write, with this call's warnings; `kind` is what the options of the verb are called.
+    fn write_options(&self, kind: &str) -> Result<WriteOptions, StatusError> {
+        let mut options = self.query.write(self.part, kind)?;
+        options.fields.warnings = self.warnings.clone();
+        options.manager = Some(self.manager.clone());
+        Ok(options)
+    }
+
+    async fn scale(
+        &self,
+        name: &str,
+        scale: &Scale,
+        method: Method,
+        request: Request,
+    ) -> Result<Response, StatusError> {
+        let (parts, body) = request.into_parts();
+        let patched = method == Method::PATCH;
+        let mut options =
+            self.write_options(if patched { "PatchOptions" } else { "UpdateOptions" })?;
+        options.subresource = Some("scale");
+        let force = self.query.force(patched && body::is_apply(&parts.headers))?;
+        let found = &mut options.fields.found;
+        let change = if patched && body::is_apply(&parts.headers) {
+            scale::Change::Apply(body::configuration(body, found).await?, force)
+        } else if patched {
+            scale::Change::Patch(body::patch(&parts.headers, body, false, found).await?)
+        } else {
+            scale::Change::Replace(body::object(&parts.headers, body, true, found).await?)
+        };
+        let place = (self.namespace(), name);
+        let (engine, definition) = (&self.engine, &self.definition);
+        let written = scale::write(engine, definition, scale, place, change, options).await?;
+        Ok(answer::json(StatusCode::OK, &written))
     }
 
     fn namespace(&self) -> &str {
@@ -131,13 +201,54 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The answer to a write.
+    fn written(&self, code: StatusCode, object: Value) -> Response {
+        let written = Written::of(&object);
+        let mut response = answer::json(code, &self.form().object(object));
+        response.extensions_mut().insert(written);
+        response
+    }
+
     async fn get(&self, name: &str) -> Result<Response, StatusError> {
         let object = self.engine.get(&self.resource, self.namespace(), name).await?;
         Ok(answer::json(StatusCode::OK, &self.form().object(object)))
     }
 
+    /// Whether the answer can have the form that was asked for.
+    fn negotiable(&self, method: &Method) -> Result<(), StatusError> {
+        let is_list = self.path.name.is_none() && matches!(*method, Method::GET | Method::DELETE);
+        let (asked, is) = match (self.shape, is_list) {
+            (Shape::Metadata, true) => ("PartialObjectMetadata", "a list"),
+            (Shape::MetadataList, false) => ("PartialObjectMetadataList", "not a list"),
+            _ => return Ok(()),
+        };
+        let kind = if is_list { &self.definition.list_kind } else { &self.definition.kind };
+        let why = format!("you requested {asked}, but the requested object is {is} ({kind})");
+        Err(StatusError::new(Reason::NotAcceptable, why))
+    }
+
+    /// A watch of the collection.
+    async fn watch(&self) -> Result<Response, StatusError> {
+        let options = self.query.watch()?;
+        let ends = self.query.timeout()?;
+        let namespace = self.path.namespace.as_deref();
+        let watch = match self.engine.watch(&self.resource, namespace, options).await {
+            // Told inside the stream, where clients look for it.
+            Err(error) if error.reason != Reason::Expired => return Err(error),
+            watch => watch,
+        };
+        let (engine, definition) = (self.engine.clone(), self.definition.clone());
+        let feed = watching::Feed::new(watch, engine, definition, self.shape);
+        Ok(feed.with_rows(self.row).bookmarks(&self.query).until(ends).respond())
+    }
+
     async fn list(&self) -> Result<Response, StatusError> {
         let options = self.query.list()?;
+        if self.shape == Shape::Object {
+            let namespace = self.path.namespace.as_deref();
+            let list = self.engine.list_text(&self.resource, namespace, options).await?;
+            return Ok(answer::text(StatusCode::OK, self.form().list_text(list)));
+        }
         let list =
             self.engine.list(&self.resource, self.path.namespace.as_deref(), options).await?;
         Ok(answer::json(StatusCode::OK, &self.form().list(list)))
@@ -148,46 +259,88 @@ impl<'a> Call<'a> {
         if self.definition.namespaced && self.path.namespace.is_none() {
             return Err(not_allowed());
         }
-        let options = self.query.write(self.part)?;
-        let object = body::object(&parts.headers, body).await?;
+        let mut options = self.write_options("CreateOptions")?;
+        let (native, found) = (self.definition.native, &mut options.fields.found);
+        let object = body::object(&parts.headers, body, native, found).await?;
         let created = self.engine.create(&self.resource, self.namespace(), object, options).await?;
-        Ok(answer::json(StatusCode::CREATED, &self.form().object(created)))
+        Ok(self.written(StatusCode::CREATED, created))
     }
 
     async fn update(&self, name: &str, request: Request) -> Result<Response, StatusError> {
         let (parts, body) = request.into_parts();
-        let options = self.query.write(self.part)?;
-        let object = body::object(&parts.headers, body).await?;
+        let mut options = self.write_options("UpdateOptions")?;
+        let (native, found) = (self.definition.native, &mut options.fields.found);
+        let object = body::object(&parts.headers, body, native, found).await?;
         let namespace = self.namespace();
         let updated = self.engine.update(&self.resource, namespace, name, object, options).await?;
-        Ok(answer::json(StatusCode::OK, &self.form().object(updated)))
+        Ok(self.written(StatusCode::OK, updated))
     }
 
     async fn patch(&self, name: &str, request: Request) -> Result<Response, StatusError> {
         let (parts, body) = request.into_parts();
-        let options = self.query.write(self.part)?;
-        let patch = body::patch(&parts.headers, body).await?;
+        let mut options = self.write_options("PatchOptions")?;
+        let force = self.query.force(body::is_apply(&parts.headers))?;
+        if body::is_apply(&parts.headers) {
+            let object = body::configuration(body, &mut options.fields.found).await?;
+            let uncreatable = self.uncreatable(name).await?;
+            return self.apply(name, Configuration { object, force, uncreatable }, options).await;
+        }
+        let (native, found) = (self.definition.native, &mut options.fields.found);
+        let patch = body::patch(&parts.headers, body, native, found).await?;
         let namespace = self.namespace();
         let patched = self.engine.patch(&self.resource, namespace, name, patch, options).await?;
-        Ok(answer::json(StatusCode::OK, &self.form().object(patched)))
+        Ok(self.written(StatusCode::OK, patched))
+    }
+
+    async fn apply(
+        &self,
+        name: &str,
+        config: Configuration,
+        options: WriteOptions,
+    ) -> Result<Response, StatusError> {
+        let namespace = self.namespace();
+        let applied = self.engine.apply(&self.resource, namespace, name, config, options).await?;
+        let code = if applied.created { StatusCode::CREATED } else { StatusCode::OK };
+        Ok(self.written(code, applied.object))
+    }
+
+    /// Why the caller may not create the object, which takes more than to patch it.
+    async fn uncreatable(&self, name: &str) -> Result<Option<StatusError>, StatusError> {
+        let Some(user) = &self.user else { return Ok(None) };
+        let target = Target::Resource {
+            group: self.definition.group.clone(),
+            namespace: self.namespace().to_owned(),
+            resource: self.definition.plural.clone(),
+            subresource: String::new(),
+            name: name.to_owned(),
+        };
+        let action = Action { verb: "create".to_owned(), target };
+        let decision = self.door.roles.authorize(user, &action).await?;
+        let refused = || StatusError::denied(user, &action, &decision.reason);
+        Ok((!decision.allowed).then(refused))
     }
 
     async fn delete(&self, name: &str, request: Request) -> Result<Response, StatusError> {
         let (parts, body) = request.into_parts();
         let options = body::delete_options(&parts.headers, &self.query, body).await?;
-        let namespace = self.namespace();
+        let (namespace, dry_run) = (self.namespace(), options.dry_run);
         let deleted = self.engine.delete(&self.resource, namespace, name, options).await?;
-        Ok(answer::json(StatusCode::OK, &self.form().deleted(deleted)))
+        let written = Written { dry_run, ..Written::of(deleted.object()) };
+        let mut response = answer::json(StatusCode::OK, &self.form().deleted(deleted));
+        response.extensions_mut().insert(written);
+        Ok(response)
     }
 
     /// Deletes what a list with the same selectors gives; one that went meanwhile is no failure.
     async fn delete_all(&self, request: Request) -> Result<Response, StatusError> {
-        if self.definition.namespaced && self.path.namespace.is_none() {
+        // Namespaces go one by one, as upstream has it.
+        let everywhere = self.definition.namespaced && self.path.namespace.is_none();
+        if everywhere || self.definition.is_namespace {
             return Err(not_allowed());
         }
         let (parts, body) = request.into_parts();
         let options = body::delete_options(&parts.headers, &self.query, body).await?;
-        let namespace = self.namespace();
+        let (namespace, dry_run) = (self.namespace(), options.dry_run);
         let chosen = self.query.list()?;
         let list = self.engine.list(&self.resource, self.path.namespace.as_deref(), chosen).await?;
         let deletes = list.items.iter().map(|object| {
@@ -195,7 +348,7 @@ impl<'a> Call<'a> {
             let options = options.clone();
             async move {
                 match self.engine.delete(&self.resource, namespace, name, options).await {
-                    Ok(deleted) => Ok(Some(deleted.object().clone())),
+                    Ok(_) => Ok(Some(object.clone())),
                     Err(error) if error.reason == Reason::NotFound => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -205,6 +358,8 @@ impl<'a> Call<'a> {
         let deleted: Vec<_> = stream::iter(deletes).buffered(DELETES_AT_ONCE).try_collect().await?;
         let items = deleted.into_iter().flatten().collect();
         let list = ObjectList { revision: self.engine.revision(), items, ..ObjectList::default() };
-        Ok(answer::json(StatusCode::OK, &self.form().list(list)))
+        let mut response = answer::json(StatusCode::OK, &self.form().list(list));
+        response.extensions_mut().insert(Written { dry_run, ..Written::default() });
+        Ok(response)
     }
 }

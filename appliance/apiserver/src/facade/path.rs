@@ -2,6 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::openapi::Name;
+
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -9,6 +11,12 @@ pub enum Target {
     Version,
     /// `/healthz`, `/livez`, `/readyz` and what lies below them.
     Health,
+    /// `/.well-known/openid-configuration`
+    TokenIssuer,
+    /// `/openid/v1/jwks`
+    TokenKeys,
+    /// `/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/GROUP/VERSION`
+    OpenApi(Name),
     /// `/api`
     CoreVersions,
     /// `/apis`
@@ -43,6 +51,16 @@ pub struct ResourcePath {
     pub subresource: Option<String>,
 }
 
+impl ResourcePath {
+    /// `PLURAL` or `PLURAL/SUBRESOURCE`.
+    pub fn resource(&self) -> String {
+        match &self.subresource {
+            Some(part) => format!("{}/{part}", self.plural),
+            None => self.plural.clone(),
+        }
+    }
+}
+
 /// Parts of a namespace itself; any other word behind its name is a plural of objects in it.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
@@ -61,6 +79,13 @@ pub fn parse(path: &str) -> Option<Target> {
     match (root.as_str(), rest.as_slice()) {
         ("version", []) => Some(Target::Version),
         ("healthz" | "livez" | "readyz", _) => Some(Target::Health),
+        (".well-known", [one]) if one == "openid-configuration" => Some(Target::TokenIssuer),
+        ("openid", [version, keys]) if version == "v1" && keys == "jwks" => Some(Target::TokenKeys),
+        ("openapi", [form]) if form == "v2" => Some(Target::OpenApi(Name::Swagger)),
+        ("openapi", [form]) if form == "v3" => Some(Target::OpenApi(Name::Index)),
+        ("openapi", [form, rest @ ..]) if form == "v3" => {
+            Some(Target::OpenApi(Name::Version(rest.join("/"))))
+        }
         ("api", []) => Some(Target::CoreVersions),
         ("api", [version, rest @ ..]) => below("", version, rest),
         ("apis", []) => Some(Target::Groups),
@@ -94,7 +119,7 @@ fn below(group: &str, version: &str, rest: &[String]) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ResourcePath, Target, parse};
+    use super::{Name, ResourcePath, Target, parse};
 
     fn resource(parts: [&str; 6]) -> Option<Target> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -136,7 +161,10 @@ mod tests {
             ("/apis/a.b/v1/namespaces/x/hw/n/status/y", None),
             ("/apis//v1/hw", None),
             ("/api/v1/%ff", None),
-            ("/openapi/v2", None),
+            ("/openapi/v2", Some(Target::OpenApi(Name::Swagger))),
+            ("/openapi/v3", Some(Target::OpenApi(Name::Index))),
+            ("/openapi/v3/api/v1", Some(Target::OpenApi(Name::Version("api/v1".to_owned())))),
+            ("/openapi/v1", None),
             ("/", None),
             ("", None),
         ] {

@@ -1,10 +1,17 @@
 //! Query strings as Kubernetes clients write them: with leading `&`, repeated keys, `watch=1`.
 
-use percent_encoding::percent_decode_str;
+use std::time::Duration;
 
-use crate::engine::{DeleteOptions, ListOptions, Part, RevisionMatch, WatchOptions, WriteOptions};
+use percent_encoding::percent_decode_str;
+use schema::FieldError;
+use serde_json::{Map, Value, json};
+
+use crate::engine::{
+    FieldValidation, InitialEvents, ListOptions, MAX_MANAGER, Part, RevisionMatch, Strictness,
+    WatchOptions, WriteOptions,
+};
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::StatusError;
 
 /// Parameters one query may hold.
 pub const MAX_PARAMETERS: usize = 128;
@@ -36,14 +43,31 @@ impl Query {
     /// Whether `key` is set to something that means yes; `?watch` alone does too.
     pub fn flag(&self, key: &str) -> bool {
         let mut found = self.0.iter().filter(|(name, _)| name == key);
-        found.next().is_some_and(|(_, value)| !["0", "false", "False"].contains(&value.as_str()))
+        found.next().is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
+    /// Every value of `key`, empty ones included.
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of `key` as a whole number; negative ones count as not set.
     fn number(&self, key: &str) -> Result<Option<u64>, StatusError> {
         let Some(text) = self.get(key) else { return Ok(None) };
-        let number = text.parse();
-        number.map(Some).map_err(|_| {
-            StatusError::bad_request(format!("invalid {key} {text:?}: must be a number"))
+        let number: i64 = text.parse().map_err(|_| {
+            let why = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
+            StatusError::bad_request(why)
+        })?;
+        Ok(u64::try_from(number).ok())
+    }
+
+    fn revision(&self) -> Result<Option<u64>, StatusError> {
+        let Some(text) = self.get("resourceVersion") else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            StatusError::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {text:?}: \
+                 strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
         })
     }
 
@@ -55,89 +79,220 @@ impl Query {
         FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())
     }
 
-    /// Seconds after which a watch shall end.
-    pub fn timeout_seconds(&self) -> Result<Option<u64>, StatusError> {
-        self.number("timeoutSeconds")
+    /// After how long a watch shall end: `timeoutSeconds`, or else `timeout` as clients set it on
+    /// every request, in Go's syntax.
+    pub fn timeout(&self) -> Result<Option<Duration>, StatusError> {
+        if let Some(seconds) = self.number("timeoutSeconds")?.filter(|seconds| *seconds > 0) {
+            return Ok(Some(Duration::from_secs(seconds)));
+        }
+        let Some(text) = self.get("timeout") else { return Ok(None) };
+        let length = go_duration(text).ok_or_else(|| {
+            StatusError::bad_request(format!(
+                "invalid timeout specified in the request URL - time: invalid duration {text:?}"
+            ))
+        })?;
+        Ok(Some(length).filter(|length| !length.is_zero()))
     }
 
     /// What to list.
     pub fn list(&self) -> Result<ListOptions, StatusError> {
-        let invalid = |why: &str| StatusError::new(Reason::Invalid, why);
-        if self.flag("sendInitialEvents") {
-            return Err(invalid("sendInitialEvents is forbidden for list"));
-        }
+        let (labels, fields) = (self.labels()?, self.fields()?);
+        let limit = usize::try_from(self.number("limit")?.unwrap_or(0)).unwrap_or(usize::MAX);
         let continue_token = self.get("continue").map(str::to_owned);
-        let asked = self.number("resourceVersion")?;
         let matching = self.get("resourceVersionMatch");
-        if matching.is_some() && asked.is_none() {
-            return Err(invalid("resourceVersionMatch is forbidden unless resourceVersion is set"));
+        let mut errors = Vec::new();
+        if let Some(matching) = matching {
+            if self.get("resourceVersion").is_none() {
+                errors.push(match_error("is forbidden unless resourceVersion is provided"));
+            }
+            if continue_token.is_some() {
+                errors.push(match_error("is forbidden when continue is provided"));
+            }
+            if !["Exact", "NotOlderThan"].contains(&matching) {
+                let (value, known) = (json!(matching), ["Exact", "NotOlderThan", ""]);
+                errors.push(FieldError::not_supported("resourceVersionMatch", &value, &known));
+            }
+            if matching == "Exact" && self.get("resourceVersion") == Some("0") {
+                errors.push(match_error("\"exact\" is forbidden for resourceVersion \"0\""));
+            }
         }
-        if matching.is_some() && continue_token.is_some() {
-            return Err(invalid("resourceVersionMatch is forbidden when continue is set"));
+        if self.set("sendInitialEvents") {
+            let why = "sendInitialEvents is forbidden for list";
+            errors.push(FieldError::forbidden("sendInitialEvents", why));
         }
+        refuse("ListOptions", &errors)?;
+        // A token says itself of which revision it is.
+        let asked = if continue_token.is_some() { None } else { self.revision()? };
         let revision = match (matching, asked) {
-            (Some("Exact"), Some(0)) => {
-                return Err(invalid(
-                    "resourceVersionMatch Exact is forbidden for resourceVersion 0",
-                ));
-            }
+            (_, None | Some(0)) => RevisionMatch::Newest,
             (Some("Exact"), Some(revision)) => RevisionMatch::Exact(revision),
-            (None | Some("NotOlderThan"), Some(revision)) => RevisionMatch::NotOlderThan(revision),
-            (_, None) => RevisionMatch::Newest,
-            (Some(other), _) => {
-                return Err(invalid(&format!("unsupported resourceVersionMatch {other:?}")));
-            }
+            // Pages of a revision have always been of exactly that one.
+            (None, Some(revision)) if limit > 0 => RevisionMatch::Exact(revision),
+            (_, Some(revision)) => RevisionMatch::NotOlderThan(revision),
         };
-        Ok(ListOptions {
-            labels: self.labels()?,
-            fields: self.fields()?,
-            limit: usize::try_from(self.number("limit")?.unwrap_or(0)).unwrap_or(usize::MAX),
-            continue_token,
-            revision,
-        })
+        Ok(ListOptions { labels, fields, limit, continue_token, revision })
     }
 
-    /// What to watch. Streaming lists are refused with the code that makes clients fall back to
-    /// list and watch at once; ignoring the parameter would make them wait for ever.
+    /// What to watch.
     pub fn watch(&self) -> Result<WatchOptions, StatusError> {
-        for refused in ["sendInitialEvents", "resourceVersionMatch"] {
-            if self.get(refused).is_some() {
-                let why =
-                    format!("{refused} is forbidden for watch: streaming lists are not served");
-                return Err(StatusError::new(Reason::Invalid, why));
+        let (labels, fields) = (self.labels()?, self.fields()?);
+        let matching = self.get("resourceVersionMatch");
+        let streaming = self.set("sendInitialEvents").then(|| self.flag("sendInitialEvents"));
+        let mut errors = Vec::new();
+        if streaming.is_some() && matching != Some("NotOlderThan") {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        }
+        if let Some(matching) = matching {
+            if streaming.is_none() {
+                let why = "is forbidden for watch unless sendInitialEvents is provided";
+                errors.push(match_error(why));
+            }
+            if matching != "NotOlderThan" {
+                let (value, known) = (json!(matching), ["NotOlderThan"]);
+                errors.push(FieldError::not_supported("resourceVersionMatch", &value, &known));
+            }
+            if self.get("continue").is_some() {
+                errors.push(match_error("is forbidden when continue is provided"));
             }
         }
+        refuse("ListOptions", &errors)?;
         Ok(WatchOptions {
-            labels: self.labels()?,
-            fields: self.fields()?,
-            after: self.number("resourceVersion")?.filter(|revision| *revision > 0),
+            labels,
+            fields,
+            after: self.revision()?.filter(|revision| *revision > 0),
+            initial: match streaming {
+                None => InitialEvents::Usual,
+                Some(true) => InitialEvents::Send,
+                Some(false) => InitialEvents::Skip,
+            },
             bookmarks: self.flag("allowWatchBookmarks"),
         })
     }
 
-    /// How to write.
-    pub fn write(&self, part: Part) -> Result<WriteOptions, StatusError> {
-        let dry_run = dry_run(self.get("dryRun"))?;
-        Ok(WriteOptions { part, dry_run })
+    /// How to write; `kind` is what the options of the verb are called (`CreateOptions`).
+    pub fn write(&self, part: Part, kind: &str) -> Result<WriteOptions, StatusError> {
+        let values: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
+        let mut errors: Vec<FieldError> = dry_run_error(&values).into_iter().collect();
+        check_manager(self.get("fieldManager").unwrap_or_default(), &mut errors);
+        let strictness = match self.get("fieldValidation").unwrap_or_default() {
+            "" | "Warn" => Strictness::Warn,
+            "Ignore" => Strictness::Ignore,
+            "Strict" => Strictness::Strict,
+            other => {
+                let known = ["", "Ignore", "Strict", "Warn"];
+                let error = FieldError::not_supported("fieldValidation", &json!(other), &known);
+                errors.push(error);
+                Strictness::Strict
+            }
+        };
+        refuse(kind, &errors)?;
+        let fields = FieldValidation { strictness, ..FieldValidation::default() };
+        let dry_run = !values.is_empty();
+        Ok(WriteOptions { part, dry_run, fields, ..WriteOptions::default() })
     }
 
-    /// How to delete, as far as the query says; the body may say more.
-    pub fn delete(&self) -> Result<DeleteOptions, StatusError> {
-        let dry_run = dry_run(self.get("dryRun"))?;
-        Ok(DeleteOptions { dry_run, ..DeleteOptions::default() })
+    /// Whether an apply takes over what others own; other patches may not say so, and only an apply
+    /// needs to say who it is.
+    pub fn force(&self, is_apply: bool) -> Result<bool, StatusError> {
+        let error = match is_apply {
+            true if self.get("fieldManager").is_none() => {
+                FieldError::required("fieldManager", "is required for apply patch")
+            }
+            false if self.get("force").is_some() => {
+                FieldError::forbidden("force", "may not be specified for non-apply patch")
+            }
+            _ => return Ok(self.flag("force")),
+        };
+        Err(StatusError::invalid_options("PatchOptions", &[error]))
+    }
+
+    /// The options of a DELETE as its body would say them; the body, where there is one, counts.
+    pub fn delete(&self) -> Result<Value, StatusError> {
+        let mut options = Map::new();
+        let dry: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
+        if !dry.is_empty() {
+            options.insert("dryRun".to_owned(), json!(dry));
+        }
+        if let Some(policy) = self.get("propagationPolicy") {
+            options.insert("propagationPolicy".to_owned(), json!(policy));
+        }
+        if self.set("orphanDependents") {
+            options.insert("orphanDependents".to_owned(), json!(self.flag("orphanDependents")));
+        }
+        if let Some(seconds) = self.number("gracePeriodSeconds")? {
+            options.insert("gracePeriodSeconds".to_owned(), json!(seconds));
+        }
+        Ok(Value::Object(options))
+    }
+
+    fn set(&self, key: &str) -> bool {
+        self.all(key).next().is_some()
     }
 }
 
-/// Reads a `dryRun` value.
-pub fn dry_run(value: Option<&str>) -> Result<bool, StatusError> {
-    match value {
-        None => Ok(false),
-        Some("All") => Ok(true),
-        Some(other) => Err(StatusError::new(
-            Reason::Invalid,
-            format!("dryRun: Unsupported value: {other:?}: supported values: \"All\""),
-        )),
+fn match_error(why: &str) -> FieldError {
+    FieldError::forbidden("resourceVersionMatch", format!("resourceVersionMatch {why}"))
+}
+
+/// 422 for options of the kind `kind`, when there are mistakes in them.
+pub fn refuse(kind: &str, errors: &[FieldError]) -> Result<(), StatusError> {
+    if errors.is_empty() { Ok(()) } else { Err(StatusError::invalid_options(kind, errors)) }
+}
+
+/// What is wrong with the values of `dryRun`, of which `All` is the only one.
+pub fn dry_run_error(values: &[&str]) -> Option<FieldError> {
+    let known = values.iter().all(|value| *value == "All");
+    (!known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
+}
+
+/// The rules of a field manager's name.
+fn check_manager(manager: &str, errors: &mut Vec<FieldError>) {
+    if manager.len() > MAX_MANAGER {
+        errors.push(FieldError::too_long("fieldManager", MAX_MANAGER));
     }
+    for (at, character) in manager.char_indices().filter(|(_, one)| !is_printable(*one)) {
+        let code = u32::from(character);
+        let why = format!("invalid character U+{code:04X} (at position {at})");
+        errors.push(FieldError::invalid("fieldManager", &json!(manager), why));
+    }
+}
+
+fn is_printable(character: char) -> bool {
+    character == ' ' || !(character.is_control() || character.is_whitespace())
+}
+
+/// A duration as Go writes it: `1h30m`, `1.5s`, `300ms`, `0`; negative ones count as none.
+fn go_duration(text: &str) -> Option<Duration> {
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut seconds = 0.0_f64;
+    while !rest.is_empty() {
+        let digits = rest.find(|one: char| !(one.is_ascii_digit() || one == '.'))?;
+        let (number, tail) = rest.split_at(digits);
+        let end = tail.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
+        let scale = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * scale;
+        rest = tail;
+    }
+    if negative { Some(Duration::ZERO) } else { Duration::try_from_secs_f64(seconds).ok() }
 }
 
 fn decode(text: &str) -> Result<String, StatusError> {
@@ -149,57 +304,4 @@ fn decode(text: &str) -> Result<String, StatusError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Query;
-    use crate::engine::RevisionMatch;
-    use crate::status_error::Reason;
-
-    #[test]
-    fn queries_as_clients_write_them() {
-        let query =
-            Query::parse("&limit=500&watch=1&labelSelector=a%3Db%2C%21c&x=1+2&x=3").unwrap();
-        assert_eq!(query.get("limit"), Some("500"));
-        assert_eq!(query.get("x"), Some("1 2"));
-        assert!(query.flag("watch") && !query.flag("allowWatchBookmarks"));
-        assert!(Query::parse("watch").unwrap().flag("watch"));
-        assert!(!Query::parse("watch=false").unwrap().flag("watch"));
-        assert_eq!(query.list().unwrap().limit, 500);
-        assert!(Query::parse("a=%ff").is_err());
-        assert!(Query::parse(&"a=b&".repeat(200)).is_err());
-    }
-
-    #[test]
-    fn revisions_and_their_rules() {
-        let list = |text: &str| Query::parse(text).unwrap().list();
-        let revision = |text: &str| list(text).unwrap().revision;
-        assert_eq!(revision(""), RevisionMatch::Newest);
-        assert_eq!(revision("resourceVersion=0"), RevisionMatch::NotOlderThan(0));
-        assert_eq!(
-            revision("resourceVersion=7&resourceVersionMatch=Exact"),
-            RevisionMatch::Exact(7)
-        );
-        for bad in [
-            "resourceVersionMatch=Exact",
-            "resourceVersionMatch=Exact&resourceVersion=0",
-            "resourceVersionMatch=NotOlderThan&resourceVersion=1&continue=x",
-            "resourceVersionMatch=Newest&resourceVersion=1",
-            "sendInitialEvents=true",
-        ] {
-            assert_eq!(list(bad).unwrap_err().reason, Reason::Invalid, "{bad}");
-        }
-        assert_eq!(list("resourceVersion=x").unwrap_err().reason, Reason::BadRequest);
-        let watch = |text: &str| Query::parse(text).unwrap().watch();
-        assert_eq!(watch("resourceVersion=0").unwrap().after, None);
-        assert_eq!(watch("resourceVersion=9").unwrap().after, Some(9));
-        assert_eq!(watch("sendInitialEvents=true").unwrap_err().reason, Reason::Invalid);
-        assert_eq!(watch("sendInitialEvents=false").unwrap_err().reason, Reason::Invalid);
-    }
-
-    #[test]
-    fn dry_run_is_all_or_nothing() {
-        let write = |text: &str| Query::parse(text).unwrap().write(crate::Part::Main);
-        assert!(write("dryRun=All").unwrap().dry_run);
-        assert!(!write("").unwrap().dry_run);
-        assert_eq!(write("dryRun=Some").unwrap_err().reason, Reason::Invalid);
-    }
-}
+mod tests;

@@ -1,7 +1,9 @@
 //! A watch as a body: one JSON event a line, sent as it happens.
 //!
-//! Nothing is queued here: the next event is fetched when the connection takes more, so a client
-//! that reads slowly costs no memory. One that falls behind what the store keeps is told 410.
+//! A task of its own fetches the events. It is two lines ahead of the connection at most, and what
+//! the engine holds for a watch has a limit too, so a client that reads slowly costs little; one
+//! that falls behind what the store keeps is told 410. The task ends with the watch's time, even
+//! when nothing is read at all, and when the client goes.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,16 +12,16 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
-use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::answer::{self, Form};
 use super::negotiate::Shape;
 use super::query::Query;
 use crate::definition::ResourceDefinition;
-use crate::engine::{Engine, EventKind, ObjectWatch, WatchEvent};
+use crate::engine::{Engine, EventKind, ObjectWatch, RawEvent};
+use crate::status_error::StatusError;
 use crate::table::RowObject;
 
 /// A watch that says no end of its own ends after this long, and up to as much again.
@@ -27,9 +29,13 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Longest watch.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How long a client may take to read what is left at the end.
+const LAST_CALL: Duration = Duration::from_secs(5);
+
 /// A watch on its way to a client.
 pub struct Feed {
-    watch: ObjectWatch,
+    /// The watch, or why it cannot begin.
+    watch: Result<ObjectWatch, StatusError>,
     engine: Engine,
     definition: Arc<ResourceDefinition>,
     shape: Shape,
@@ -39,16 +45,14 @@ pub struct Feed {
     /// Whether the client has been sent the columns of its Table.
     headed: bool,
     over: bool,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Feed {
     pub fn new(
-        watch: ObjectWatch,
+        watch: Result<ObjectWatch, StatusError>,
         engine: Engine,
         definition: Arc<ResourceDefinition>,
         shape: Shape,
-        permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             watch,
@@ -60,7 +64,6 @@ impl Feed {
             bookmarks: false,
             headed: false,
             over: false,
-            _permit: permit,
         }
     }
 
@@ -76,11 +79,11 @@ impl Feed {
         self
     }
 
-    /// Ends after `seconds`; without a number at a time that differs from watch to watch, so that
-    /// clients that began together do not all come back together.
-    pub fn until(mut self, seconds: Option<u64>) -> Self {
-        let length = match seconds.filter(|seconds| *seconds > 0) {
-            Some(seconds) => Duration::from_secs(seconds).min(MAX_TIMEOUT),
+    /// Ends after `length`; without one at a time that differs from watch to watch, so that clients
+    /// that began together do not all come back together.
+    pub fn until(mut self, length: Option<Duration>) -> Self {
+        let length = match length {
+            Some(length) => length.min(MAX_TIMEOUT),
             None => {
                 let random = uuid::Uuid::new_v4().into_bytes()[0];
                 DEFAULT_TIMEOUT + DEFAULT_TIMEOUT * u32::from(random) / 256
@@ -92,40 +95,73 @@ impl Feed {
 
     /// The answer: headers now, events as they come.
     pub fn respond(self) -> Response {
-        let events = stream::unfold(self, |mut feed| async move {
-            let line = feed.next().await?;
-            Some((Ok::<_, Infallible>(line), feed))
-        });
+        let (lines, mut taken) = mpsc::channel(1);
+        tokio::spawn(self.send(lines));
+        let events = stream::poll_fn(move |context| taken.poll_recv(context));
+        let events = events.map(Ok::<_, Infallible>);
         let mut response = Response::new(Body::from_stream(events));
         answer::headers(&mut response);
         response
+    }
+
+    /// Fetches and sends events until the watch is over, or nobody takes them any more.
+    async fn send(mut self, lines: mpsc::Sender<Bytes>) {
+        loop {
+            let line = tokio::select! {
+                biased;
+                () = lines.closed() => return,
+                line = self.next() => line,
+            };
+            let Some(line) = line else { return };
+            let sent = tokio::time::timeout_at(self.ends + LAST_CALL, lines.send(line)).await;
+            if !matches!(sent, Ok(Ok(()))) {
+                return;
+            }
+        }
     }
 
     async fn next(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
         }
-        match tokio::time::timeout_at(self.ends, self.watch.next()).await {
-            Ok(Ok(event)) => Some(self.line(event)),
-            Ok(Err(error)) => {
+        let watch = match &mut self.watch {
+            Ok(watch) => watch,
+            Err(error) => {
                 self.over = true;
-                Some(line("ERROR", &error.to_value()))
+                return Some(line("ERROR", error.to_value().to_string().as_bytes()));
             }
+        };
+        let event = match tokio::time::timeout_at(self.ends, watch.next_raw()).await {
+            // A kind that has changed is watched anew.
+            Ok(event) => event.transpose()?,
             Err(_) => {
                 self.over = true;
-                let last = self.bookmarks && self.watch.is_caught_up();
-                last.then(|| self.line(self.watch.bookmark()))
+                if !(self.bookmarks && watch.is_caught_up()) {
+                    return None;
+                }
+                Ok(watch.bookmark_raw())
             }
-        }
+        };
+        let written = event.and_then(|event| self.line(event));
+        Some(written.unwrap_or_else(|error| {
+            self.over = true;
+            line("ERROR", error.to_value().to_string().as_bytes())
+        }))
     }
 
-    fn line(&mut self, event: WatchEvent) -> Bytes {
+    fn line(&mut self, event: RawEvent) -> Result<Bytes, StatusError> {
         let kind = match event.kind {
             EventKind::Added => "ADDED",
             EventKind::Modified => "MODIFIED",
             EventKind::Deleted => "DELETED",
             EventKind::Bookmark => "BOOKMARK",
         };
+        if self.shape == Shape::Object {
+            let mut text = Vec::new();
+            event.write(&mut text)?;
+            return Ok(line(kind, &text));
+        }
+        let event = event.read()?;
         let form = Form {
             definition: &self.definition,
             shape: self.shape,
@@ -133,16 +169,22 @@ impl Feed {
             now: self.engine.clock().now(),
         };
         let object = match self.shape {
+            Shape::Table if event.kind == EventKind::Bookmark => form.progress(&event.object),
             Shape::Table => form.rows(&event.object, !self.headed),
             _ => form.object(event.object),
         };
-        self.headed = true;
-        line(kind, &object)
+        self.headed |= event.kind != EventKind::Bookmark;
+        Ok(line(kind, object.to_string().as_bytes()))
     }
 }
 
-fn line(kind: &str, object: &Value) -> Bytes {
-    let mut text = json!({ "type": kind, "object": object }).to_string();
-    text.push('\n');
+/// One event: `{"type":KIND,"object":OBJECT}` and a line's end.
+fn line(kind: &str, object: &[u8]) -> Bytes {
+    let mut text = Vec::with_capacity(object.len() + 40);
+    text.extend_from_slice(b"{\"type\":\"");
+    text.extend_from_slice(kind.as_bytes());
+    text.extend_from_slice(b"\",\"object\":");
+    text.extend_from_slice(object);
+    text.extend_from_slice(b"}\n");
     text.into()
 }

@@ -1,5 +1,4 @@
-//! What a person types. `--validate=false` is needed on create, apply, replace and edit as long as
-//! no OpenAPI document is served.
+//! What a person types.
 
 use std::process::Stdio;
 
@@ -20,6 +19,8 @@ spec:
   - dhcp: { mac: "52:54:00:12:34:01", hostname: nuc-1 }
     netboot: { allowPXE: true }
 "#;
+
+const MACHINES: &str = "machines.bmc.tinkerbell.org";
 
 const OTHERS: &str = r#"
 apiVersion: tinkerbell.org/v1alpha1
@@ -81,7 +82,7 @@ impl Server {
     }
 
     /// Runs kubectl to its end: whether it succeeded, and what it printed on both channels.
-    async fn run(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
+    pub async fn run(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
         let mut child = self.spawn(arguments);
         child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
         let output = tokio::time::timeout(PATIENCE, child.wait_with_output());
@@ -91,14 +92,14 @@ impl Server {
     }
 
     /// Runs kubectl, which must succeed and have nothing to complain about.
-    async fn kubectl(&self, arguments: &[&str], input: &str) -> String {
+    pub async fn kubectl(&self, arguments: &[&str], input: &str) -> String {
         let (success, out, err) = self.run(arguments, input).await;
         assert!(success && err.is_empty(), "kubectl {arguments:?}: {out}{err}");
         out
     }
 
     async fn fill(&self) {
-        let create = ["create", "--validate=false", "-f", "-"];
+        let create = ["create", "-f", "-"];
         let out = self.kubectl(&create, NUC).await;
         assert_eq!(out, "hardware.tinkerbell.org/nuc-1 created\n");
         let out = self.kubectl(&create, OTHERS).await;
@@ -126,7 +127,7 @@ fn cells(table: &str) -> Vec<Vec<&str>> {
 async fn objects_are_created_shown_and_found() {
     let server = Server::start().await;
     server.fill().await;
-    let again = server.run(&["create", "--validate=false", "-f", "-"], NUC).await;
+    let again = server.run(&["create", "-f", "-"], NUC).await;
     assert!(!again.0 && again.2.contains("hardware.tinkerbell.org \"nuc-1\" already exists"));
     // Short names, categories, columns, wide columns.
     let out = server.kubectl(&["get", "hw"], "").await;
@@ -142,7 +143,7 @@ async fn objects_are_created_shown_and_found() {
     assert_eq!(cells(&out)[1][..3], ["bmc", "Opaque", "2"]);
     let out = server.kubectl(&["get", "ns"], "").await;
     let names: Vec<&str> = cells(&out).iter().skip(1).map(|line| line[0]).collect();
-    assert_eq!(names, ["default", "kube-system", "rack"]);
+    assert_eq!(names, ["default", "kube-public", "kube-system", "rack", "tinbox", "tinkerbell"]);
     let out = server.kubectl(&["get", "jobs.bmc.tinkerbell.org", "-A"], "").await;
     assert_eq!(cells(&out)[1][0], "rack");
     // Selectors, pages, sorting, formats.
@@ -151,8 +152,8 @@ async fn objects_are_created_shown_and_found() {
         (vec!["get", "hw", "-l", "!rack", "-o", "name"], 0),
         (vec!["get", "hw", "-l", "rack in (b)", "-o", "name"], 0),
         (vec!["get", "secrets", "--field-selector", "type=Opaque", "-o", "name"], 1),
-        (vec!["get", "ns", "--chunk-size=1", "-o", "name"], 3),
-        (vec!["get", "ns", "--sort-by=.metadata.name", "--no-headers"], 3),
+        (vec!["get", "ns", "--chunk-size=1", "-o", "name"], 6),
+        (vec!["get", "ns", "--sort-by=.metadata.name", "--no-headers"], 6),
     ] {
         let (success, out, err) = server.run(&arguments, "").await;
         assert!(success && out.lines().count() == lines, "{arguments:?}: {out}{err}");
@@ -194,14 +195,15 @@ async fn objects_are_changed() {
     let (success, _, err) = server.run(&["patch", "hw", "nuc-1", "-p", merge], "").await;
     assert!(!success && err.contains("application/merge-patch+json"), "{err}");
     // Apply: create, change, nothing to do; dry run and diff leave no trace.
-    let apply = ["apply", "--validate=false", "-f", "-"];
+    let apply = ["apply", "-f", "-"];
     let machine = "apiVersion: bmc.tinkerbell.org/v1alpha1\nkind: Machine\n\
-                   metadata: { name: m }\nspec: { connection: { host: HOST } }\n";
+                   metadata: { name: m }\n\
+                   spec: { connection: { host: HOST, insecureTLS: true } }\n";
     let one = machine.replace("HOST", "10.0.0.7");
     let two = machine.replace("HOST", "10.0.0.8");
     let out = server.kubectl(&apply, &one).await;
     assert_eq!(out, "machine.bmc.tinkerbell.org/m created\n");
-    let dry = ["apply", "--validate=false", "--dry-run=server", "-f", "-"];
+    let dry = ["apply", "--dry-run=server", "-f", "-"];
     assert!(server.kubectl(&dry, &two).await.contains("configured (server dry run)"));
     let out = server.kubectl(&apply, &one).await;
     assert_eq!(out, "machine.bmc.tinkerbell.org/m unchanged\n");
@@ -209,23 +211,67 @@ async fn objects_are_changed() {
     assert_eq!(out, "machine.bmc.tinkerbell.org/m configured\n");
     // A mistake comes back as a sentence about the field.
     let (success, _, err) = server.run(&apply, &machine.replace("HOST", "''")).await;
-    let wanted = "The Machine \"m\" is invalid: spec.connection.host: Required value";
+    let wanted = "The Machine \"m\" is invalid: spec.connection.host: Invalid value: \"\": \
+                  spec.connection.host in body should be at least 1 chars long";
     assert!(!success && err.contains(wanted), "{err}");
     // A stale copy is refused.
     let path = "jsonpath={.metadata.resourceVersion}";
-    let revision = ok(&["get", "machines", "m", "-o", path]).await;
+    let revision = ok(&["get", "machines.bmc.tinkerbell.org", "m", "-o", path]).await;
     let full = two.replace("name: m", &format!("name: m, resourceVersion: '{revision}'"));
-    let replace = ["replace", "--validate=false", "-f", "-"];
+    let replace = ["replace", "-f", "-"];
     server.kubectl(&replace, &full.replace("10.0.0.8", "10.0.0.9")).await;
     let (success, _, err) = server.run(&replace, &full).await;
     assert!(!success && err.contains("the object has been modified"), "{err}");
     // Edit, with an editor that changes a label.
-    let mut edit = server.command(&["edit", "--validate=false", "hw", "nuc-1"]);
+    let mut edit = server.command(&["edit", "hw", "nuc-1"]);
     edit.env("KUBE_EDITOR", "sed -i s/shelf:.*/shelf:\\ \\\"3\\\"/");
     let output = tokio::time::timeout(PATIENCE, edit.output()).await.unwrap().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let path = "jsonpath={.metadata.labels.shelf}";
     assert_eq!(ok(&["get", "hw", "nuc-1", "-o", path]).await, "3");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fields_are_applied_and_argued_about() {
+    let server = Server::start().await;
+    let machine = |host: &str| {
+        format!(
+            "apiVersion: bmc.tinkerbell.org/v1alpha1\nkind: Machine\nmetadata: {{ name: m }}\n\
+             spec: {{ connection: {{ host: {host}, insecureTLS: true }} }}\n"
+        )
+    };
+    let apply = ["apply", "--server-side", "-f", "-"];
+    let out = server.kubectl(&apply, &machine("10.0.0.7")).await;
+    assert_eq!(out, "machine.bmc.tinkerbell.org/m serverside-applied\n");
+    let path = "jsonpath={.metadata.resourceVersion}";
+    let before = server.kubectl(&["get", MACHINES, "m", "-o", path], "").await;
+    server.kubectl(&apply, &machine("10.0.0.7")).await;
+    assert_eq!(server.kubectl(&["get", MACHINES, "m", "-o", path], "").await, before);
+    // Another manager: refused, forced, then the first is refused.
+    let other = [&apply[..], &["--field-manager=other"]].concat();
+    let (success, _, err) = server.run(&other, &machine("10.0.0.8")).await;
+    let wanted = "Apply failed with 1 conflict: conflict with \"kubectl\": .spec.connection.host";
+    assert!(!success && err.contains(wanted) && err.contains("--force-conflicts"), "{err}");
+    let forced = [&other[..], &["--force-conflicts"]].concat();
+    server.kubectl(&forced, &machine("10.0.0.8")).await;
+    let (success, _, err) = server.run(&apply, &machine("10.0.0.7")).await;
+    assert!(!success && err.contains("conflict with \"other\": .spec.connection.host"), "{err}");
+    // A plain patch owns what it changes, under the name that kubectl gives it.
+    let patch = r#"{"spec":{"connection":{"port":1623}}}"#;
+    server.kubectl(&["patch", MACHINES, "m", "--type=merge", "-p", patch], "").await;
+    let with_port = machine("10.0.0.8").replace("insecureTLS", "port: 624, insecureTLS");
+    let (success, _, err) = server.run(&other, &with_port).await;
+    let wanted = "conflict with \"kubectl-patch\" using bmc.tinkerbell.org/v1alpha1: \
+                  .spec.connection.port";
+    assert!(!success && err.contains(wanted), "{err}");
+    let path = "jsonpath={range .metadata.managedFields[*]}{.manager} {.operation},{end}";
+    let managed = ["get", MACHINES, "m", "--show-managed-fields", "-o", path];
+    let out = server.kubectl(&managed, "").await;
+    assert_eq!(out, "kubectl Apply,other Apply,kubectl-patch Update,");
+    let diff = ["diff", "--server-side", "--field-manager=other", "-f", "-"];
+    let (same, out, err) = server.run(&diff, &machine("10.0.0.9")).await;
+    assert!(!same && out.contains("+    host: 10.0.0.9"), "{same} {out}{err}");
     server.stop().await;
 }
 
@@ -296,10 +342,11 @@ async fn changes_are_watched_and_waited_for() {
     server.kubectl(&["delete", "templates", "--all"], "").await;
     let (_, out, err) = server.run(&["get", "hw,templates,workflows"], "").await;
     assert_eq!((out.as_str(), err.as_str()), ("", "No resources found in default namespace.\n"));
-    let (success, _, err) = server.run(&["delete", "ns", "rack"], "").await;
-    assert!(!success && err.contains("still holds 1 jobs.bmc.tinkerbell.org"), "{err}");
-    server.kubectl(&["delete", "jobs.bmc.tinkerbell.org", "--all", "-n", "rack"], "").await;
-    server.kubectl(&["delete", "ns", "rack"], "").await;
+    // A namespace takes what is in it along, and kubectl waits for that.
+    let gone = server.kubectl(&["delete", "ns", "rack"], "").await;
+    assert!(gone.starts_with("namespace \"rack\" deleted"), "{gone}");
+    let (_, out, err) = server.run(&["get", "jobs.bmc.tinkerbell.org", "-A"], "").await;
+    assert_eq!((out.as_str(), err.as_str()), ("", "No resources found\n"));
     server.stop().await;
 }
 
@@ -310,20 +357,27 @@ async fn the_server_says_what_it_is() {
     let (success, out, _) = server.run(&["version", "-o", "json"], "").await;
     assert!(success && out.contains("+tinbox."), "{out}");
     let out = server.kubectl(&["api-resources", "--no-headers", "-o", "name"], "").await;
-    assert_eq!(out.lines().count(), 9, "{out}");
+    for kind in ["secrets", "hardware.tinkerbell.org", "jobs.bmc.tinkerbell.org"] {
+        assert!(out.lines().any(|line| line == kind), "{out}");
+    }
     let out = server.kubectl(&["api-versions"], "").await;
-    assert_eq!(
-        out.lines().collect::<Vec<_>>(),
-        ["bmc.tinkerbell.org/v1alpha1", "tinkerbell.org/v1alpha1", "v1"]
-    );
+    for version in ["bmc.tinkerbell.org/v1alpha1", "cluster.x-k8s.io/v1alpha4", "v1"] {
+        assert!(out.lines().any(|line| line == version), "{out}");
+    }
+    let out = server.kubectl(&["get", "crds"], "").await;
+    assert!(out.contains("hardware.tinkerbell.org") && out.contains("CREATED AT"), "{out}");
     let out = server.kubectl(&["get", "--raw", "/readyz"], "").await;
     assert_eq!(out, "ok");
     let out = server.kubectl(&["get", "--raw", "/apis/tinbox.dev/v1alpha1/hello"], "").await;
     assert_eq!(out, "hello");
     let (success, _, err) = server.run(&["--token=wrong", "get", "hw"], "").await;
     assert!(!success && err.contains("Unauthorized"), "{err}");
-    // Without a schema kubectl refuses to send what it cannot check.
-    let (success, _, err) = server.run(&["create", "-f", "-"], NUC).await;
-    assert!(!success && err.contains("--validate=false"), "{err}");
+    // Kinds are explained, and what a kind does not have is refused before it is sent.
+    let out = server.kubectl(&["explain", "secret.metadata.ownerReferences"], "").await;
+    assert!(out.contains("uid\t<string> -required-"), "{out}");
+    let out = server.kubectl(&["explain", "secret.data"], "").await;
+    assert!(out.contains("FIELD: data <map[string]string>"), "{out}");
+    let out = server.kubectl(&["explain", "hw", "--recursive"], "").await;
+    assert!(out.contains("KIND:       Hardware") && out.contains("<ObjectMeta>"), "{out}");
     server.stop().await;
 }

@@ -2,6 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // the helpers beside the tests are test code too
 
+mod access;
+mod documents;
+mod evasion;
+mod forms;
+mod kinds;
 mod kubectl;
+mod load;
 mod requests;
 mod server;

@@ -10,41 +10,40 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::server::{PATIENCE, Server};
 
-const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
+pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 
 /// One HTTP/1.1 connection that trusts only the server's own authority.
-struct Client {
+pub struct Client {
     sender: http1::SendRequest<Full<Bytes>>,
-    token: String,
+    /// Sent with every request that brings no credentials of its own.
+    pub token: String,
 }
 
 impl Client {
-    async fn connect(server: &Server) -> Self {
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(server.ca_pem.as_bytes()).unwrap()).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let address = server.url.strip_prefix("https://").unwrap();
-        let socket = TcpStream::connect(address).await.unwrap();
-        let name = ServerName::try_from("127.0.0.1").unwrap();
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap();
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    pub async fn connect(server: &Server) -> Self {
+        Self::connect_as(server, None).await
+    }
+
+    /// Shows a client certificate.
+    pub async fn connect_as(
+        server: &Server,
+        certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    ) -> Self {
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(secure(server, certificate, &[]).await)).await.unwrap();
         tokio::spawn(connection);
         Self { sender, token: server.token.clone() }
     }
 
-    async fn send(
+    pub async fn send(
         &mut self,
         method: &str,
         path: &str,
@@ -64,7 +63,7 @@ impl Client {
         answer.await.expect("an answer in time").unwrap()
     }
 
-    async fn json(
+    pub async fn json(
         &mut self,
         method: &str,
         path: &str,
@@ -77,12 +76,35 @@ impl Client {
         (code, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 
-    async fn create(&mut self, name: &str) -> Value {
+    pub async fn create(&mut self, name: &str) -> Value {
         let body = json!({ "metadata": { "name": name }, "spec": {} }).to_string();
         let (code, object) = self.json("POST", HARDWARE, &[], body).await;
         assert_eq!(code, 201, "{object}");
         object
     }
+}
+
+/// A TLS connection that trusts only the server's own authority.
+pub async fn secure(
+    server: &Server,
+    certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    protocols: &[&[u8]],
+) -> TlsStream<TcpStream> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(server.ca_pem.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match certificate {
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+        None => config.with_no_client_auth(),
+    };
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    let socket = TcpStream::connect(server.address()).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +154,7 @@ async fn refusals_have_the_right_codes() {
         ("POST", "/apis/tinkerbell.org/v1alpha1/hardware", &[], "{}", 405),
         ("POST", "/api", &[], "{}", 405),
         ("GET", "/apis/tinkerbell.org/v1alpha1/hardware/a", &[], "", 404),
-        ("GET", "/openapi/v2", &[], "", 404),
+        ("GET", "/openapi/v1", &[], "", 404),
     ];
     for (method, path, headers, body, expected) in table {
         let (code, status) = client.json(method, path, headers, body.to_owned()).await;
@@ -183,7 +205,7 @@ async fn answers_come_in_the_form_asked_for() {
 }
 
 /// The next line of a watch.
-async fn event(body: &mut Incoming) -> Option<Value> {
+pub async fn event(body: &mut Incoming) -> Option<Value> {
     let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("an event in time");
     let data = frame?.unwrap().into_data().unwrap();
     assert_eq!(data.last(), Some(&b'\n'));

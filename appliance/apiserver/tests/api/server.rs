@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiserver::{AdminAccess, Authenticator, Engine, Pki, builtin};
+use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, builtin, roles};
 use axum::Router;
 use axum::routing::get;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use store::{Options, Store};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// Longest wait for anything in these tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,6 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// A running server and its state.
 pub struct Server {
     pub engine: Engine,
+    pub store: Store,
     pub url: String,
     pub kubeconfig: PathBuf,
     pub token: String,
@@ -27,6 +28,8 @@ pub struct Server {
     folder: TempDir,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), apiserver::Error>>,
+    collector: AbortHandle,
+    cleanup: JoinHandle<()>,
 }
 
 impl Server {
@@ -39,11 +42,16 @@ impl Server {
         let pki = Pki::ensure(&state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
         let access = AdminAccess::ensure(&state, &pki, &url).unwrap();
         let store = Store::open(&state.join("objects.redb"), Options::default()).unwrap();
-        let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
+        let engine =
+            Engine::new(store.clone(), builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
         engine.ensure_permanent().await.unwrap();
+        roles::ensure(&engine).await.unwrap();
+        let cleanup = tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
         let extra = Router::new().route("/apis/tinbox.dev/v1alpha1/hello", get(async || "hello"));
-        let known = Authenticator::load(&state).unwrap();
-        let router = apiserver::router(engine.clone(), known, extra);
+        let gate = Gate::open(&state, &url).unwrap();
+        let router = apiserver::router(engine.clone(), gate, extra);
+        let collector = Collector::new(engine.clone(), Vec::new()).run(std::future::pending());
+        let collector = tokio::spawn(collector).abort_handle();
         let (stop, stopped) = oneshot::channel();
         let tls = pki.server_config().unwrap();
         let task = tokio::spawn(apiserver::serve(listener, tls, router, async {
@@ -53,6 +61,7 @@ impl Server {
         let token = text.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
         Self {
             engine,
+            store,
             url,
             token: token.to_owned(),
             ca_pem: pki.ca_pem().to_owned(),
@@ -60,6 +69,8 @@ impl Server {
             folder,
             stop,
             task,
+            collector,
+            cleanup,
         }
     }
 
@@ -68,9 +79,23 @@ impl Server {
         self.folder.path()
     }
 
-    /// Stops the server; fails when it does not within its own grace.
-    pub async fn stop(self) {
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.url.strip_prefix("https://").unwrap()
+    }
+
+    /// The server's own state.
+    pub fn state(&self) -> PathBuf {
+        self.folder().join("state")
+    }
+
+    /// Stops the server; fails when it does not within its own grace. Its state stays as long as
+    /// the folder that this gives back.
+    pub async fn stop(self) -> TempDir {
+        self.collector.abort();
+        self.cleanup.abort();
         self.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
+        self.folder
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use api::core::SERVICE_ACCOUNT;
 use api::meta::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -35,6 +36,15 @@ impl Path {
         Path {
             path: format!("{}/{}", collection.path, escape(name)),
             shown: format!("{}/{name}", collection.shown),
+        }
+    }
+
+    /// The tokens of a ServiceAccount, which can only be asked for.
+    pub fn token(namespace: &str, account: &str) -> Path {
+        let account_path = Path::object(SERVICE_ACCOUNT, namespace, account);
+        Path {
+            path: format!("{}/token", account_path.path),
+            shown: format!("token of {}", account_path.shown),
         }
     }
 

@@ -57,7 +57,12 @@ pub async fn push(
                 if wanted == live {
                     return Ok((live, Pushed::Unchanged));
                 }
-                client.replace(&path, &wanted).await.map(|object| (object, Pushed::Changed))
+                // What the box fills in is not in the manifest: a write of the same is none.
+                let revision = live["metadata"]["resourceVersion"].clone();
+                client.replace(&path, &wanted).await.map(|object| {
+                    let same = object["metadata"]["resourceVersion"] == revision;
+                    (object, if same { Pushed::Unchanged } else { Pushed::Changed })
+                })
             }
         };
         match outcome {

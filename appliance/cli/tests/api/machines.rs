@@ -29,7 +29,10 @@ async fn play(place: &Place, condition: &str, message: &str) -> serde_json::Valu
     let name = job["metadata"]["name"].as_str().unwrap().to_owned();
     let task = json!({
         "metadata": { "name": format!("{name}-task-0") },
-        "spec": { "task": job["spec"]["tasks"][0], "connection": { "host": "10.77.0.21" } },
+        "spec": {
+            "task": job["spec"]["tasks"][0],
+            "connection": { "host": "10.77.0.21", "insecureTLS": true },
+        },
     });
     place.engine.create(TASK, "default", task, WriteOptions::default()).await.unwrap();
     let conditions = json!([{ "type": condition, "status": "True", "message": message }]);

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apiserver::{AdminAccess, Authenticator, Engine, Patch, Pki, WriteOptions, builtin};
+use apiserver::{AdminAccess, Engine, Gate, Patch, Pki, WriteOptions, builtin, roles};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
@@ -137,6 +137,7 @@ async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Run
     let store = Store::open(&state.join("objects.redb"), Options::default()).unwrap();
     let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
     engine.ensure_permanent().await.unwrap();
+    roles::ensure(&engine).await.unwrap();
     let path = "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/workflows/{name}/progress";
     let answer = move || {
         let now = progress.lock().unwrap().clone();
@@ -144,7 +145,7 @@ async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Run
     };
     let router = apiserver::router(
         engine.clone(),
-        Authenticator::load(state).unwrap(),
+        Gate::open(state, &format!("https://{address}")).unwrap(),
         Router::new().route(path, get(answer)),
     );
     let (stop, stopped) = oneshot::channel();
@@ -191,7 +192,10 @@ apiVersion: bmc.tinkerbell.org/v1alpha1
 kind: Machine
 metadata: {name: bmc-nuc1}
 spec:
-  connection: {host: 10.77.0.21, authSecretRef: {name: bmc-nuc1, namespace: default}}
+  connection:
+    host: 10.77.0.21
+    insecureTLS: true
+    authSecretRef: {name: bmc-nuc1, namespace: default}
 ---
 apiVersion: tinkerbell.org/v1alpha1
 kind: Hardware

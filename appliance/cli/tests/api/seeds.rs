@@ -112,7 +112,8 @@ async fn a_push_can_be_repeated() {
     place.file("hardware.yaml", NUC1);
     let push = ["hardware", "push", "--file", "hardware.yaml"];
     assert_eq!(place.run(&push).await.good().matches(" created\n").count(), 3);
-    assert_eq!(place.run(&push).await.good().matches(" unchanged\n").count(), 3);
+    let again = place.run(&push).await.good();
+    assert_eq!(again.matches(" unchanged\n").count(), 3, "{again}");
     place.file("hardware.yaml", &NUC1.replace("10.77.0.11", "10.77.0.12"));
     let want = "secret/bmc-nuc1 unchanged\nmachine.bmc.tinkerbell.org/bmc-nuc1 unchanged\n\
                 hardware/nuc1 changed\n";

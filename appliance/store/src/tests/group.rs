@@ -13,8 +13,8 @@ use crate::{ChangeKind, Error, MAX_TXN_BYTES, MAX_VALUE_BYTES, Stored};
 fn writers_that_come_meanwhile_share_one_commit() {
     let disk = Disk::default();
     let store = start(&disk, options()).unwrap();
-    let (release, held) = mpsc::channel::<()>();
-    let (begin, begun) = mpsc::channel::<()>();
+    let (release, held) = mpsc::sync_channel::<()>(1);
+    let (begin, begun) = mpsc::sync_channel::<()>(1);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let first = runtime.spawn({
         let store = store.clone();

@@ -36,7 +36,7 @@ fn a_later_format_is_refused_with_both_numbers() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "cannot open the store {path}: it has format 2, this release knows formats up to 1"
+            "cannot open the store {path}: it has format 3, this release knows formats up to 2"
         )
     );
 }

@@ -2,4 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 
+mod access;
 mod bmc;
+mod clients;
+mod comparison;
+mod definitions;
+mod merge;
+mod openapi;
+mod protobuf;
+mod servers;

@@ -1,15 +1,12 @@
 //! `make demo`: the whole path on a virtual rack, shown as it happens.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
-use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig};
+use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig, Screen, say, show};
 
 /// Install Debian on a virtual NUC, from power-on to cloud-init.
 #[derive(Parser)]
@@ -123,75 +120,6 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
     })
 }
 
-/// The terminal: lines go up, the progress of every machine stays in the last one.
-struct Screen {
-    live: bool,
-    bars: Mutex<BTreeMap<String, String>>,
-}
-
-impl Screen {
-    fn new() -> Self {
-        Self { live: std::io::stdout().is_terminal(), bars: Mutex::default() }
-    }
-
-    /// Run a command and show what it prints as lines of `name`.
-    fn relay(&self, mut command: Command, name: &str, mark: char) -> anyhow::Result<()> {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        thread::scope(|scope| {
-            scope.spawn(|| self.lines(err, name, mark));
-            self.lines(out, name, mark);
-        });
-        ensure!(child.wait()?.success(), "{name} did not get through");
-        Ok(())
-    }
-
-    fn lines(&self, from: Option<impl Read>, name: &str, mark: char) {
-        for line in from.into_iter().flat_map(|from| BufReader::new(from).lines()) {
-            let Ok(line) = line else { return };
-            match percent(&line) {
-                Some(percent) if self.live => self.progress(name, percent),
-                _ => self.line(&format!("{name} {mark} {line}")),
-            }
-        }
-    }
-
-    fn line(&self, text: &str) {
-        let bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.live {
-            print!("\r\x1b[K{text}\n{}", last_line(&bars));
-        } else {
-            println!("{text}");
-        }
-        let _ = std::io::stdout().flush();
-    }
-
-    fn progress(&self, name: &str, percent: usize) {
-        let mut bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner);
-        if percent >= 100 {
-            bars.remove(name);
-        } else {
-            let full = percent / 5;
-            let bar =
-                format!("{name} [{}{}] {percent:3} %", "#".repeat(full), " ".repeat(20 - full));
-            bars.insert(name.to_owned(), bar);
-        }
-        print!("\r\x1b[K{}", last_line(&bars));
-        let _ = std::io::stdout().flush();
-    }
-}
-
-fn last_line(bars: &BTreeMap<String, String>) -> String {
-    let bars: Vec<&str> = bars.values().map(String::as_str).collect();
-    bars.join("  ")
-}
-
-/// `stream-image 27 %, 42 MiB of 154 MiB` is 27.
-fn percent(line: &str) -> Option<usize> {
-    let (before, _) = line.split_once(" %")?;
-    before.rsplit(' ').next()?.parse().ok().filter(|percent| *percent <= 100)
-}
-
 fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
     if !keep {
         lab.rack.succeed();
@@ -215,12 +143,4 @@ fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
     }
     lab.rack.succeed();
     Ok(())
-}
-
-fn say(text: &str) {
-    println!("\n== {text}");
-}
-
-fn show(command: &str) {
-    println!("$ {command}");
 }

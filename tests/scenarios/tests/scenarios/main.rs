@@ -1,6 +1,9 @@
 //! The product's path on a virtual rack: real firmware, real BMC, real network, real operating
 //! systems. Needs root and what `make setup` installs; says so otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
+
+mod cluster_api;
 mod faults;
 mod path;
 mod restarts;

@@ -1,10 +1,7 @@
 //! One good and several bad objects of each kind.
 
-use super::{
-    event, hardware, job, machine, prepare_namespace, prepare_secret, secret, task, template,
-    workflow,
-};
-use crate::field_error::Mistake;
+use super::{config_map, event, lease, prepare_namespace, prepare_secret, secret, workflow};
+use schema::Mistake;
 use serde_json::{Value, json};
 
 type Rule = fn(&Value, Option<&Value>) -> super::Errors;
@@ -13,94 +10,40 @@ fn fields(rule: Rule, object: &Value) -> Vec<String> {
     rule(object, None).into_iter().map(|error| error.field).collect()
 }
 
-fn check(rules: &[(Rule, Value, &[&str])]) {
-    for (rule, object, expected) in rules {
-        assert_eq!(fields(*rule, object), *expected, "{object}");
-    }
+#[test]
+fn events_lie_where_what_they_are_about_does() {
+    let about = |namespace: &str, other: &str| {
+        let involved = json!({ "namespace": other });
+        json!({ "metadata": { "namespace": namespace }, "involvedObject": involved })
+    };
+    assert_eq!(fields(event, &about("a", "b")), ["involvedObject.namespace"]);
+    assert_eq!(fields(event, &about("a", "a")), [""; 0]);
+    assert_eq!(fields(event, &about("default", "")), [""; 0]);
 }
 
 #[test]
-fn hardware_refuses_what_upstream_refuses() {
-    let interface = |dhcp: Value| json!({ "spec": { "interfaces": [{ "dhcp": dhcp }] } });
-    check(&[
-        (hardware, interface(json!({ "mac": null, "vlan_id": null, "boot_file_name": null })), &[]),
-        (hardware, json!({}), &[]),
-        (hardware, interface(json!({ "mac": "52:54:00:12:34:56", "vlan_id": "4096" })), &[]),
-        (
-            hardware,
-            interface(json!({ "mac": "52:54:00:12:34:5G" })),
-            &["spec.interfaces[0].dhcp.mac"],
-        ),
-        (
-            hardware,
-            interface(json!({ "mac": "52-54-00-12-34-56" })),
-            &["spec.interfaces[0].dhcp.mac"],
-        ),
-        (hardware, interface(json!({ "vlan_id": "4097" })), &["spec.interfaces[0].dhcp.vlan_id"]),
-        (
-            hardware,
-            interface(json!({ "boot_file_name": "x" })),
-            &["spec.interfaces[0].dhcp.boot_file_name"],
-        ),
-        (hardware, json!({ "spec": { "interfaces": {} } }), &["spec.interfaces"]),
-        (hardware, json!({ "status": { "state": "Fine" } }), &["status.state"]),
-    ]);
+fn leases_last() {
+    let spec = |seconds: i64, count: i64| {
+        let spec = json!({ "leaseDurationSeconds": seconds, "leaseTransitions": count });
+        json!({ "spec": spec })
+    };
+    assert_eq!(fields(lease, &spec(15, 0)), [""; 0]);
+    let both = ["spec.leaseDurationSeconds", "spec.leaseTransitions"];
+    assert_eq!(fields(lease, &spec(0, -1)), both);
+    assert_eq!(fields(lease, &json!({})), [""; 0]);
 }
 
 #[test]
-fn kinds_refuse_what_upstream_refuses() {
-    let connection = json!({ "host": "10.0.0.2", "port": 623 });
-    check(&[
-        (template, json!({ "spec": { "data": "version: 1" } }), &[]),
-        (template, json!({ "spec": { "data": {} } }), &["spec.data"]),
-        (workflow, json!({ "spec": { "bootOptions": { "bootMode": "netboot" } } }), &[]),
-        (
-            workflow,
-            json!({ "spec": { "bootOptions": { "bootMode": "usb" } } }),
-            &["spec.bootOptions.bootMode"],
-        ),
-        (
-            workflow,
-            json!({ "spec": { "templateRef": 1, "hardwareMap": { "a": 1 } } }),
-            &["spec.templateRef", "spec.hardwareMap"],
-        ),
-        (machine, json!({ "spec": { "connection": connection } }), &[]),
-        (machine, json!({ "spec": {} }), &["spec.connection.host"]),
-        (
-            job,
-            json!({ "spec": { "machineRef": { "name": "a", "namespace": "b" },
-            "tasks": [{ "powerAction": "off" }] } }),
-            &[],
-        ),
-        (
-            job,
-            json!({ "spec": { "machineRef": { "name": "a", "namespace": "b" }, "tasks": [] } }),
-            &["spec.tasks"],
-        ),
-        (
-            job,
-            json!({ "spec": { "machineRef": { "name": "a", "namespace": "b" },
-            "tasks": [{ "powerAction": "explode" }, {}] } }),
-            &["spec.tasks[0].powerAction", "spec.tasks[1]"],
-        ),
-        (
-            task,
-            json!({ "spec": { "task": { "bootDevice": { "device": "pxe" } },
-            "connection": connection } }),
-            &[],
-        ),
-        (
-            task,
-            json!({ "spec": { "task": { "oneTimeBootDeviceAction": { "device": ["moon"] } },
-            "connection": connection } }),
-            &["spec.task.oneTimeBootDeviceAction.device[0]"],
-        ),
-        (
-            event,
-            json!({ "metadata": { "namespace": "a" }, "involvedObject": { "namespace": "b" } }),
-            &["involvedObject.namespace"],
-        ),
-    ]);
+fn config_maps_have_keys_that_are_file_names() {
+    let good = json!({ "data": { "a.b": "1", "..x": "2" }, "binaryData": { "a.b": "QQ==" } });
+    assert_eq!(fields(config_map, &good), ["data[..x]", "data[a.b]"]);
+    let big = json!({ "data": { "a": "x".repeat(1024 * 1024 + 1) } });
+    assert_eq!(fields(config_map, &big).len(), 1);
+    let frozen = json!({ "data": { "a": "1" }, "immutable": true });
+    let changed = json!({ "data": { "a": "2" } });
+    let told: Vec<_> = config_map(&changed, Some(&frozen)).into_iter().map(|e| e.field).collect();
+    assert_eq!(told, ["immutable", "data"]);
+    assert_eq!(config_map(&frozen, Some(&frozen)), []);
 }
 
 #[test]

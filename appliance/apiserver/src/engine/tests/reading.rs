@@ -1,10 +1,14 @@
 //! List and watch.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use store::Options;
 
 use super::super::{
-    DeleteOptions, EventKind, ListOptions, ObjectList, RevisionMatch, WatchOptions, WriteOptions,
+    DeleteOptions, EventKind, InitialEvents, ListOptions, ObjectList, ObjectWatch, RevisionMatch,
+    WatchOptions, WriteOptions,
 };
 use super::{Bench, EVENTS, HARDWARE, bench, bench_with, next, reason, revision};
 use crate::StatusError;
@@ -22,6 +26,15 @@ fn fields(text: &str) -> FieldSelector {
 fn names(list: &ObjectList) -> Vec<String> {
     let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
     list.items.iter().map(name).collect()
+}
+
+/// A continue token of any content.
+struct Token(&'static str);
+
+impl Token {
+    fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
 }
 
 async fn list(bench: &Bench, options: ListOptions) -> Result<ObjectList, StatusError> {
@@ -86,12 +99,14 @@ async fn pages_add_up_and_miss_nothing() {
         (names(&first), first.remaining),
         (vec!["n0".into(), "n1".into(), "n2".into()], Some(4))
     );
-    // What happens between pages comes by the watch from the first page's revision.
+    // What happens between pages is not in them; it comes by the watch from the list's revision.
     bench.hardware("n0a", json!({})).await;
-    bench.engine.delete(HARDWARE, "default", "n1", DeleteOptions::default()).await.unwrap();
+    bench.engine.delete(HARDWARE, "default", "n5", DeleteOptions::default()).await.unwrap();
+    bench.merge("n4", json!({ "spec": { "agentID": "late" } })).await.unwrap();
     options.continue_token = first.continue_token;
     let second = list(&bench, options.clone()).await.unwrap();
     assert_eq!(names(&second), ["n3", "n4", "n5"]);
+    assert!(second.items[1]["spec"].get("agentID").is_none());
     assert_eq!((second.revision, second.remaining), (first.revision, Some(1)));
     options.continue_token = second.continue_token;
     let third = list(&bench, options).await.unwrap();
@@ -108,7 +123,12 @@ async fn pages_add_up_and_miss_nothing() {
     assert!(page.continue_token.is_some() && page.remaining.is_none());
     let page = list(&bench, odd(4)).await.unwrap();
     assert_eq!((page.items.len(), page.continue_token), (4, None));
-    for token in ["", "x", "e30", &"a".repeat(5000)] {
+    let past = Token(r#"{"v":"meta.k8s.io/v1","rv":999999,"start":"default/n0\u0000"}"#).text();
+    let ahead = ListOptions { continue_token: Some(past), ..ListOptions::default() };
+    assert_eq!(reason(list(&bench, ahead).await), Reason::Timeout);
+    let foreign = Token(r#"{"v":"meta.k8s.io/v9","rv":1,"start":"default/n0\u0000"}"#).text();
+    let nowhere = Token(r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#).text();
+    for token in ["", "x", "e30", &"a".repeat(5000), &foreign, &nowhere] {
         let token = Some(token.to_owned());
         let options = ListOptions { continue_token: token, ..ListOptions::default() };
         assert_eq!(reason(list(&bench, options).await), Reason::BadRequest);
@@ -118,13 +138,17 @@ async fn pages_add_up_and_miss_nothing() {
 #[tokio::test]
 async fn revisions_asked_for() {
     let bench = bench().await;
+    let before = bench.hardware("b", json!({})).await;
     let object = bench.hardware("a", json!({})).await;
     let now = revision(&object);
+    let exact = RevisionMatch::Exact(revision(&before));
+    let then = list(&bench, ListOptions { revision: exact, ..ListOptions::default() }).await;
+    let then = then.unwrap();
+    assert_eq!((names(&then), then.revision), (vec!["b".to_owned()], revision(&before)));
     for (revision, expected) in [
         (RevisionMatch::NotOlderThan(0), None),
         (RevisionMatch::NotOlderThan(now), None),
         (RevisionMatch::Exact(now), None),
-        (RevisionMatch::Exact(now - 1), Some(Reason::Expired)),
         (RevisionMatch::Exact(now + 1), Some(Reason::Timeout)),
         (RevisionMatch::NotOlderThan(now + 1), Some(Reason::Timeout)),
     ] {
@@ -191,7 +215,9 @@ async fn selectors_turn_changes_into_comings_and_goings() {
     for _ in 0..5 {
         let event = next(&mut watch).await.unwrap();
         if event.kind == EventKind::Deleted && event.object["metadata"]["name"] == "a" {
+            // The last state that matched, at the revision of the change.
             assert_eq!(revision(&event.object), revision(&released));
+            assert_eq!(event.object["metadata"]["labels"]["claimed"], "yes");
         }
         seen.push((event.kind, event.object["metadata"]["name"].as_str().unwrap().to_owned()));
     }
@@ -233,4 +259,114 @@ async fn what_is_no_longer_kept_is_expired() {
     let fresh = error.to_value()["metadata"]["continue"].as_str().map(str::to_owned);
     let rest = ListOptions { continue_token: fresh, ..ListOptions::default() };
     assert_eq!(names(&list(&bench, rest).await.unwrap()), ["b0", "b1", "b2"]);
+}
+
+#[tokio::test]
+async fn a_streaming_list_ends_with_a_bookmark() {
+    let bench = bench().await;
+    bench.hardware("a", json!({ "x": "" })).await;
+    bench.hardware("b", json!({})).await;
+    let least = revision(&bench.hardware("c", json!({ "x": "" })).await);
+    let options = |after, bookmarks| WatchOptions {
+        initial: InitialEvents::Send,
+        labels: labels("x"),
+        after,
+        bookmarks,
+        ..WatchOptions::default()
+    };
+    let watch = |options| bench.engine.watch(HARDWARE, None, options);
+    let mut streamed = watch(options(Some(least), true)).await.unwrap();
+    for name in ["a", "c"] {
+        let event = next(&mut streamed).await.unwrap();
+        assert_eq!(
+            (event.kind, &event.object["metadata"]["name"]),
+            (EventKind::Added, &json!(name))
+        );
+        assert!(!streamed.is_caught_up());
+    }
+    let end = next(&mut streamed).await.unwrap();
+    assert_eq!(end.kind, EventKind::Bookmark);
+    assert_eq!(
+        end.object,
+        json!({
+            "apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware",
+            "metadata": {
+                "resourceVersion": least.to_string(),
+                "annotations": { "k8s.io/initial-events-end": "true" },
+            },
+        })
+    );
+    assert!(streamed.is_caught_up());
+    bench.hardware("d", json!({ "x": "" })).await;
+    assert_eq!(next(&mut streamed).await.unwrap().object["metadata"]["name"], "d");
+    // Without bookmarks there is none; nothing at all comes first when that is asked for.
+    let mut plain = watch(options(None, false)).await.unwrap();
+    let skip = WatchOptions { initial: InitialEvents::Skip, ..options(None, true) };
+    let mut skipped = watch(skip).await.unwrap();
+    bench.hardware("e", json!({ "x": "" })).await;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let event = next(&mut plain).await.unwrap();
+        assert_eq!(event.kind, EventKind::Added);
+        seen.push(event.object["metadata"]["name"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(seen, ["a", "c", "d", "e"]);
+    assert_eq!(next(&mut skipped).await.unwrap().object["metadata"]["name"], "e");
+    let ahead = watch(options(Some(bench.engine.revision() + 1), true)).await;
+    assert_eq!(ahead.err().map(|error| error.reason), Some(Reason::Timeout));
+}
+
+#[tokio::test]
+async fn an_object_by_name_is_looked_up() {
+    let bench = bench().await;
+    for name in ["a", "b"] {
+        bench.hardware(name, json!({ "l": name })).await;
+    }
+    for (field, label, expected) in [
+        ("metadata.name=b", "", vec!["b"]),
+        ("metadata.name=b,metadata.namespace=default", "l=b", vec!["b"]),
+        ("metadata.name=b", "l=a", vec![]),
+        ("metadata.name=b,metadata.name=a", "", vec![]),
+        ("metadata.name=b,metadata.namespace=other", "", vec![]),
+        ("metadata.name=none", "", vec![]),
+    ] {
+        let options =
+            ListOptions { labels: labels(label), fields: fields(field), ..ListOptions::default() };
+        let found = list(&bench, options).await.unwrap();
+        assert_eq!(names(&found), expected, "{field} {label}");
+        assert_eq!(found.revision, bench.engine.revision());
+    }
+}
+
+#[tokio::test]
+async fn a_watch_holds_a_part_of_what_was_there_and_tells_it_all() {
+    let bench = bench().await;
+    let text = "x".repeat(100 * 1024);
+    for at in 0..10 {
+        let object = json!({
+            "metadata": { "name": format!("h{at}") }, "spec": { "userData": text },
+        });
+        bench.create(HARDWARE, object).await.unwrap();
+    }
+    let mut watch = bench.engine.watch(HARDWARE, None, WatchOptions::default()).await.unwrap();
+    let options = DeleteOptions::default();
+    bench.engine.delete(HARDWARE, "default", "h3", options).await.unwrap();
+    bench.merge("h9", json!({ "spec": { "userData": "y" } })).await.unwrap();
+    bench.hardware("new", json!({})).await;
+    let expect = async |watch: &mut ObjectWatch, kind, name: &str, text: Option<&str>| {
+        // Whoever stops waiting loses nothing.
+        let event = match watch.next_raw().now_or_never() {
+            Some(event) => event.unwrap().unwrap().read().unwrap(),
+            None => next(watch).await.unwrap(),
+        };
+        assert_eq!((event.kind, &event.object["metadata"]["name"]), (kind, &json!(name)));
+        assert_eq!(event.object["spec"]["userData"].as_str(), text, "{name}");
+    };
+    for at in 0..10 {
+        assert!(watch.held() < 4 * text.len(), "{} bytes", watch.held());
+        expect(&mut watch, EventKind::Added, &format!("h{at}"), Some(&text)).await;
+    }
+    expect(&mut watch, EventKind::Deleted, "h3", Some(&text)).await;
+    expect(&mut watch, EventKind::Modified, "h9", Some("y")).await;
+    expect(&mut watch, EventKind::Added, "new", None).await;
 }

@@ -3,10 +3,8 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::super::{DeleteOptions, Deleted, Part, Patch, WriteOptions};
-use super::{
-    Bench, EVENTS, HARDWARE, NAMESPACES, RECORDS, SECRETS, TEMPLATES, bench, reason, revision,
-};
+use super::super::{DeleteOptions, Deleted, Part, Patch, Propagation, WriteOptions};
+use super::{Bench, HARDWARE, NAMESPACES, RECORDS, SECRETS, bench, reason, revision};
 use crate::status_error::Reason;
 
 #[tokio::test]
@@ -27,7 +25,8 @@ async fn create_fills_what_is_the_servers() {
     assert_eq!(metadata["generation"], 1);
     assert_eq!(metadata["namespace"], "default");
     assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
-    for gone in ["selfLink", "managedFields", "deletionTimestamp"] {
+    assert_eq!(metadata["managedFields"].as_array().unwrap().len(), 1);
+    for gone in ["selfLink", "deletionTimestamp"] {
         assert!(!metadata.contains_key(gone), "{gone}");
     }
     assert!(created.get("status").is_none());
@@ -60,7 +59,7 @@ async fn create_refuses_what_does_not_fit() {
             Reason::Invalid,
         ),
         (
-            json!({ "metadata": { "name": "a" }, "spec": { "x": "y".repeat(4_000_000) } }),
+            json!({ "metadata": { "name": "a" }, "spec": { "userData": "y".repeat(4_000_000) } }),
             Reason::RequestEntityTooLarge,
         ),
     ] {
@@ -70,7 +69,8 @@ async fn create_refuses_what_does_not_fit() {
     // What can be stored can be read back, in a list too: 128 levels would not be.
     let nested = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
     let deep = json!({ "metadata": { "name": "deep" }, "spec": nested });
-    assert_eq!(reason(bench.create(HARDWARE, deep).await), Reason::BadRequest);
+    let open = "cluster.x-k8s.io/machines";
+    assert_eq!(reason(bench.create(open, deep).await), Reason::BadRequest);
     let create = |resource: &'static str, namespace: &'static str| {
         bench.engine.create(resource, namespace, named("a"), WriteOptions::default())
     };
@@ -109,7 +109,7 @@ async fn messages_are_those_clients_know() {
     assert_eq!(status["details"]["causes"][0]["field"], "spec.interfaces[0].dhcp.mac");
     assert!(error.message.starts_with(
         "Hardware.tinkerbell.org \"c\" is invalid: spec.interfaces[0].dhcp.mac: Invalid value: \
-         \"AA\": must be"
+         \"AA\": spec.interfaces[0].dhcp.mac in body should match"
     ));
 }
 
@@ -166,7 +166,10 @@ async fn a_stale_copy_is_refused() {
     assert_eq!(updated["data"]["a"], "Yw==");
     // Another object of the same name is another object.
     let uid = json!({ "metadata": { "uid": "00000000-0000-4000-8000-000000000000" } });
-    assert_eq!(reason(bench.merge("a", uid).await), Reason::Conflict);
+    assert_eq!(reason(bench.merge("a", uid.clone()).await), Reason::Invalid);
+    let mut other = bench.get("a").await.unwrap();
+    other["metadata"]["uid"] = uid["metadata"]["uid"].clone();
+    assert_eq!(reason(bench.update(&other, WriteOptions::default()).await), Reason::Conflict);
     let renamed = json!({ "metadata": { "name": "b" } });
     assert_eq!(reason(bench.merge("a", renamed).await), Reason::BadRequest);
     assert_eq!(reason(bench.merge("b", json!({})).await), Reason::NotFound);
@@ -214,11 +217,11 @@ async fn spec_and_status_are_written_apart() {
     assert_eq!(labelled["metadata"]["generation"], 2);
     assert_eq!(labelled["metadata"]["uid"], first["metadata"]["uid"]);
     // A kind without the subresource keeps its status with the rest.
-    let template = json!({ "metadata": { "name": "t" }, "spec": {}, "status": { "state": "x" } });
-    let template = bench.create(TEMPLATES, template).await.unwrap();
-    assert_eq!(template["status"]["state"], "x");
+    let record = json!({ "metadata": { "name": "t" }, "reason": "x" });
+    let record = bench.create(RECORDS, record).await.unwrap();
+    assert_eq!(record["reason"], "x");
     let options = WriteOptions::status();
-    let write = bench.engine.update(TEMPLATES, "default", "t", template, options);
+    let write = bench.engine.update(RECORDS, "default", "t", record, options);
     assert_eq!(reason(write.await), Reason::NotFound);
 }
 
@@ -236,9 +239,9 @@ async fn a_write_that_changes_nothing_is_none() {
 #[tokio::test]
 async fn dry_runs_leave_nothing_behind() {
     let bench = bench().await;
-    let dry = WriteOptions { dry_run: true, part: Part::Main };
+    let dry = WriteOptions { dry_run: true, ..WriteOptions::default() };
     let object = json!({ "metadata": { "name": "a" } });
-    let would = bench.engine.create(HARDWARE, "default", object, dry).await.unwrap();
+    let would = bench.engine.create(HARDWARE, "default", object, dry.clone()).await.unwrap();
     assert!(would["metadata"]["uid"].is_string());
     assert_eq!(reason(bench.get("a").await), Reason::NotFound);
     let first = bench.hardware("a", json!({})).await;
@@ -301,34 +304,30 @@ async fn deletes_can_be_particular() {
 }
 
 #[tokio::test]
-async fn namespaces_hold_and_are_held() {
+async fn a_policy_beats_the_finalizers() {
     let bench = bench().await;
-    let engine = &bench.engine;
-    let options = WriteOptions::default;
-    let rack = json!({ "metadata": { "name": "rack" } });
-    let created = engine.create(NAMESPACES, "", rack, options()).await.unwrap();
-    assert_eq!(created["metadata"]["labels"]["kubernetes.io/metadata.name"], "rack");
-    assert_eq!(created["status"]["phase"], "Active");
-    let nuc = json!({ "metadata": { "name": "nuc" } });
-    engine.create(HARDWARE, "rack", nuc, options()).await.unwrap();
-    let event = json!({
-        "metadata": { "generateName": "e-" },
-        "involvedObject": { "namespace": "rack" },
-    });
-    engine.create(EVENTS, "rack", event, options()).await.unwrap();
-    let delete = |name: &'static str| engine.delete(NAMESPACES, "", name, DeleteOptions::default());
-    let held = delete("rack").await.unwrap_err();
-    assert_eq!(held.reason, Reason::Conflict);
-    assert!(held.message.contains("still holds 1 hardware.tinkerbell.org (such as nuc)"));
-    assert_eq!(reason(delete("default").await), Reason::Forbidden);
-    engine.delete(HARDWARE, "rack", "nuc", DeleteOptions::default()).await.unwrap();
-    assert!(matches!(delete("rack").await, Ok(Deleted::Gone(_))));
-    let list = engine.list(EVENTS, None, super::super::ListOptions::default()).await.unwrap();
-    assert!(list.items.is_empty());
-    // The permanent ones are made once.
-    let before = engine.revision();
-    engine.ensure_permanent().await.unwrap();
-    assert_eq!(engine.revision(), before);
+    let delete = |name: &'static str, propagation| {
+        let options = DeleteOptions { propagation, ..DeleteOptions::default() };
+        bench.engine.delete(HARDWARE, "default", name, options)
+    };
+    let finalizers = |deleted: &Deleted| deleted.object()["metadata"]["finalizers"].clone();
+    bench.hardware("a", json!({})).await;
+    let held = delete("a", Some(Propagation::Foreground)).await.unwrap();
+    assert_eq!(finalizers(&held), json!(["foregroundDeletion"]));
+    assert!(held.object()["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!(held.object()["metadata"]["generation"], 2);
+    // Without a policy nothing changes, not even the revision.
+    let same = delete("a", None).await.unwrap();
+    assert_eq!(same, held);
+    let held = delete("a", Some(Propagation::Orphan)).await.unwrap();
+    assert_eq!(finalizers(&held), json!(["orphan"]));
+    assert_eq!(held.object()["metadata"]["generation"], 2);
+    let gone = delete("a", Some(Propagation::Background)).await.unwrap();
+    assert!(matches!(&gone, Deleted::Gone(last) if last["metadata"]["finalizers"].is_null()));
+    let object = json!({ "metadata": { "name": "b", "finalizers": ["x.y/z", "orphan"] } });
+    bench.create(HARDWARE, object).await.unwrap();
+    let held = delete("b", Some(Propagation::Background)).await.unwrap();
+    assert_eq!(finalizers(&held), json!(["x.y/z"]));
 }
 
 #[tokio::test]
@@ -355,13 +354,14 @@ async fn what_is_stored_is_of_its_kinds_type() {
     let wrong = bench.create(HARDWARE, hardware(json!({ "lease_time": "3600" }))).await;
     let wrong = wrong.unwrap_err();
     assert_eq!((wrong.reason, wrong.reason.code()), (Reason::Invalid, 422));
-    assert_eq!(wrong.details.causes.len(), 1);
+    // And that CEL rules could not be run on it.
+    assert_eq!(wrong.details.causes.len(), 2);
     assert_eq!(wrong.details.causes[0].field, "spec.interfaces[0].dhcp.lease_time");
-    let dhcp = json!({ "lease_time": 3600, "hostname": null, "unknown": 1 });
+    let dhcp = json!({ "lease_time": 3600, "hostname": null });
     let created = bench.create(HARDWARE, hardware(dhcp)).await.unwrap();
     let typed: api::tinkerbell::Hardware = serde_json::from_value(created.clone()).unwrap();
     assert_eq!(typed.spec.interfaces[0].dhcp.as_ref().unwrap().lease_time, 3600);
-    assert_eq!(created["spec"]["interfaces"][0]["dhcp"]["unknown"], 1);
+    assert_eq!(created["spec"]["interfaces"][0]["disableDhcp"], false);
     let wrong = bench.merge("nuc-1", json!({ "spec": { "agentID": 7 } })).await.unwrap_err();
     assert_eq!(wrong.details.causes[0].field, "spec.agentID");
 }

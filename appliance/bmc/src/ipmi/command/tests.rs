@@ -84,6 +84,6 @@ fn lists_of_suites() {
     assert_eq!(suite_numbers(&list), [0, 3, 17]);
     assert_eq!(suite_numbers(&list[..list.len() - 3]), [0, 3, 17]);
     assert_eq!(suite_numbers(&list[..list.len() - 4]), [0, 3]);
-    assert_eq!(suite_numbers(&[0xC1, 0x80, 0x57]), []);
-    assert_eq!(suite_numbers(&[0x42, 0xC0, 17]), []);
+    assert!(suite_numbers(&[0xC1, 0x80, 0x57]).is_empty());
+    assert!(suite_numbers(&[0x42, 0xC0, 17]).is_empty());
 }

@@ -1,0 +1,86 @@
+//! How much one client may have going at a time, so that it cannot starve the others.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many places there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For everybody together.
+    pub total: usize,
+    /// For one client.
+    pub each: usize,
+}
+
+/// Places of one kind: for requests, for watches, for connections. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Shares {
+    limits: Limits,
+    taken: Arc<Mutex<Taken>>,
+}
+
+/// Clients without a place have no entry, so that this is never larger than the total.
+#[derive(Debug, Default)]
+struct Taken {
+    total: usize,
+    each: HashMap<String, usize>,
+}
+
+/// A place; given back on drop.
+#[derive(Debug)]
+pub struct Share {
+    client: String,
+    taken: Arc<Mutex<Taken>>,
+}
+
+impl Shares {
+    /// That many places.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, taken: Arc::default() }
+    }
+
+    /// A place for `client`; `None` when it has its share, or all places are taken.
+    pub fn enter(&self, client: &str) -> Option<Share> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = taken.each.get(client).copied().unwrap_or(0);
+        if has >= self.limits.each || taken.total >= self.limits.total {
+            return None;
+        }
+        taken.total += 1;
+        taken.each.insert(client.to_owned(), has + 1);
+        Some(Share { client: client.to_owned(), taken: Arc::clone(&self.taken) })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.total = taken.total.saturating_sub(1);
+        match taken.each.get_mut(&self.client) {
+            Some(has) if *has > 1 => *has -= 1,
+            _ => {
+                taken.each.remove(&self.client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, Shares};
+
+    #[test]
+    fn nobody_takes_all_places() {
+        let shares = Shares::new(Limits { total: 3, each: 2 });
+        let first = shares.enter("a").unwrap();
+        let second = shares.enter("a").unwrap();
+        assert!(shares.enter("a").is_none(), "a has its share");
+        let third = shares.enter("b").unwrap();
+        assert!(shares.enter("c").is_none(), "all are taken");
+        drop(first);
+        assert!(shares.enter("a").is_some());
+        drop((second, third));
+        let taken = shares.taken.lock().unwrap();
+        assert!(taken.each.is_empty() && taken.total == 0);
+    }
+}

@@ -1,0 +1,100 @@
+//! Somebody, as every later decision sees them. Names are Kubernetes'
+//! (k8s.io/apiserver, pkg/authentication/user and pkg/authentication/serviceaccount).
+
+use std::collections::BTreeMap;
+
+/// The group whose members may do everything.
+pub const MASTERS: &str = "system:masters";
+/// The group of everybody who is known.
+pub const AUTHENTICATED: &str = "system:authenticated";
+/// The group of everybody who is not.
+pub const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The group of every ServiceAccount; with `:NAMESPACE` behind it those of one namespace.
+pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+/// The name of somebody who did not say who they are.
+pub const ANONYMOUS: &str = "system:anonymous";
+
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// Who sent a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// The name; unique at one time.
+    pub name: String,
+    /// What tells apart two users of the same name at different times; empty where nothing does.
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// What else is known, such as which credential was used.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// A known user: of `groups` and of [`AUTHENTICATED`].
+    pub fn known(name: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
+        let mut groups: Vec<String> = groups.into_iter().collect();
+        if !groups.iter().any(|group| group == AUTHENTICATED) {
+            groups.push(AUTHENTICATED.to_owned());
+        }
+        Self { name: name.into(), groups, ..Self::default() }
+    }
+
+    /// Somebody who did not say who they are.
+    pub fn anonymous() -> Self {
+        let groups = vec![UNAUTHENTICATED.to_owned()];
+        Self { name: ANONYMOUS.to_owned(), groups, ..Self::default() }
+    }
+
+    /// Whether the user is of `group`.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|one| one == group)
+    }
+}
+
+/// `system:serviceaccount:NAMESPACE:NAME`
+pub fn service_account_name(namespace: &str, name: &str) -> String {
+    format!("{SERVICE_ACCOUNT}{namespace}:{name}")
+}
+
+/// Namespace and name behind a ServiceAccount's user name; `None` for any other user.
+pub fn service_account_parts(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    let is_name = |text: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        !text.is_empty() && text.bytes().all(allowed)
+    };
+    (is_name(namespace) && is_name(name)).then_some((namespace, name))
+}
+
+/// The groups of the ServiceAccounts of `namespace`, without [`AUTHENTICATED`].
+pub fn service_account_groups(namespace: &str) -> Vec<String> {
+    vec![SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AUTHENTICATED, MASTERS, User, service_account_name, service_account_parts};
+
+    #[test]
+    fn names_of_service_accounts() {
+        let name = service_account_name("rack", "capt");
+        assert_eq!(name, "system:serviceaccount:rack:capt");
+        assert_eq!(service_account_parts(&name), Some(("rack", "capt")));
+        for other in [
+            "admin",
+            "system:serviceaccount:rack",
+            "system:serviceaccount::x",
+            "system:serviceaccount:a:b:c",
+        ] {
+            assert_eq!(service_account_parts(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_known_are_authenticated_once() {
+        let user = User::known("a", [MASTERS.to_owned(), AUTHENTICATED.to_owned()]);
+        assert_eq!(user.groups, [MASTERS, AUTHENTICATED]);
+        assert!(User::known("a", []).is_in(AUTHENTICATED));
+        assert!(!User::anonymous().is_in(AUTHENTICATED));
+    }
+}

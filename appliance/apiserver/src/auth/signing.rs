@@ -1,0 +1,59 @@
+//! The key that signs ServiceAccount tokens: `STATE/pki/serviceaccount.key`, EC P-256, made once.
+//! Whoever takes it away ends every token at once.
+
+use std::path::Path;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
+    UnparsedPublicKey,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{Error, pki, private_file};
+
+/// Signs tokens and knows its own signatures.
+pub struct SigningKey {
+    pair: EcdsaKeyPair,
+    id: String,
+}
+
+impl SigningKey {
+    /// Reads the key in `state_dir`, making it where it is missing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or holds something else.
+    pub fn ensure(state_dir: &Path) -> Result<Self, Error> {
+        let folder = state_dir.join("pki");
+        private_file::folder(&folder)?;
+        let path = folder.join("serviceaccount.key");
+        let key = pki::ensure_key(&path, "key of ServiceAccount tokens")?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key.serialize_der());
+        let pair = pair.map_err(|_| Error::SigningKey { path })?;
+        let id = stdx::hex(&Sha256::digest(pair.public_key().as_ref()));
+        Ok(Self { pair, id })
+    }
+
+    /// What the tokens' headers name the key by.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The public key's uncompressed point, 65 bytes.
+    pub fn public_point(&self) -> &[u8] {
+        self.pair.public_key().as_ref()
+    }
+
+    /// A signature of 64 bytes, R and S (RFC 7518 section 3.4); `None` when the system has no
+    /// random numbers to give.
+    pub fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let signature = self.pair.sign(&SystemRandom::new(), message).ok()?;
+        Some(signature.as_ref().to_vec())
+    }
+
+    /// Whether `signature` is this key's over `message`.
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.public_point());
+        key.verify(message, signature).is_ok()
+    }
+}

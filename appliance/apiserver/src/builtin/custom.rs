@@ -1,0 +1,61 @@
+//! Custom kinds that are compiled in: manifests, and what our own types ask of their objects beyond
+//! the schemas.
+
+use api::bmc::{JobSpec, MachineSpec, TaskSpec};
+use api::tinkerbell::{HardwareSpec, TemplateSpec, WorkflowSpec};
+use serde_json::Value;
+
+use super::{rules, typed::validated};
+use crate::crds::{lifecycle, read};
+use crate::definition::{ResourceDefinition, Validate};
+
+/// In the order of discovery: of two kinds of one name clients take the first, and `machines` are
+/// those of a cluster.
+const MANIFESTS: [&str; 13] = [
+    include_str!("manifests/clusters.json"),
+    include_str!("manifests/machines.cluster.json"),
+    include_str!("manifests/kubeadmconfigs.json"),
+    include_str!("manifests/tinkerbellclusters.json"),
+    include_str!("manifests/tinkerbellmachines.json"),
+    include_str!("manifests/tinkerbellmachinetemplates.json"),
+    include_str!("manifests/hardware.json"),
+    include_str!("manifests/templates.json"),
+    include_str!("manifests/workflows.json"),
+    include_str!("manifests/workflowrulesets.json"),
+    include_str!("manifests/machines.bmc.json"),
+    include_str!("manifests/jobs.bmc.json"),
+    include_str!("manifests/tasks.bmc.json"),
+];
+
+/// Every compiled-in CustomResourceDefinition.
+pub(crate) fn manifests() -> Vec<Value> {
+    let read = |text: &&str| serde_json::from_str(text).expect("a test reads every manifest");
+    MANIFESTS.iter().map(read).collect()
+}
+
+pub(super) fn definitions() -> Vec<ResourceDefinition> {
+    let mut all = Vec::new();
+    for mut manifest in manifests() {
+        lifecycle::complete(&mut manifest);
+        let read = read::definitions(&manifest).expect("a test reads every manifest");
+        all.extend(read.into_iter().map(|definition| ResourceDefinition {
+            validate: readable(&definition),
+            ..definition
+        }));
+    }
+    all
+}
+
+/// Objects that a controller here reads as a Rust type are of that type; the schemas leave more
+/// open in a few places.
+fn readable(definition: &ResourceDefinition) -> Option<Validate> {
+    Some(match (definition.group.as_str(), definition.plural.as_str()) {
+        ("tinkerbell.org", "hardware") => validated::<HardwareSpec>(rules::nothing),
+        ("tinkerbell.org", "templates") => validated::<TemplateSpec>(rules::nothing),
+        ("tinkerbell.org", "workflows") => validated::<WorkflowSpec>(rules::workflow),
+        ("bmc.tinkerbell.org", "machines") => validated::<MachineSpec>(rules::nothing),
+        ("bmc.tinkerbell.org", "jobs") => validated::<JobSpec>(rules::nothing),
+        ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
+        _ => return None,
+    })
+}

@@ -1,0 +1,136 @@
+//! Taking the objects of a deleted definition away, before the definition itself goes
+//! (apiextensions-apiserver `pkg/controller/finalizer/crd_finalizer.go`).
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use super::{FINALIZER, RESOURCE};
+use crate::engine::object::{finalizers, is_deleting, meta, metadata_mut};
+use crate::engine::{
+    DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, WatchOptions, WriteOptions,
+};
+use crate::status_error::{Reason, StatusError};
+
+/// Objects looked at together.
+const PAGE: usize = 200;
+/// Deletes under way at one time, so that they share commits.
+const AT_ONCE: usize = 16;
+/// How soon a definition whose objects still wait for finalizers is looked at again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Cleans up behind deleted definitions for as long as it is polled. One task does for an engine;
+/// after a restart it goes on where it was.
+pub async fn run(engine: Engine) {
+    loop {
+        if let Err(error) = follow(&engine).await {
+            tracing::warn!(%error, "cleaning up behind a deleted definition goes on later");
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Looks once at what there is, then whenever a definition that has to go is written.
+async fn follow(engine: &Engine) -> Result<(), StatusError> {
+    let mut watch = begin(engine).await?;
+    loop {
+        let waiting = sweep(engine).await?;
+        let told = async {
+            while !is_ending(&watch.next().await?.object) {}
+            Ok(())
+        };
+        if waiting {
+            // Objects that wait for finalizers tell nobody here when they go.
+            tokio::time::timeout(AGAIN, told).await.unwrap_or(Ok(()))?;
+        } else {
+            told.await?;
+        }
+    }
+}
+
+/// What is written from now on: a first look sees the rest at once.
+async fn begin(engine: &Engine) -> Result<ObjectWatch, StatusError> {
+    let options = WatchOptions { initial: InitialEvents::Skip, ..WatchOptions::default() };
+    engine.watch(RESOURCE, None, options).await
+}
+
+/// Whether the definition is deleted, and its objects are still to be taken away.
+fn is_ending(crd: &Value) -> bool {
+    is_deleting(crd) && finalizers(crd).any(|one| one == FINALIZER)
+}
+
+/// One look at every deleted definition; whether one has to wait.
+async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
+    let mut waiting = false;
+    for crd in engine.list(RESOURCE, None, ListOptions::default()).await?.items {
+        if is_ending(&crd) {
+            if empty(engine, &crd).await? {
+                finish(engine, &crd).await?;
+            } else {
+                waiting = true;
+            }
+        }
+    }
+    Ok(waiting)
+}
+
+/// Deletes what there is of the kind; whether nothing is left.
+async fn empty(engine: &Engine, crd: &Value) -> Result<bool, StatusError> {
+    let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+    let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+    let resource = format!("{group}/{plural}");
+    // One that was never served has no objects, and its name may be another's: Kubernetes' own
+    // kinds have no definition that could go.
+    let registry = engine.registry();
+    let served = registry.by_id(&resource).filter(|kind| !kind.native);
+    if !super::status::is(crd, "Established") || served.is_none() {
+        return Ok(true);
+    }
+    let mut left = false;
+    let mut token = None;
+    loop {
+        let page = ListOptions { limit: PAGE, continue_token: token, ..ListOptions::default() };
+        let list = engine.list(&resource, None, page).await?;
+        let deletes: Vec<_> = list
+            .items
+            .iter()
+            .filter(|object| !is_deleting(object))
+            .map(|object| delete(engine, &resource, object))
+            .collect();
+        let results: Vec<_> = stream::iter(deletes).buffer_unordered(AT_ONCE).collect().await;
+        results.into_iter().collect::<Result<Vec<()>, _>>()?;
+        left |= !list.items.is_empty();
+        token = list.continue_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    if !left {
+        return Ok(true);
+    }
+    let one = ListOptions { limit: 1, ..ListOptions::default() };
+    Ok(engine.list(&resource, None, one).await?.items.is_empty())
+}
+
+async fn delete(engine: &Engine, resource: &str, object: &Value) -> Result<(), StatusError> {
+    let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
+    match engine.delete(resource, namespace, name, DeleteOptions::default()).await {
+        Err(error) if error.reason != Reason::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the finalizer away, with which the definition goes.
+async fn finish(engine: &Engine, crd: &Value) -> Result<(), StatusError> {
+    let mut crd = crd.clone();
+    let name = meta(&crd, "name").to_owned();
+    let left: Vec<Value> =
+        finalizers(&crd).filter(|one| *one != FINALIZER).map(|one| json!(one)).collect();
+    metadata_mut(&mut crd).insert("finalizers".to_owned(), json!(left));
+    match engine.update(RESOURCE, "", &name, crd, WriteOptions::default()).await {
+        // Somebody else wrote it meanwhile: the watch tells, and it is looked at again.
+        Err(error) if !matches!(error.reason, Reason::Conflict | Reason::NotFound) => Err(error),
+        _ => Ok(()),
+    }
+}

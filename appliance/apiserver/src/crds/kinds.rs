@@ -1,0 +1,94 @@
+//! The kinds that are served at this moment: the compiled-in ones and those the stored definitions
+//! make.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use store::{Store, Stored};
+use tokio::sync::watch::{Receiver, Sender};
+
+use super::{RESOURCE, compiled, read, status};
+use crate::definition::{Origin, Registry, ResourceDefinition};
+
+/// What was made of one stored definition.
+struct Made {
+    revision: u64,
+    definitions: Vec<ResourceDefinition>,
+}
+
+/// The registry, replaced as a whole when a definition was written.
+pub struct Kinds {
+    base: Registry,
+    made: Mutex<BTreeMap<String, Made>>,
+    current: Sender<Arc<Registry>>,
+}
+
+impl Kinds {
+    /// The kinds of `base` alone.
+    pub fn new(base: Registry) -> Self {
+        let current = Sender::new(Arc::new(base.clone()));
+        Self { base, made: Mutex::default(), current }
+    }
+
+    /// The registry as it is now.
+    pub fn current(&self) -> Arc<Registry> {
+        self.current.borrow().clone()
+    }
+
+    /// The registry as it is from now on.
+    pub fn subscribe(&self) -> Receiver<Arc<Registry>> {
+        self.current.subscribe()
+    }
+
+    /// Takes the stored definitions over. Of two calls at one time the one that saw more wins.
+    pub fn reload(&self, store: &Store) -> Result<(), store::Error> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let (revision, stored) = store.list(RESOURCE, None)?;
+        let mut next = BTreeMap::new();
+        let mut compiled = BTreeMap::new();
+        for (key, stored) in stored {
+            if compiled::manifest(&key.name).is_some() {
+                compiled.insert(key.name, stored.revision);
+                continue;
+            }
+            let known = made.remove(&key.name).filter(|known| known.revision == stored.revision);
+            next.insert(key.name.clone(), known.unwrap_or_else(|| make(&key.name, &stored)));
+        }
+        *made = next;
+        let definitions = made.values().flat_map(|one| one.definitions.iter().cloned()).collect();
+        let base = self.base.clone().with_defaults_since(|one| {
+            let name = format!("{}.{}", one.plural, one.group);
+            compiled.get(&name).copied().unwrap_or(u64::MAX)
+        });
+        let (registry, refused) = base.with(definitions, revision);
+        for refused in refused {
+            tracing::warn!(%refused, "a stored definition is not served");
+        }
+        self.current.send_replace(Arc::new(registry));
+        Ok(())
+    }
+}
+
+/// The definitions of a stored object; none while it is not established, or cannot be read.
+fn make(name: &str, stored: &Stored) -> Made {
+    let crd: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
+    let definitions = if status::is(&crd, "Established") {
+        let mut definitions = read::definitions(&crd).unwrap_or_else(|error| {
+            let why = stdx::chain(&error);
+            tracing::error!(name, why, "a stored definition cannot be served");
+            Vec::new()
+        });
+        let spec = [&crd["spec"], &crd["status"]["acceptedNames"]].map(Value::to_string).concat();
+        let spec = Sha256::digest(spec).into();
+        for definition in &mut definitions {
+            definition.origin = Some(Origin { revision: stored.revision, spec });
+            definition.defaults_since = definition.defaults_since.map(|_| stored.revision);
+        }
+        definitions
+    } else {
+        Vec::new()
+    };
+    Made { revision: stored.revision, definitions }
+}

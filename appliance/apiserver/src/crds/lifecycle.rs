@@ -1,0 +1,159 @@
+//! What happens to a definition inside the transaction that writes or deletes it.
+
+use jiff::Timestamp;
+use schema::FieldError;
+use serde_json::{Value, json};
+use store::{Key, Txn};
+
+use super::{FINALIZER, MAX_DEFINITIONS, RESOURCE, compiled, read, status};
+use crate::definition::ResourceDefinition;
+use crate::engine::failed;
+use crate::engine::object::{decode, encode_own, meta, metadata_mut};
+use crate::status_error::StatusError;
+
+/// Fills in what a definition may leave out.
+pub fn complete(crd: &mut Value) {
+    schema::crd::default(crd);
+    schema::crd::remember_storage_version(crd);
+}
+
+/// Everything that is wrong with a completed definition.
+pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    // What is compiled in is replaced by itself, whatever was asked for.
+    if compiled::manifest(meta(crd, "name")).is_some() {
+        return Vec::new();
+    }
+    let errors = match old {
+        None => schema::crd::check(crd),
+        Some(old) => schema::crd::check_update(crd, old),
+    };
+    if !errors.is_empty() {
+        return errors;
+    }
+    match read::definitions(crd) {
+        Ok(_) => Vec::new(),
+        Err(error) => vec![FieldError::invalid("spec", &Value::Null, stdx::chain(&error))],
+    }
+}
+
+/// Settles a definition that is about to be stored.
+///
+/// # Errors
+/// 403 for a compiled-in definition that asks for more than there is, and for one too many.
+pub fn admit(
+    txn: &Txn<'_>,
+    definition: &ResourceDefinition,
+    new: &mut Value,
+    old: Option<&Value>,
+    now: Timestamp,
+) -> Result<(), StatusError> {
+    let name = meta(new, "name").to_owned();
+    if let Some(known) = compiled::manifest(&name) {
+        if let Some(missing) = compiled::missing(known, new) {
+            let why = format!("this kind is compiled in, and does not have {missing}");
+            return Err(StatusError::forbidden(definition, &name, &why));
+        }
+        new["spec"] = known["spec"].clone();
+        complete(new);
+    }
+    let others = others(txn, definition, &name)?;
+    if old.is_none() {
+        let dynamic = others.iter().filter(|one| compiled::manifest(meta(one, "name")).is_none());
+        if dynamic.count() >= MAX_DEFINITIONS && compiled::manifest(&name).is_none() {
+            let why = format!("there may be no more than {MAX_DEFINITIONS} definitions");
+            return Err(StatusError::forbidden(definition, &name, &why));
+        }
+    }
+    let taken = taken(&others, &new["spec"]["group"], &name);
+    status::settle(new, &taken, now);
+    Ok(())
+}
+
+/// Marks a definition that is to be deleted: it goes when its objects have gone.
+///
+/// # Errors
+/// 403 for a compiled-in definition.
+pub fn mark(
+    definition: &ResourceDefinition,
+    crd: &mut Value,
+    now: Timestamp,
+) -> Result<(), StatusError> {
+    let name = meta(crd, "name").to_owned();
+    if compiled::manifest(&name).is_some() {
+        let why = "this kind is compiled in";
+        return Err(StatusError::forbidden(definition, &name, why));
+    }
+    if crd["metadata"]["deletionTimestamp"].is_string() {
+        return Ok(());
+    }
+    let finalizers = metadata_mut(crd).entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(listed) = finalizers.as_array_mut().filter(|all| !all.contains(&json!(FINALIZER))) {
+        listed.push(json!(FINALIZER));
+    }
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will \
+        begin soon";
+    status::set_condition(crd, "Terminating", true, "InstanceDeletionPending", message, now);
+    Ok(())
+}
+
+/// Gives names that are free by now to definitions that wait for them.
+///
+/// # Errors
+/// When the store refuses.
+pub fn release(
+    txn: &mut Txn<'_>,
+    definition: &ResourceDefinition,
+    now: Timestamp,
+) -> Result<(), StatusError> {
+    let mut all = others(txn, definition, "")?;
+    // Who came first is served first.
+    all.sort_by_key(|one| meta(one, "creationTimestamp").to_owned());
+    for at in 0..all.len() {
+        let before = all[at].clone();
+        if status::is(&before, "NamesAccepted") {
+            continue;
+        }
+        let name = meta(&before, "name").to_owned();
+        let taken = taken(&all, &before["spec"]["group"], &name);
+        status::settle(&mut all[at], &taken, now);
+        if all[at] != before {
+            txn.put(key(&name), encode_own(definition, &all[at])?);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a kind still is what its definition makes of it: an object that was prepared by an
+/// earlier state of the definition would lack what the present one asks for.
+///
+/// # Errors
+/// 404 when the definition is gone, 429 when it was written.
+pub fn check_current(txn: &Txn<'_>, kind: &ResourceDefinition) -> Result<(), StatusError> {
+    let Some(origin) = kind.origin else { return Ok(()) };
+    let stored = txn.get(&key(&kind.qualified()));
+    match stored.map_err(|error| failed("read a definition", &error))? {
+        Some(stored) if stored.revision == origin.revision => Ok(()),
+        Some(_) => Err(StatusError::redefined()),
+        None => Err(StatusError::no_such_resource()),
+    }
+}
+
+fn taken(others: &[Value], group: &Value, name: &str) -> status::Taken {
+    let rivals = others.iter();
+    let rivals = rivals.filter(|one| one["spec"]["group"] == *group && meta(one, "name") != name);
+    status::Taken::natively(group.as_str().unwrap_or_default()).and(rivals)
+}
+
+fn key(name: &str) -> Key {
+    Key { resource: RESOURCE.to_owned(), namespace: String::new(), name: name.to_owned() }
+}
+
+fn others(
+    txn: &Txn<'_>,
+    definition: &ResourceDefinition,
+    name: &str,
+) -> Result<Vec<Value>, StatusError> {
+    let stored = txn.list(RESOURCE, None).map_err(|error| failed("list definitions", &error))?;
+    let others = stored.iter().filter(|(key, _)| key.name != name);
+    others.map(|(_, stored)| decode(definition, stored)).collect()
+}

@@ -1,0 +1,119 @@
+//! A CustomResourceDefinition as the definitions the engine works by, one for each version.
+
+use schema::Node;
+use schema::crd::{
+    CustomResourceDefinition, DefinitionError, PrinterColumn, ScalePaths, Scope, Version,
+};
+use serde_json::Value;
+
+use crate::definition::{Cell, Column, ColumnType, ResourceDefinition, Scale};
+use crate::json_path::{InvalidPath, JsonPath};
+
+/// Why no kind could be made of a definition.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// A field or a schema is not as it must be.
+    #[error("cannot read the definition")]
+    Definition(#[from] DefinitionError),
+    /// A printer column's path is outside the supported subset.
+    #[error("cannot read a printer column")]
+    Path(#[from] InvalidPath),
+    /// No version is the stored one.
+    #[error("cannot find the version that is stored")]
+    NoStorage,
+}
+
+/// The definitions of every version `crd` names, the stored one among them; `crd` has its defaults.
+///
+/// # Errors
+/// When it is not one that admission lets in.
+pub fn definitions(crd: &Value) -> Result<Vec<ResourceDefinition>, Unreadable> {
+    let parsed = CustomResourceDefinition::parse(crd)?;
+    let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?.name.clone();
+    let terminating = crd["metadata"]["deletionTimestamp"].is_string();
+    parsed
+        .versions
+        .iter()
+        .map(|version| {
+            let definition = definition(&parsed, version, &stored)?;
+            Ok(ResourceDefinition { terminating, ..definition })
+        })
+        .collect()
+}
+
+fn definition(
+    crd: &CustomResourceDefinition,
+    version: &Version,
+    storage_version: &str,
+) -> Result<ResourceDefinition, Unreadable> {
+    let names = &crd.names;
+    let fields = version.selectable_fields.iter();
+    Ok(ResourceDefinition {
+        storage_version: storage_version.to_owned(),
+        served: version.served,
+        deprecated: deprecation(crd, version),
+        singular: names.singular.clone(),
+        list_kind: names.list_kind.clone(),
+        short_names: names.short_names.clone(),
+        categories: names.categories.clone(),
+        namespaced: crd.scope == Scope::Namespaced,
+        status_subresource: version.has_status,
+        scale: version.scale.as_ref().map(scale),
+        columns: columns(version)?,
+        selectable_fields: fields.map(|path| path.trim_start_matches('.').to_owned()).collect(),
+        defaults_since: version.schema.as_ref().and_then(|schema| {
+            // From when on is known to who knows when the definition was stored.
+            has_defaults(schema.root()).then_some(u64::MAX)
+        }),
+        schema: version.schema.clone(),
+        ..ResourceDefinition::new(&crd.group, &version.name, &names.kind, &names.plural)
+    })
+}
+
+/// Whether anything is filled in where a client leaves it out. No deeper than a schema may be.
+fn has_defaults(node: &Node) -> bool {
+    let below = node.properties().values().chain(node.items()).chain(node.additional_node());
+    node.default_value().is_some() || below.into_iter().any(has_defaults)
+}
+
+fn deprecation(crd: &CustomResourceDefinition, version: &Version) -> Option<String> {
+    let usual = || format!("{}/{} {} is deprecated", crd.group, version.name, crd.names.kind);
+    version.deprecated.then(|| version.deprecation_warning.clone().unwrap_or_else(usual))
+}
+
+fn scale(paths: &ScalePaths) -> Scale {
+    Scale {
+        spec_replicas: paths.spec_replicas.clone(),
+        status_replicas: paths.status_replicas.clone(),
+        label_selector: paths.label_selector.clone(),
+    }
+}
+
+/// The name, and the columns the version prints; only the age where it names none.
+fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
+    let mut columns = vec![Column::name()];
+    if version.columns.is_empty() {
+        columns.push(Column::age());
+    }
+    for printed in &version.columns {
+        columns.push(Column {
+            name: printed.name.clone(),
+            kind: ColumnType::named(&printed.kind).unwrap_or(ColumnType::String),
+            format: printed.format.clone(),
+            description: described(printed),
+            priority: u32::try_from(printed.priority).unwrap_or(0),
+            cell: Cell::Path(JsonPath::parse(&printed.json_path)?),
+        });
+    }
+    Ok(columns)
+}
+
+/// What a column tells; where nobody says, its path, in Kubernetes' words.
+fn described(column: &PrinterColumn) -> String {
+    match column.description.as_str() {
+        "" => {
+            format!("Custom resource definition column (in JSONPath format): {}", column.json_path)
+        }
+        text => text.to_owned(),
+    }
+}

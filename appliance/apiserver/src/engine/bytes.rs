@@ -1,0 +1,72 @@
+//! Bytes in JSON: base64 as Go's `encoding/json` takes it.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+
+/// Go does not look at bits that belong to no byte.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// The bytes of a text.
+///
+/// # Errors
+/// Where Go's decoder gives up on what is no base64.
+pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
+    // Line breaks are skipped wherever they stand.
+    let kept = || text.char_indices().filter(|(_, c)| !matches!(c, '\r' | '\n'));
+    let plain: String = kept().map(|(_, c)| c).collect();
+    LENIENT.decode(&plain).map_err(|_| {
+        // Up to there every character is one byte.
+        kept().nth(gives_up(plain.as_bytes())).map_or(text.len(), |(at, _)| at)
+    })
+}
+
+/// Where what is no base64 stops being it (Go's `encoding/base64`, `decodeQuantum`).
+fn gives_up(bytes: &[u8]) -> usize {
+    for (number, quantum) in bytes.chunks(4).enumerate() {
+        let start = number * 4;
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+        let digits = quantum.iter().take_while(|byte| is_digit(byte)).count();
+        match (digits, quantum.get(digits..).unwrap_or_default()) {
+            (4, _) => {}
+            (_, []) => return start,
+            (2, [b'=']) => return bytes.len(),
+            // Whole, so what follows it is at fault.
+            (2, [b'=', b'=']) | (3, [b'=']) => return start + 4,
+            _ => return start + digits,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn as_go_does() {
+        for (text, expected) in [
+            ("", Ok(&b""[..])),
+            ("YQ==", Ok(b"a")),
+            ("YR==", Ok(b"a")),
+            ("YW\nJj\r\n", Ok(b"abc")),
+            ("no base64", Err(2)),
+            ("\nno base64", Err(3)),
+            ("YWJjYQ", Err(4)),
+            ("YWJj?QQQ", Err(4)),
+            ("YQ=", Err(3)),
+            ("Y", Err(0)),
+            ("Y===", Err(1)),
+            ("YQ==x", Err(4)),
+            ("YQ=x", Err(2)),
+            ("YWJjY", Err(4)),
+            ("=", Err(0)),
+            ("YQ==YQ==", Err(4)),
+        ] {
+            assert_eq!(decode(text), expected.map(<[u8]>::to_vec), "{text}");
+        }
+    }
+}

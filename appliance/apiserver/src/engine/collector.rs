@@ -1,0 +1,324 @@
+//! What a cluster's controller manager does for its API server: deletes objects whose owners are
+//! gone, empties namespaces that end, furnishes those that begin, and drops records that are old.
+//!
+//! One task reads every change and keeps an index of owners; what follows from a change is a piece
+//! of [`Work`], done in small transactions beside others, so no writer waits long. Nothing it knows
+//! has to survive: a new start reads all objects once and comes to the same conclusions.
+
+mod expiry;
+mod graph;
+mod head;
+mod namespaces;
+mod queue;
+mod sweep;
+mod verdict;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+use store::{Change, ChangeKind, Key, Walk, Watch};
+use tokio::time::Instant;
+
+use self::expiry::Expiries;
+use self::graph::Graph;
+use self::head::{Head, Owner};
+use self::queue::Queue;
+use self::sweep::owner_key;
+use super::{Engine, failed};
+use crate::status_error::StatusError;
+
+/// Pieces of work done at the same time, so that they share commits.
+const AT_ONCE: usize = 16;
+/// How long to wait before everything is read anew after a failure.
+const RETRY: Duration = Duration::from_secs(5);
+/// How often old records are looked for, and what depends on kinds that have come since.
+const TICK: Duration = Duration::from_secs(30);
+
+/// Something to look at; when it has been seen to, nothing more follows from what was known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    /// An object whose owners may be gone.
+    Dependent(Key),
+    /// An owner that waits for its dependents to be deleted.
+    Foreground(Key),
+    /// An owner that waits for its dependents to forget it.
+    Orphaning(Key),
+    /// A namespace that ends.
+    Ending(String),
+    /// A namespace that lives, and may lack what every namespace has.
+    Beginning(String),
+}
+
+/// The task that collects what nobody needs any more.
+pub struct Collector {
+    engine: Engine,
+    /// Resource and object, to be in every namespace.
+    defaults: Vec<(String, Value)>,
+    graph: Graph,
+    expiries: Expiries,
+    /// Namespaces that are ending: what happens in them may let them go.
+    ending: BTreeSet<String>,
+    queue: Queue,
+    /// The registry's generation at which the queue was last filled with everything owned.
+    generation: u64,
+}
+
+impl Collector {
+    /// A collector over `engine`; `defaults` are objects to be in every namespace, each with its
+    /// resource (`/serviceaccounts`), created where they are missing.
+    pub fn new(engine: Engine, defaults: Vec<(String, Value)>) -> Self {
+        Self {
+            engine,
+            defaults,
+            graph: Graph::default(),
+            expiries: Expiries::default(),
+            ending: BTreeSet::new(),
+            queue: Queue::default(),
+            generation: 0,
+        }
+    }
+
+    /// Collects until `shutdown` resolves.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()> + Send) {
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let ended = tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                ended = self.follow() => ended,
+            };
+            if let Err(error) = ended {
+                tracing::warn!(error = %error, "collecting begins anew");
+            }
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                () = tokio::time::sleep(RETRY) => {}
+            }
+        }
+    }
+
+    /// Reads everything once, then follows the changes; ends with what went wrong.
+    async fn follow(&mut self) -> Result<(), StatusError> {
+        let mut watch = self.survey().await?;
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            let due = self.queue.due();
+            // Changes may come without a pause: they are last.
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() =>
+                {
+                    self.work().await;
+                }
+                _ = tick.tick() => self.tick().await?,
+                change = watch.next() => {
+                    self.take_in(change.map_err(|error| failed("follow changes", &error))?);
+                }
+            }
+        }
+    }
+
+    /// Reads every object there is; gives the watch of what comes after.
+    async fn survey(&mut self) -> Result<Watch, StatusError> {
+        let engine = self.engine.clone();
+        let revision = engine.revision();
+        let watch = engine.inner.store.watch_all(revision);
+        let watch = watch.map_err(|error| failed("follow changes", &error))?;
+        (self.graph, self.expiries) = (Graph::default(), Expiries::default());
+        (self.ending, self.queue) = (BTreeSet::new(), Queue::default());
+        self.generation = engine.registry().generation();
+        for definition in engine.registry().resources().iter() {
+            let (engine, resource) = (engine.clone(), definition.id());
+            let read = tokio::task::spawn_blocking(move || {
+                let mut found = Vec::new();
+                let walk = Walk { resource: &resource, ..Walk::default() };
+                let walked = engine.inner.store.walk(walk, |key, stored| {
+                    if let Some(head) = Head::read(&stored.value) {
+                        found.push((key, stored.revision, head));
+                    }
+                    ControlFlow::Continue(())
+                });
+                walked.map(|_| found).map_err(|error| failed("read every object", &error))
+            });
+            let found =
+                read.await.map_err(|error| StatusError::internal("cannot read objects", &error))?;
+            for (key, revision, head) in found? {
+                self.put(key, revision, &head, true);
+            }
+        }
+        Ok(watch)
+    }
+
+    fn take_in(&mut self, change: Change) {
+        let Change { revision, key, kind } = change;
+        match kind {
+            ChangeKind::Put { value, .. } => {
+                if let Some(head) = Head::read(&value) {
+                    self.put(key, revision, &head, false);
+                }
+            }
+            ChangeKind::Delete { previous } => {
+                let head = Head::read(&previous.value).unwrap_or_default();
+                self.gone(&key, &head);
+            }
+        }
+    }
+
+    fn put(&mut self, key: Key, revision: u64, head: &Head, surveyed: bool) {
+        let registry = self.engine.registry();
+        let Some(definition) = registry.by_id(&key.resource) else { return };
+        if let Some(lives) = definition.time_to_live {
+            let now = self.engine.clock().now();
+            let since = head.written().filter(|since| surveyed && *since < now).unwrap_or(now);
+            self.expiries.put(&key, revision, since, lives);
+        }
+        let before = self.graph.put(&key, head);
+        if before != head.owner_references {
+            self.push(Work::Dependent(key.clone()));
+            // Whoever waits for this one may wait no longer.
+            self.wake_owners(&key.namespace, &before);
+        }
+        if head.is_deleting() && !head.waits_for_dependents() && !head.orphans_dependents() {
+            self.wake_owners(&key.namespace, &head.owner_references);
+        }
+        if definition.is_namespace {
+            if head.is_deleting() {
+                self.ending.insert(key.name.clone());
+                self.push(Work::Ending(key.name.clone()));
+            } else {
+                self.push(Work::Beginning(key.name.clone()));
+            }
+        }
+        if self.ending.contains(&key.namespace) {
+            self.push(Work::Ending(key.namespace.clone()));
+        }
+        if head.waits_for_dependents() {
+            self.wake_dependents(&head.uid);
+            self.push(Work::Foreground(key));
+        } else if head.orphans_dependents() {
+            self.push(Work::Orphaning(key));
+        }
+    }
+
+    fn gone(&mut self, key: &Key, head: &Head) {
+        let owners = self.graph.remove(key);
+        self.graph.lose(&head.uid);
+        self.wake_owners(&key.namespace, &owners);
+        self.wake_dependents(&head.uid);
+        let registry = self.engine.registry();
+        if registry.by_id(&key.resource).is_some_and(|one| one.is_namespace) {
+            self.ending.remove(&key.name);
+        } else if self.ending.contains(&key.namespace) {
+            self.push(Work::Ending(key.namespace.clone()));
+        } else if self.defaults.iter().any(|(resource, object)| {
+            *resource == key.resource && object["metadata"]["name"] == *key.name
+        }) {
+            self.push(Work::Beginning(key.namespace.clone()));
+        }
+    }
+
+    fn wake_owners(&mut self, namespace: &str, owners: &[Owner]) {
+        let registry = self.engine.registry();
+        for key in owners.iter().filter_map(|owner| owner_key(&registry, namespace, owner)) {
+            self.push(Work::Foreground(key));
+        }
+    }
+
+    fn wake_dependents(&mut self, owner: &str) {
+        let now = Instant::now();
+        for dependent in self.graph.dependents(owner) {
+            self.queue.push(Work::Dependent(dependent.clone()), now);
+        }
+    }
+
+    async fn tick(&mut self) -> Result<(), StatusError> {
+        let generation = self.engine.registry().generation();
+        if self.generation != generation {
+            self.generation = generation;
+            for owned in self.graph.owned() {
+                self.queue.push(Work::Dependent(owned.clone()), Instant::now());
+            }
+        }
+        for (key, revision) in self.expiries.due(self.engine.clock().now()) {
+            self.engine.expire(key, revision).await?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, work: Work) {
+        self.queue.push(work, Instant::now());
+    }
+
+    /// Does a batch of what there is to do; what fails is tried again later.
+    async fn work(&mut self) {
+        let batch = self.queue.take(Instant::now());
+        let this = &*self;
+        let done = batch.into_iter().map(|work| async move {
+            let again = this.one(&work).await;
+            (work, again)
+        });
+        let done: Vec<_> = done.collect();
+        let done: Vec<_> = stream::iter(done).buffer_unordered(AT_ONCE).collect().await;
+        for (work, again) in done {
+            match again {
+                Ok(false) => {}
+                Ok(true) => self.push(work),
+                Err(error) => {
+                    tracing::warn!(?work, error = %error, "cannot collect");
+                    self.queue.put_aside(work, Instant::now());
+                }
+            }
+        }
+        self.queue.gather(Instant::now());
+    }
+
+    /// Does one piece; whether it is to be done again at once.
+    async fn one(&self, work: &Work) -> Result<bool, StatusError> {
+        let engine = &self.engine;
+        match work {
+            Work::Dependent(key) => {
+                let dependents = self.dependents_of(key)?;
+                let lost = self.graph.lost(key);
+                engine.collect_dependent(key.clone(), dependents, lost).await?;
+                Ok(false)
+            }
+            Work::Foreground(key) => {
+                let dependents = self.dependents_of(key)?;
+                engine.release_foreground(key.clone(), dependents).await?;
+                Ok(false)
+            }
+            Work::Orphaning(key) => {
+                let Some(uid) = self.uid_of(key)? else { return Ok(false) };
+                let dependents: Vec<Key> = self.graph.dependents(&uid).cloned().collect();
+                let orphans = dependents.into_iter().map(|one| engine.orphan(one, uid.clone()));
+                let orphans: Vec<_> = orphans.collect();
+                let mut orphans = stream::iter(orphans).buffer_unordered(AT_ONCE);
+                while let Some(orphaned) = orphans.next().await {
+                    orphaned?;
+                }
+                engine.release_orphaning(key.clone()).await?;
+                Ok(false)
+            }
+            Work::Ending(name) => engine.empty_namespace(name).await,
+            Work::Beginning(name) => {
+                engine.furnish(name, &self.defaults).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    fn uid_of(&self, key: &Key) -> Result<Option<String>, StatusError> {
+        let stored = self.engine.inner.store.get(key);
+        let stored = stored.map_err(|error| failed("read an object", &error))?;
+        Ok(stored.and_then(|stored| Head::read(&stored.value)).map(|head| head.uid))
+    }
+
+    fn dependents_of(&self, key: &Key) -> Result<Vec<Key>, StatusError> {
+        let uid = self.uid_of(key)?;
+        Ok(uid.map(|uid| self.graph.dependents(&uid).cloned().collect()).unwrap_or_default())
+    }
+}

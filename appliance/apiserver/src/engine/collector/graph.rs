@@ -1,0 +1,140 @@
+//! Who names whom as its owner: every object that has owners, by their uids.
+
+use std::collections::{BTreeSet, HashMap};
+
+use store::Key;
+
+use super::head::{Head, Owner};
+
+/// Objects with owners, and owners' dependents. Owners need not exist.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    owners: HashMap<Key, Vec<Owner>>,
+    dependents: HashMap<String, Dependents>,
+}
+
+/// The objects that name one owner.
+#[derive(Debug, Default)]
+struct Dependents {
+    keys: BTreeSet<Key>,
+    /// Whether the owner was seen to go. Remembered as long as there are dependents: of a kind that
+    /// went with its objects, nothing can be looked up any more.
+    lost: bool,
+}
+
+impl Graph {
+    /// Takes in an object and its owners as they are now; those it had before.
+    pub fn put(&mut self, key: &Key, head: &Head) -> Vec<Owner> {
+        if let Some(dependents) = self.dependents.get_mut(&head.uid) {
+            dependents.lost = false;
+        }
+        for owner in &head.owner_references {
+            let dependents = self.dependents.entry(owner.uid.clone()).or_default();
+            dependents.keys.insert(key.clone());
+        }
+        let before = match head.owner_references.is_empty() {
+            true => self.owners.remove(key),
+            false => self.owners.insert(key.clone(), head.owner_references.clone()),
+        };
+        let before = before.unwrap_or_default();
+        let named = |uid: &str| head.owner_references.iter().any(|owner| owner.uid == uid);
+        for owner in before.iter().filter(|owner| !named(&owner.uid)) {
+            self.part(&owner.uid, key);
+        }
+        before
+    }
+
+    /// Forgets an object that is gone; the owners it had.
+    pub fn remove(&mut self, key: &Key) -> Vec<Owner> {
+        let owners = self.owners.remove(key).unwrap_or_default();
+        for owner in &owners {
+            self.part(&owner.uid, key);
+        }
+        owners
+    }
+
+    fn part(&mut self, uid: &str, key: &Key) {
+        if let Some(dependents) = self.dependents.get_mut(uid) {
+            dependents.keys.remove(key);
+            if dependents.keys.is_empty() {
+                self.dependents.remove(uid);
+            }
+        }
+    }
+
+    /// Takes in that the object with this uid is gone.
+    pub fn lose(&mut self, uid: &str) {
+        if let Some(dependents) = self.dependents.get_mut(uid) {
+            dependents.lost = true;
+        }
+    }
+
+    /// The uids of an object's owners that were seen to go.
+    pub fn lost(&self, key: &Key) -> BTreeSet<String> {
+        let lost = |uid: &str| self.dependents.get(uid).is_some_and(|one| one.lost);
+        let owners = self.owners.get(key).into_iter().flatten();
+        owners.map(|owner| &owner.uid).filter(|uid| lost(uid)).cloned().collect()
+    }
+
+    /// The objects that name `uid` as an owner.
+    pub fn dependents(&self, uid: &str) -> impl Iterator<Item = &Key> {
+        self.dependents.get(uid).into_iter().flat_map(|one| &one.keys)
+    }
+
+    /// Every object that has owners.
+    pub fn owned(&self) -> impl Iterator<Item = &Key> {
+        self.owners.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Key;
+
+    use super::{Graph, Head};
+
+    fn head(owners: &[&str]) -> Head {
+        let owners: Vec<_> = owners.iter().map(|uid| serde_json::json!({ "uid": uid })).collect();
+        let object = serde_json::json!({ "metadata": { "ownerReferences": owners } });
+        Head::read(object.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn edges_follow_the_objects() {
+        let mut graph = Graph::default();
+        let (a, b) = (Key::new("/secrets", "x", "a"), Key::new("/secrets", "x", "b"));
+        graph.put(&a, &head(&["1", "2"]));
+        graph.put(&b, &head(&["2"]));
+        assert_eq!(graph.dependents("2").collect::<Vec<_>>(), [&a, &b]);
+        assert_eq!(graph.put(&a, &head(&["1"])).len(), 2);
+        assert_eq!(graph.dependents("2").collect::<Vec<_>>(), [&b]);
+        assert_eq!(graph.remove(&b).len(), 1);
+        assert_eq!(graph.dependents("2").count(), 0);
+        graph.put(&a, &head(&[]));
+        assert_eq!((graph.owned().count(), graph.dependents("1").count()), (0, 0));
+        assert!(graph.dependents.is_empty());
+    }
+
+    #[test]
+    fn lost_owners_are_known_as_long_as_somebody_names_them() {
+        let mut graph = Graph::default();
+        let a = Key::new("/secrets", "x", "a");
+        let lost = |graph: &Graph| graph.lost(&a).into_iter().collect::<Vec<_>>();
+        graph.lose("1");
+        graph.put(&a, &head(&["1", "2"]));
+        assert_eq!(lost(&graph), [] as [&str; 0]);
+        graph.lose("1");
+        // Still so when the object is written.
+        graph.put(&a, &head(&["2", "1"]));
+        assert_eq!(lost(&graph), ["1"]);
+        // One that is there again, from a snapshot, is not lost.
+        graph.put(&Key::new("/secrets", "x", "b"), &Head { uid: "1".to_owned(), ..head(&[]) });
+        assert_eq!(lost(&graph), [] as [&str; 0]);
+        graph.lose("2");
+        graph.put(&a, &head(&["1"]));
+        graph.put(&a, &head(&["1", "2"]));
+        assert_eq!(lost(&graph), [] as [&str; 0]);
+        graph.remove(&a);
+        assert!(graph.dependents.is_empty());
+    }
+}

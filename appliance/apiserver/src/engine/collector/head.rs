@@ -1,0 +1,93 @@
+//! The few fields of an object that decide whether it may stay.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::super::{FOREGROUND, ORPHAN};
+
+/// An object's metadata, as far as the collector reads it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Head {
+    pub uid: String,
+    #[serde(deserialize_with = "nullable")]
+    pub owner_references: Vec<Owner>,
+    #[serde(deserialize_with = "nullable")]
+    pub finalizers: Vec<String>,
+    pub deletion_timestamp: Option<String>,
+    pub creation_timestamp: Option<String>,
+    #[serde(deserialize_with = "nullable")]
+    pub managed_fields: Vec<Written>,
+}
+
+/// When a manager of fields wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Written {
+    pub time: Option<String>,
+}
+
+/// A reference to an owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Owner {
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+    pub uid: String,
+    pub block_owner_deletion: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    #[serde(default)]
+    metadata: Head,
+}
+
+impl Head {
+    /// Reads stored bytes; `None` when they are no object.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice::<Object>(bytes).ok().map(|object| object.metadata)
+    }
+
+    /// When the object was last written, as far as it says so itself.
+    pub fn written(&self) -> Option<Timestamp> {
+        let managed = self.managed_fields.iter().map(|one| &one.time);
+        let times = managed.chain([&self.creation_timestamp]).flatten();
+        times.filter_map(|time| time.parse().ok()).max()
+    }
+
+    /// Whether deletion has been asked for.
+    pub fn is_deleting(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// Whether it waits for its dependents to be deleted.
+    pub fn waits_for_dependents(&self) -> bool {
+        self.is_deleting() && self.has(FOREGROUND)
+    }
+
+    /// Whether it waits for its dependents to be orphaned.
+    pub fn orphans_dependents(&self) -> bool {
+        self.is_deleting() && self.has(ORPHAN)
+    }
+
+    /// Whether it has this finalizer.
+    pub fn has(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|one| one == finalizer)
+    }
+
+    /// Whether it keeps the owner with this uid from going, when that waits for its dependents.
+    pub fn blocks(&self, owner: &str) -> bool {
+        let mut owners = self.owner_references.iter();
+        owners.any(|one| one.uid == owner && one.block_owner_deletion == Some(true))
+    }
+}
+
+fn nullable<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,121 @@
+//! What the collector has to do, and when.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Work;
+
+/// Pieces taken up in one step: between steps new changes are read.
+const BATCH: usize = 64;
+/// How long changes are gathered before anything is done about them, counted from the first.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+/// How long a piece that failed is put aside; the others go on meanwhile.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Pieces of work, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    ready: BTreeSet<Work>,
+    /// When the ready ones are due: a deadline, however many more there come.
+    due: Option<Instant>,
+    aside: BTreeSet<Work>,
+    /// Those put aside, the first to come back first.
+    retries: VecDeque<(Instant, Work)>,
+}
+
+impl Queue {
+    /// Puts a piece in; one that was put aside comes back in its own time.
+    pub fn push(&mut self, work: Work, now: Instant) {
+        if !self.aside.contains(&work) {
+            self.ready.insert(work);
+            self.due.get_or_insert(now + DEBOUNCE);
+        }
+    }
+
+    /// Puts a piece that failed aside.
+    pub fn put_aside(&mut self, work: Work, now: Instant) {
+        self.ready.remove(&work);
+        if self.aside.insert(work.clone()) {
+            self.retries.push_back((now + RETRY, work));
+        }
+    }
+
+    /// When there is something to do; `None` when there is nothing.
+    pub fn due(&self) -> Option<Instant> {
+        let retry = self.retries.front().map(|(at, _)| *at);
+        self.due.into_iter().chain(retry).min()
+    }
+
+    /// A batch of what is due. What is left waits until [`Queue::gather`].
+    pub fn take(&mut self, now: Instant) -> Vec<Work> {
+        while let Some((_, work)) = self.retries.pop_front_if(|(at, _)| *at <= now) {
+            self.aside.remove(&work);
+            self.ready.insert(work);
+        }
+        self.due = None;
+        std::iter::from_fn(|| self.ready.pop_first()).take(BATCH).collect()
+    }
+
+    /// After a batch, lets changes be gathered again before the next one.
+    pub fn gather(&mut self, now: Instant) {
+        self.due = (!self.ready.is_empty()).then(|| now + DEBOUNCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{BATCH, DEBOUNCE, Queue, RETRY, Work};
+
+    fn work(name: impl ToString) -> Work {
+        Work::Ending(name.to_string())
+    }
+
+    #[test]
+    fn a_stream_of_changes_moves_no_deadline() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        assert_eq!(queue.due(), None);
+        for at in 0..40 {
+            queue.push(work("a"), start + Duration::from_millis(at));
+        }
+        assert_eq!(queue.due(), Some(start + DEBOUNCE));
+        assert_eq!(queue.take(start + DEBOUNCE), [work("a")]);
+        assert_eq!((queue.due(), queue.take(start + RETRY)), (None, vec![]));
+    }
+
+    #[test]
+    fn many_come_in_batches() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        for at in 0..=BATCH {
+            queue.push(work(at), start);
+        }
+        let now = start + Duration::from_secs(1);
+        assert_eq!(queue.take(now).len(), BATCH);
+        // However long the batch took, changes are read before the next one.
+        let now = now + Duration::from_secs(1);
+        queue.gather(now);
+        assert_eq!(queue.due(), Some(now + DEBOUNCE));
+        assert_eq!(queue.take(now).len(), 1);
+    }
+
+    #[test]
+    fn what_failed_waits_and_holds_up_nobody() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        queue.put_aside(work("bad"), start);
+        queue.push(work("bad"), start);
+        queue.put_aside(work("bad"), start);
+        assert_eq!(queue.due(), Some(start + RETRY));
+        queue.push(work("good"), start);
+        assert_eq!(queue.due(), Some(start + DEBOUNCE));
+        assert_eq!(queue.take(start + DEBOUNCE), [work("good")]);
+        assert_eq!(queue.due(), Some(start + RETRY));
+        assert_eq!(queue.take(start + RETRY), [work("bad")]);
+        queue.push(work("bad"), start + RETRY);
+        assert_eq!(queue.take(start + RETRY + DEBOUNCE), [work("bad")]);
+    }
+}

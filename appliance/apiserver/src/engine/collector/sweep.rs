@@ -1,0 +1,284 @@
+//! What is done about one object: each in a transaction of its own that looks at the owners as they
+//! are at that moment, so that no decision rests on something that has changed since.
+//!
+//! What is to be done says [`verdict`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use store::{Key, Txn};
+
+use super::super::delete::Deletion;
+use super::super::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
+use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation, failed};
+use super::head::{Head, Owner};
+use super::verdict::{Below, Found, Verdict, verdict};
+use crate::definition::{Registry, ResourceDefinition};
+use crate::status_error::{Reason, StatusError};
+
+impl Engine {
+    /// Deletes the object if none of its owners exists any more, or forgets those that do not.
+    /// `dependents` are the objects that name it as theirs, `lost` owners of it that were seen to
+    /// go.
+    pub(super) async fn collect_dependent(
+        &self,
+        key: Key,
+        dependents: Vec<Key>,
+        lost: BTreeSet<String>,
+    ) -> Result<(), StatusError> {
+        let registry = self.registry();
+        let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
+        let now = self.inner.clock.now();
+        self.commit(move |txn| {
+            let place = place(&registry, &definition, &key);
+            let Some((object, head)) = read(txn, &definition, &key)? else { return Ok(()) };
+            let owners = head.owner_references.iter();
+            let owners: Vec<Found> = owners
+                .map(|owner| look_up(txn, &registry, &place, owner, &lost))
+                .collect::<Result<_, _>>()?;
+            let below = match owners.contains(&Found::Waiting) {
+                true => look_below(txn, &dependents)?,
+                // Then it makes no difference.
+                false => Below::Nothing,
+            };
+            match verdict(&head, &owners, below) {
+                Verdict::Keep => Ok(()),
+                Verdict::Forget => forget_owners(txn, &place, object, |at, _| {
+                    owners.get(at) == Some(&Found::Solid)
+                }),
+                Verdict::Delete { policy, unblock } => {
+                    if unblock {
+                        unblock_owners(txn, &place, object)?;
+                    }
+                    let deletion = Deletion { place: &place, name: &key.name, now };
+                    delete(txn, &deletion, head.uid, policy)
+                }
+            }
+        })
+        .await
+    }
+
+    /// Lets an owner go that waits for its dependents, once none is left that blocks it.
+    pub(super) async fn release_foreground(
+        &self,
+        key: Key,
+        dependents: Vec<Key>,
+    ) -> Result<(), StatusError> {
+        let registry = self.registry();
+        let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
+        self.commit(move |txn| {
+            let place = place(&registry, &definition, &key);
+            let Some((object, head)) = read(txn, &definition, &key)? else { return Ok(()) };
+            if !head.waits_for_dependents() {
+                return Ok(());
+            }
+            for dependent in &dependents {
+                if head_of(txn, dependent)?.is_some_and(|one| one.blocks(&head.uid)) {
+                    return Ok(());
+                }
+            }
+            drop_finalizer(txn, &place, object, FOREGROUND).map_err(Abort::Refused)
+        })
+        .await
+    }
+
+    /// Takes the owner with this uid out of an object's owners.
+    pub(super) async fn orphan(&self, key: Key, owner: String) -> Result<(), StatusError> {
+        let registry = self.registry();
+        let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
+        self.commit(move |txn| {
+            let place = place(&registry, &definition, &key);
+            let Some((object, _)) = read(txn, &definition, &key)? else { return Ok(()) };
+            forget_owners(txn, &place, object, |_, uid| uid != owner)
+        })
+        .await
+    }
+
+    /// Lets an owner go whose dependents have been orphaned.
+    pub(super) async fn release_orphaning(&self, key: Key) -> Result<(), StatusError> {
+        let registry = self.registry();
+        let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
+        self.commit(move |txn| {
+            let place = place(&registry, &definition, &key);
+            let Some((object, head)) = read(txn, &definition, &key)? else { return Ok(()) };
+            if head.orphans_dependents() {
+                drop_finalizer(txn, &place, object, ORPHAN)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes a record that has outlived its time, unless it was written since `revision`.
+    pub(super) async fn expire(&self, key: Key, revision: u64) -> Result<(), StatusError> {
+        self.commit(move |txn| {
+            let stored = txn.get(&key).map_err(|error| failed("read a record", &error))?;
+            if stored.is_some_and(|stored| stored.revision == revision) {
+                txn.delete(&key).map_err(|error| failed("drop an old record", &error))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn place(registry: &Registry, definition: &Arc<ResourceDefinition>, key: &Key) -> Place {
+    Place {
+        definition: definition.clone(),
+        namespaces: registry.namespaces().cloned(),
+        namespace: key.namespace.clone(),
+        admission: None,
+    }
+}
+
+fn read(
+    txn: &Txn<'_>,
+    definition: &ResourceDefinition,
+    key: &Key,
+) -> Result<Option<(Value, Head)>, StatusError> {
+    let stored = txn.get(key).map_err(|error| failed("read an object", &error))?;
+    let Some(stored) = stored else { return Ok(None) };
+    let head = Head::read(&stored.value).unwrap_or_default();
+    Ok(Some((decode(definition, &stored)?, head)))
+}
+
+fn head_of(txn: &Txn<'_>, key: &Key) -> Result<Option<Head>, StatusError> {
+    let stored = txn.get(key).map_err(|error| failed("read an object", &error))?;
+    Ok(stored.and_then(|stored| Head::read(&stored.value)))
+}
+
+/// What there is below an object with these dependents.
+fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<Below, StatusError> {
+    let mut below = Below::Nothing;
+    for key in dependents {
+        let waits = head_of(txn, key)?.is_some_and(|head| head.waits_for_dependents());
+        below = if waits { return Ok(Below::Circle) } else { Below::Dependents };
+    }
+    Ok(below)
+}
+
+fn look_up(
+    txn: &Txn<'_>,
+    registry: &Registry,
+    dependent: &Place,
+    owner: &Owner,
+    lost: &BTreeSet<String>,
+) -> Result<Found, StatusError> {
+    let Some(definition) = kind_of(registry, owner) else {
+        // Of one whose kind went with it, nothing can be looked up.
+        return Ok(if lost.contains(&owner.uid) { Found::Absent } else { Found::Unknown });
+    };
+    let Some(key) = key_of(definition, &dependent.namespace, owner) else {
+        return Ok(Found::Unknown);
+    };
+    Ok(match head_of(txn, &key)? {
+        Some(head) if head.uid == owner.uid && head.waits_for_dependents() => Found::Waiting,
+        Some(head) if head.uid == owner.uid => Found::Solid,
+        _ => Found::Absent,
+    })
+}
+
+/// Where the owner would be: in the dependent's namespace, if its kind has namespaces. `None` when
+/// the kind is not served, and for an object of the whole box whose owner would be in a namespace.
+pub(super) fn owner_key(registry: &Registry, namespace: &str, owner: &Owner) -> Option<Key> {
+    key_of(kind_of(registry, owner)?, namespace, owner)
+}
+
+fn kind_of<'a>(registry: &'a Registry, owner: &Owner) -> Option<&'a Arc<ResourceDefinition>> {
+    let mut served = registry.all().iter();
+    served.find(|one| one.kind == owner.kind && one.api_version() == owner.api_version)
+}
+
+fn key_of(definition: &ResourceDefinition, namespace: &str, owner: &Owner) -> Option<Key> {
+    match (definition.namespaced, namespace.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(Key::new(definition.id(), namespace, owner.name.as_str())),
+        (false, _) => Some(Key::new(definition.id(), "", owner.name.as_str())),
+    }
+}
+
+/// Deletes an object nobody owns any more; one that may not be deleted stays without its owners.
+fn delete(
+    txn: &mut Txn<'_>,
+    deletion: &Deletion<'_>,
+    uid: String,
+    policy: Propagation,
+) -> Result<(), Abort<()>> {
+    let options =
+        DeleteOptions { uid: Some(uid), propagation: Some(policy), ..DeleteOptions::default() };
+    match deletion.run(txn, &options) {
+        Err(error) if error.reason == Reason::Forbidden => Ok(()),
+        done => done.map(drop).map_err(Abort::Refused),
+    }
+}
+
+/// Keeps only the owners that `keep` says, by position and uid.
+fn forget_owners(
+    txn: &mut Txn<'_>,
+    place: &Place,
+    mut object: Value,
+    keep: impl Fn(usize, &str) -> bool,
+) -> Result<(), Abort<()>> {
+    let metadata = metadata_mut(&mut object);
+    let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+        return Ok(());
+    };
+    let before = owners.len();
+    let mut at = 0;
+    owners.retain(|owner| {
+        let kept = keep(at, owner["uid"].as_str().unwrap_or_default());
+        at += 1;
+        kept
+    });
+    let left = owners.len();
+    if left == before {
+        return Ok(());
+    }
+    if left == 0 {
+        metadata.remove("ownerReferences");
+    }
+    put(txn, place, &object)
+}
+
+/// Breaks a circle of objects that wait for each other: this one blocks its owners no longer.
+fn unblock_owners(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<(), Abort<()>> {
+    let owners = metadata_mut(&mut object).get_mut("ownerReferences").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten() {
+        owner["blockOwnerDeletion"] = json!(false);
+    }
+    put(txn, place, &object)
+}
+
+fn drop_finalizer(
+    txn: &mut Txn<'_>,
+    place: &Place,
+    mut object: Value,
+    finalizer: &str,
+) -> Result<(), StatusError> {
+    let metadata = metadata_mut(&mut object);
+    if let Some(listed) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) {
+        listed.retain(|one| one != finalizer);
+        if listed.is_empty() {
+            metadata.remove("finalizers");
+        }
+    }
+    settle(txn, place, &object)
+}
+
+/// Stores an object from which a finalizer was taken, or deletes it when that was the last.
+pub(super) fn settle(txn: &mut Txn<'_>, place: &Place, object: &Value) -> Result<(), StatusError> {
+    let key = place.key(object["metadata"]["name"].as_str().unwrap_or_default());
+    if is_deleting(object) && !is_held(&place.definition, object) {
+        txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
+    } else {
+        txn.put(key, encode_own(&place.definition, object)?);
+    }
+    Ok(())
+}
+
+fn put(txn: &mut Txn<'_>, place: &Place, object: &Value) -> Result<(), Abort<()>> {
+    let key = place.key(object["metadata"]["name"].as_str().unwrap_or_default());
+    txn.put(key, encode_own(&place.definition, object)?);
+    Ok(())
+}

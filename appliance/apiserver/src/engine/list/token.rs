@@ -1,0 +1,80 @@
+//! Continue tokens: where a page ended, and which state it showed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use store::Key;
+
+use crate::definition::ResourceDefinition;
+use crate::status_error::StatusError;
+
+/// Longest continue token that is looked at, in bytes.
+const MAX_TOKEN: usize = 2048;
+
+const FORM: &str = "meta.k8s.io/v1";
+/// The revision of a token that goes on with whatever there is by then.
+const NEWEST: i64 = -1;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Token {
+    v: String,
+    rv: i64,
+    start: String,
+}
+
+impl Token {
+    /// Goes on after `key` in the state of `revision`.
+    pub fn after(key: &Key, revision: u64) -> Self {
+        let start = match key.namespace.as_str() {
+            "" => format!("{}\0", key.name),
+            namespace => format!("{namespace}/{}\0", key.name),
+        };
+        Self { v: FORM.to_owned(), rv: i64::try_from(revision).unwrap_or(NEWEST), start }
+    }
+
+    /// The same place in the newest state.
+    pub fn of_the_newest(&self) -> Self {
+        Self { rv: NEWEST, ..self.clone() }
+    }
+
+    /// Reads a token a client sent back.
+    pub fn read(text: &str) -> Result<Self, StatusError> {
+        let refused = |why: String| {
+            let text = format!("invalid continue token: continue key is not valid: {why}");
+            StatusError::bad_request(text)
+        };
+        if text.len() > MAX_TOKEN {
+            return Err(refused(format!("it is longer than {MAX_TOKEN} bytes")));
+        }
+        let bytes = URL_SAFE_NO_PAD
+            .decode(text.trim_end_matches('='))
+            .map_err(|error| refused(error.to_string()))?;
+        let token: Self =
+            serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
+        let known = token.v == FORM && (token.rv == NEWEST || token.rv > 0);
+        if !known || token.start.is_empty() {
+            return Err(refused("server does not recognize this encoded version".to_owned()));
+        }
+        Ok(token)
+    }
+
+    /// The token as clients see it.
+    pub fn text(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        URL_SAFE_NO_PAD.encode(json)
+    }
+
+    /// The state it belongs to; `None` is the newest.
+    pub fn revision(&self) -> Option<u64> {
+        u64::try_from(self.rv).ok()
+    }
+
+    /// The key after which it goes on.
+    pub fn key(&self, definition: &ResourceDefinition) -> Key {
+        let start = self.start.strip_suffix('\0').unwrap_or(&self.start);
+        match start.split_once('/').filter(|_| definition.namespaced) {
+            Some((namespace, name)) => Key::new(definition.id(), namespace, name),
+            None => Key::new(definition.id(), "", start),
+        }
+    }
+}

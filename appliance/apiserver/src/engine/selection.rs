@@ -1,0 +1,59 @@
+//! Choosing among stored objects, reading no more of them than the selectors need.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use store::{Key, Stored};
+
+use super::object::decode;
+use crate::definition::ResourceDefinition;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::status_error::StatusError;
+
+/// The selectors of a list or watch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    pub labels: LabelSelector,
+    pub fields: FieldSelector,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    metadata: Labels,
+}
+
+#[derive(Deserialize)]
+struct Labels {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Selection {
+    /// Whether everything is chosen.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether a stored object is chosen.
+    pub fn chooses(
+        &self,
+        definition: &ResourceDefinition,
+        key: &Key,
+        stored: &Stored,
+    ) -> Result<bool, StatusError> {
+        let Some(fields) = self.fields.beyond_the_key(&key.namespace, &key.name) else {
+            return Ok(false);
+        };
+        if fields {
+            let object = decode(definition, stored)?;
+            return Ok(self.labels.matches(&object) && self.fields.matches(&object));
+        }
+        if self.labels.is_empty() {
+            return Ok(true);
+        }
+        let head: Head = serde_json::from_slice(&stored.value)
+            .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
+        let labels = head.metadata.labels.unwrap_or_default();
+        Ok(self.labels.holds(|key| labels.get(key).map(String::as_str)))
+    }
+}

@@ -1,0 +1,135 @@
+//! Served objects as text, made from the stored text without reading it into a tree.
+//!
+//! Stored objects are compact JSON that [`super::object::encode`] wrote: without spaces, each key
+//! once. So the places where a served object differs from its stored form, the revision and the
+//! version, are found by one pass over the bytes.
+
+use serde_json::Value;
+use store::Stored;
+
+use super::object::decode;
+use crate::definition::ResourceDefinition;
+use crate::status_error::StatusError;
+
+const METADATA: &[u8] = b"\"metadata\":{";
+const API_VERSION: &[u8] = b"\"apiVersion\":\"";
+const KIND: &[u8] = b"\"kind\":\"";
+
+/// Appends the object as `definition` serves it to `out`.
+///
+/// # Errors
+/// When the stored bytes are not what was once written.
+pub(crate) fn write_served(
+    definition: &ResourceDefinition,
+    stored: &Stored,
+    out: &mut Vec<u8>,
+) -> Result<(), StatusError> {
+    let begun = out.len();
+    let complete = definition.defaults_since.is_none_or(|since| stored.revision > since);
+    let same = complete && definition.conversion.is_none();
+    if same && splice(definition, stored, out).is_some() {
+        return Ok(());
+    }
+    out.truncate(begun);
+    write_value(&decode(definition, stored)?, out)
+}
+
+/// Appends the object as an item of a list: one of Kubernetes' own kinds does not repeat there what
+/// the list says of all of them, as upstream's typed lists do not.
+///
+/// # Errors
+/// When the stored bytes are not what was once written.
+pub(crate) fn write_item(
+    definition: &ResourceDefinition,
+    stored: &Stored,
+    out: &mut Vec<u8>,
+) -> Result<(), StatusError> {
+    let begun = out.len();
+    write_served(definition, stored, out)?;
+    if definition.native {
+        for key in [API_VERSION, KIND] {
+            cut(out, begun, key);
+        }
+    }
+    Ok(())
+}
+
+/// Cuts the text field `key` out of the object that begins at `begun`, where another follows it.
+fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
+    let object = out.get(begun..)?;
+    let from = top_level(object, key)?;
+    let value = from + key.len() - 1;
+    let end = value + text_length(object.get(value..)?)?;
+    if object.get(end) == Some(&b',') {
+        out.drain(begun + from..=begun + end);
+    }
+    Some(())
+}
+
+/// Appends a value as compact JSON.
+pub(crate) fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> {
+    serde_json::to_writer(out, value)
+        .map_err(|error| StatusError::internal("cannot serialise an object", &error))
+}
+
+/// The stored text with the revision put into its metadata, and the served version in place of the
+/// stored one; `None` when it does not look like an object we wrote.
+fn splice(definition: &ResourceDefinition, stored: &Stored, out: &mut Vec<u8>) -> Option<()> {
+    let bytes = &*stored.value;
+    let metadata = top_level(bytes, METADATA)? + METADATA.len();
+    // Of a kind whose storage version has changed there are objects in several versions.
+    let version = top_level(bytes, API_VERSION)? + API_VERSION.len();
+    let end = version + bytes.get(version..)?.iter().position(|byte| *byte == b'"')?;
+    if end > metadata {
+        // Keys are written in order; anything else is not ours.
+        return None;
+    }
+    out.extend_from_slice(bytes.get(..version)?);
+    out.extend_from_slice(definition.api_version().as_bytes());
+    out.extend_from_slice(bytes.get(end..metadata)?);
+    out.extend_from_slice(b"\"resourceVersion\":\"");
+    out.extend_from_slice(stored.revision.to_string().as_bytes());
+    let rest = bytes.get(metadata..)?;
+    out.extend_from_slice(if rest.first() == Some(&b'}') { b"\"" } else { b"\"," });
+    out.extend_from_slice(rest);
+    Some(())
+}
+
+/// Where `key` (with its quotes, colon and what begins its value) stands among the keys of the
+/// outermost object.
+fn top_level(bytes: &[u8], key: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+                let is_key = depth == 1 && matches!(before, Some(b'{' | b','));
+                if is_key && bytes.get(at..)?.starts_with(key) {
+                    return Some(at);
+                }
+                at += text_length(bytes.get(at..)?)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Bytes of the JSON string at the beginning of `bytes`, quotes included.
+fn text_length(bytes: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match bytes.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Documents that are the same for everybody until the kinds that are served change: each has a
+//! tag made of its bytes, by which a client asks whether what it has is still true.
+
+use std::io::{Read as _, Write as _};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use sha2::{Digest as _, Sha256};
+
+use super::accept;
+
+/// A document below this is sent as it is: compressing it would gain nothing.
+const WORTH_COMPRESSING: usize = 1024;
+/// Largest document that is unpacked for a client that takes none compressed.
+const MAX_DOCUMENT: u64 = 64 << 20;
+
+/// Bytes with their tag, kept compressed where that pays.
+#[derive(Debug, Clone)]
+pub struct Document {
+    tag: String,
+    bytes: Bytes,
+    compressed: bool,
+}
+
+impl Document {
+    /// A document of these bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        use std::fmt::Write as _;
+        let mut tag = String::with_capacity(64);
+        for byte in Sha256::digest(&bytes) {
+            let _ = write!(tag, "{byte:02X}");
+        }
+        match (bytes.len() >= WORTH_COMPRESSING).then(|| compress(&bytes)).flatten() {
+            Some(packed) => Self { tag, bytes: packed.into(), compressed: true },
+            None => Self { tag, bytes: bytes.into(), compressed: false },
+        }
+    }
+
+    /// The SHA-256 of the bytes, in upper-case hexadecimal.
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// The bytes as they were.
+    pub fn plain(&self) -> Bytes {
+        if !self.compressed {
+            return self.bytes.clone();
+        }
+        let mut plain = Vec::new();
+        let mut unpacked = GzDecoder::new(&*self.bytes).take(MAX_DOCUMENT);
+        match unpacked.read_to_end(&mut plain) {
+            Ok(_) => plain.into(),
+            Err(error) => {
+                tracing::error!(%error, "cannot unpack a document of this process' own making");
+                Bytes::new()
+            }
+        }
+    }
+}
+
+fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut packed = GzEncoder::new(Vec::with_capacity(bytes.len() / 8), Compression::default());
+    packed.write_all(bytes).ok()?;
+    packed.finish().ok()
+}
+
+/// The document as JSON, or 304 where the client has it.
+pub fn conditional(document: &Document, request: &HeaderMap) -> Response {
+    let mut response = if has(request, &document.tag) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        let packed = document.compressed && accept::takes_gzip(request);
+        let bytes = if packed { document.bytes.clone() } else { document.plain() };
+        let mut response = Response::new(Body::from(bytes));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if packed {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    };
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", document.tag)) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    vary(&mut response);
+    response
+}
+
+/// Says that another Accept header would have had another answer.
+pub fn vary(response: &mut Response) {
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+}
+
+/// Whether the request names the tag as one it has.
+fn has(request: &HeaderMap, tag: &str) -> bool {
+    let known = request.get_all(IF_NONE_MATCH).iter();
+    known.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {
+        let one = one.trim();
+        let one = one.strip_prefix("W/").unwrap_or(one);
+        one == "*" || one.strip_prefix('"').and_then(|one| one.strip_suffix('"')) == Some(tag)
+    })
+}

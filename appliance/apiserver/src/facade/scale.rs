@@ -1,0 +1,219 @@
+//! `/scale`: the replicas of an object as `autoscaling/v1 Scale`, wherever its kind keeps them
+//! (apiextensions-apiserver `pkg/registry/customresource/etcd.go`).
+
+use serde_json::{Map, Value, json};
+
+use crate::definition::{ResourceDefinition, Scale};
+use crate::engine::{Configuration, Engine, Patch, WriteOptions};
+use crate::json_path::JsonPath;
+use crate::status_error::{Reason, StatusError};
+
+/// How often a patch is applied anew when others write the same object meanwhile (upstream's
+/// limit).
+const MAX_ATTEMPTS: usize = 5;
+
+/// The Scale of an object.
+///
+/// # Errors
+/// 500 for an object that has no replicas where its kind says, or something that is no number.
+pub fn read(scale: &Scale, object: &Value) -> Result<Value, StatusError> {
+    let asked = number(object, &scale.spec_replicas)?.ok_or_else(|| {
+        let path = &scale.spec_replicas;
+        let why = format!("the spec replicas field {path:?} does not exist");
+        StatusError::new(Reason::InternalError, format!("Internal error occurred: {why}"))
+    })?;
+    let mut status = json!({ "replicas": number(object, &scale.status_replicas)?.unwrap_or(0) });
+    if let Some(path) = &scale.label_selector
+        && let Some(selector) = JsonPath::dotted(path).first(object).and_then(Value::as_str)
+        && !selector.is_empty()
+    {
+        status["selector"] = json!(selector);
+    }
+    let mut metadata = Map::new();
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    Ok(json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": { "replicas": asked },
+        "status": status,
+    }))
+}
+
+fn number(object: &Value, path: &str) -> Result<Option<i64>, StatusError> {
+    match JsonPath::dotted(path).first(object) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_i64().map(Some).ok_or_else(|| {
+            let why = format!("Internal error occurred: the field {path:?} is no integer");
+            StatusError::new(Reason::InternalError, why)
+        }),
+    }
+}
+
+/// What a client does to a Scale.
+pub enum Change {
+    /// PUT.
+    Replace(Value),
+    /// PATCH.
+    Patch(Patch),
+    /// PATCH with a configuration, by force or not.
+    Apply(Value, bool),
+}
+
+/// Writes a Scale; gives it as it is afterwards.
+///
+/// # Errors
+/// Those of a patch of the object; 422 for a number below zero; 400 for what is no Scale.
+pub async fn write(
+    engine: &Engine,
+    definition: &ResourceDefinition,
+    scale: &Scale,
+    (namespace, name): (&str, &str),
+    change: Change,
+    options: WriteOptions,
+) -> Result<Value, StatusError> {
+    let resource = definition.address();
+    let place = (resource.as_str(), namespace, name);
+    let patch = match change {
+        Change::Apply(config, force) => {
+            let place = (namespace, name);
+            return apply(engine, definition, scale, place, (config, force), options).await;
+        }
+        Change::Replace(wanted) => return put(engine, scale, place, &wanted, options).await,
+        Change::Patch(patch) => patch,
+    };
+    for _ in 1..MAX_ATTEMPTS {
+        let wanted = patch.apply(read(scale, &engine.get(&resource, namespace, name).await?)?)?;
+        // What the patch was made from is a precondition, so that no other write is undone.
+        match put(engine, scale, place, &wanted, options.clone()).await {
+            Err(error) if error.reason == Reason::Conflict => {}
+            done => return done,
+        }
+    }
+    let wanted = patch.apply(read(scale, &engine.get(&resource, namespace, name).await?)?)?;
+    put(engine, scale, place, &wanted, options).await
+}
+
+async fn put(
+    engine: &Engine,
+    scale: &Scale,
+    (resource, namespace, name): (&str, &str, &str),
+    wanted: &Value,
+    options: WriteOptions,
+) -> Result<Value, StatusError> {
+    let mut patch = nested(&scale.spec_replicas, json!(replicas(wanted, name)?));
+    demand(&mut patch, wanted);
+    let written = engine.patch(resource, namespace, name, Patch::merge(patch)?, options).await?;
+    read(scale, &written)
+}
+
+/// Applies a Scale: its manager then owns the replicas of the object, and nothing else of it.
+async fn apply(
+    engine: &Engine,
+    definition: &ResourceDefinition,
+    scale: &Scale,
+    (namespace, name): (&str, &str),
+    (wanted, force): (Value, bool),
+    options: WriteOptions,
+) -> Result<Value, StatusError> {
+    let asked = replicas(&wanted, name)?;
+    // A number that is not named is nobody's.
+    let mut object = match wanted["spec"]["replicas"] {
+        Value::Null => json!({}),
+        _ => nested(&scale.spec_replicas, json!(asked)),
+    };
+    object["apiVersion"] = json!(definition.api_version());
+    object["kind"] = json!(definition.kind);
+    object["metadata"] = json!({ "name": name });
+    demand(&mut object, &wanted);
+    let uncreatable = Some(StatusError::not_found(definition, name));
+    let config = Configuration { object, force, uncreatable };
+    let applied = engine.apply(&definition.address(), namespace, name, config, options).await?;
+    read(scale, &applied.object)
+}
+
+/// Asks of the object what a Scale asks of itself: to be the one it was made from.
+fn demand(change: &mut Value, wanted: &Value) {
+    for field in ["resourceVersion", "uid"] {
+        if let Some(value) = wanted["metadata"][field].as_str().filter(|text| !text.is_empty()) {
+            change["metadata"][field] = json!(value);
+        }
+    }
+}
+
+/// The number a Scale asks for.
+fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
+    let kind = (wanted["apiVersion"].as_str(), wanted["kind"].as_str());
+    if !matches!(kind, (Some("autoscaling/v1") | None, Some("Scale") | None)) {
+        return Err(StatusError::bad_request("the object is no autoscaling/v1 Scale"));
+    }
+    let replicas = match &wanted["spec"]["replicas"] {
+        Value::Null => 0,
+        number => number.as_i64().ok_or_else(|| {
+            StatusError::bad_request("the replicas of a Scale must be an integer")
+        })?,
+    };
+    if replicas < 0 {
+        let rule = "must be greater than or equal to 0";
+        let error = schema::FieldError::invalid("spec.replicas", &json!(replicas), rule);
+        let scale = ResourceDefinition::new("autoscaling", "v1", "Scale", "scales");
+        return Err(StatusError::invalid(&scale, name, &[error]));
+    }
+    Ok(replicas)
+}
+
+/// An object with nothing in it but `value` at a dotted path.
+fn nested(path: &str, value: Value) -> Value {
+    let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
+    steps
+        .iter()
+        .rev()
+        .fold(value, |inner, step| Value::Object(Map::from_iter([((*step).to_owned(), inner)])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{nested, read, replicas};
+    use crate::definition::Scale;
+    use crate::status_error::Reason;
+    use serde_json::json;
+
+    fn scale() -> Scale {
+        Scale {
+            spec_replicas: ".spec.count".to_owned(),
+            status_replicas: ".status.count".to_owned(),
+            label_selector: Some(".status.selector".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_scale_says_what_the_object_says() {
+        let object = json!({
+            "metadata": { "name": "a", "labels": {}, "resourceVersion": "7" },
+            "spec": { "count": 3 }, "status": { "count": 2, "selector": "a=b" },
+        });
+        let read_back = read(&scale(), &object).unwrap();
+        assert_eq!(read_back["metadata"], json!({ "name": "a", "resourceVersion": "7" }));
+        assert_eq!(read_back["spec"], json!({ "replicas": 3 }));
+        assert_eq!(read_back["status"], json!({ "replicas": 2, "selector": "a=b" }));
+        let fresh = read(&scale(), &json!({ "spec": { "count": 0 } })).unwrap();
+        assert_eq!(fresh["status"], json!({ "replicas": 0 }));
+        assert!(read(&scale(), &json!({ "spec": {} })).is_err());
+        assert!(read(&scale(), &json!({ "spec": { "count": "3" } })).is_err());
+    }
+
+    #[test]
+    fn only_a_scale_is_taken() {
+        assert_eq!(nested(".spec.a.b", json!(1)), json!({ "spec": { "a": { "b": 1 } } }));
+        assert_eq!(replicas(&json!({ "spec": { "replicas": 4 } }), "a").unwrap(), 4);
+        assert_eq!(replicas(&json!({}), "a").unwrap(), 0);
+        let reason = |wanted| replicas(&wanted, "a").unwrap_err().reason;
+        assert_eq!(reason(json!({ "spec": { "replicas": -1 } })), Reason::Invalid);
+        assert_eq!(reason(json!({ "spec": { "replicas": "1" } })), Reason::BadRequest);
+        assert_eq!(reason(json!({ "kind": "Deployment" })), Reason::BadRequest);
+    }
+}

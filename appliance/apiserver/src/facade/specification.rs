@@ -1,0 +1,98 @@
+//! OpenAPI documents over HTTP (kube-openapi, `pkg/handler3`, `pkg/handler`): each under a tag, v3
+//! also under an address that holds its tag and may therefore be kept for ever.
+
+use axum::response::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::documents::{self, Document};
+use super::{App, accept};
+use crate::openapi::Name;
+use crate::status_error::{Reason, StatusError};
+
+/// What clients call the protobuf form of v2; the second is how it was spelled first.
+const PROTOBUF: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+];
+
+/// `/openapi/v2`, `/openapi/v3` and what lies below that.
+///
+/// # Errors
+/// 404 for a group or version that is not served, 406 for a form that there is none of.
+pub(super) async fn respond(
+    app: &App,
+    mut name: Name,
+    headers: &HeaderMap,
+    query: &str,
+) -> Result<Response, StatusError> {
+    if name == Name::Swagger {
+        name = swagger_form(headers)?;
+    } else {
+        accept::takes_json(headers)?;
+    }
+    let (specifications, registry) = (app.specifications.clone(), app.engine.registry());
+    let asked = name.clone();
+    // Made off the threads that serve: the first of each kind takes a while.
+    let made = tokio::task::spawn_blocking(move || specifications.document(&registry, &asked));
+    let document =
+        made.await.map_err(|error| StatusError::internal("make the OpenAPI document", &error))?;
+    let document = document.ok_or_else(StatusError::no_such_resource)?;
+    let Name::Version(version) = &name else {
+        return Ok(whole(&name, &document, headers));
+    };
+    let hash = hash(query);
+    if hash.is_some_and(|hash| hash != document.tag()) {
+        return moved(version, &document);
+    }
+    let mut response = documents::conditional(&document, headers);
+    if hash.is_some() {
+        let keep = HeaderValue::from_static("public, immutable, max-age=31536000");
+        response.headers_mut().insert(CACHE_CONTROL, keep);
+    }
+    Ok(response)
+}
+
+fn whole(name: &Name, document: &Document, headers: &HeaderMap) -> Response {
+    let mut response = documents::conditional(document, headers);
+    if *name == Name::SwaggerProtobuf && response.status() == StatusCode::OK {
+        let form = HeaderValue::from_static(PROTOBUF[1]);
+        response.headers_mut().insert(CONTENT_TYPE, form);
+    }
+    response
+}
+
+/// The form of v2 the first clause that can be served asks for.
+fn swagger_form(headers: &HeaderMap) -> Result<Name, StatusError> {
+    let mut clauses = accept::clauses(headers).peekable();
+    if clauses.peek().is_none() {
+        return Ok(Name::Swagger);
+    }
+    for clause in clauses {
+        if PROTOBUF.contains(&clause.media) {
+            return Ok(Name::SwaggerProtobuf);
+        }
+        if clause.is_json() {
+            return Ok(Name::Swagger);
+        }
+    }
+    let forms = format!("application/json, {}", PROTOBUF[0]);
+    Err(StatusError::new(
+        Reason::NotAcceptable,
+        format!("only the following media types are accepted: {forms}"),
+    ))
+}
+
+fn hash(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("hash="))
+}
+
+/// To the address of the document as it is now.
+fn moved(version: &str, document: &Document) -> Result<Response, StatusError> {
+    let address = format!("/openapi/v3/{version}?hash={}", document.tag());
+    let address = HeaderValue::from_str(&address).map_err(|_| StatusError::no_such_resource())?;
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    response.headers_mut().insert(LOCATION, address);
+    Ok(response)
+}

@@ -1,0 +1,165 @@
+//! What the served kinds look like, in the words of OpenAPI: v3 by group and version, and v2 of
+//! everything, as JSON and as protobuf.
+//!
+//! Clients refuse to create or apply anything before they have seen that a PATCH takes
+//! `fieldValidation`, and explain kinds by what stands here. Documents are made when they are first
+//! asked for, kept compressed, and forgotten when the kinds change.
+//!
+//! Never: decides what is valid. Enter at [`Specifications`].
+
+mod gnostic;
+mod kinds;
+mod paths;
+mod swagger;
+mod types;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+use crate::definition::Registry;
+use crate::facade::documents::Document;
+use crate::served::{self, Group, GroupVersion};
+use types::Schemas;
+
+/// Documents kept at one time: every group's and version's, and the few of everything.
+const MAX_KEPT: usize = 256;
+
+/// A document, as clients name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Name {
+    /// `/openapi/v3`
+    Index,
+    /// `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`
+    Version(String),
+    /// `/openapi/v2` as JSON.
+    Swagger,
+    /// `/openapi/v2` as protobuf.
+    SwaggerProtobuf,
+}
+
+/// The documents; clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Specifications {
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    generation: u64,
+    documents: BTreeMap<Name, Arc<Document>>,
+}
+
+impl Specifications {
+    /// A document of the kinds in `registry`; `None` for a group or version that is not served.
+    /// Making one takes milliseconds, so not to be called where others wait.
+    pub(crate) fn document(&self, registry: &Registry, name: &Name) -> Option<Arc<Document>> {
+        // Held while a document is made, so that a thousand clients have it made once.
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.generation != registry.generation() {
+            *kept = Kept { generation: registry.generation(), ..Kept::default() };
+        }
+        if let Some(document) = kept.documents.get(name) {
+            return Some(Arc::clone(document));
+        }
+        let groups = served::groups(registry);
+        let document = Arc::new(match name {
+            Name::Index => Document::new(index(&groups, &mut kept).to_string().into_bytes()),
+            Name::Version(version) => version_document(&groups, version)?,
+            Name::Swagger => Document::new(whole(&groups).to_string().into_bytes()),
+            Name::SwaggerProtobuf => Document::new(gnostic::document(&whole(&groups))),
+        });
+        kept.keep(name.clone(), &document);
+        Some(document)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, name: Name, document: &Arc<Document>) {
+        if self.documents.len() < MAX_KEPT {
+            self.documents.insert(name, Arc::clone(document));
+        }
+    }
+}
+
+/// Where each version's document is, with its tag: what a client has under that address stays true.
+fn index(groups: &[Group<'_>], kept: &mut Kept) -> Value {
+    let mut paths = Map::new();
+    for (name, group, version) in versions(groups) {
+        let key = Name::Version(name.clone());
+        let document = match kept.documents.get(&key) {
+            Some(document) => Arc::clone(document),
+            None => {
+                let document = Arc::new(of_version(group, version));
+                kept.keep(key, &document);
+                document
+            }
+        };
+        let address = format!("/openapi/v3/{name}?hash={}", document.tag());
+        paths.insert(name, json!({ "serverRelativeURL": address }));
+    }
+    json!({ "paths": paths })
+}
+
+fn versions<'a, 'b>(
+    groups: &'b [Group<'a>],
+) -> impl Iterator<Item = (String, &'b Group<'a>, &'b GroupVersion<'a>)> {
+    groups.iter().flat_map(|group| {
+        group.versions.iter().map(move |version| {
+            let name = match group.name {
+                "" => format!("api/{}", version.name),
+                _ => format!("apis/{}", version.group_version),
+            };
+            (name, group, version)
+        })
+    })
+}
+
+fn version_document(groups: &[Group<'_>], name: &str) -> Option<Document> {
+    let (_, group, version) = versions(groups).find(|(known, ..)| known == name)?;
+    Some(of_version(group, version))
+}
+
+fn of_version(group: &Group<'_>, version: &GroupVersion<'_>) -> Document {
+    let mut schemas = Schemas::default();
+    if version.resources.iter().any(|resource| resource.verbs.contains(&"delete")) {
+        kinds::add_common(&mut schemas);
+    }
+    version.resources.iter().for_each(|resource| kinds::add(&mut schemas, resource));
+    let document = json!({
+        "openapi": "3.0.0",
+        "info": info(),
+        "paths": paths::of(group.name, version),
+        "components": { "schemas": schemas.all },
+    });
+    Document::new(document.to_string().into_bytes())
+}
+
+/// Everything, as v2.
+fn whole(groups: &[Group<'_>]) -> Value {
+    let mut schemas = Schemas::default();
+    let mut all_paths = Map::new();
+    kinds::add_common(&mut schemas);
+    for (_, group, version) in versions(groups) {
+        version.resources.iter().for_each(|resource| kinds::add(&mut schemas, resource));
+        for (path, item) in paths::of(group.name, version) {
+            all_paths.insert(path, swagger::path_item(&item));
+        }
+    }
+    let definitions: Map<String, Value> =
+        schemas.all.into_iter().map(|(name, one)| (name, swagger::definition(&one))).collect();
+    json!({
+        "swagger": "2.0",
+        "info": info(),
+        "paths": all_paths,
+        "definitions": definitions,
+    })
+}
+
+fn info() -> Value {
+    json!({ "title": "Kubernetes", "version": crate::facade::version() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The schemas of the kinds that are served, their lists and what every kind needs.
+
+use kube_protobuf::{Type, catalogue};
+use serde_json::{Value, json};
+
+use super::types::{Schemas, reference, shared};
+use crate::definition::ResourceDefinition;
+use crate::served::{Kind, Resource};
+
+pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
+pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+
+const OBJECT_META: &str = "meta.v1.ObjectMeta";
+const LIST_META: &str = "meta.v1.ListMeta";
+const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
+const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
+
+/// The type of one of Kubernetes' own kinds.
+fn native(kind: Kind<'_>) -> Option<&'static Type> {
+    match kind.group {
+        "" => catalogue().kind(kind.version, kind.name),
+        group => catalogue().kind(&format!("{group}/{}", kind.version), kind.name),
+    }
+}
+
+/// The name of a kind's schema: Kubernetes' own, or the group turned round, version and kind.
+pub(super) fn name(kind: Kind<'_>) -> String {
+    match native(kind) {
+        Some(of) => of.open_api_name(),
+        None => {
+            let group: Vec<&str> = kind.group.rsplit('.').collect();
+            format!("{}.{}.{}", group.join("."), kind.version, kind.name)
+        }
+    }
+}
+
+/// What an operation's extension says of a kind.
+pub(super) fn identity(kind: Kind<'_>) -> Value {
+    json!({ "group": kind.group, "version": kind.version, "kind": kind.name })
+}
+
+/// Puts in the schemas of every kind whose objects are kept.
+pub(super) fn add_common(schemas: &mut Schemas) {
+    for (name, kind) in [("meta.v1.Status", "Status"), ("meta.v1.DeleteOptions", "DeleteOptions")] {
+        if let Some(of) = catalogue().named(name) {
+            let name = schemas.add(of);
+            let kind = Kind { group: "", version: "v1", name: kind, qualified: false };
+            complete(schemas.all.entry(name).or_default(), kind);
+        }
+    }
+    let patch = json!({ "type": "object", "description": "A change, in the form of its type." });
+    schemas.all.insert(PATCH.to_owned(), patch);
+}
+
+/// Puts in the schema of a resource, of its list, and of the kinds its parts are of.
+pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
+    add_kind(schemas, resource.kind, resource.definition);
+    for part in resource.parts.iter().filter(|part| part.kind.name != resource.kind.name) {
+        add_kind(schemas, part.kind, None);
+    }
+    let Some(definition) = resource.definition else { return };
+    let list = Kind { name: &definition.list_kind, ..resource.kind };
+    let items = json!({
+        "type": "array",
+        "items": reference(&name(resource.kind)),
+        "description": shared("list", "items"),
+    });
+    let mut schema = json!({
+        "type": "object",
+        "description": format!("{} is a list of {}.", list.name, resource.kind.name),
+        "required": ["items"],
+        "properties": { "items": items, "metadata": meta(schemas, LIST_META, "list") },
+    });
+    complete(&mut schema, list);
+    schemas.all.insert(list_name(resource.kind, definition), schema);
+}
+
+/// The name of the schema of a kind's lists.
+pub(super) fn list_name(kind: Kind<'_>, definition: &ResourceDefinition) -> String {
+    let name = name(kind);
+    let package = name.strip_suffix(kind.name).unwrap_or_default();
+    format!("{package}{}", definition.list_kind)
+}
+
+fn add_kind(schemas: &mut Schemas, kind: Kind<'_>, definition: Option<&ResourceDefinition>) {
+    let fields = definition.and_then(|definition| definition.schema.as_deref());
+    if let Some(of) = native(kind) {
+        if let Some(fields) = fields {
+            schemas.say(of, fields.root());
+        }
+        let name = schemas.add(of);
+        complete(schemas.all.entry(name).or_default(), kind);
+        return;
+    }
+    let mut schema = match fields {
+        Some(fields) => custom(schemas, fields.source()),
+        // Properties would tell kubectl that there are no others.
+        None => json!({ "type": "object" }),
+    };
+    schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
+    schemas.all.insert(name(kind), schema);
+}
+
+/// The schema as the kind's author wrote it, with what the server knows of every object.
+fn custom(schemas: &mut Schemas, source: &Value) -> Value {
+    let mut schema = source.clone();
+    if !schema.is_object() {
+        return json!({ "type": "object" });
+    }
+    embed(schemas, &mut schema, 0);
+    as_object(schemas, &mut schema);
+    schema
+}
+
+/// Levels of a schema that are looked into for objects within objects; parsing allows no more.
+const MAX_LEVELS: usize = 64;
+
+/// Completes objects that stand within an object.
+fn embed(schemas: &mut Schemas, schema: &mut Value, level: usize) {
+    if level > MAX_LEVELS {
+        return;
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(|property| embed(schemas, property, level + 1));
+    }
+    for field in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(field) {
+            embed(schemas, inner, level + 1);
+        }
+    }
+    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
+        as_object(schemas, schema);
+        let mut required = schema["required"].as_array().cloned().unwrap_or_default();
+        for field in ["kind", "apiVersion"] {
+            if !required.iter().any(|one| one == field) {
+                required.push(json!(field));
+            }
+        }
+        schema["required"] = Value::Array(required);
+    }
+}
+
+fn as_object(schemas: &mut Schemas, schema: &mut Value) {
+    let metadata = meta(schemas, OBJECT_META, "kind");
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    let properties = &mut schema["properties"];
+    properties["apiVersion"] = text("apiVersion");
+    properties["kind"] = text("kind");
+    properties["metadata"] = metadata;
+}
+
+fn text(field: &str) -> Value {
+    json!({ "type": "string", "description": shared("kind", field) })
+}
+
+fn meta(schemas: &mut Schemas, name: &str, of: &str) -> Value {
+    let Some(meta) = catalogue().named(name) else { return json!({ "type": "object" }) };
+    json!({ "allOf": [reference(&schemas.add(meta))], "description": shared(of, "metadata") })
+}
+
+/// Says of a schema that it is that of a kind.
+fn complete(schema: &mut Value, kind: Kind<'_>) {
+    if !schema.is_object() {
+        *schema = json!({ "type": "object" });
+    }
+    if schema[GROUP_VERSION_KIND].is_array() {
+        return;
+    }
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    let properties = &mut schema["properties"];
+    properties["apiVersion"] = text("apiVersion");
+    properties["kind"] = text("kind");
+    if let Some(metadata) = properties.get_mut("metadata") {
+        metadata["description"] = json!(shared("kind", "metadata"));
+        if let Some(reference) = metadata.as_object_mut().and_then(|meta| meta.remove("$ref")) {
+            metadata["allOf"] = json!([{ "$ref": reference }]);
+        }
+    }
+    schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
+}
+
+/// Whether a schema takes fields it does not name.
+pub(super) fn preserves(schema: &Value) -> bool {
+    schema.get(PRESERVES) == Some(&Value::Bool(true))
+}

@@ -1,0 +1,284 @@
+//! The paths of a group and version, and what can be asked of each, as OpenAPI v3.
+
+use serde_json::{Map, Value, json};
+
+use super::kinds::{self, DELETE_OPTIONS, PATCH, STATUS};
+use super::types::reference;
+use crate::served::{GroupVersion, Kind, Resource};
+
+const JSON: &str = "application/json";
+const PATCHES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// A parameter of the query: its name, its type, what it does.
+type Parameter = (&'static str, &'static str, &'static str);
+
+const DRY_RUN: Parameter = ("dryRun", "string", "With All everything happens but the storing.");
+const MANAGER: Parameter = ("fieldManager", "string", "Who is writing, for the managed fields.");
+const VALIDATION: Parameter =
+    ("fieldValidation", "string", "What happens to unknown fields: Ignore, Warn or Strict.");
+const FORCE: Parameter = ("force", "boolean", "Whether an apply takes over fields of others.");
+const PRETTY: Parameter = ("pretty", "string", "Whether the answer is laid out for people.");
+const LABELS: Parameter = ("labelSelector", "string", "Only objects with these labels.");
+const FIELDS: Parameter = ("fieldSelector", "string", "Only objects with these fields.");
+const WRITES: [Parameter; 3] = [DRY_RUN, MANAGER, VALIDATION];
+const PATCHING: [Parameter; 4] = [DRY_RUN, MANAGER, VALIDATION, FORCE];
+const LISTS: [Parameter; 10] = [
+    ("allowWatchBookmarks", "boolean", "Whether a watch tells of its progress."),
+    ("continue", "string", "Which part of a list, as the part before it said."),
+    FIELDS,
+    LABELS,
+    ("limit", "integer", "At most this many objects in one answer."),
+    ("resourceVersion", "string", "The state of the server to read."),
+    ("resourceVersionMatch", "string", "How exactly that state is meant."),
+    ("sendInitialEvents", "boolean", "Whether a watch begins with what there is."),
+    ("timeoutSeconds", "integer", "How long the request may take."),
+    ("watch", "boolean", "Whether changes are told as they happen."),
+];
+const OF_WATCHES: [&str; 2] = ["allowWatchBookmarks", "watch"];
+const DELETES: [Parameter; 4] = [
+    DRY_RUN,
+    ("gracePeriodSeconds", "integer", "Seconds the object is given to end."),
+    ("orphanDependents", "boolean", "Whether objects that belong to this one stay."),
+    ("propagationPolicy", "string", "What happens to objects that belong to this one."),
+];
+
+/// Everything the operations of one resource, or of one part, have in common.
+struct About<'a> {
+    resource: &'a Resource<'a>,
+    /// The kind operations are on: the resource's, also where a part's answers are of another.
+    kind: Kind<'a>,
+    /// `CoreV1`
+    version: String,
+    /// `core_v1`
+    tag: String,
+    /// The part, beginning with a capital.
+    part: String,
+    lists: Option<String>,
+}
+
+/// The paths of one group and version.
+pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> {
+    let root = match group {
+        "" => format!("/api/{}", version.name),
+        group => format!("/apis/{group}/{}", version.name),
+    };
+    let mut paths = Map::new();
+    for resource in &version.resources {
+        let definition = resource.definition;
+        let about = About {
+            resource,
+            kind: resource.kind,
+            version: camel(group, version.name),
+            tag: tag(group, version.name),
+            part: String::new(),
+            lists: definition.map(|definition| kinds::list_name(resource.kind, definition)),
+        };
+        let everywhere = format!("{root}/{}", resource.name);
+        let collection = if resource.namespaced {
+            format!("{root}/namespaces/{{namespace}}/{}", resource.name)
+        } else {
+            everywhere.clone()
+        };
+        if resource.namespaced && about.can("list") {
+            let item = json!({ "get": about.list("ForAllNamespaces") });
+            paths.insert(everywhere, about.with_parameters(item, false, false));
+        }
+        let item = about.collection();
+        paths.insert(collection.clone(), about.with_parameters(item, resource.namespaced, false));
+        let one = format!("{collection}/{{name}}");
+        if about.can("get") {
+            let item = about.one();
+            paths.insert(one.clone(), about.with_parameters(item, resource.namespaced, true));
+        }
+        for part in &resource.parts {
+            let about = About {
+                resource: part,
+                kind: resource.kind,
+                version: about.version.clone(),
+                tag: about.tag.clone(),
+                part: capital(part.name),
+                lists: None,
+            };
+            let item = about.with_parameters(about.one(), part.namespaced, true);
+            paths.insert(format!("{one}/{}", part.name), item);
+        }
+    }
+    paths
+}
+
+/// The words of a group's name, as operations are named by.
+fn words(group: &str) -> impl Iterator<Item = &str> {
+    let group = if group.is_empty() { "core" } else { group };
+    group.strip_suffix(".k8s.io").unwrap_or(group).split(['.', '-'])
+}
+
+/// `CoreV1`, `RbacAuthorizationV1`
+fn camel(group: &str, version: &str) -> String {
+    words(group).chain([version]).map(capital).collect()
+}
+
+/// `core_v1`, `rbacAuthorization_v1`
+fn tag(group: &str, version: &str) -> String {
+    let mut words = words(group);
+    let first = words.next().unwrap_or_default().to_owned();
+    let rest: String = words.map(capital).collect();
+    format!("{first}{rest}_{version}")
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
+impl About<'_> {
+    /// Whether this is one of Kubernetes' own kinds, or a part of one.
+    fn of_native(&self) -> bool {
+        !self.kind.qualified
+    }
+
+    fn can(&self, verb: &str) -> bool {
+        self.resource.verbs.contains(&verb)
+    }
+
+    /// What can be asked of all objects together.
+    fn collection(&self) -> Value {
+        let mut item = Map::new();
+        if self.can("list") {
+            item.insert("get".to_owned(), self.list(""));
+        }
+        if self.can("create") {
+            let of = kinds::name(self.resource.kind);
+            let mut post = self.operation("create", "post", &of, &WRITES);
+            post["requestBody"] = body(&of, &["*/*"], true);
+            item.insert("post".to_owned(), post);
+        }
+        if self.can("deletecollection") {
+            let lists = LISTS.into_iter().filter(|one| !OF_WATCHES.contains(&one.0));
+            let parameters: Vec<Parameter> = DELETES.into_iter().chain(lists).collect();
+            let mut delete = self.operation("delete", "deletecollection", STATUS, &parameters);
+            delete["requestBody"] = body(DELETE_OPTIONS, &["*/*"], false);
+            item.insert("delete".to_owned(), delete);
+        }
+        Value::Object(item)
+    }
+
+    fn list(&self, scope: &str) -> Value {
+        let of = self.lists.clone().unwrap_or_else(|| kinds::name(self.resource.kind));
+        let mut list = self.operation("list", "list", &of, &LISTS);
+        if !scope.is_empty() {
+            list["operationId"] = json!(format!("list{}{}{scope}", self.version, self.kind.name));
+        }
+        list
+    }
+
+    /// What can be asked of one object, or of a part of it.
+    fn one(&self) -> Value {
+        let of = kinds::name(self.resource.kind);
+        let mut item = Map::new();
+        if self.can("get") {
+            item.insert("get".to_owned(), self.operation("read", "get", &of, &[]));
+        }
+        if self.can("update") {
+            let mut put = self.operation("replace", "put", &of, &WRITES);
+            put["requestBody"] = body(&of, &["*/*"], true);
+            item.insert("put".to_owned(), put);
+        }
+        if self.can("patch") {
+            let mut patch = self.operation("patch", "patch", &of, &PATCHING);
+            let mut forms = PATCHES.to_vec();
+            if self.resource.definition.is_some_and(|definition| definition.native) {
+                forms.push(STRATEGIC_PATCH);
+            }
+            patch["requestBody"] = body(PATCH, &forms, true);
+            item.insert("patch".to_owned(), patch);
+        }
+        if self.can("delete") {
+            let returns = self.resource.definition.is_some_and(|one| one.returns_deleted);
+            let answer = if returns { &of } else { STATUS };
+            let mut delete = self.operation("delete", "delete", answer, &DELETES);
+            delete["requestBody"] = body(DELETE_OPTIONS, &["*/*"], false);
+            item.insert("delete".to_owned(), delete);
+        }
+        if self.can("create") && !self.part.is_empty() {
+            let mut post = self.operation("create", "post", &of, &WRITES);
+            post["requestBody"] = body(&of, &["*/*"], true);
+            item.insert("post".to_owned(), post);
+        }
+        Value::Object(item)
+    }
+
+    fn operation(&self, verb: &str, action: &str, of: &str, parameters: &[Parameter]) -> Value {
+        let scope = if self.resource.namespaced { "Namespaced" } else { "" };
+        let (kind, part) = (self.kind.name, &self.part);
+        let many = if action == "deletecollection" { "Collection" } else { "" };
+        // What is answered where an object came into being, or is yet to go.
+        let also: &[&str] = match (action, self.resource.definition) {
+            ("post", _) => &["201", "202"],
+            ("put", _) => &["201"],
+            ("patch", _) if self.of_native() => &["201"],
+            ("delete", _) => &["202"],
+            _ => &[],
+        };
+        let answer = json!({
+            "description": "OK",
+            "content": { JSON: { "schema": reference(of) } },
+        });
+        let mut responses = json!({ "401": { "description": "Unauthorized" } });
+        for code in ["200"].iter().chain(also) {
+            responses[*code] = answer.clone();
+        }
+        json!({
+            "operationId": format!("{verb}{}{many}{scope}{kind}{part}", self.version),
+            "tags": [self.tag],
+            "parameters": parameters.iter().map(query).collect::<Vec<_>>(),
+            "responses": responses,
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": kinds::identity(self.resource.kind),
+        })
+    }
+
+    fn with_parameters(&self, mut item: Value, namespaced: bool, named: bool) -> Value {
+        let mut parameters = Vec::new();
+        if named {
+            let text = format!("The name of the {}.", self.kind.name);
+            parameters.push(in_path("name", &text));
+        }
+        if namespaced {
+            parameters.push(in_path("namespace", "The namespace of the object."));
+        }
+        parameters.push(query(&PRETTY));
+        item["parameters"] = Value::Array(parameters);
+        item
+    }
+}
+
+fn query((name, form, text): &Parameter) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "description": text,
+        "schema": { "type": form, "uniqueItems": true },
+    })
+}
+
+fn in_path(name: &str, text: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "path",
+        "description": text,
+        "required": true,
+        "schema": { "type": "string", "uniqueItems": true },
+    })
+}
+
+fn body(of: &str, forms: &[&str], required: bool) -> Value {
+    let content: Map<String, Value> =
+        forms.iter().map(|form| ((*form).to_owned(), json!({ "schema": reference(of) }))).collect();
+    let mut body = json!({ "content": content });
+    if required {
+        body["required"] = json!(true);
+    }
+    body
+}

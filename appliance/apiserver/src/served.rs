@@ -1,0 +1,195 @@
+//! The kinds that are served, by group and version, as discovery and OpenAPI tell of them.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::definition::{Registry, ResourceDefinition};
+use crate::reviews::{REVIEWS, Review};
+
+/// What can be done with every kind of Kubernetes' own.
+const VERBS: [&str; 8] =
+    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The same of a custom kind; people see the order.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// What can be done with the kind whose objects are namespaces: they go one by one.
+const NAMESPACE_VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+/// What can be done with a part of an object.
+const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
+
+/// An API group, its versions with the preferred one first.
+pub(crate) struct Group<'a> {
+    pub name: &'a str,
+    pub versions: Vec<GroupVersion<'a>>,
+}
+
+/// A version of a group, its resources by name.
+pub(crate) struct GroupVersion<'a> {
+    pub name: &'a str,
+    pub group_version: String,
+    pub resources: Vec<Resource<'a>>,
+}
+
+/// A resource, or a part of one.
+pub(crate) struct Resource<'a> {
+    pub name: &'a str,
+    pub singular: Cow<'a, str>,
+    pub kind: Kind<'a>,
+    pub namespaced: bool,
+    pub verbs: &'a [&'a str],
+    pub short_names: &'a [String],
+    pub categories: &'a [String],
+    pub storage_hash: Option<String>,
+    /// What a whole resource is defined by.
+    pub definition: Option<&'a ResourceDefinition>,
+    pub parts: Vec<Resource<'a>>,
+}
+
+/// A kind, with group and version where those are not its resource's.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind<'a> {
+    pub group: &'a str,
+    pub version: &'a str,
+    pub name: &'a str,
+    /// Whether clients are told group and version though they are the resource's.
+    pub qualified: bool,
+}
+
+/// Every group, in the order of the registry.
+pub(crate) fn groups(registry: &Registry) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for definition in registry.all() {
+        resources_of(&mut groups, &definition.group, &definition.version).push(whole(definition));
+    }
+    for review in &REVIEWS {
+        for version in review.versions {
+            add_review(resources_of(&mut groups, review.group, version), review, version);
+        }
+    }
+    for version in groups.iter_mut().flat_map(|group| &mut group.versions) {
+        version.resources.sort_by_key(|resource| resource.name);
+    }
+    groups
+}
+
+/// Puts in a kind that is only ever created; one that is a part only where there is the whole.
+fn add_review<'a>(resources: &mut Vec<Resource<'a>>, review: &'a Review, version: &'a str) {
+    let (group, version) = match review.api_version.and_then(|text| text.split_once('/')) {
+        Some(other) => other,
+        None => (review.group, version),
+    };
+    let qualified = review.api_version.is_some();
+    let created = Resource {
+        name: review.resource,
+        singular: review.kind.to_lowercase().into(),
+        kind: Kind { group, version, name: review.kind, qualified },
+        namespaced: review.namespaced,
+        verbs: &["create"],
+        short_names: &[],
+        categories: &[],
+        storage_hash: None,
+        definition: None,
+        parts: Vec::new(),
+    };
+    match review.resource.split_once('/') {
+        None => resources.push(created),
+        Some((whole, part)) => {
+            let whole = resources.iter_mut().find(|resource| resource.name == whole);
+            if let Some(whole) = whole {
+                whole.parts.push(Resource { name: part, singular: Cow::Borrowed(""), ..created });
+                whole.parts.sort_by_key(|part| part.name);
+            }
+        }
+    }
+}
+
+/// The resources of a version, which comes into being where it is missing.
+fn resources_of<'a, 'b>(
+    groups: &'b mut Vec<Group<'a>>,
+    group: &'a str,
+    version: &'a str,
+) -> &'b mut Vec<Resource<'a>> {
+    let place = groups.iter().position(|one| one.name == group).unwrap_or_else(|| {
+        groups.push(Group { name: group, versions: Vec::new() });
+        groups.len() - 1
+    });
+    let versions = &mut groups[place].versions;
+    let place = versions.iter().position(|one| one.name == version).unwrap_or_else(|| {
+        let group_version = match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        };
+        versions.push(GroupVersion { name: version, group_version, resources: Vec::new() });
+        versions.len() - 1
+    });
+    &mut versions[place].resources
+}
+
+fn whole(definition: &ResourceDefinition) -> Resource<'_> {
+    let kind = Kind {
+        group: &definition.group,
+        version: &definition.version,
+        name: &definition.kind,
+        qualified: !definition.native,
+    };
+    let mut parts = Vec::new();
+    if definition.is_namespace {
+        parts.push(part("finalize", kind, definition, &["update"]));
+    }
+    if definition.scale.is_some() {
+        let scale = Kind { group: "autoscaling", version: "v1", name: "Scale", qualified: true };
+        parts.push(part("scale", scale, definition, &PART_VERBS));
+    }
+    if definition.status_subresource {
+        parts.push(part("status", kind, definition, &PART_VERBS));
+    }
+    let verbs = match definition {
+        namespace if namespace.is_namespace => &NAMESPACE_VERBS[..],
+        native if native.native => &VERBS,
+        _ => &CUSTOM_VERBS,
+    };
+    Resource {
+        name: &definition.plural,
+        singular: Cow::Borrowed(&definition.singular),
+        kind,
+        namespaced: definition.namespaced,
+        verbs,
+        short_names: &definition.short_names,
+        categories: &definition.categories,
+        storage_hash: Some(storage_hash(definition)),
+        definition: Some(definition),
+        parts,
+    }
+}
+
+fn part<'a>(
+    name: &'a str,
+    kind: Kind<'a>,
+    of: &ResourceDefinition,
+    verbs: &'a [&'a str],
+) -> Resource<'a> {
+    Resource {
+        name,
+        singular: Cow::Borrowed(""),
+        kind,
+        namespaced: of.namespaced,
+        verbs,
+        short_names: &[],
+        categories: &[],
+        storage_hash: None,
+        definition: None,
+        parts: Vec::new(),
+    }
+}
+
+/// By this clients tell whether objects are stored in another version than before
+/// (k8s.io/apiserver, `pkg/endpoints/discovery/storageversionhash.go`).
+fn storage_hash(definition: &ResourceDefinition) -> String {
+    let stored_as = definition.stored_as.as_deref().and_then(|id| id.split_once('/'));
+    let group = stored_as.map_or(definition.group.as_str(), |(group, _)| group);
+    let stored = [group, &definition.storage_version, &definition.kind].join("/");
+    BASE64_STANDARD.encode(&Sha256::digest(stored)[..8])
+}

@@ -1,0 +1,202 @@
+//! One client, however greedy or slow, does not keep the others out.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::requests::{Client, secure};
+use crate::server::{PATIENCE, Server};
+
+const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
+/// A GET beside the load answers within this.
+const SOON: Duration = Duration::from_secs(5);
+/// Watches on one connection.
+const EACH: usize = 200;
+
+type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
+
+async fn connect(server: &Server) -> SendRequest<Body> {
+    let stream = TokioIo::new(secure(server, None, &[b"h2"]).await);
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+async fn send(
+    sender: &SendRequest<Body>,
+    (method, path, token): (&str, &str, &str),
+    body: Body,
+) -> http::Response<Incoming> {
+    let mut sender = sender.clone();
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("https://box{path}"))
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .body(body)
+        .unwrap();
+    sender.ready().await.unwrap();
+    tokio::time::timeout(PATIENCE, sender.send_request(request)).await.expect("an answer").unwrap()
+}
+
+fn empty() -> Body {
+    Empty::new().boxed_unsync()
+}
+
+async fn account(server: &Server, name: &str) -> String {
+    let mut admin = Client::connect(server).await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let binding = serde_json::json!({
+        "metadata": { "name": name },
+        "roleRef": { "kind": "ClusterRole", "name": "tinbox:operator" },
+        "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": "default" }],
+    });
+    let object = serde_json::json!({ "metadata": { "name": name } });
+    for (path, body) in [(accounts, object), (bindings, binding)] {
+        let (code, answer) = admin.json("POST", path, &[], body.to_string()).await;
+        assert_eq!(code, 201, "{answer}");
+    }
+    let (_, answer) = admin.json("POST", &format!("{accounts}/{name}/token"), &[], "{}").await;
+    answer["status"]["token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
+    const TOO_MANY: usize = 10;
+    let server = Server::start().await;
+    let greedy = account(&server, "greedy").await;
+    let modest = account(&server, "modest").await;
+    // Two connections: a client's library may open no more than 100 requests on one.
+    let connections = [connect(&server).await, connect(&server).await];
+    let mut stalled = JoinSet::new();
+    for (_, connection) in
+        (0..apiserver::WRITES.each + TOO_MANY).zip(connections.iter().cycle().cloned())
+    {
+        let token = greedy.clone();
+        stalled.spawn(async move {
+            let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+            let body = StreamBody::new(never).boxed_unsync();
+            send(&connection, ("POST", HARDWARE, &token), body).await
+        });
+    }
+    for _ in 0..TOO_MANY {
+        let answer = stalled.join_next().await.expect("those beyond the share").unwrap();
+        assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(answer.headers()["retry-after"], "1");
+    }
+    let began = Instant::now();
+    let object = r#"{"metadata":{"name":"m"}}"#;
+    let body = Full::new(Bytes::from_static(object.as_bytes())).boxed_unsync();
+    let other = connect(&server).await;
+    let answer = send(&other, ("POST", HARDWARE, &modest), body).await;
+    assert_eq!(answer.status(), 201, "somebody else writes");
+    let answer = send(&connections[0], ("GET", HARDWARE, &greedy), empty()).await;
+    assert_eq!(answer.status(), 200, "the greedy one still reads");
+    assert!(began.elapsed() < SOON);
+    assert!(stalled.try_join_next().is_none(), "those within the share are served");
+    stalled.shutdown().await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_idle_watches_leave_the_server_awake() {
+    let server = Server::start().await;
+    let watcher = account(&server, "watcher").await;
+    let mut kept = Vec::new();
+    for _ in 0..1000 / EACH {
+        let connection = connect(&server).await;
+        for _ in 0..EACH {
+            let path = format!("{HARDWARE}?watch=true&resourceVersion=0");
+            let answer = send(&connection, ("GET", &path, &watcher), empty()).await;
+            assert_eq!(answer.status(), 200);
+            kept.push((answer.into_body(), connection.clone()));
+        }
+    }
+    let mut client = Client::connect(&server).await;
+    let began = Instant::now();
+    let object = r#"{"metadata":{"name":"seen"}}"#;
+    let (code, _) = client.json("POST", HARDWARE, &[], object).await;
+    assert_eq!(code, 201);
+    let (code, _) = client.json("GET", HARDWARE, &[], "").await;
+    assert_eq!(code, 200);
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    for (body, _) in &mut kept {
+        let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("an event");
+        let line = frame.unwrap().unwrap().into_data().unwrap();
+        assert!(line.starts_with(b"{\"object\"") || line.starts_with(b"{\"type\""), "{line:?}");
+    }
+    drop(kept);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_nobody_reads_ends_in_its_time() {
+    let server = Server::start().await;
+    let mut client = Client::connect(&server).await;
+    let text = "x".repeat(2 * 1024 * 1024);
+    for name in ["a", "b", "c", "d"] {
+        let object = serde_json::json!({
+            "metadata": { "name": name }, "spec": { "userData": text },
+        });
+        let (code, _) = client.json("POST", HARDWARE, &[], object.to_string()).await;
+        assert_eq!(code, 201);
+    }
+    let before = server.store.stats().watches;
+    let connection = connect(&server).await;
+    let path = format!("{HARDWARE}?watch=true&timeoutSeconds=2");
+    let answer = send(&connection, ("GET", &path, &server.token), empty()).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(server.store.stats().watches, before + 1);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while server.store.stats().watches > before {
+        assert!(tokio::time::Instant::now() < deadline, "the watch is still held");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    drop(answer);
+    server.stop().await;
+}
+
+/// A connection from another address than this test's clients have.
+async fn stranger(server: &Server) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
+    socket.connect(server.address().parse().unwrap()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_who_say_nothing_are_sent_away() {
+    let server = Server::start().await;
+    let mut silent = Vec::new();
+    for _ in 0..apiserver::STRANGERS.each + 50 {
+        silent.push(stranger(&server).await);
+    }
+    // The places of that address are taken; those of others are not.
+    let mut client = Client::connect(&server).await;
+    let began = Instant::now();
+    let (code, _) = client.json("GET", HARDWARE, &[], "").await;
+    assert_eq!(code, 200);
+    assert!(began.elapsed() < SOON);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    for socket in &mut silent {
+        let mut byte = [0];
+        let ended = tokio::time::timeout_at(deadline, socket.read(&mut byte)).await;
+        assert!(matches!(ended.expect("it is closed in time"), Ok(0) | Err(_)));
+    }
+    // And the address is welcome again.
+    let mut again = stranger(&server).await;
+    let mut byte = [0];
+    let open = tokio::time::timeout(Duration::from_millis(200), again.read(&mut byte)).await;
+    assert!(open.is_err(), "it stays open: {open:?}");
+    server.stop().await;
+}

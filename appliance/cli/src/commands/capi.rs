@@ -1,0 +1,250 @@
+//! `capi`: the box for Cluster API and other programs of other clusters.
+
+use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls_pki_types::CertificateDer;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::client::Path;
+use crate::error::Error;
+use crate::output::text;
+
+/// Characters of one line of a PEM file (RFC 7468 section 2).
+const PEM_LINE: usize = 64;
+const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
+
+/// The box for Cluster API and other programs.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Print a kubeconfig with a token of its own, for one role.
+    ///
+    /// Makes a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE", and asks
+    /// for a token. Deleting the ServiceAccount ends every token of it at once. The kubeconfig is a
+    /// secret: write it to a file that only you can read, or straight into a Secret.
+    ///
+    /// Example: `tinbox capi kubeconfig --role capt > external.kubeconfig`
+    #[command(verbatim_doc_comment)]
+    Kubeconfig {
+        /// What its owner may do.
+        #[arg(long, value_enum)]
+        role: Role,
+        /// The box's URL as its owner reaches it; else the one of your own kubeconfig.
+        #[arg(long, value_name = "URL")]
+        server: Option<String>,
+        /// The ServiceAccount; else "tinbox-ROLE".
+        #[arg(long, value_name = "NAME")]
+        account: Option<String>,
+        /// Days until the token ends.
+        #[arg(long, value_name = "DAYS", default_value = "365")]
+        #[arg(value_parser = clap::value_parser!(i64).range(1..=3650))]
+        days: i64,
+    },
+}
+
+/// What the owner of a kubeconfig may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Role {
+    /// What Cluster API Provider Tinkerbell needs of the box, and nothing else.
+    Capt,
+    /// Everything.
+    Admin,
+    /// Machines and what happens to them, secrets of theirs included; not who may do what.
+    Operator,
+    /// Looking at everything, user data of machines included, but Secrets and who may do what.
+    Viewer,
+}
+
+impl Role {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Capt => "capt",
+            Self::Admin => "admin",
+            Self::Operator => "operator",
+            Self::Viewer => "viewer",
+        }
+    }
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    let Command::Kubeconfig { role, server, account, days } = command;
+    let server = match server {
+        Some(server) => checked(server)?,
+        None => context.client.server().to_owned(),
+    };
+    let account = account.unwrap_or_else(|| format!("tinbox-{}", role.word()));
+    let namespace = &context.namespace;
+    ensure_account(context, &account).await?;
+    ensure_binding(context, role, &account).await?;
+    let request = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": { "expirationSeconds": days * SECONDS_OF_DAY },
+    });
+    let path = Path::token(namespace, &account);
+    let answer = context.client.create(&path, &request).await?;
+    let user = User { server: &server, namespace, account: &account, answer: &answer };
+    context.printer.object(&kubeconfig(&user, &context.authorities)?)?;
+    context.printer.note(&format!(
+        "the token ends at {}; to end it now: kubectl delete serviceaccount {account} -n \
+         {namespace}",
+        text(&answer, "/status/expirationTimestamp")
+    ));
+    Ok(())
+}
+
+fn checked(server: String) -> Result<String, Error> {
+    let host = server.strip_prefix("https://").unwrap_or_default();
+    let plain = !host.is_empty() && !host.contains(['@', '?', '#', ' ']);
+    if !plain {
+        return Err(Error::Usage("--server must be a URL such as https://box:6443".to_owned()));
+    }
+    Ok(server.trim_end_matches('/').to_owned())
+}
+
+/// Makes the account, which may be there already: then it gets one more token.
+async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
+    let object = json!({
+        "apiVersion": SERVICE_ACCOUNT.api_version(),
+        "kind": SERVICE_ACCOUNT.kind,
+        "metadata": { "name": account },
+    });
+    let path = Path::collection(SERVICE_ACCOUNT, &context.namespace);
+    taken_is_fine(context.client.create(&path, &object).await).map(drop)
+}
+
+/// Binds the account to the role. A binding of the same name is the same binding, unless somebody
+/// changed it: then it stays as it is and is an error.
+async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<(), Error> {
+    let namespace = &context.namespace;
+    let name = format!("tinbox:{}:{namespace}:{account}", role.word());
+    let group = CLUSTER_ROLE_BINDING.group;
+    let role = format!("tinbox:{}", role.word());
+    let object = json!({
+        "apiVersion": CLUSTER_ROLE_BINDING.api_version(),
+        "kind": CLUSTER_ROLE_BINDING.kind,
+        "metadata": { "name": name },
+        "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": role },
+        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": namespace }],
+    });
+    let path = Path::collection(CLUSTER_ROLE_BINDING, "");
+    if taken_is_fine(context.client.create(&path, &object).await)?.is_some() {
+        return Ok(());
+    }
+    let path = Path::object(CLUSTER_ROLE_BINDING, "", &name);
+    let live = context.client.get(&path).await?;
+    let same = |pointer: &str| {
+        let of = |object: &Value| object.pointer(pointer).cloned();
+        of(&live) == of(&object)
+    };
+    if same("/roleRef/name") && same("/subjects/0/name") && same("/subjects/0/namespace") {
+        return Ok(());
+    }
+    Err(Error::Unable {
+        what: format!("bind {account} to {role}"),
+        why: format!("ClusterRoleBinding {name} is there and says something else"),
+        hint: "delete that binding, or choose another --account",
+    })
+}
+
+fn taken_is_fine(answer: Result<Value, Error>) -> Result<Option<Value>, Error> {
+    match answer {
+        Ok(made) => Ok(Some(made)),
+        Err(Error::Refused { code: 409, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whose kubeconfig it is.
+struct User<'a> {
+    server: &'a str,
+    namespace: &'a str,
+    account: &'a str,
+    /// The answered TokenRequest.
+    answer: &'a Value,
+}
+
+fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Value, Error> {
+    let token = user.answer["status"]["token"].as_str().filter(|token| !token.is_empty());
+    let token = token.ok_or_else(|| Error::Answer {
+        what: format!("read the token of serviceaccount/{}", user.account),
+        why: "there is none in it".to_owned(),
+    })?;
+    let pem: String = authorities.iter().map(|one| pem(one)).collect();
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "tinbox",
+        "clusters": [{ "name": "tinbox", "cluster": {
+            "server": user.server,
+            "certificate-authority-data": STANDARD.encode(pem),
+        } }],
+        "users": [{ "name": user.account, "user": { "token": token } }],
+        "contexts": [{ "name": "tinbox", "context": {
+            "cluster": "tinbox",
+            "user": user.account,
+            "namespace": user.namespace,
+        } }],
+    }))
+}
+
+fn pem(certificate: &[u8]) -> String {
+    let text = STANDARD.encode(certificate);
+    let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
+    for (at, character) in text.chars().enumerate() {
+        if at > 0 && at % PEM_LINE == 0 {
+            pem.push('\n');
+        }
+        pem.push(character);
+    }
+    pem.push_str("\n-----END CERTIFICATE-----\n");
+    pem
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls_pki_types::CertificateDer;
+    use rustls_pki_types::pem::PemObject as _;
+    use serde_json::json;
+
+    use super::{User, checked, kubeconfig, pem};
+    use crate::golden;
+
+    #[test]
+    fn servers() {
+        assert_eq!(checked("https://box:6443/".to_owned()).unwrap(), "https://box:6443");
+        for bad in ["box:6443", "http://box", "https://", "https://user@box", "https://a b"] {
+            assert!(checked(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_comes_back_from_its_pem() {
+        for length in [0, 1, 47, 48, 49, 500] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let text = pem(&bytes);
+            assert!(text.lines().all(|line| line.len() <= 64), "{text}");
+            assert_eq!(CertificateDer::from_pem_slice(text.as_bytes()).unwrap().as_ref(), bytes);
+        }
+    }
+
+    #[test]
+    fn the_kubeconfig_as_it_is_printed() {
+        let answer = json!({ "status": { "token": "eyJ.a.b" } });
+        let user = User {
+            server: "https://box:6443",
+            namespace: "tinkerbell",
+            account: "tinbox-capt",
+            answer: &answer,
+        };
+        let made = kubeconfig(&user, &[CertificateDer::from(vec![1, 2, 3])]).unwrap();
+        golden::check("capi-kubeconfig.yaml", &format!("{}\n", crate::output::yaml(&made)));
+        let nothing = User { answer: &json!({}), ..user };
+        assert!(kubeconfig(&nothing, &[]).is_err());
+    }
+}

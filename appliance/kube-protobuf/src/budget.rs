@@ -1,0 +1,58 @@
+//! What one body may still become.
+
+use serde_json::Value;
+
+use crate::{Error, MAX_DEPTH, MAX_JSON_DEPTH, MAX_VALUES};
+
+/// Counts values and levels down.
+pub(crate) struct Budget {
+    values: usize,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self { values: MAX_VALUES }
+    }
+
+    /// Takes `count` values out.
+    pub(crate) fn take(&mut self, count: usize) -> Result<(), Error> {
+        let left = self.values.checked_sub(count);
+        self.values = left.ok_or(Error::TooMuch { what: "values", limit: MAX_VALUES })?;
+        Ok(())
+    }
+
+    /// Raw JSON that stands `depth` messages deep.
+    pub(crate) fn json(&mut self, bytes: &[u8], depth: usize) -> Result<Value, Error> {
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        let value: Value = serde_json::from_slice(bytes)
+            .map_err(|_| Error::Malformed("raw bytes within it are not JSON"))?;
+        let (values, levels) = measure(&value);
+        self.take(values)?;
+        // A message is an object, and so is a list or a map around it.
+        if levels + 2 * depth > MAX_JSON_DEPTH {
+            return Err(Error::TooMuch { what: "levels of JSON", limit: MAX_JSON_DEPTH });
+        }
+        Ok(value)
+    }
+}
+
+/// Values and levels; the parser has bounded both, at 128 levels.
+fn measure(value: &Value) -> (usize, usize) {
+    let parts: Vec<(usize, usize)> = match value {
+        Value::Array(items) => items.iter().map(measure).collect(),
+        Value::Object(map) => map.values().map(measure).collect(),
+        _ => return (1, 1),
+    };
+    let values = parts.iter().map(|part| part.0).sum::<usize>();
+    (values + 1, parts.iter().map(|part| part.1).max().unwrap_or_default() + 1)
+}
+
+/// One level down.
+pub(crate) fn deeper(depth: usize) -> Result<usize, Error> {
+    if depth < MAX_DEPTH {
+        return Ok(depth + 1);
+    }
+    Err(Error::TooMuch { what: "levels of messages", limit: MAX_DEPTH })
+}

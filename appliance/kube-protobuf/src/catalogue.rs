@@ -1,0 +1,308 @@
+//! The built-in types, read once from the tables in `types/`.
+//!
+//! A line `kind VERSION KIND TYPE` names the type of a kind; `type NAME` begins a message and
+//! `slice NAME` one that is an array in JSON; then a line for each field: its number, its name in
+//! JSON (`-` when its fields stand in the message around it), its type, and what else is known.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// The tables.
+const TABLES: [&str; 21] = [
+    include_str!("../types/admissionregistration.v1.types"),
+    include_str!("../types/apiextensions.v1.types"),
+    include_str!("../types/apiregistration.v1.types"),
+    include_str!("../types/apps.v1.types"),
+    include_str!("../types/authentication.v1.types"),
+    include_str!("../types/authentication.v1alpha1.types"),
+    include_str!("../types/authentication.v1beta1.types"),
+    include_str!("../types/authorization.v1.types"),
+    include_str!("../types/autoscaling.v1.types"),
+    include_str!("../types/batch.v1.types"),
+    include_str!("../types/certificates.v1.types"),
+    include_str!("../types/coordination.v1.types"),
+    include_str!("../types/core.v1.types"),
+    include_str!("../types/discovery.v1.types"),
+    include_str!("../types/events.v1.types"),
+    include_str!("../types/flowcontrol.v1.types"),
+    include_str!("../types/meta.v1.types"),
+    include_str!("../types/networking.v1.types"),
+    include_str!("../types/policy.v1.types"),
+    include_str!("../types/rbac.v1.types"),
+    include_str!("../types/scheduling.v1.types"),
+];
+
+/// What one value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A number of 32 bits.
+    Int32,
+    /// A number of 64 bits.
+    Int64,
+    /// A floating point number.
+    Double,
+    /// Text.
+    Text,
+    /// Bytes, base64 in JSON.
+    Bytes,
+    /// A moment to the second.
+    Time,
+    /// A moment to the microsecond.
+    MicroTime,
+    /// A span in Go's notation: `1h2m3.5s`.
+    Duration,
+    /// A quantity with a suffix: `500m`, `2Gi`.
+    Quantity,
+    /// A number or a text.
+    IntOrString,
+    /// An object of any kind.
+    RawExtension,
+    /// A set of fields, kept as the JSON it is.
+    Fields,
+    /// Any JSON.
+    Json,
+    /// A schema, `true` or `false`.
+    SchemaOrBool,
+    /// A schema or several.
+    SchemaOrArray,
+    /// A schema or names of properties.
+    SchemaOrStrings,
+    /// A message, by its place in the catalogue.
+    Message(usize),
+}
+
+/// How often a value stands in its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Once.
+    One,
+    /// As a list.
+    List,
+    /// By name.
+    Map,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub struct Field {
+    /// Its number on the wire.
+    pub number: u32,
+    /// Its name in JSON; empty when its fields stand in the message around it.
+    pub name: &'static str,
+    /// How often the value stands there.
+    pub shape: Shape,
+    /// What the value is.
+    pub kind: Kind,
+    /// Whether JSON leaves out an empty value.
+    pub omit_empty: bool,
+    /// Whether JSON leaves out a moment that was never set.
+    pub omit_zero: bool,
+    /// Whether absence is told from emptiness.
+    pub pointer: bool,
+    /// Whether a client has to give it.
+    pub required: bool,
+    facts: &'static str,
+}
+
+impl Field {
+    /// A fact of merging or defaulting: `listType`, `keys` (with commas), `mapType`, `strategy`,
+    /// `mergeKey`, `enum` (with commas), `default` (JSON).
+    pub fn fact(&self, name: &str) -> Option<&'static str> {
+        fact(self.facts, name)
+    }
+}
+
+/// A message.
+#[derive(Debug)]
+pub struct Type {
+    /// Its name, `core.v1.Secret`.
+    pub name: &'static str,
+    /// Whether it is an array in JSON, of its only field.
+    pub slice: bool,
+    /// In order of their numbers.
+    pub fields: Vec<Field>,
+    facts: &'static str,
+}
+
+impl Type {
+    /// The place of a field in [`Self::fields`].
+    pub(crate) fn index(&self, number: u32) -> Option<usize> {
+        self.fields.binary_search_by_key(&number, |field| field.number).ok()
+    }
+
+    /// A fact of merging: `mapType`.
+    pub fn fact(&self, name: &str) -> Option<&'static str> {
+        fact(self.facts, name)
+    }
+
+    /// The name that OpenAPI documents give it, `io.k8s.api.core.v1.Secret`.
+    pub fn open_api_name(&self) -> String {
+        let package = match self.name.split('.').next().unwrap_or_default() {
+            "meta" => "io.k8s.apimachinery.pkg.apis.",
+            "apiextensions" => "io.k8s.apiextensions-apiserver.pkg.apis.",
+            "apiregistration" => "io.k8s.kube-aggregator.pkg.apis.",
+            _ => "io.k8s.api.",
+        };
+        format!("{package}{}", self.name)
+    }
+}
+
+fn fact(facts: &'static str, name: &str) -> Option<&'static str> {
+    facts.split(' ').find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Every type, and which kind is of which.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    types: Vec<Type>,
+    names: HashMap<&'static str, usize>,
+    kinds: HashMap<(&'static str, &'static str), usize>,
+}
+
+impl Catalogue {
+    /// The type of a kind, by `v1` or `group/version` and the kind's name.
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
+        // Options are the same in every group that takes them.
+        let api_version = if kind == "DeleteOptions" { "v1" } else { api_version };
+        self.kinds.get(&(api_version, kind)).map(|place| &self.types[*place])
+    }
+
+    /// A type by its name, `meta.v1.ObjectMeta`.
+    pub fn named(&self, name: &str) -> Option<&Type> {
+        self.names.get(name).map(|place| &self.types[*place])
+    }
+
+    /// The type of a [`Kind::Message`].
+    pub fn message(&self, place: usize) -> &Type {
+        &self.types[place]
+    }
+
+    /// Every kind: its group and version, its name, its type.
+    pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Type)> {
+        self.kinds.iter().map(|((version, kind), place)| (*version, *kind, &self.types[*place]))
+    }
+}
+
+/// The types of [`TABLES`].
+pub fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+    CATALOGUE.get_or_init(|| read(&TABLES).expect("a test reads every table"))
+}
+
+/// Reads the tables; an error is the line that cannot be read.
+fn read(tables: &[&'static str]) -> Result<Catalogue, &'static str> {
+    let mut all = Catalogue::default();
+    let lines = || tables.iter().flat_map(|table| table.lines());
+    for line in lines() {
+        if let Some((name, slice, facts)) = head(line) {
+            all.names.insert(name, all.types.len());
+            all.types.push(Type { name, slice, fields: Vec::new(), facts });
+        }
+    }
+    let mut current = None;
+    for line in lines() {
+        if let Some(text) = line.strip_prefix("kind ") {
+            let parts: Vec<&'static str> = text.split(' ').collect();
+            let [version, kind, name] = parts[..] else { return Err(line) };
+            all.kinds.insert((version, kind), *all.names.get(name).ok_or(line)?);
+        } else if let Some((name, ..)) = head(line) {
+            current = all.names.get(name).copied();
+        } else {
+            let field = field(line, &all.names).ok_or(line)?;
+            all.types[current.ok_or(line)?].fields.push(field);
+        }
+    }
+    Ok(all)
+}
+
+fn head(line: &'static str) -> Option<(&'static str, bool, &'static str)> {
+    let slice = line.starts_with("slice ");
+    let rest = line.strip_prefix("type ").or_else(|| line.strip_prefix("slice "))?;
+    let (name, facts) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some((name, slice, facts))
+}
+
+fn field(line: &'static str, names: &HashMap<&str, usize>) -> Option<Field> {
+    let mut parts = line.trim_start().splitn(4, ' ');
+    let (number, name, spelled) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+    let facts = parts.next().unwrap_or_default();
+    let has = |flag: &str| facts.split(' ').any(|one| one == flag);
+    let (shape, spelled) = if let Some(item) = spelled.strip_prefix("[]") {
+        (Shape::List, item)
+    } else if let Some(item) = spelled.strip_prefix("{}") {
+        (Shape::Map, item)
+    } else {
+        (Shape::One, spelled)
+    };
+    Some(Field {
+        number,
+        name: if name == "-" { "" } else { name },
+        shape,
+        kind: kind(spelled, names)?,
+        omit_empty: has("omitempty"),
+        omit_zero: has("omitzero"),
+        pointer: has("ptr"),
+        required: has("required"),
+        facts,
+    })
+}
+
+fn kind(spelled: &str, names: &HashMap<&str, usize>) -> Option<Kind> {
+    Some(match spelled {
+        "bool" => Kind::Bool,
+        "int32" => Kind::Int32,
+        "int64" => Kind::Int64,
+        "float64" => Kind::Double,
+        "string" => Kind::Text,
+        "bytes" => Kind::Bytes,
+        "time" => Kind::Time,
+        "microtime" => Kind::MicroTime,
+        "duration" => Kind::Duration,
+        "quantity" => Kind::Quantity,
+        "intorstring" => Kind::IntOrString,
+        "rawextension" => Kind::RawExtension,
+        "raw" => Kind::Fields,
+        "json" => Kind::Json,
+        "schemaorbool" => Kind::SchemaOrBool,
+        "schemaorarray" => Kind::SchemaOrArray,
+        "schemaorstrings" => Kind::SchemaOrStrings,
+        _ => Kind::Message(*names.get(spelled.strip_prefix('@')?)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Shape, TABLES, catalogue, read};
+
+    #[test]
+    fn every_table_can_be_read() {
+        let all = read(&TABLES).unwrap();
+        assert!(all.types.len() > 300, "{}", all.types.len());
+        assert!(all.types.iter().all(|one| one.fields.is_sorted_by_key(|field| field.number)));
+        assert_eq!(all.named("apiextensions.v1.JSONSchemaProps").unwrap().fields.len(), 44);
+    }
+
+    #[test]
+    fn a_secret() {
+        let secret = catalogue().kind("v1", "Secret").unwrap();
+        assert_eq!(secret.open_api_name(), "io.k8s.api.core.v1.Secret");
+        let data = &secret.fields[1];
+        assert_eq!((data.number, data.name, data.shape), (2, "data", Shape::Map));
+        assert_eq!((data.kind, data.omit_empty, data.pointer), (Kind::Bytes, true, false));
+        assert!(catalogue().kind("v2", "Secret").is_none());
+    }
+
+    #[test]
+    fn facts_of_merging() {
+        let spec = catalogue().named("core.v1.PodSpec").unwrap();
+        let containers = spec.fields.iter().find(|field| field.name == "containers").unwrap();
+        assert!(containers.required);
+        assert_eq!(containers.fact("listType"), Some("map"));
+        assert_eq!(containers.fact("mergeKey"), Some("name"));
+        assert_eq!(containers.fact("default"), None);
+        let selector = catalogue().named("meta.v1.LabelSelector").unwrap();
+        assert_eq!(selector.fact("mapType"), Some("atomic"));
+    }
+}

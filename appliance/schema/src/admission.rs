@@ -1,0 +1,95 @@
+//! Whether a schema may be admitted: structural, its keywords well used, its defaults valid.
+
+use serde_json::Value;
+
+use crate::field_error::FieldError;
+use crate::node::{Node, Schema};
+use crate::prune::prune_value;
+use crate::rules::RuleTree;
+use crate::{fault, keyword, object_meta, rules, structural, validate};
+
+/// Everything wrong with the `openAPIV3Schema` that stands at `path` of its definition.
+pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {
+    let schema = match Schema::parse(source) {
+        Ok(schema) => schema,
+        Err(error) => return vec![FieldError::invalid(path, &"".into(), error.to_string())],
+    };
+    let root = schema.root();
+    // What has no structural form at all is told of by its keywords.
+    let has_form =
+        !root_or_below(root, &|node| !node.unsupported.is_empty() || node.refuses_unknown);
+    let mut errors = Vec::new();
+    if has_form {
+        errors = structural::check(root, path);
+        if errors.is_empty() {
+            check_defaults(root, true, path, &mut errors);
+        }
+    }
+    let is_sound = has_form && errors.is_empty();
+    let wrong_keywords = keyword::check(root, path);
+    if is_sound && wrong_keywords.is_empty() {
+        errors.extend(rules::admit(root, path));
+    }
+    errors.extend(wrong_keywords);
+    if errors.is_empty() && root_or_below(root, &|node| node.unsupported.contains(&"$schema")) {
+        let detail = "OpenAPIV3Schema 'schema' is not supported";
+        errors.push(FieldError::invalid(path, &"".into(), detail));
+    }
+    errors
+}
+
+fn root_or_below(node: &Node, holds: &dyn Fn(&Node) -> bool) -> bool {
+    holds(node)
+        || node.properties.values().any(|below| root_or_below(below, holds))
+        || node.items().is_some_and(|below| root_or_below(below, holds))
+        || node.additional_node().is_some_and(|below| root_or_below(below, holds))
+        || node.not.as_deref().is_some_and(|below| root_or_below(below, holds))
+        || [&node.all_of, &node.any_of, &node.one_of]
+            .into_iter()
+            .flatten()
+            .any(|below| root_or_below(below, holds))
+}
+
+/// Each default must be a value of its own schema (apiextensions `defaulting/validation.go`).
+fn check_defaults(node: &Node, is_root: bool, path: &str, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &node.default {
+        check_default(node, is_root, default, &format!("{path}.default"), errors);
+    }
+    // Defaults below additionalProperties are not looked at upstream either.
+    if let Some(items) = node.items() {
+        check_defaults(items, false, &format!("{path}.items"), errors);
+    }
+    for (name, below) in &node.properties {
+        check_defaults(below, false, &format!("{path}.properties[{name}]"), errors);
+    }
+}
+
+fn check_default(
+    node: &Node,
+    is_root: bool,
+    default: &Value,
+    path: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let is_object = is_root || node.embedded;
+    let mut pruned = default.clone();
+    prune_value(&mut pruned, node, is_object);
+    if pruned != *default {
+        errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
+    }
+    let mut found = Vec::new();
+    object_meta::check_at(node, path, default, &mut found);
+    if found.is_empty() {
+        found = fault::field_errors(path, validate::check(node, "", default, None));
+    }
+    if found.is_empty()
+        && let Some(tree) = RuleTree::of(node)
+    {
+        // A default is introduced as well as kept: rules see it with itself as the old value.
+        found = rules::check(&tree, node, default, Some(default), path).errors;
+        if found.is_empty() {
+            found = rules::check(&tree, node, default, None, path).errors;
+        }
+    }
+    errors.append(&mut found);
+}

@@ -1,0 +1,104 @@
+//! Filling in defaults (apiextensions `schema/defaulting/{algorithm,prunenulls}.go`).
+
+use serde_json::Value;
+
+use crate::node::{Node, Schema};
+
+/// The most bytes of JSON that defaults add to one object: whatever gets more is larger than any
+/// object may be, so that it is refused for its size.
+const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
+
+impl Schema {
+    /// Drops nulls of fields that are not nullable and have no default, then gives absent and
+    /// null fields their defaults.
+    pub fn default(&self, object: &mut Value) {
+        drop_nulls(object, Some(&self.root));
+        Filling { left: MAX_DEFAULTS_BYTES }.fill(object, &self.root);
+    }
+}
+
+fn drop_nulls(value: &mut Value, node: Option<&Node>) {
+    let Some(node) = node else { return };
+    match value {
+        Value::Object(map) => map.retain(|name, value| {
+            let below = node.child(name);
+            let dropped = value.is_null()
+                && below.is_some_and(|below| !below.nullable && below.default.is_none());
+            if !dropped {
+                drop_nulls(value, below);
+            }
+            !dropped
+        }),
+        Value::Array(items) => {
+            for item in items {
+                drop_nulls(item, node.items());
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Filling {
+    /// How many bytes may still be added.
+    left: usize,
+}
+
+impl Filling {
+    /// None where there is no default, or no more room for it.
+    fn default_of(&mut self, node: &Node, name: &str) -> Option<Value> {
+        let default = node.default.as_ref()?;
+        let bytes = name.len() + default.to_string().len();
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => {
+                self.left = 0;
+                return None;
+            }
+        }
+        Some(default.clone())
+    }
+
+    fn fill(&mut self, value: &mut Value, node: &Node) {
+        let is_missing = |value: Option<&Value>, node: &Node| match value {
+            None => true,
+            Some(value) => value.is_null() && !node.nullable,
+        };
+        match value {
+            Value::Object(map) => {
+                for (name, below) in &node.properties {
+                    if is_missing(map.get(name), below)
+                        && let Some(default) = self.default_of(below, name)
+                    {
+                        map.insert(name.clone(), default);
+                    }
+                }
+                for (name, value) in map.iter_mut() {
+                    if let Some(below) = node.properties.get(name) {
+                        self.fill(value, below);
+                    } else if let Some(below) = node.additional_node() {
+                        self.fill_null(value, below);
+                        self.fill(value, below);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(below) = node.items() {
+                    for item in items {
+                        self.fill_null(item, below);
+                        self.fill(item, below);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fill_null(&mut self, value: &mut Value, node: &Node) {
+        if value.is_null()
+            && !node.nullable
+            && let Some(default) = self.default_of(node, "")
+        {
+            *value = default;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is wrong with a value while its place in the object is not known yet.
+
+use serde_json::Value;
+
+use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH, cut};
+
+/// The most mistakes one check reports; what is beyond them would not be read.
+pub(crate) const MAX_ERRORS: usize = 1_000;
+
+/// One mistake before it is known where the value stands in its object.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub message: String,
+    kind: FaultKind,
+}
+
+#[derive(Debug, Clone)]
+enum FaultKind {
+    /// Of a combination of schemas: upstream gives it no field.
+    Nowhere,
+    At {
+        path: String,
+        error: FieldError,
+    },
+}
+
+impl Fault {
+    pub fn nowhere(message: String) -> Self {
+        Self { message, kind: FaultKind::Nowhere }
+    }
+
+    /// `make` is given the path; `words` follow "PATH in body ".
+    pub fn at(path: &str, words: &str, make: impl FnOnce(&str) -> FieldError) -> Self {
+        let path = cut(path.to_owned(), MAX_SHOWN_BYTES);
+        let message = format!("{path} in body {words}");
+        let error = make(&message);
+        Self { message, kind: FaultKind::At { path, error } }
+    }
+
+    pub fn invalid(path: &str, value: &Value, words: &str) -> Self {
+        Self::at(path, words, |message| FieldError::invalid("", value, message))
+    }
+
+    /// Like [`Self::invalid`], with a message of another form.
+    pub fn invalid_saying(path: &str, value: &Value, message: String) -> Self {
+        let message = cut(message, MAX_SHOWN_BYTES);
+        let error = FieldError::invalid("", value, message.as_str());
+        let path = cut(path.to_owned(), MAX_SHOWN_BYTES);
+        Self { message, kind: FaultKind::At { path, error } }
+    }
+
+    pub fn type_invalid(path: &str, shown: &str, words: &str) -> Self {
+        let shown = cut(shown.to_owned(), MAX_SHOWN_BYTES);
+        let words = format!("must be of type {words}: {}", stdx::go::quoted(&shown));
+        let shown = Value::from(shown);
+        Self::at(path, &words, |message| FieldError::type_invalid("", &shown, message))
+    }
+}
+
+/// What a check came to. The count of checks that held selects, of several alternatives, whose
+/// mistakes are told.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub faults: Vec<Fault>,
+    pub held: u64,
+}
+
+impl Outcome {
+    pub fn failed(fault: Fault) -> Self {
+        Self { faults: vec![fault], held: 0 }
+    }
+
+    pub fn add(&mut self, fault: Fault) {
+        let told = self.is_full() || self.faults.iter().any(|one| one.message == fault.message);
+        if !told {
+            self.faults.push(fault);
+        }
+    }
+
+    pub fn merge(&mut self, other: Outcome) {
+        self.held = self.held.saturating_add(other.held);
+        for fault in other.faults {
+            self.add(fault);
+        }
+    }
+
+    /// Whether nothing more would be told.
+    pub fn is_full(&self) -> bool {
+        self.faults.len() >= MAX_ERRORS
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+/// Fills in the paths: `prefix` is the field the checked value stands in, empty for the object.
+pub(crate) fn field_errors(prefix: &str, outcome: Outcome) -> Vec<FieldError> {
+    let root = if prefix.is_empty() { NO_PATH } else { prefix };
+    let place = |fault: Fault| match fault.kind {
+        FaultKind::Nowhere => FieldError::invalid(root, &Value::from(""), fault.message),
+        FaultKind::At { path, mut error } => {
+            let path = path.trim_start_matches('.');
+            error.field = match (path.is_empty(), prefix.is_empty()) {
+                (true, _) => root.to_owned(),
+                (false, true) => path.to_owned(),
+                (false, false) => format!("{prefix}.{path}"),
+            };
+            error
+        }
+    };
+    outcome.faults.into_iter().map(place).collect()
+}

@@ -1,0 +1,172 @@
+//! Dropping what the schema does not name (apiextensions `schema/pruning/algorithm.go`).
+
+use serde_json::Value;
+
+use crate::node::{Additional, Node, Schema};
+use crate::object_meta;
+
+/// The fields every Kubernetes object has.
+pub(crate) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// The most unknown fields that are told of; all are dropped.
+const MAX_REPORTED: usize = 1_000;
+
+impl Schema {
+    /// Drops every field the schema does not know and tells them, sorted, in upstream's words:
+    /// `unknown field "spec.x"`. The object's own type and metadata stay.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        words(dropped_of_object(object, &self.root))
+    }
+}
+
+/// Upstream's words for dropped fields, sorted.
+pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
+    dropped.sort();
+    dropped.iter().map(|path| format!("unknown field {}", stdx::go::quoted(path))).collect()
+}
+
+/// Drops what `node` does not know of a value at `path`, and tells the paths.
+pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String> {
+    let mut pruner = Pruner { path: path.to_owned(), dropped: Vec::new() };
+    pruner.prune(value, Some(node), false);
+    pruner.dropped
+}
+
+/// Drops what `node` does not know of a value that is no whole object, and tells nothing.
+pub(crate) fn prune_value(value: &mut Value, node: &Node, is_object: bool) {
+    let mut pruner = Pruner { path: String::new(), dropped: Vec::new() };
+    pruner.prune(value, Some(node), is_object);
+}
+
+/// The same of a whole object, whose type and metadata stay.
+pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> {
+    let mut pruner = Pruner { path: String::new(), dropped: Vec::new() };
+    pruner.prune(object, Some(node), true);
+    pruner.dropped
+}
+
+struct Pruner {
+    path: String,
+    dropped: Vec<String>,
+}
+
+impl Pruner {
+    fn prune(&mut self, value: &mut Value, node: Option<&Node>, is_root: bool) {
+        let Some(node) = node else { return self.prune_unknown(value) };
+        let keeps_unknown = node.preserve_unknown;
+        let keeps_meta = node.embedded || is_root;
+        match value {
+            Value::Object(map) => map.retain(|name, value| {
+                if keeps_meta && META_FIELDS.contains(&name.as_str()) {
+                    // The object's own metadata is the engine's.
+                    if !is_root && name == "metadata" {
+                        self.prune_metadata(value);
+                    }
+                    return true;
+                }
+                let below = match (node.properties.get(name), &node.additional) {
+                    (Some(below), _) => Some(below),
+                    (None, Some(Additional::Of(below))) => Some(below.as_ref()),
+                    // What `additionalProperties: true` lets in has no schema of its own.
+                    (None, Some(Additional::Any(_))) => None,
+                    (None, None) => {
+                        if !keeps_unknown {
+                            self.report(name);
+                        }
+                        return keeps_unknown;
+                    }
+                };
+                self.within(&field_step(&self.path, name), |pruner| {
+                    pruner.prune(value, below, false);
+                });
+                true
+            }),
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.within(&format!("[{index}]"), |pruner| {
+                        match (keeps_unknown, node.items()) {
+                            (true, None) => {}
+                            (true, Some(below)) => pruner.prune_preserved(item, below),
+                            (false, below) => pruner.prune(item, below, false),
+                        }
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An item of a list whose unknown fields are kept keeps its own too.
+    fn prune_preserved(&mut self, value: &mut Value, node: &Node) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map.iter_mut() {
+                    if node.embedded && META_FIELDS.contains(&name.as_str()) {
+                        if name == "metadata" {
+                            self.prune_metadata(value);
+                        }
+                        continue;
+                    }
+                    let known = node.properties.contains_key(name) || node.additional.is_some();
+                    if known {
+                        let below = node.child(name);
+                        self.within(&field_step(&self.path, name), |pruner| {
+                            pruner.prune(value, below, false);
+                        });
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(below) = node.items() {
+                    for (index, item) in items.iter_mut().enumerate() {
+                        self.within(&format!("[{index}]"), |pruner| {
+                            pruner.prune_preserved(item, below);
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value without a schema keeps its scalars and lists, and loses every field.
+    fn prune_unknown(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                for name in map.keys() {
+                    self.report(name);
+                }
+                map.clear();
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.within(&format!("[{index}]"), |pruner| pruner.prune_unknown(item));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prune_metadata(&mut self, value: &mut Value) {
+        let path = format!("{}{}", self.path, field_step(&self.path, "metadata"));
+        self.dropped.extend(object_meta::clean(value, &path));
+    }
+
+    fn report(&mut self, name: &str) {
+        let is_own_meta = self.path.is_empty() && META_FIELDS.contains(&name);
+        if !is_own_meta && self.dropped.len() < MAX_REPORTED {
+            self.dropped.push(format!("{}{}", self.path, field_step(&self.path, name)));
+        }
+    }
+
+    fn within(&mut self, step: &str, walk: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(step);
+        walk(self);
+        self.path.truncate(length);
+    }
+}
+
+fn field_step(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!(".{name}") }
+}

@@ -1,0 +1,29 @@
+//! `x-kubernetes-validations`: rules in CEL (apiextensions `pkg/apiserver/schema/cel`).
+//!
+//! kube-cel parses a rule and brings the libraries' functions; the evaluator is our own, so that
+//! every step is counted and a rule can neither run long nor fill memory.
+
+mod admit;
+mod compile;
+mod declared;
+mod estimate;
+mod eval;
+mod field_name;
+mod infer;
+mod kind;
+mod library;
+mod lists;
+mod marks;
+mod operator;
+mod pairs;
+mod place;
+mod quantity;
+mod signature;
+mod texts;
+mod val;
+mod walk;
+mod weight;
+
+pub(crate) use admit::check as admit;
+pub(crate) use compile::RuleTree;
+pub(crate) use walk::check;

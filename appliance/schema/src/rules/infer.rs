@@ -1,0 +1,384 @@
+//! The types and the greatest possible cost of a rule, before it ever runs (cel-go
+//! `checker/{checker,cost}.go`, apiserver `pkg/cel/library/cost.go`).
+
+mod literal;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
+};
+
+use super::declared::Declared;
+use super::estimate::{self, Known};
+use super::kind::{Bindings, Kind, is_type_name};
+use super::place::{Mark, place_of};
+use super::signature::overloads;
+
+/// What a rule comes to.
+pub(super) struct Inferred<'a> {
+    pub kind: Kind<'a>,
+    pub cost: u64,
+    /// Type errors in cel-go's words, in the order of their places.
+    pub errors: Vec<String>,
+}
+
+/// Infers `expression`, whose text is `source`, where `self` is `declared`.
+pub(super) fn infer<'a>(
+    expression: &IdedExpr,
+    source: &str,
+    declared: Declared<'a>,
+    old_is_optional: bool,
+) -> Inferred<'a> {
+    let own = declared.kind().unwrap_or(Kind::Dyn);
+    let own = Known::declared(own, declared);
+    let mut old = own.clone();
+    if old_is_optional {
+        old.kind = Kind::Optional(Rc::new(old.kind));
+    }
+    let scope = vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)];
+    let mut inference = Inference { source, scope, errors: Vec::new(), seen: HashMap::new() };
+    let known = inference.known(expression);
+    inference.errors.sort();
+    let errors = inference.errors.into_iter().map(|(_, text)| text).collect();
+    Inferred { kind: known.kind, cost: known.cost, errors }
+}
+
+struct Inference<'s, 'a> {
+    source: &'s str,
+    scope: Vec<(String, Known<'a>)>,
+    errors: Vec<((usize, usize), String)>,
+    /// How often a mark was met, for telling its places apart.
+    seen: HashMap<Mark, usize>,
+}
+
+impl<'a> Inference<'_, 'a> {
+    /// The place of the next `mark` in the text.
+    fn next_place(&mut self, mark: Mark) -> (usize, usize) {
+        let times = self.seen.entry(mark.clone()).or_default();
+        *times += 1;
+        place_of(self.source, &mark, *times - 1)
+    }
+
+    fn refuse(&mut self, (line, column): (usize, usize), words: &str) {
+        let text = self.source.lines().nth(line - 1).unwrap_or_default();
+        let dots = ".".repeat(column - 1);
+        let error = format!("ERROR: <input>:{line}:{column}: {words}\n | {text}\n | {dots}^");
+        self.errors.push(((line, column), error));
+    }
+
+    fn known(&mut self, expression: &IdedExpr) -> Known<'a> {
+        match &expression.expr {
+            Expr::Literal(literal) => {
+                let place = self.next_place(Mark::Literal(literal::text(literal)));
+                Known { place, ..literal::known(literal) }
+            }
+            Expr::Ident(name) => self.ident(name),
+            Expr::Select(select) => self.select(select),
+            Expr::Call(call) => self.call(call),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::List(list) => {
+                let place = self.next_place(Mark::Operator("["));
+                let items = list.elements.iter().enumerate().map(|(index, item)| {
+                    let item = self.known(item);
+                    self.unwrapped(item, list.optional_indices.contains(&index))
+                });
+                let items: Vec<_> = items.collect();
+                let kind = self.joined(&items);
+                Known { place, ..estimate::list(Kind::List(Rc::new(kind)), &items) }
+            }
+            Expr::Map(map) => {
+                let mut keys = Vec::new();
+                let mut values = Vec::new();
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        keys.push(self.known(&entry.key));
+                        let value = self.known(&entry.value);
+                        values.push(self.unwrapped(value, entry.optional));
+                    }
+                }
+                let key = self.joined(&keys);
+                // A key of parts is never found, and its type could double with each map around it.
+                let key = if key.has_parts() { Kind::Dyn } else { key };
+                let value = self.joined(&values);
+                estimate::map(Kind::Map(Rc::new(key), Rc::new(value)), &keys, &values)
+            }
+            Expr::Struct(made) => {
+                let place = self.next_place(Mark::Operator("{"));
+                let words = format!("undeclared reference to '{}'", made.type_name);
+                self.refuse(place, &format!("{words} (in container '')"));
+                Known::of(Kind::Dyn, 0)
+            }
+            Expr::Unspecified => Known::of(Kind::Dyn, 0),
+        }
+    }
+
+    /// An element of a literal: of what is marked with `?`, the value inside.
+    fn unwrapped(&mut self, item: Known<'a>, is_optional: bool) -> Known<'a> {
+        let kind = match &item.kind {
+            Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
+            Kind::Dyn => Kind::Dyn,
+            kind if is_optional => {
+                self.expect(&Kind::Optional(Rc::new(kind.clone())), &item);
+                kind.clone()
+            }
+            kind => kind.clone(),
+        };
+        Known { kind, ..item }
+    }
+
+    /// The one type of a literal's elements.
+    fn joined(&mut self, items: &[Known<'a>]) -> Kind<'a> {
+        let Some(first) = items.first() else { return Kind::Dyn };
+        for item in items {
+            if !first.kind.accepts(&item.kind, &mut Bindings::new()) {
+                self.expect(&first.kind, item);
+                return Kind::Dyn;
+            }
+        }
+        first.kind.clone()
+    }
+
+    /// Refuses a value that is not of the type.
+    fn expect(&mut self, wanted: &Kind<'a>, found: &Known<'a>) {
+        if !wanted.accepts(&found.kind, &mut Bindings::new()) {
+            let words = format!("expected type '{wanted}' but found '{}'", found.kind);
+            self.refuse(found.place, &words);
+        }
+    }
+
+    fn ident(&mut self, name: &str) -> Known<'a> {
+        let place = match name.starts_with('@') {
+            true => (1, 1),
+            false => self.next_place(Mark::Name(name.to_owned())),
+        };
+        if let Some((_, known)) = self.scope.iter().rev().find(|(variable, _)| variable == name) {
+            return Known { cost: 1, place, ..known.clone() };
+        }
+        if !is_type_name(name) {
+            let words = format!("undeclared reference to '{name}' (in container '')");
+            self.refuse(place, &words);
+        }
+        let kind = if is_type_name(name) { Kind::Type } else { Kind::Dyn };
+        // Upstream takes a name it has no size for to be as large as `self`.
+        let declared = self.scope.first().and_then(|(_, own)| own.declared);
+        Known { declared, place, ..Known::of(kind, 1) }
+    }
+
+    fn select(&mut self, select: &SelectExpr) -> Known<'a> {
+        let operand = self.known(&select.operand);
+        let place = match select.test {
+            true => self.next_place(Mark::Call("has".to_owned())),
+            false => self.next_place(Mark::Field(select.field.clone())),
+        };
+        let (found, inner) = self.field(&operand, &operand.kind, &select.field, place);
+        if select.test {
+            return Known { place, ..Known::of(Kind::Bool, operand.cost) };
+        }
+        let charged = matches!(operand.kind, Kind::Map(..) | Kind::Object(_));
+        let mut known = Known { place, ..found };
+        if inner {
+            known.kind = Kind::Optional(Rc::new(known.kind));
+        }
+        known.cost = operand.cost.saturating_add(u64::from(charged));
+        known
+    }
+
+    /// The field of a value; the flag says that the value, and so the field, is optional.
+    fn field(
+        &mut self,
+        operand: &Known<'a>,
+        kind: &Kind<'a>,
+        name: &str,
+        place: (usize, usize),
+    ) -> (Known<'a>, bool) {
+        match kind {
+            Kind::Optional(inner) => {
+                let inner = inner.as_ref().clone();
+                (self.field(operand, &inner, name, place).0, true)
+            }
+            Kind::Object(declared) => match declared.field(name) {
+                Some(below) => (Known::declared(below.kind().unwrap_or(Kind::Dyn), below), false),
+                None => {
+                    self.refuse(place, &format!("undefined field '{name}'"));
+                    (Known::of(Kind::Dyn, 0), false)
+                }
+            },
+            Kind::Map(_, value) => {
+                let below = operand.declared.and_then(Declared::values);
+                let known = match below {
+                    Some(below) => Known::declared(value.as_ref().clone(), below),
+                    None => Known::of(value.as_ref().clone(), 0),
+                };
+                (known, false)
+            }
+            Kind::Dyn => (Known::of(Kind::Dyn, 0), false),
+            other => {
+                let words = format!("type '{other}' does not support field selection");
+                self.refuse(place, &words);
+                (Known::of(Kind::Dyn, 0), false)
+            }
+        }
+    }
+
+    fn call(&mut self, call: &CallExpr) -> Known<'a> {
+        let name = call.func_name.as_str();
+        if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice()) {
+            return self.optional_select(operand, field);
+        }
+        let (name, target) = match &call.target {
+            None => (name.to_owned(), None),
+            Some(target) => match self.qualified(target, name) {
+                Some(qualified) => (qualified, None),
+                None => (name.to_owned(), Some(self.known(target))),
+            },
+        };
+        let place = self.call_place(call, &name);
+        if let (Some(target), "optMap" | "optFlatMap", [variable, body]) =
+            (&target, name.as_str(), call.args.as_slice())
+        {
+            return self.optional_map(&name, target, variable, body);
+        }
+        let args: Vec<Known<'a>> = call.args.iter().map(|arg| self.known(arg)).collect();
+        self.check_literal(&name, &args, call);
+        if matches!(name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
+            for condition in &args {
+                self.expect(&Kind::Bool, condition);
+            }
+            return Known { place, ..estimate::call(&name, Kind::Bool, None, &args) };
+        }
+        let Some(overloads) = overloads(&name) else {
+            let words = format!("undeclared reference to '{name}' (in container '')");
+            self.refuse(place, &words);
+            return Known::of(Kind::Dyn, 0);
+        };
+        let kinds: Vec<&Kind<'a>> = args.iter().map(|arg| &arg.kind).collect();
+        let receiver = target.as_ref().map(|target| &target.kind);
+        let found: Vec<Kind<'a>> =
+            overloads.iter().filter_map(|overload| overload.call(receiver, &kinds)).collect();
+        let Some(first) = found.first() else {
+            let given: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+            let given = given.join(", ");
+            let applied = match receiver {
+                Some(receiver) => format!("{receiver}.({given})"),
+                None => format!("({given})"),
+            };
+            let words = format!("found no matching overload for '{name}' applied to '{applied}'");
+            self.refuse(place, &words);
+            return Known::of(Kind::Dyn, 0);
+        };
+        let same = found.iter().all(|kind| kind == first);
+        let kind = if same { first.clone() } else { Kind::Dyn };
+        Known { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
+    }
+
+    /// Refuses literals the function cannot read.
+    fn check_literal(&mut self, name: &str, args: &[Known<'a>], call: &CallExpr) {
+        if let Some(Expr::Literal(LiteralValue::String(text))) =
+            call.args.last().map(|arg| &arg.expr)
+            && !literal::reads(name, text.inner())
+        {
+            let place = args.last().map_or((1, 1), |arg| arg.place);
+            self.refuse(place, &format!("invalid {name} argument"));
+        }
+    }
+
+    /// The function a dotted name means, unless it begins with a variable.
+    fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
+        let Expr::Ident(namespace) = &target.expr else { return None };
+        let is_variable = self.scope.iter().any(|(variable, _)| variable == namespace);
+        let qualified = format!("{namespace}.{name}");
+        (!is_variable && overloads(&qualified).is_some()).then_some(qualified)
+    }
+
+    fn call_place(&mut self, call: &CallExpr, name: &str) -> (usize, usize) {
+        let made_by_macro = matches!(
+            call.args.first().map(|arg| &arg.expr),
+            Some(Expr::Ident(variable)) if variable.starts_with('@')
+        );
+        match (made_by_macro, Mark::operator(name)) {
+            (true, _) => (1, 1),
+            (false, Some(mark)) => self.next_place(mark),
+            (false, None) => self.next_place(Mark::Call(call.func_name.clone())),
+        }
+    }
+
+    fn optional_select(&mut self, operand: &IdedExpr, field: &IdedExpr) -> Known<'a> {
+        let operand = self.known(operand);
+        let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
+            return Known::of(Kind::Dyn, 0);
+        };
+        let (mut found, _) = self.field(&operand, &operand.kind, name.inner(), (1, 1));
+        found.kind = Kind::Optional(Rc::new(found.kind));
+        found.cost = operand.cost.saturating_add(1);
+        found
+    }
+
+    fn optional_map(
+        &mut self,
+        name: &str,
+        target: &Known<'a>,
+        variable: &IdedExpr,
+        body: &IdedExpr,
+    ) -> Known<'a> {
+        let (Kind::Optional(inner), Expr::Ident(variable)) = (&target.kind, &variable.expr) else {
+            return Known::of(Kind::Dyn, target.cost);
+        };
+        let bound = Known { kind: inner.as_ref().clone(), ..target.clone() };
+        self.scope.push((variable.clone(), bound));
+        let mut mapped = self.known(body);
+        self.scope.pop();
+        if name == "optMap" {
+            mapped.kind = Kind::Optional(Rc::new(mapped.kind));
+        }
+        mapped.cost = mapped.cost.saturating_add(target.cost).saturating_add(3);
+        mapped
+    }
+
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> Known<'a> {
+        let range = self.known(&all.iter_range);
+        let start = self.known(&all.accu_init);
+        let item = match &range.kind {
+            Kind::List(item) => range.entry(item.as_ref().clone(), Declared::items, false),
+            Kind::Map(key, _) => range.entry(key.as_ref().clone(), |_| Some(Declared::Key), true),
+            // What is known of its items too late is not known.
+            Kind::Dyn => Known::of(Kind::Dyn, 0),
+            other => {
+                let words = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be \
+                     list, map, or dynamic)"
+                );
+                self.refuse(range.place, &words);
+                Known::of(Kind::Dyn, 0)
+            }
+        };
+        let depth = self.scope.len();
+        self.scope.push((all.accu_var.clone(), Known { declared: None, ..start.clone() }));
+        // The variables' own names stand once in the text, before the body.
+        let _ = self.next_place(Mark::Name(all.iter_var.clone()));
+        match &all.iter_var2 {
+            None => self.scope.push((all.iter_var.clone(), item)),
+            Some(second) => {
+                let _ = self.next_place(Mark::Name(second.clone()));
+                let (key, value) = match &range.kind {
+                    Kind::Map(_, value) => {
+                        (item, range.entry(value.as_ref().clone(), Declared::values, false))
+                    }
+                    Kind::List(_) => (Known::of(Kind::Int, 0), item),
+                    _ => (Known::of(Kind::Dyn, 0), Known::of(Kind::Dyn, 0)),
+                };
+                self.scope.push((all.iter_var.clone(), key));
+                self.scope.push((second.clone(), value));
+            }
+        }
+        let condition = self.known(&all.loop_cond);
+        let step = self.known(&all.loop_step);
+        self.scope.truncate(depth + 1);
+        // The accumulator is of the type it grows to.
+        self.scope[depth].1.kind = step.kind.clone();
+        let result = self.known(&all.result);
+        self.scope.truncate(depth);
+        estimate::comprehension(&range, &start, [&condition, &step], &result)
+    }
+}

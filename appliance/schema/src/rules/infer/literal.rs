@@ -1,0 +1,48 @@
+//! Literals: their types, their sizes, and whether functions can read them.
+
+use kube_cel::cel::common::ast::LiteralValue;
+
+use crate::pattern::Pattern;
+use crate::rules::estimate::{Known, Size};
+use crate::rules::kind::Kind;
+use crate::rules::library;
+
+/// Whether a literal is of the syntax the function reads.
+pub(super) fn reads(name: &str, text: &str) -> bool {
+    match name {
+        "matches" => Pattern::new(text).error().is_none(),
+        "duration" | "timestamp" => library::convert(name, text).is_some(),
+        _ => true,
+    }
+}
+
+/// As it stands in the text, but for quotes and escapes.
+pub(super) fn text(literal: &LiteralValue) -> String {
+    match literal {
+        LiteralValue::Boolean(flag) => flag.inner().to_string(),
+        LiteralValue::Bytes(bytes) => String::from_utf8_lossy(bytes.inner()).into_owned(),
+        LiteralValue::Double(number) => number.inner().to_string(),
+        LiteralValue::Int(number) => number.inner().to_string(),
+        LiteralValue::Null => "null".to_owned(),
+        LiteralValue::String(text) => text.inner().to_owned(),
+        LiteralValue::UInt(number) => format!("{}u", number.inner()),
+    }
+}
+
+/// What is known of a literal.
+pub(super) fn known<'a>(literal: &LiteralValue) -> Known<'a> {
+    let (kind, size) = match literal {
+        LiteralValue::Boolean(_) => (Kind::Bool, 1),
+        LiteralValue::Bytes(bytes) => (Kind::Bytes, bytes.inner().len() as u64),
+        LiteralValue::Double(_) => (Kind::Double, 1),
+        LiteralValue::Int(_) => (Kind::Int, 1),
+        LiteralValue::Null => (Kind::Null, 1),
+        LiteralValue::String(text) => (Kind::Text, text.inner().chars().count() as u64),
+        LiteralValue::UInt(_) => (Kind::Uint, 1),
+    };
+    let number = match literal {
+        LiteralValue::Int(number) => u64::try_from(*number.inner()).ok(),
+        _ => None,
+    };
+    Known { size: Some(Size::fixed(size)), number, ..Known::of(kind, 0) }
+}

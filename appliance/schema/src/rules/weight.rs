@@ -1,0 +1,108 @@
+//! How much there is to look at in a value. What a rule makes can hold one list many times over, so
+//! weighing ends at what no rule can pay for.
+
+use serde_json::{Map, Value};
+
+use super::eval::{CHARACTERS_PER_UNIT, PER_RULE_COST};
+use super::val::Val;
+
+/// More than any rule can pay for.
+const MOST: u64 = (PER_RULE_COST + 1) * CHARACTERS_PER_UNIT;
+
+/// The bytes and items of a value and of everything in it, [`MOST`] at most.
+pub(super) fn weight(value: &Val<'_>) -> u64 {
+    MOST - left_of(value, MOST)
+}
+
+/// The weight of the lighter of two values, in time that follows it alone.
+pub(super) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
+    const FIRST: u64 = 1_024;
+    const STEP: u64 = 16;
+    let mut limit = FIRST;
+    loop {
+        let weighed = [one, other].map(|value| limit - left_of(value, limit));
+        match weighed.into_iter().min() {
+            Some(lesser) if lesser < limit || limit == MOST => return lesser,
+            _ => limit = limit.saturating_mul(STEP).min(MOST),
+        }
+    }
+}
+
+/// What is left of `limit` after the weight of the value; 0 where the value weighs more.
+fn left_of(value: &Val<'_>, limit: u64) -> u64 {
+    let mut scales = Scales { left: limit };
+    scales.val(value);
+    scales.left
+}
+
+struct Scales {
+    left: u64,
+}
+
+impl Scales {
+    fn take(&mut self, weight: usize) {
+        self.left = self.left.saturating_sub(weight as u64);
+    }
+
+    fn val(&mut self, value: &Val<'_>) {
+        if self.left == 0 {
+            return;
+        }
+        match value {
+            Val::Text(text) => self.take(text.len()),
+            Val::Items(items, _) => self.items(items),
+            Val::Object(object) => self.fields(object.map),
+            Val::Keyed(map, _) => self.fields(map),
+            Val::List(items, _) => {
+                for item in items.iter() {
+                    self.take(1);
+                    self.val(item);
+                    if self.left == 0 {
+                        return;
+                    }
+                }
+            }
+            Val::Map(entries) => {
+                for (key, value) in entries.values() {
+                    self.val(key);
+                    self.val(value);
+                    if self.left == 0 {
+                        return;
+                    }
+                }
+            }
+            Val::Optional(Some(inner)) => self.val(inner),
+            other => self.take(other.size().unwrap_or(1)),
+        }
+    }
+
+    /// What comes from an object is as deep as its schema at most.
+    fn json(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.take(text.len()),
+            Value::Array(items) => self.items(items),
+            Value::Object(map) => self.fields(map),
+            _ => self.take(1),
+        }
+    }
+
+    fn items(&mut self, items: &[Value]) {
+        for item in items {
+            self.take(1);
+            self.json(item);
+            if self.left == 0 {
+                return;
+            }
+        }
+    }
+
+    fn fields(&mut self, map: &Map<String, Value>) {
+        for (name, value) in map {
+            self.take(name.len());
+            self.json(value);
+            if self.left == 0 {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A copy of the store while it serves, and the way back.
+//!
+//! A snapshot is a store file of the same format, sealed values still sealed. Restoring makes the
+//! differences in one transaction, so that a power cut leaves either all of them or none, behind a
+//! leap of the revisions, so that every watch is told to list again.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use redb::{
+    ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction,
+};
+
+use crate::check::check;
+use crate::error::storage;
+use crate::group::begin;
+use crate::open::{existing, file_error, fresh_database, settle, unfinished};
+use crate::store::Shared;
+use crate::tables::{CHANGELOG, META, META_REVISION, OBJECTS, Objects as _, Opened, meta};
+use crate::{Error, Key, Store, Stored};
+
+/// How far above the snapshot's revisions go on after a restore: what was acknowledged after the
+/// snapshot had revisions too, and none may come again. A thousand writes a second take 49 days for
+/// as many.
+pub const RESTORE_LEAP: u64 = 1 << 32;
+
+/// The most a restore may change, names and replaced values counted.
+const MAX_RESTORE_BYTES: usize = 256 * 1024 * 1024;
+
+impl Store {
+    /// Copy the store as it is now into a new file at `path`, durable when this returns; writers
+    /// and readers go on meanwhile. Answers the snapshot's revision. Blocks for the time of the
+    /// copy.
+    ///
+    /// # Errors
+    /// What the disk said; a file that is there already is replaced.
+    pub fn snapshot(&self, path: &Path) -> Result<u64, Error> {
+        let shared = self.shared();
+        let _alone = shared.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = shared.db.begin_read().map_err(storage("copy"))?;
+        let revision = meta(&from, META_REVISION)?;
+        let fresh = unfinished(path)?;
+        let db = fresh_database(&fresh)?;
+        let to = begin(&db)?;
+        copy(&from, &to, OBJECTS)?;
+        copy(&from, &to, CHANGELOG)?;
+        copy(&from, &to, META)?;
+        to.commit().map_err(storage("copy"))?;
+        drop(db);
+        settle(&fresh, path)?;
+        Ok(revision)
+    }
+
+    /// Make the objects those of the snapshot at `path`, which is left as it is, and answer the
+    /// revision of the last change. Objects the snapshot does not have are deleted.
+    ///
+    /// # Errors
+    /// [`Error::WrongKey`] for a snapshot that another key sealed, [`Error::FutureFormat`] for one
+    /// of a later release, [`Error::Damaged`], or what the disk said; nothing is changed then.
+    pub async fn restore(&self, path: &Path) -> Result<u64, Error> {
+        let (store, path) = (self.clone(), path.to_owned());
+        let read = tokio::task::spawn_blocking(move || store.read_snapshot(&path));
+        let (revision, objects) = read.await.map_err(|_| Error::Closed)??;
+        let write = self.write(move |txn| {
+            txn.allow(MAX_RESTORE_BYTES);
+            let current = txn.everything()?;
+            txn.leap(revision.saturating_add(RESTORE_LEAP));
+            let kept: BTreeSet<&Key> = objects.iter().map(|(key, _)| key).collect();
+            for (key, _) in current.iter().filter(|(key, _)| !kept.contains(key)) {
+                txn.delete(key)?;
+            }
+            for (key, stored) in objects {
+                let same = txn.get(&key)?.is_some_and(|now| now.value == stored.value);
+                if !same {
+                    txn.put(key, stored.value.to_vec());
+                }
+            }
+            Ok::<(), Error>(())
+        });
+        write.await??;
+        Ok(self.revision())
+    }
+
+    /// Revision and objects of a snapshot. It is opened in a copy, as a store would be: checked,
+    /// and brought forward where an earlier release made it.
+    fn read_snapshot(&self, path: &Path) -> Result<(u64, Vec<(Key, Stored)>), Error> {
+        let Shared { path: own, vault, copying, .. } = self.shared();
+        let _alone = copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = Scratch(own.with_extension("restoring"));
+        std::fs::copy(path, &scratch.0).map_err(file_error("copy the snapshot", path))?;
+        // Messages are to name the file that the caller knows.
+        let told = |error| match error {
+            Error::WrongKey { .. } => Error::WrongKey { path: path.to_owned() },
+            Error::FutureFormat { found, known, .. } => {
+                Error::FutureFormat { path: path.to_owned(), found, known }
+            }
+            other => other,
+        };
+        let (db, totals) = existing(&scratch.0, vault).map_err(told)?;
+        check(&db, vault)?;
+        let txn = db.begin_read().map_err(storage("read the snapshot of"))?;
+        let table = txn.open_table(OBJECTS).map_err(storage("read the snapshot of"))?;
+        Ok((totals.revision, Opened { table: &table, vault }.everything()?))
+    }
+}
+
+/// A file that goes when it is no longer needed; what a power cut leaves of it is written over by
+/// the next one.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0) {
+            let file = self.0.display();
+            tracing::warn!(%file, %error, "cannot remove the copy of a snapshot");
+        }
+    }
+}
+
+/// Copies a table row by row, sealed values as they are.
+fn copy<K: redb::Key + 'static, V: redb::Value + 'static>(
+    from: &ReadTransaction,
+    to: &WriteTransaction,
+    table: TableDefinition<'_, K, V>,
+) -> Result<(), Error> {
+    let source = from.open_table(table).map_err(storage("copy"))?;
+    let mut copy = to.open_table(table).map_err(storage("copy"))?;
+    for row in source.iter().map_err(storage("copy"))? {
+        let (key, value) = row.map_err(storage("copy"))?;
+        copy.insert(key.value(), value.value()).map_err(storage("copy"))?;
+    }
+    Ok(())
+}

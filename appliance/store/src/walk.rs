@@ -1,0 +1,168 @@
+//! Reading a resource in key order, from any key on, as it is or as it was.
+//!
+//! What it was is what it is with the later changes of the log undone: the first change of an
+//! object after the revision asked for tells what was there before. Table and log are read in one
+//! snapshot, so a writer in between changes nothing.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use redb::{ReadTransaction, ReadableDatabase};
+
+use crate::error::{damaged, storage};
+use crate::store::Store;
+use crate::tables::{CHANGELOG, META_FLOOR, META_REVISION, OBJECTS, decode_change, decode_object};
+use crate::tables::{Objects as _, Opened, change_key, meta};
+use crate::{Error, Key, Stored};
+
+/// The most bytes of earlier values one walk holds to undo changes; further back is as good as
+/// compacted.
+pub const MAX_UNDONE_BYTES: usize = 16 * 1024 * 1024;
+
+/// What to walk over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Walk<'a> {
+    /// Group and plural, as in [`Key`].
+    pub resource: &'a str,
+    /// Only this namespace.
+    pub namespace: Option<&'a str>,
+    /// Only keys after this one, which need not exist.
+    pub after: Option<&'a Key>,
+    /// The state as of this revision; `None` is the newest.
+    pub at: Option<u64>,
+}
+
+/// How a walk went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walked {
+    /// The revision whose state was read.
+    pub revision: u64,
+    /// The newest revision there was meanwhile.
+    pub newest: u64,
+    /// Objects behind the one at which the visitor stopped.
+    pub left: usize,
+}
+
+/// Objects that were different at the revision asked for; `None` did not exist.
+type Undone = BTreeMap<Vec<u8>, Option<Stored>>;
+
+impl Store {
+    /// The object as last committed, and the revision at which that is true.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn look(&self, key: &Key) -> Result<(u64, Option<Stored>), Error> {
+        let txn = self.shared().db.begin_read().map_err(storage("read"))?;
+        let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
+        let objects = Opened { table: &table, vault: &self.shared().vault };
+        Ok((meta(&txn, META_REVISION)?, objects.object(key)?))
+    }
+
+    /// Shows `visit` every object of `walk` in key order, until it breaks. Blocks; the visitor
+    /// holds up no writer.
+    ///
+    /// # Errors
+    /// [`Error::Compacted`] when the log no longer reaches back that far, [`Error::Future`] for a
+    /// revision that has not happened.
+    pub fn walk(
+        &self,
+        walk: Walk<'_>,
+        mut visit: impl FnMut(Key, Stored) -> ControlFlow<()>,
+    ) -> Result<Walked, Error> {
+        let vault = &self.shared().vault;
+        let txn = self.shared().db.begin_read().map_err(storage("read"))?;
+        let newest = meta(&txn, META_REVISION)?;
+        let revision = walk.at.unwrap_or(newest);
+        if revision > newest {
+            return Err(Error::Future { after: revision, current: newest });
+        }
+        let (first, end) = crate::key::bounds(walk.resource, walk.namespace);
+        let mut from = first;
+        if let Some(after) = walk.after {
+            // The least key that is greater than this one.
+            let mut next = after.encode();
+            next.push(0);
+            from = from.max(next);
+        }
+        if from >= end {
+            return Ok(Walked { revision, newest, left: 0 });
+        }
+        let mut undone = self.undone(&txn, revision, newest, &from, &end)?.into_iter().peekable();
+        let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
+        let mut rows = table.range(from.as_slice()..end.as_slice()).map_err(storage("read"))?;
+        let mut row = rows.next().transpose().map_err(storage("read"))?;
+        let (mut stopped, mut left) = (false, 0);
+        loop {
+            let earlier = undone.peek().map(|(key, _)| key.as_slice());
+            let current = row.as_ref().map(|(key, _)| key.value());
+            let takes_earlier = match (earlier, current) {
+                (None, None) => break,
+                (Some(earlier), Some(current)) => earlier <= current,
+                (earlier, _) => earlier.is_some(),
+            };
+            let shadows = takes_earlier && earlier == current;
+            if takes_earlier {
+                if let Some((bytes, Some(stored))) = undone.next() {
+                    if stopped {
+                        left += 1;
+                    } else {
+                        stopped = visit(named(&bytes)?, stored).is_break();
+                    }
+                }
+            } else if let Some((bytes, value)) = &row {
+                if stopped {
+                    left += 1;
+                } else {
+                    let key = named(bytes.value())?;
+                    let stored = decode_object(&key, value.value(), vault)?;
+                    stopped = visit(key, stored).is_break();
+                }
+            }
+            if !takes_earlier || shadows {
+                row = rows.next().transpose().map_err(storage("read"))?;
+            }
+        }
+        Ok(Walked { revision, newest, left })
+    }
+
+    /// What the objects between the keys `from` and `end` that changed after `revision` were then.
+    fn undone(
+        &self,
+        txn: &ReadTransaction,
+        revision: u64,
+        newest: u64,
+        from: &[u8],
+        end: &[u8],
+    ) -> Result<Undone, Error> {
+        let mut undone = Undone::new();
+        if revision == newest {
+            return Ok(undone);
+        }
+        let floor = meta(txn, META_FLOOR)?;
+        if revision < floor {
+            return Err(Error::Compacted { after: revision, floor });
+        }
+        let log = txn.open_table(CHANGELOG).map_err(storage("read"))?;
+        let mut bytes = 0_usize;
+        for row in log.range(revision + 1..).map_err(storage("read"))? {
+            let (at, row) = row.map_err(storage("read"))?;
+            let key = change_key(row.value()).ok_or_else(|| damaged("a log row without a key"))?;
+            if key < from || key >= end || undone.contains_key(key) {
+                continue;
+            }
+            let key = key.to_vec();
+            let change = decode_change(at.value(), row.value(), &self.shared().vault)?;
+            let previous = change.previous().cloned();
+            bytes += key.len() + previous.as_ref().map_or(0, |stored| stored.value.len());
+            if bytes > MAX_UNDONE_BYTES {
+                return Err(Error::Compacted { after: revision, floor: at.value() });
+            }
+            undone.insert(key, previous);
+        }
+        Ok(undone)
+    }
+}
+
+fn named(bytes: &[u8]) -> Result<Key, Error> {
+    Key::decode(bytes).ok_or_else(|| damaged("an object without a name"))
+}

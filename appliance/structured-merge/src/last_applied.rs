@@ -1,0 +1,64 @@
+//! The annotation in which client-side apply keeps its configuration, for the way over to
+//! server-side apply and back (apimachinery, `util/managedfields/internal`: `lastapplied*.go`).
+
+use serde_json::{Map, Value};
+
+use crate::go_text::push_json;
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// All annotations of one object together, keys and values, in bytes (Kubernetes' limit).
+const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
+
+/// The configuration that the annotation holds.
+pub(crate) fn read(object: &Value) -> Option<Value> {
+    let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// Writes `config` into the annotation, where the object has one. One that would be too long goes.
+pub(crate) fn refresh(object: &mut Value, config: &Value) {
+    let annotations = &object["metadata"]["annotations"];
+    if annotations[ANNOTATION].as_str().is_none_or(str::is_empty) {
+        return;
+    }
+    let text = encode(config);
+    let others = annotations.as_object().into_iter().flatten();
+    let others: usize = others
+        .filter(|(key, _)| *key != ANNOTATION)
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum();
+    let total = others.saturating_add(ANNOTATION.len()).saturating_add(text.len());
+    let annotations = object["metadata"]["annotations"].as_object_mut();
+    let Some(annotations) = annotations else { return };
+    coerce(annotations);
+    if total > MAX_ANNOTATIONS_BYTES {
+        annotations.remove(ANNOTATION);
+    } else {
+        annotations.insert(ANNOTATION.to_owned(), Value::String(text));
+    }
+}
+
+/// The configuration as a line of JSON, without the annotation itself.
+fn encode(config: &Value) -> String {
+    let mut config = config.clone();
+    if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
+        match metadata.get_mut("annotations") {
+            Some(Value::Object(annotations)) => {
+                annotations.remove(ANNOTATION);
+                coerce(annotations);
+            }
+            _ => drop(metadata.remove("annotations")),
+        }
+    }
+    let mut text = String::new();
+    push_json(&mut text, &config);
+    text.push('\n');
+    text
+}
+
+/// Annotations are texts, which are empty where the JSON has null.
+fn coerce(annotations: &mut Map<String, Value>) {
+    for value in annotations.values_mut().filter(|value| value.is_null()) {
+        *value = Value::from("");
+    }
+}

@@ -1,0 +1,87 @@
+//! The JSON of a set: `fieldsV1` (structured-merge-diff, `fieldpath/serialize.go`).
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::Set;
+use crate::path::{PathElement, UnreadableElement};
+use crate::typed::MAX_DEPTH;
+
+/// The JSON is no set of fields.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableSet {
+    /// A key is no path element.
+    #[error("cannot read a set of fields: {0}")]
+    Element(#[from] UnreadableElement),
+    /// What stands under a key must be an object.
+    #[error("cannot read a set of fields: what is inside {0:?} is no object")]
+    NoObject(String),
+    /// Nested deeper than any object.
+    #[error("cannot read a set of fields nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+}
+
+impl Set {
+    /// Reads `fieldsV1`. Elements of kinds that are not known are left out.
+    ///
+    /// # Errors
+    /// When the JSON is no set of fields.
+    pub fn from_fields_v1(fields: &Value) -> Result<Self, UnreadableSet> {
+        let (set, _) = read(fields, "", MAX_DEPTH)?;
+        Ok(set.unwrap_or_default())
+    }
+
+    /// The value of `fieldsV1`.
+    pub fn to_fields_v1(&self) -> Value {
+        Value::Object(self.object(false))
+    }
+
+    fn object(&self, with_self: bool) -> Map<String, Value> {
+        let mut object = Map::new();
+        if with_self && !(self.members.is_empty() && self.children.is_empty()) {
+            object.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        for (element, inside) in self.level() {
+            let is_member = self.members.contains(element);
+            let inside = inside.map(|inside| inside.object(is_member)).unwrap_or_default();
+            object.insert(element.written(), Value::Object(inside));
+        }
+        object
+    }
+
+    /// Members and children of this level together, in order.
+    fn level(&self) -> impl Iterator<Item = (&PathElement, Option<&Set>)> {
+        let elements: BTreeSet<_> = self.members.iter().chain(self.children.keys()).collect();
+        elements.into_iter().map(|element| (element, self.children.get(element)))
+    }
+}
+
+/// The set inside, where there is one, and whether the level itself is a member of the one above.
+fn read(fields: &Value, under: &str, levels: usize) -> Result<(Option<Set>, bool), UnreadableSet> {
+    let levels = levels.checked_sub(1).ok_or(UnreadableSet::TooDeep)?;
+    let empty = Map::new();
+    let object = match fields {
+        Value::Object(object) => object,
+        Value::Null => &empty,
+        _ => return Err(UnreadableSet::NoObject(under.to_owned())),
+    };
+    let mut set: Option<Set> = None;
+    let mut is_member = false;
+    for (key, inside) in object {
+        if key == "." {
+            is_member = true;
+            continue;
+        }
+        let Some(element) = PathElement::parse(key)? else { continue };
+        let (inside, inside_is_member) = read(inside, key, levels)?;
+        if inside_is_member {
+            set.get_or_insert_default().members.insert(element.clone());
+        }
+        if let Some(inside) = inside {
+            set.get_or_insert_default().children.entry(element).or_default().extend(&inside);
+        }
+    }
+    is_member |= set.is_none();
+    Ok((set, is_member))
+}

@@ -1,0 +1,84 @@
+//! Taking fields and items out of a value (structured-merge-diff, `typed/remove.go`).
+
+use serde_json::{Map as Object, Value};
+
+use super::item;
+use crate::path::PathElement;
+use crate::schema::{List, Map, Part, Schema, TypeId};
+use crate::set::Set;
+
+/// `value` without what is in `items`. Null, when nothing is left.
+pub(super) fn remove(schema: &Schema, of: TypeId, value: &Value, items: &Set) -> Value {
+    match (schema.atom(of).part_for(Some(value)), value) {
+        (Part::Scalar(_), value) => value.clone(),
+        (Part::List(list), Value::Array(old)) if !list.atomic => {
+            remove_items(schema, list, old, items)
+        }
+        (Part::Map(map), Value::Object(old)) if !map.atomic => {
+            remove_fields(schema, map, old, items)
+        }
+        // What has no parts is left to its owner, who says whether it goes as a whole.
+        _ => Value::Null,
+    }
+}
+
+fn remove_items(schema: &Schema, list: &List, old: &[Value], items: &Set) -> Value {
+    let mut touched = false;
+    let mut kept = Vec::new();
+    for one in old {
+        let Ok(element) = item::element(schema, list, one) else {
+            kept.push(one.clone());
+            continue;
+        };
+        if items.has_member(&element) {
+            continue;
+        }
+        kept.push(match items.inside(&element).filter(|inside| !inside.is_empty()) {
+            Some(inside) => {
+                touched = true;
+                within(schema, list.element, one, inside)
+            }
+            None => one.clone(),
+        });
+    }
+    if kept.is_empty() && !touched { Value::Null } else { Value::Array(kept) }
+}
+
+fn remove_fields(schema: &Schema, map: &Map, old: &Object<String, Value>, items: &Set) -> Value {
+    let mut touched = false;
+    let mut kept = Object::new();
+    for (name, one) in old {
+        let element = PathElement::field(name);
+        if items.has_member(&element) {
+            continue;
+        }
+        let kept_value = match items.inside(&element).filter(|inside| !inside.is_empty()) {
+            Some(inside) => {
+                touched = true;
+                match map.field(name) {
+                    Some(of) => within(schema, of, one, inside),
+                    None => emptied(one),
+                }
+            }
+            None => one.clone(),
+        };
+        kept.insert(name.clone(), kept_value);
+    }
+    if kept.is_empty() && !touched { Value::Null } else { Value::Object(kept) }
+}
+
+/// As [`remove`], but a container that was there stays, empty.
+fn within(schema: &Schema, of: TypeId, value: &Value, items: &Set) -> Value {
+    match remove(schema, of, value, items) {
+        Value::Null => emptied(value),
+        left => left,
+    }
+}
+
+fn emptied(value: &Value) -> Value {
+    match value {
+        Value::Object(_) => Value::Object(Object::new()),
+        Value::Array(_) => Value::Array(Vec::new()),
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,275 @@
+//! What a write does to everybody's ownership, and what an apply does to the object
+//! (structured-merge-diff, `merge/update.go`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::conflict::Conflicts;
+use crate::field_manager::Refused;
+use crate::managers::{Entry, Managers, Operation};
+use crate::schema::Schema;
+use crate::set::Set;
+use crate::typed::{Comparison, Mismatches, Typed, reconcile};
+use crate::value::equal;
+
+/// The manager of a plain write while it is in progress; its fields join its entry afterwards.
+pub(crate) const CURRENT: &str = "current-operation";
+
+/// The rules of one kind.
+pub(crate) struct Updater<'a> {
+    /// The version of the objects.
+    pub version: &'a str,
+    /// The schemas of every served version.
+    pub schemas: &'a BTreeMap<String, Arc<Schema>>,
+    /// Fields that a write at this place cannot change, so that nobody comes to own them.
+    pub reset: &'a Set,
+}
+
+/// Says what was attempted, around what was wrong.
+fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> Refused {
+    move |mismatches| Refused::Failed(format!("{attempted}: {mismatches}"))
+}
+
+impl Updater<'_> {
+    /// The object in another version, which differs in nothing but the version and the schema.
+    /// `None` when that version is not served.
+    fn convert<'t>(
+        &'t self,
+        object: &'t Typed<'t>,
+        version: &str,
+    ) -> Result<Option<Cow<'t, Typed<'t>>>, Mismatches> {
+        if object.value()["apiVersion"] == *version {
+            return Ok(Some(Cow::Borrowed(object)));
+        }
+        let Some(schema) = self.schemas.get(version) else { return Ok(None) };
+        let mut value = object.value().clone();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), Value::from(version));
+        }
+        Typed::new(schema, Cow::Owned(value)).map(|typed| Some(Cow::Owned(typed)))
+    }
+
+    /// The managers after a plain write that made `new` of `live`; what the write changed is owned
+    /// by [`CURRENT`].
+    pub(crate) fn update(
+        &self,
+        live: &Typed<'_>,
+        new: &Typed<'_>,
+        managers: Managers,
+    ) -> Result<Managers, Refused> {
+        let managers = self.reconcile(live, managers)?;
+        let (mut managers, compare) = self.take_over(live, new, managers, CURRENT, true)?;
+        let mut set = compare.modified.union(&compare.added);
+        set = set.recursive_difference(self.reset);
+        if !set.is_empty() {
+            let current = Entry {
+                manager: String::new(),
+                operation: Operation::Update,
+                api_version: self.version.to_owned(),
+                subresource: String::new(),
+                time: None,
+                set,
+            };
+            managers.entries.insert(CURRENT.to_owned(), current);
+        }
+        Ok(managers)
+    }
+
+    /// The object and its managers after an apply; no object when the apply changes nothing. The
+    /// applier `entry` comes without its fields, which are those of `config`.
+    pub(crate) fn apply(
+        &self,
+        live: &Typed<'_>,
+        config: &Typed<'_>,
+        managers: Managers,
+        entry: Entry,
+        force: bool,
+    ) -> Result<(Option<Value>, Managers), Refused> {
+        let mut managers = self.reconcile(live, managers)?;
+        let merged = live.merge(config).map_err(failed("failed to merge config"))?;
+        let id = entry.identifier();
+        let last = managers.entries.remove(&id);
+        let set = config.field_set().recursive_difference(self.reset);
+        let time = last.as_ref().and_then(|last| last.time);
+        managers.entries.insert(id.clone(), Entry { set, time, ..entry });
+        let new = self.prune(merged, &managers, last.as_ref())?;
+        let (managers, _) = self.take_over(live, &new, managers, &id, force)?;
+        let changed = !equal(live.value(), new.value());
+        Ok((changed.then(|| new.into_value()), managers))
+    }
+
+    /// Takes what `workflow` changed or removed away from all others.
+    fn take_over(
+        &self,
+        old: &Typed<'_>,
+        new: &Typed<'_>,
+        mut managers: Managers,
+        workflow: &str,
+        force: bool,
+    ) -> Result<(Managers, Comparison), Refused> {
+        let compare = old.compare(new).map_err(failed("failed to compare objects"))?;
+        let compare = compare.without(self.reset);
+        let mut versions: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
+        versions.insert(self.version.to_owned(), Some(compare.clone()));
+        for entry in managers.values() {
+            if !versions.contains_key(&entry.api_version) {
+                let compare = self.compare_at(old, new, &entry.api_version)?;
+                versions.insert(entry.api_version.clone(), compare);
+            }
+        }
+        let mut conflicts = Conflicts::default();
+        managers.entries.retain(|id, entry| {
+            if id == workflow {
+                return true;
+            }
+            // Who owns fields of a version that is no longer served owns nothing.
+            let Some(Some(compare)) = versions.get(&entry.api_version) else { return false };
+            let changed = entry.set.intersection(&compare.modified.union(&compare.added));
+            entry.set = entry.set.difference(&changed).difference(&compare.removed);
+            if !changed.is_empty() {
+                conflicts.add(entry, changed);
+            }
+            true
+        });
+        if !force && !conflicts.is_empty() {
+            return Err(Refused::Conflicts(conflicts));
+        }
+        managers.entries.retain(|_, entry| !entry.set.is_empty());
+        Ok((managers, compare))
+    }
+
+    fn compare_at(
+        &self,
+        old: &Typed<'_>,
+        new: &Typed<'_>,
+        version: &str,
+    ) -> Result<Option<Comparison>, Refused> {
+        let old = self.convert(old, version).map_err(failed("failed to convert old object"))?;
+        let new = self.convert(new, version).map_err(failed("failed to convert new object"))?;
+        match (old, new) {
+            (Some(old), Some(new)) => {
+                old.compare(&new).map(Some).map_err(failed("failed to compare objects"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes out what the applier applied before, does not apply now, and nobody else owns.
+    fn prune<'t>(
+        &'t self,
+        merged: Typed<'t>,
+        managers: &Managers,
+        last: Option<&Entry>,
+    ) -> Result<Typed<'t>, Refused> {
+        let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
+        let then = self.convert(&merged, &last.api_version).map_err(failed(
+            "failed to prune fields: failed to convert merged object to last applied version",
+        ))?;
+        let pruned = match then {
+            Some(then) => {
+                let gone = named(&then, &last.set);
+                let pruned = then.remove(&gone);
+                let pruned = self.add_back_owned(&then, pruned, &last.api_version, managers)?;
+                let kept = self.add_back_dangling(&then, &pruned, last)?;
+                let now = self.convert(&kept, self.version);
+                let now = now.map_err(failed("failed to prune fields"))?;
+                now.map(|now| now.into_owned().into_value())
+            }
+            None => None,
+        };
+        Ok(match pruned {
+            Some(pruned) => Typed::unchecked(merged.schema(), pruned),
+            None => merged,
+        })
+    }
+
+    /// Puts back what was taken out though somebody owns it, the applier's new configuration
+    /// included.
+    fn add_back_owned<'t>(
+        &'t self,
+        merged: &Typed<'t>,
+        pruned: Typed<'t>,
+        version: &str,
+        managers: &Managers,
+    ) -> Result<Typed<'t>, Refused> {
+        let mut owned: BTreeMap<&str, Set> = BTreeMap::new();
+        for entry in managers.values() {
+            owned.entry(&entry.api_version).or_default().extend(&entry.set);
+        }
+        let mut pruned = pruned;
+        // The version that was pruned comes first.
+        let first = owned.remove(version).map(|set| (version, set));
+        for (version, owned) in first.into_iter().chain(owned) {
+            let at = |which: &str, object| {
+                self.convert(object, version).map_err(failed(format!(
+                    "failed to prune fields: failed add back owned items: failed to convert \
+                     {which} object at version {version}"
+                )))
+            };
+            let back = match (at("merged", merged)?, at("pruned", &pruned)?) {
+                (Some(merged), Some(pruned)) => {
+                    let mut kept = named(&pruned, &pruned.field_set());
+                    kept.extend(&named(&merged, &owned));
+                    let gone = named(&merged, &merged.field_set()).difference(&kept);
+                    merged.remove(&gone).into_value()
+                }
+                _ => continue,
+            };
+            let schema = self.schemas.get(version).map_or(merged.schema(), |schema| schema);
+            pruned = Typed::unchecked(schema, back);
+        }
+        Ok(pruned)
+    }
+
+    /// Puts back what was taken out though the applier never owned it.
+    fn add_back_dangling<'t>(
+        &'t self,
+        merged: &Typed<'t>,
+        pruned: &Typed<'t>,
+        last: &Entry,
+    ) -> Result<Typed<'t>, Refused> {
+        let pruned = self.convert(pruned, &last.api_version).map_err(failed(
+            "failed to prune fields: failed add back dangling items: failed to convert pruned \
+             object to last applied version",
+        ))?;
+        let Some(pruned) = pruned else { return Ok(merged.clone()) };
+        let pruned_set = named(&pruned, &pruned.field_set());
+        let merged_set = named(merged, &merged.field_set());
+        let gone = merged_set.difference(&pruned_set).intersection(&named(merged, &last.set));
+        Ok(merged.remove(&gone))
+    }
+
+    /// Brings the managers' sets up to what the schema says today.
+    fn reconcile(&self, live: &Typed<'_>, mut managers: Managers) -> Result<Managers, Refused> {
+        let mut served: BTreeMap<String, bool> = BTreeMap::new();
+        for entry in managers.values() {
+            if !served.contains_key(&entry.api_version) {
+                let at_version = self.convert(live, &entry.api_version);
+                let at_version = at_version.map_err(|why| Refused::Failed(why.to_string()))?;
+                served.insert(entry.api_version.clone(), at_version.is_some());
+            }
+        }
+        managers.entries.retain(|_, entry| {
+            if served.get(&entry.api_version) != Some(&true) {
+                return false;
+            }
+            let schema = match self.schemas.get(&entry.api_version) {
+                Some(schema) => schema.as_ref(),
+                None => live.schema(),
+            };
+            if let Some(set) = reconcile(schema, &entry.set) {
+                entry.set = set;
+            }
+            true
+        });
+        Ok(managers)
+    }
+}
+
+fn named(object: &Typed<'_>, set: &Set) -> Set {
+    set.with_named_fields(object.schema(), Some(object.schema().root()))
+}

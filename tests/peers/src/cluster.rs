@@ -1,0 +1,197 @@
+//! A real Kubernetes control plane: etcd and kube-apiserver, and kube-controller-manager where
+//! somebody must delete namespaces and collect garbage. Nothing runs pods in it.
+
+mod certificates;
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::kubeconfig::{self, Identity};
+use crate::{Kubectl, Process, built, loopback_address};
+
+/// How long each of its programs may take to start; it takes seconds on an idle machine.
+const START_LIMIT: Duration = Duration::from_secs(180);
+/// Service accounts' tokens are issued in this name.
+const ISSUER: &str = "https://kubernetes.default.svc";
+/// What the controller manager runs here: what keeps an API true that has no machines behind it.
+const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,\
+    serviceaccount-controller,root-ca-certificate-publisher-controller,\
+    clusterrole-aggregation-controller,serviceaccount-token-controller,\
+    legacy-serviceaccount-token-cleaner-controller";
+/// Name, no uid, and group of the administrator, the same as on the box.
+const ADMIN: &str = "admin,,system:masters";
+
+/// What a cluster should be.
+#[derive(Default)]
+pub struct ClusterConfig {
+    /// Run kube-controller-manager too: it deletes namespaces, collects garbage and makes service
+    /// accounts.
+    pub controllers: bool,
+    /// Let etcd wait for the disk, as it does by default; a test's data need not outlive it.
+    pub durable: bool,
+    /// More arguments for kube-apiserver, such as `--v=4`.
+    pub apiserver_arguments: Vec<String>,
+    /// Where it listens, when not on a free address of the loopback network.
+    pub address: Option<Ipv4Addr>,
+}
+
+/// A running cluster, ended when dropped.
+pub struct Cluster {
+    // In the order they must end.
+    controllers: Option<Process>,
+    apiserver: Process,
+    etcd: Process,
+    folder: TempDir,
+    url: String,
+}
+
+impl Cluster {
+    /// Starts one and waits until it is ready.
+    ///
+    /// # Errors
+    /// A program cannot be built or does not start; with the end of its log.
+    pub fn start(config: &ClusterConfig) -> Result<Self> {
+        let programs = built("kubernetes", &["etcd", "kube-apiserver"])?;
+        let folder = TempDir::with_prefix("cluster-").context("cannot make a folder")?;
+        let address = config.address.map_or_else(loopback_address, Ok)?;
+        let at = |name: &str| folder.path().join(name);
+        certificates::write(folder.path(), address)?;
+        let token = token()?;
+        fs::write(at("tokens"), format!("{token},{ADMIN}\n")).context("cannot write the tokens")?;
+        let url = format!("https://{address}:6443");
+        let identity = Identity::Token(&token);
+        kubeconfig::write(&at("admin.kubeconfig"), &url, &at("ca.crt"), &identity)?;
+        let (certificate, key) = (&at("admin.crt"), &at("admin.key"));
+        let identity = Identity::Certificate { certificate, key };
+        kubeconfig::write(&at("certificate.kubeconfig"), &url, &at("ca.crt"), &identity)?;
+
+        let log = at("etcd.log");
+        let etcd =
+            Process::start(&programs[0], &etcd_arguments(address, &at("etcd"), config), &log)?;
+        // It retries until etcd answers.
+        let mut arguments = apiserver_arguments(address, folder.path());
+        arguments.extend(config.apiserver_arguments.iter().cloned());
+        let log = at("kube-apiserver.log");
+        let apiserver = Process::start(&programs[1], &arguments, &log)?;
+        let mut cluster = Self { controllers: None, apiserver, etcd, folder, url };
+        let kubectl = cluster.kubectl()?;
+        cluster
+            .apiserver
+            .wait_until("kube-apiserver to be ready", START_LIMIT, || kubectl.is_ready())?;
+        if config.controllers {
+            cluster.start_controllers()?;
+        }
+        Ok(cluster)
+    }
+
+    /// Starts kube-controller-manager, unless it runs. It learns of kinds that are defined later
+    /// only after a while: define them first.
+    ///
+    /// # Errors
+    /// It cannot be built or does not start; with the end of its log.
+    pub fn start_controllers(&mut self) -> Result<()> {
+        if self.controllers.is_some() {
+            return Ok(());
+        }
+        let program = built("kubernetes", &["kube-controller-manager"])?.remove(0);
+        let at = |name: &str| self.folder.path().join(name).display().to_string();
+        let arguments = [
+            format!("--kubeconfig={}", at("certificate.kubeconfig")),
+            format!("--controllers={CONTROLLERS}"),
+            format!("--root-ca-file={}", at("ca.crt")),
+            format!("--service-account-private-key-file={}", at("accounts.key")),
+            "--leader-elect=false".to_owned(),
+            "--secure-port=0".to_owned(),
+        ];
+        let log = self.folder.path().join("kube-controller-manager.log");
+        let mut controllers = Process::start(&program, &arguments, &log)?;
+        // The first thing of its that can be seen.
+        let kubectl = self.kubectl()?;
+        controllers.wait_until("kube-controller-manager to work", START_LIMIT, || {
+            let look = ["get", "serviceaccount/default", "configmap/kube-root-ca.crt"];
+            kubectl.run(&look, "").is_ok_and(|output| output.success)
+        })?;
+        self.controllers = Some(controllers);
+        Ok(())
+    }
+
+    /// The process ids of etcd and kube-apiserver.
+    pub fn ids(&self) -> [u32; 2] {
+        [self.etcd.id(), self.apiserver.id()]
+    }
+
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The administrator's kubeconfig: user `admin` of the group `system:masters`, by token.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("admin.kubeconfig")
+    }
+
+    /// The folder with its certificates and logs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A kubectl of the same version for the administrator.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn kubectl(&self) -> Result<Kubectl> {
+        let program = built("kubectl", &["1.35"])?.remove(0);
+        Kubectl::new(program, self.kubeconfig(), self.folder.path().join("home"))
+    }
+}
+
+/// 32 random bytes as text.
+fn token() -> Result<String> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).ok().context("the machine has no random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn etcd_arguments(address: Ipv4Addr, data: &Path, config: &ClusterConfig) -> Vec<String> {
+    let (client, peer) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
+    let mut arguments = vec![
+        format!("--data-dir={}", data.display()),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=default={peer}"),
+        "--log-level=warn".to_owned(),
+    ];
+    if !config.durable {
+        arguments.push("--unsafe-no-fsync".to_owned());
+    }
+    arguments
+}
+
+fn apiserver_arguments(address: Ipv4Addr, folder: &Path) -> Vec<String> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    vec![
+        format!("--etcd-servers=http://{address}:2379"),
+        format!("--bind-address={address}"),
+        "--secure-port=6443".to_owned(),
+        // Only pods would ever use it, and it must not be a loopback address.
+        "--advertise-address=192.0.2.1".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/24".to_owned(),
+        format!("--tls-cert-file={}", at("server.crt")),
+        format!("--tls-private-key-file={}", at("server.key")),
+        format!("--client-ca-file={}", at("ca.crt")),
+        format!("--token-auth-file={}", at("tokens")),
+        "--authorization-mode=RBAC".to_owned(),
+        format!("--service-account-issuer={ISSUER}"),
+        format!("--service-account-key-file={}", at("accounts.pub")),
+        format!("--service-account-signing-key-file={}", at("accounts.key")),
+        "--profiling=false".to_owned(),
+    ]
+}

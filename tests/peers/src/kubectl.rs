@@ -1,0 +1,87 @@
+//! kubectl for one user of one server.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+/// What a program printed, and whether it was content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// It ended with status 0.
+    pub success: bool,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub err: String,
+}
+
+/// A kubectl with its own home, so that what it remembers of a server is its own.
+#[derive(Debug, Clone)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    home: PathBuf,
+}
+
+impl Kubectl {
+    /// The program at `program`, with the user and server of `kubeconfig`.
+    ///
+    /// # Errors
+    /// The folder `home` cannot be made.
+    pub fn new(program: PathBuf, kubeconfig: PathBuf, home: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        Ok(Self { program, kubeconfig, home })
+    }
+
+    /// Gives any command this kubectl in its PATH, its server and its home.
+    pub fn lend(&self, command: &mut Command) {
+        let folder = self.program.parent().unwrap_or(Path::new("/"));
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", folder.display());
+        command
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", &self.home)
+            .env("KUBECONFIG", &self.kubeconfig);
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// It cannot be started, or prints what is no text.
+    pub fn run(&self, arguments: &[&str], input: &str) -> Result<Printed> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments);
+        self.lend(&mut command);
+        run(command, input)
+    }
+
+    /// Whether the server says that it is ready.
+    pub fn is_ready(&self) -> bool {
+        let look = self.run(&["get", "--raw", "/readyz", "--request-timeout=2s"], "");
+        look.is_ok_and(|printed| printed.success && printed.out == "ok")
+    }
+}
+
+/// Runs a command to its end with `input` on standard input.
+///
+/// # Errors
+/// It cannot be started, or prints what is no text.
+pub fn run(mut command: Command, input: &str) -> Result<Printed> {
+    let words = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot run {words}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ends without reading its input says so with its exit status.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().with_context(|| format!("cannot wait for {words}"))?;
+    let text = |bytes| String::from_utf8(bytes).with_context(|| format!("{words} printed no text"));
+    Ok(Printed {
+        success: output.status.success(),
+        out: text(output.stdout)?,
+        err: text(output.stderr)?,
+    })
+}

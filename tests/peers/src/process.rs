@@ -1,0 +1,108 @@
+//! A server somebody else wrote, as a child that does not outlive us.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::poll;
+
+/// Starts that wait for their turn; a caller beyond that waits to wait.
+const MAX_WAITING: usize = 16;
+/// Lines of a log that an error shows.
+const LAST_WORDS: usize = 15;
+
+/// A running child, killed when dropped, and by the kernel when we are.
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Runs `program` with both its outputs in the file `log`.
+    ///
+    /// # Errors
+    /// It cannot be started, or the log cannot be written.
+    pub fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self> {
+        let output = File::options().create(true).append(true).open(log);
+        let output = output.with_context(|| format!("cannot write {}", log.display()))?;
+        // setpriv becomes the program: the process id is the program's own.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(program).args(arguments);
+        command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
+        let child = spawn(command).with_context(|| format!("cannot run {}", program.display()))?;
+        Ok(Self { child, log: log.to_owned() })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it, as a power cut would, and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Looks at a condition until it holds.
+    ///
+    /// # Errors
+    /// With the end of its log when it ends first, or the condition does not hold in time.
+    pub fn wait_until(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut holds: impl FnMut() -> bool,
+    ) -> Result<()> {
+        let mut ended = None;
+        let waited = poll(what, limit, || {
+            ended = self.child.try_wait().ok().flatten();
+            ended.is_some() || holds()
+        });
+        let problem = match (waited, ended) {
+            (Ok(()), None) => return Ok(()),
+            (_, Some(status)) => format!("{what}: the process ended with {status}"),
+            (Err(error), None) => error.to_string(),
+        };
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        bail!("{problem}\n{}", lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+struct Birth {
+    command: Command,
+    reply: SyncSender<io::Result<Child>>,
+}
+
+/// The parent-death signal follows the thread that forked, so all children are started by one
+/// thread that lives as long as the process does.
+fn spawn(command: Command) -> io::Result<Child> {
+    static NURSERY: OnceLock<SyncSender<Birth>> = OnceLock::new();
+    let nursery = NURSERY.get_or_init(|| {
+        let (sender, receiver) = sync_channel::<Birth>(MAX_WAITING);
+        std::thread::spawn(move || {
+            for mut birth in receiver {
+                // Whoever asked may be gone; the child then dies with us.
+                let _ = birth.reply.send(birth.command.spawn());
+            }
+        });
+        sender
+    });
+    let gone = || io::Error::other("the thread that starts processes has ended");
+    let (reply, answer) = sync_channel(1);
+    nursery.send(Birth { command, reply }).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?
+}

@@ -1,0 +1,114 @@
+//! The product itself: the real `tinboxd`, with nothing but its API of interest.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::{Kubectl, Process, built, loopback_address};
+
+/// How long it may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `tinboxd` on an address of the loopback network, with fresh state; ended when dropped.
+pub struct Tinboxd {
+    process: Process,
+    folder: TempDir,
+    program: PathBuf,
+    address: Ipv4Addr,
+}
+
+impl Tinboxd {
+    /// Starts the program that the build left beside the tests (or that `TINBOXD` names) and waits
+    /// until it is ready.
+    ///
+    /// # Errors
+    /// It is not built, or does not start; with the end of its log.
+    pub fn start() -> Result<Self> {
+        let program = program("tinboxd", "TINBOXD")?;
+        let folder = TempDir::with_prefix("tinboxd-").context("cannot make a folder")?;
+        let address = loopback_address()?;
+        let artifacts = folder.path().join("artifacts");
+        fs::create_dir(&artifacts).context("cannot make a folder")?;
+        // DHCP stays off, as it is until somebody asks for it.
+        let settings = format!(
+            "[network]\ninterface = \"lo\"\naddress = \"{address}\"\n\n\
+             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n",
+        );
+        fs::write(folder.path().join("box.toml"), settings).context("cannot write box.toml")?;
+        let process = spawn(&program, folder.path())?;
+        let mut tinboxd = Self { process, folder, program, address };
+        tinboxd.wait_until_ready()?;
+        Ok(tinboxd)
+    }
+
+    /// Kills it, as a power cut would, and starts it again with the state it had.
+    ///
+    /// # Errors
+    /// It does not start; with the end of its log.
+    pub fn restart(&mut self) -> Result<()> {
+        self.process.kill();
+        self.process = spawn(&self.program, self.folder.path())?;
+        self.wait_until_ready()
+    }
+
+    /// Kills it, as a power cut would; [`Tinboxd::restart`] starts it again.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let kubectl = self.kubectl()?;
+        self.process.wait_until("tinboxd to be ready", START_LIMIT, || kubectl.is_ready())
+    }
+
+    /// The API's address.
+    pub fn url(&self) -> String {
+        format!("https://{}:6443", self.address)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("state/admin.kubeconfig")
+    }
+
+    /// The folder with its state, its log and its configuration.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A kubectl for the administrator.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn kubectl(&self) -> Result<Kubectl> {
+        let program = built("kubectl", &["1.35"])?.remove(0);
+        Kubectl::new(program, self.kubeconfig(), self.folder.path().join("home"))
+    }
+}
+
+fn spawn(program: &Path, folder: &Path) -> Result<Process> {
+    let argument = |name: &str| folder.join(name).display().to_string();
+    let arguments =
+        ["--state".to_owned(), argument("state"), "--config".to_owned(), argument("box.toml")];
+    Process::start(program, &arguments, &folder.join("tinboxd.log"))
+}
+
+/// A program of ours: where `variable` says, else beside the running test.
+fn program(name: &str, variable: &str) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
+        return Ok(path.into());
+    }
+    let own = std::env::current_exe().context("cannot find the running program")?;
+    let mut folders = own.ancestors().skip(1).take(2);
+    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
+    found.with_context(|| format!("{name} is not built\nhint: make build"))
+}

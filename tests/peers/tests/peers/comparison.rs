@@ -1,0 +1,230 @@
+//! kubectl against the box and against a real kube-apiserver: the same commands on the same
+//! objects, by several versions, must print the same.
+//!
+//! `tests/peers/scripts/*.steps` hold the commands, `tests/peers/differences.md` what differs all
+//! the same and why. A difference that is not listed fails the test, and so does one that is
+//! listed and gone. `UPDATE=1` rewrites the list; `COMPARE=get,apply` and `KUBECTL=1.35` choose
+//! scripts and versions for the one who looks for a mistake, and `AGAINST=real` compares two real
+//! servers: what differs then is a mistake of a script. What the real server answers is remembered
+//! beside the built programs; `AGAIN=1` asks it again.
+
+mod differences;
+mod normal;
+mod remembered;
+mod script;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use peers::{Cluster, ClusterConfig, Kubectl, Tinboxd, built};
+
+use differences::Difference;
+use remembered::Remembered;
+use script::{Place, Script, Transcript};
+
+/// The versions: the oldest that asks for OpenAPI v2 in protobuf only, the last that sends JSON
+/// bodies, the server's own, the newest.
+const VERSIONS: [&str; 4] = ["1.27", "1.31", "1.35", "1.37"];
+
+/// The folder with scripts, definitions and differences.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What an environment variable chooses, all when it is absent.
+fn chosen(variable: &str, name: &str) -> bool {
+    std::env::var(variable).map_or(true, |list| list.split(',').any(|one| one == name))
+}
+
+/// A run to be made: a script with a version on a side.
+struct Task<'a> {
+    script: &'a Script,
+    version: &'a str,
+    program: &'a Path,
+    side: &'static str,
+}
+
+#[test]
+fn kubectl_prints_the_same_as_with_a_real_server() {
+    let versions: Vec<&str> = VERSIONS.into_iter().filter(|one| chosen("KUBECTL", one)).collect();
+    let programs = built("kubectl", &versions).unwrap();
+    let scripts: Vec<Script> = Script::all(&folder().join("scripts"));
+    let scripts: Vec<Script> =
+        scripts.into_iter().filter(|one| chosen("COMPARE", &one.name)).collect();
+    assert!(!scripts.is_empty() && !versions.is_empty(), "nothing is chosen");
+
+    let remembered = Remembered::open(&definitions(), &folder().join("scripts"));
+    let (mut tasks, mut transcripts) = (VecDeque::new(), BTreeMap::new());
+    for script in &scripts {
+        for (version, program) in versions.iter().zip(&programs) {
+            tasks.push_back(Task { script, version, program, side: "ours" });
+            match remembered.find(script, program) {
+                Some(transcript) => {
+                    transcripts.insert((script.name.as_str(), *version, "real"), transcript);
+                }
+                None => tasks.push_back(Task { script, version, program, side: "real" }),
+            }
+        }
+    }
+    let peers = Peers::start(tasks.iter().any(|task| task.side == "real"));
+    transcripts.extend(run_all(tasks, &peers, &remembered));
+    let found = differences_of(&scripts, &versions, &transcripts);
+    let all = versions.len() == VERSIONS.len();
+    let expected = |one: &Difference| all && scripts.iter().any(|script| script.name == one.script);
+    differences::settle(&folder().join("differences.md"), &found, &VERSIONS, expected);
+}
+
+type Transcripts<'a> = BTreeMap<(&'a str, &'a str, &'static str), Transcript>;
+
+/// Runs the tasks, as many at a time as keep the machine busy.
+fn run_all<'a>(
+    tasks: VecDeque<Task<'a>>,
+    peers: &Peers,
+    remembered: &Remembered,
+) -> Transcripts<'a> {
+    let start = Instant::now();
+    let workers = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
+    let homes = tempfile::TempDir::with_prefix("compare-").unwrap();
+    let (tasks, done) = (Mutex::new(tasks), Mutex::new(BTreeMap::new()));
+    let work = || {
+        loop {
+            let Some(task) = tasks.lock().unwrap().pop_front() else { return };
+            let Task { script, version, program, side } = task;
+            let peer = peers.get(side);
+            let home = homes.path().join(format!("{side}-{version}"));
+            let place = Place::new(script, version, program, &peer.url, &peer.kubeconfig, home);
+            let transcript = script.run(&place);
+            if side == "real" {
+                remembered.keep(script, program, &transcript);
+            }
+            done.lock().unwrap().insert((script.name.as_str(), version, side), transcript);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    eprintln!("every script has ended after {} s", start.elapsed().as_secs());
+    done.into_inner().unwrap()
+}
+
+/// Leaves what was printed where a person can compare it with a tool of theirs.
+fn keep(script: &Script, version: &str, side: &str, transcript: &Transcript) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("comparison").join(side);
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{}-{version}.txt", script.name));
+    fs::write(file, script.render(transcript)).unwrap();
+}
+
+fn differences_of(
+    scripts: &[Script],
+    versions: &[&str],
+    transcripts: &Transcripts<'_>,
+) -> Vec<Difference> {
+    let mut found: Vec<Difference> = Vec::new();
+    for ((name, version, side), transcript) in transcripts {
+        let script = scripts.iter().find(|script| script.name == *name).unwrap();
+        keep(script, version, side, transcript);
+    }
+    for script in scripts {
+        for (at, step) in script.steps.iter().enumerate() {
+            for version in versions {
+                let said = |side| &transcripts[&(script.name.as_str(), *version, side)][at];
+                let (real, ours) = (said("real"), said("ours"));
+                if real == ours {
+                    continue;
+                }
+                differences::add(&mut found, &script.name, &step.command, version, real, ours);
+            }
+        }
+    }
+    found
+}
+
+/// A server with every kind that scripts use.
+struct Peer {
+    url: String,
+    kubeconfig: PathBuf,
+    _server: Server,
+}
+
+/// Kept until the end.
+#[expect(dead_code, reason = "each is ended by being dropped")]
+enum Server {
+    Real(Cluster),
+    Ours(Tinboxd),
+}
+
+impl Peer {
+    fn real() -> Self {
+        let mut cluster = Cluster::start(&ClusterConfig::default()).unwrap();
+        define(&cluster.kubectl().unwrap(), &definitions());
+        cluster.start_controllers().unwrap();
+        let (url, kubeconfig) = (cluster.url().to_owned(), cluster.kubeconfig());
+        Self { url, kubeconfig, _server: Server::Real(cluster) }
+    }
+
+    fn ours() -> Self {
+        let tinboxd = Tinboxd::start().unwrap();
+        define(&tinboxd.kubectl().unwrap(), &[own_definitions()]);
+        let (url, kubeconfig) = (tinboxd.url(), tinboxd.kubeconfig());
+        Self { url, kubeconfig, _server: Server::Ours(tinboxd) }
+    }
+}
+
+/// The servers of a run.
+struct Peers {
+    real: Option<Peer>,
+    ours: Peer,
+}
+
+impl Peers {
+    /// Starts them, the real one only where somebody will ask it.
+    fn start(with_real: bool) -> Self {
+        std::thread::scope(|scope| {
+            let ours = scope.spawn(|| match std::env::var("AGAINST").as_deref() {
+                Ok("real") => Peer::real(),
+                _ => Peer::ours(),
+            });
+            let real = with_real.then(Peer::real);
+            Self { real, ours: ours.join().unwrap() }
+        })
+    }
+
+    fn get(&self, side: &str) -> &Peer {
+        match (side, &self.real) {
+            ("real", Some(real)) => real,
+            _ => &self.ours,
+        }
+    }
+}
+
+/// The definitions of the tests' own kinds.
+fn own_definitions() -> PathBuf {
+    folder().join("scripts/widgets.yaml")
+}
+
+/// Those, and the definitions of the kinds that the box has built in.
+fn definitions() -> Vec<PathBuf> {
+    let built_in = folder().join("../../appliance/apiserver/src/builtin/manifests");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(built_in).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.push(own_definitions());
+    files.sort();
+    files
+}
+
+fn define(kubectl: &Kubectl, files: &[PathBuf]) {
+    let mut arguments = vec!["create".to_owned()];
+    arguments.extend(files.iter().map(|file| format!("--filename={}", file.display())));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let created = kubectl.run(&arguments, "").unwrap();
+    assert!(created.success, "{}", created.err);
+    let wait = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
+    let waited = kubectl.run(&wait, "").unwrap();
+    assert!(waited.success, "{}", waited.err);
+}

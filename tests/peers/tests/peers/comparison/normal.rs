@@ -1,0 +1,77 @@
+//! What differs from run to run without meaning anything: addresses, times, identities, revisions.
+
+use std::path::Path;
+
+use regex::Regex;
+
+/// Takes it out of a text.
+pub struct Normal {
+    names: Vec<(String, &'static str)>,
+    rules: Vec<(Regex, &'static str)>,
+}
+
+/// In this order.
+const RULES: [(&str, &str); 13] = [
+    (r"(?s)-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", "CERTIFICATE"),
+    // A JSON web token.
+    (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "JWT"),
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?[+-]\d{4}|Z)", "TIME"),
+    (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
+    // The prefix of a line of klog, with its goroutine or process and its source line.
+    (r"(?m)^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ([\w./]+):\d+\]", "$1 $2]"),
+    (r#"(resourceVersion"?:\s*"?)\d+"#, "${1}RV"),
+    (r"(Resource Version:\s+)\d+", "${1}RV"),
+    (r"/tmp/(LIVE|MERGED)-\d+", "/tmp/$1"),
+    (r"/tmp/kubectl-edit-\d+", "/tmp/kubectl-edit"),
+    // How long ago, alone in its column.
+    (r"(?m)(^|\s)(\d+[smhd]){1,2}(\s|$)", "${1}AGE${3}"),
+    // Columns are as wide as their widest cell, which may be an age.
+    (r"(?m)(\S)[ \t]{2,}", "$1  "),
+    (r"(?m)[ \t]+$", ""),
+];
+
+impl Normal {
+    /// For a run with the server at `url` in the folder `work`.
+    pub fn new(url: &str, work: &Path) -> Self {
+        let host = url.trim_start_matches("https://");
+        let names = vec![
+            (work.display().to_string(), "WORK"),
+            (url.to_owned(), "SERVER"),
+            (host.to_owned(), "SERVER"),
+        ];
+        let rules = RULES.map(|(rule, by)| (Regex::new(rule).unwrap(), by));
+        Self { names, rules: rules.into() }
+    }
+
+    /// The text without it.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, by) in &self.names {
+            text = text.replace(name, by);
+        }
+        for (rule, by) in &self.rules {
+            text = rule.replace_all(&text, *by).into_owned();
+        }
+        in_order(&text)
+    }
+}
+
+/// The causes of a refusal in order: a real server walks its fields in none.
+fn in_order(text: &str) -> String {
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    for causes in lines.chunk_by_mut(|a, b| a.starts_with("* ") && b.starts_with("* ")) {
+        causes.sort_unstable();
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn what_means_something_stays() {
+    let normal = Normal::new("https://127.1.2.3:6443", Path::new("/tmp/x"));
+    let text = "NAME   READY   AGE\nnuc-1  3       2m4s\n  indented: 5 apples\n";
+    assert_eq!(normal.text(text), "NAME  READY  AGE\nnuc-1  3  AGE\n  indented: 5 apples\n");
+    assert_eq!(normal.text("wrong:\n* b\n* a\nend\n"), "wrong:\n* a\n* b\nend\n");
+    let text = "{\"resourceVersion\":\"17\",\"generation\":17} https://127.1.2.3:6443/api";
+    assert_eq!(normal.text(text), "{\"resourceVersion\":\"RV\",\"generation\":17} SERVER/api");
+}

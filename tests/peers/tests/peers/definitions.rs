@@ -1,0 +1,106 @@
+//! The compiled-in custom kinds are upstream's: the same names, fields, validations, defaults, CEL
+//! rules and columns, only in other words.
+
+use std::path::{Path, PathBuf};
+
+use peers::Tinboxd;
+use serde_json::{Map, Value};
+
+/// Where the compiled-in definitions lie.
+const MANIFESTS: &str = "../../appliance/apiserver/src/builtin/manifests";
+/// What a definition may leave out, and the CRDs of upstream do not.
+const WORDS: &str = "description";
+
+fn published(script: &str, arguments: &[&str]) -> Vec<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
+    peers::printed(&script, arguments).unwrap()
+}
+
+/// Tinkerbell's seven and CAPT's three.
+fn upstream() -> Vec<PathBuf> {
+    let mut files = published("tinkerbell/definitions.sh", &["v1alpha1"]);
+    files.extend(published("kubernetes/definitions.sh", &[]));
+    assert_eq!(files.len(), 10, "{files:?}");
+    files
+}
+
+fn ours() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(MANIFESTS);
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
+}
+
+/// A schema without its descriptions; a field may be called `description` all the same.
+fn wordless(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(key, value)| *key != WORDS || !value.is_string());
+            let fields = |value: &Value| -> Value {
+                let fields = value.as_object().into_iter().flatten();
+                fields
+                    .map(|(name, below)| (name.clone(), wordless(below)))
+                    .collect::<Map<_, _>>()
+                    .into()
+            };
+            let kept = kept.map(|(key, value)| match key.as_str() {
+                "properties" => (key.clone(), fields(value)),
+                _ => (key.clone(), wordless(value)),
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.iter().map(wordless).collect(),
+        other => other.clone(),
+    }
+}
+
+/// What is compared: everything but words and what only one side says of itself.
+fn essence(crd: &Value, versions: &[&str]) -> Value {
+    let mut crd = crd.clone();
+    crd["metadata"].as_object_mut().unwrap().remove("annotations");
+    let all = crd["spec"]["versions"].as_array_mut().unwrap();
+    all.retain(|version| versions.contains(&version["name"].as_str().unwrap()));
+    for version in all {
+        *version = wordless(version);
+    }
+    crd
+}
+
+#[test]
+fn compiled_in_kinds_are_upstreams() {
+    let ours = ours();
+    for file in upstream() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let theirs: Value = serde_saphyr::from_str(&text).unwrap();
+        let name = &theirs["metadata"]["name"];
+        let own = ours.iter().find(|own| own["metadata"]["name"] == *name);
+        let own = own.unwrap_or_else(|| panic!("{name} is not compiled in"));
+        let versions = theirs["spec"]["versions"].as_array().unwrap().iter();
+        let versions: Vec<&str> = versions.map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(essence(own, &versions), essence(&theirs, &versions), "{name}");
+    }
+}
+
+#[test]
+fn installers_find_their_definitions_in_place() {
+    let tinboxd = Tinboxd::start().unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
+    let mut apply = vec!["apply".to_owned(), "--server-side=false".to_owned()];
+    for file in upstream() {
+        apply.push(format!("--filename={}", file.display()));
+    }
+    let apply: Vec<&str> = apply.iter().map(String::as_str).collect();
+    let before = kubectl.run(&["get", "crds", "-o", "jsonpath={.items[*].spec}"], "").unwrap();
+    let applied = kubectl.run(&apply, "").unwrap();
+    assert!(applied.success, "{applied:?}");
+    let after = kubectl.run(&["get", "crds", "-o", "jsonpath={.items[*].spec}"], "").unwrap();
+    assert_eq!(before.out, after.out);
+    let wait = ["wait", "--for=condition=Established", "crds", "--all", "--timeout=20s"];
+    let waited = kubectl.run(&wait, "").unwrap();
+    assert!(waited.success, "{waited:?}");
+    // A newer generation of the same kinds is not what the box has, and it says so.
+    let newer = published("tinkerbell/definitions.sh", &["v1alpha2"]);
+    let newer = newer.iter().find(|file| file.ends_with("tinkerbell.org_hardware.yaml")).unwrap();
+    let refused = kubectl.run(&["apply", "-f", &newer.display().to_string()], "").unwrap();
+    let why = "this kind is compiled in, and does not have version v1alpha2";
+    assert!(!refused.success && refused.err.contains(why), "{refused:?}");
+}

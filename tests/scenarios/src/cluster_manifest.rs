@@ -1,0 +1,86 @@
+//! The YAML an owner would write for a cluster of one control-plane machine.
+
+use std::fmt::Write as _;
+
+/// A cluster of one control-plane machine.
+#[derive(Debug, Clone, Copy)]
+pub struct ClusterManifest<'a> {
+    /// Name of the cluster, and of what belongs to it.
+    pub name: &'a str,
+    /// Template for its machines, instead of the provider's own.
+    pub template: &'a str,
+    /// Run before kubeadm at the machine's first boot; `PROVIDER_ID` in it is replaced.
+    pub command: &'a str,
+    /// Label the Hardware must have, as `key: value`.
+    pub hardware_label: &'a str,
+}
+
+impl ClusterManifest<'_> {
+    /// `Cluster`, `TinkerbellCluster`, `KubeadmControlPlane` and `TinkerbellMachineTemplate`: what
+    /// the provider's own template of a cluster has, without workers.
+    pub fn yaml(&self) -> String {
+        let Self { name, command, hardware_label, .. } = self;
+        let template = block(self.template, 4);
+        format!(
+            "apiVersion: cluster.x-k8s.io/v1beta2\n\
+             kind: Cluster\n\
+             metadata: {{name: {name}}}\n\
+             spec:\n\
+             \x20 clusterNetwork:\n\
+             \x20   pods: {{cidrBlocks: [192.168.0.0/16]}}\n\
+             \x20   services: {{cidrBlocks: [172.26.0.0/16]}}\n\
+             \x20 controlPlaneEndpoint: {{host: 10.77.0.100, port: 6443}}\n\
+             \x20 controlPlaneRef:\n\
+             \x20   apiGroup: controlplane.cluster.x-k8s.io\n\
+             \x20   kind: KubeadmControlPlane\n\
+             \x20   name: {name}\n\
+             \x20 infrastructureRef:\n\
+             \x20   apiGroup: infrastructure.cluster.x-k8s.io\n\
+             \x20   kind: TinkerbellCluster\n\
+             \x20   name: {name}\n\
+             ---\n\
+             apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n\
+             kind: TinkerbellCluster\n\
+             metadata: {{name: {name}}}\n\
+             spec:\n\
+             \x20 templateOverride: |\n{template}\
+             ---\n\
+             apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n\
+             kind: KubeadmControlPlane\n\
+             metadata: {{name: {name}}}\n\
+             spec:\n\
+             \x20 replicas: 1\n\
+             \x20 version: v1.35.3\n\
+             \x20 machineTemplate:\n\
+             \x20   spec:\n\
+             \x20     infrastructureRef:\n\
+             \x20       apiGroup: infrastructure.cluster.x-k8s.io\n\
+             \x20       kind: TinkerbellMachineTemplate\n\
+             \x20       name: {name}\n\
+             \x20 kubeadmConfigSpec:\n\
+             \x20   preKubeadmCommands: [{command:?}]\n\
+             \x20   initConfiguration:\n\
+             \x20     nodeRegistration:\n\
+             \x20       kubeletExtraArgs: [{{name: provider-id, value: PROVIDER_ID}}]\n\
+             ---\n\
+             apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n\
+             kind: TinkerbellMachineTemplate\n\
+             metadata: {{name: {name}}}\n\
+             spec:\n\
+             \x20 template:\n\
+             \x20   spec:\n\
+             \x20     bootOptions: {{bootMode: netboot}}\n\
+             \x20     hardwareAffinity:\n\
+             \x20       required:\n\
+             \x20       - labelSelector: {{matchLabels: {{{hardware_label}}}}}\n"
+        )
+    }
+}
+
+/// Lines for a YAML block scalar.
+fn block(text: &str, indent: usize) -> String {
+    text.lines().fold(String::new(), |mut block, line| {
+        let _ = writeln!(block, "{:indent$}{line}", "");
+        block
+    })
+}

@@ -1,0 +1,286 @@
+//! A management cluster beside the box, of stock programs: etcd, kube-apiserver and
+//! kube-controller-manager, the managers of Cluster API (core, kubeadm's bootstrap and control
+//! plane), and Cluster API Provider Tinkerbell, which reaches the box as its external Tinkerbell.
+//!
+//! All run in the box's namespace of the rack, on addresses of its own loopback; only the provider
+//! talks to the box, over TLS at the box's address in the rack.
+
+mod components;
+mod programs;
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use qemu::{BoxProcess, BoxProgram, poll};
+use serde_json::Value;
+
+use self::components::{Ports, WithWebhooks};
+use self::programs::Programs;
+use self::server::Server;
+use crate::Lab;
+
+/// How long a manager may take to answer its health check.
+const MANAGER_START: Duration = Duration::from_secs(120);
+
+/// Cluster API's own managers, as `tests/peers/cluster-api` names them, and where they listen.
+const MANAGERS: [(&str, Ports); 3] = [
+    ("core", Ports { webhooks: 9343, health: 9340, metrics: 9341 }),
+    ("bootstrap", Ports { webhooks: 9353, health: 9350, metrics: 9351 }),
+    ("control-plane", Ports { webhooks: 9363, health: 9360, metrics: 9361 }),
+];
+/// Where the provider listens. It reads its flags for the webhooks' port and certificates but does
+/// not use them (v0.7.0, main.go): the port is controller-runtime's, and so is the folder under
+/// `TMPDIR`.
+const PROVIDER: Ports = Ports { webhooks: 9443, health: 9440, metrics: 9441 };
+/// That folder.
+const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
+
+/// A lab with a management cluster.
+pub struct Management {
+    /// The rack and the box.
+    pub lab: Lab,
+    folder: PathBuf,
+    programs: Programs,
+    server: Server,
+    managers: Vec<BoxProcess>,
+    provider: Option<BoxProcess>,
+}
+
+impl Management {
+    /// Start the API server, install Cluster API and the provider's kinds, and start its managers.
+    ///
+    /// # Errors
+    /// What could not be built, or what did not start.
+    pub fn start(lab: Lab) -> anyhow::Result<Self> {
+        let programs = Programs::build()?;
+        let folder = lab.rack.work_dir().join("management");
+        fs::create_dir_all(&folder).context("cannot make the management cluster's folder")?;
+        let server = Server::start(&lab.rack, &programs, &folder)?;
+        webhook_certificates(&server, &folder)?;
+        let managers = Vec::new();
+        let mut new = Self { lab, folder, programs, server, managers, provider: None };
+        for (name, ports) in MANAGERS.into_iter().chain([("tinkerbell", PROVIDER)]) {
+            new.install(name, ports)?;
+        }
+        let mut wait = new.kubectl(new.kubeconfig());
+        wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=60s"]);
+        run(wait, "").context("the kinds of Cluster API are not served")?;
+        for (name, ports) in MANAGERS {
+            new.start_manager(name, ports)?;
+        }
+        let mut managers = std::mem::take(&mut new.managers);
+        for ((name, ports), process) in MANAGERS.iter().zip(&mut managers) {
+            new.wait_healthy(&format!("Cluster API's {name}"), *ports, process)?;
+        }
+        new.managers = managers;
+        Ok(new)
+    }
+
+    fn start_manager(&mut self, name: &str, ports: Ports) -> anyhow::Result<()> {
+        let log = self.lab.rack.dir().join(format!("capi-{name}.log"));
+        let manager = BoxProgram::new(self.programs.program(name)?, log)
+            .env("KUBECONFIG", self.server.kubeconfig())
+            .args(["--webhook-cert-dir".as_ref(), self.folder.join(CERTIFICATES).as_os_str()])
+            .args(["--webhook-port".to_owned(), ports.webhooks.to_string()])
+            .args(["--health-addr".to_owned(), ports.health_address()])
+            .args(["--diagnostics-address".to_owned(), ports.metrics_address()]);
+        self.managers.push(self.lab.rack.spawn_box(manager)?);
+        Ok(())
+    }
+
+    /// Apply what a release of a provider would install, without its Pods.
+    fn install(&self, name: &str, ports: Ports) -> anyhow::Result<()> {
+        let with = WithWebhooks { ports, authority: self.server.authority() };
+        let list = with.read(self.programs.manifest(name)?)?;
+        let mut command = self.kubectl(self.kubeconfig());
+        command.args(["apply", "--server-side", "-f", "-"]);
+        run(command, &list.to_string()).with_context(|| format!("cannot install {name}"))?;
+        Ok(())
+    }
+
+    /// Start stock CAPT with the box as its external Tinkerbell.
+    ///
+    /// # Errors
+    /// When it does not start; the end of its log says why.
+    pub fn start_provider(&mut self, kubeconfig: &Path) -> anyhow::Result<()> {
+        let log = self.lab.rack.dir().join("capt.log");
+        let provider = BoxProgram::new(self.programs.program("capt")?, log)
+            .env("KUBECONFIG", self.server.kubeconfig())
+            .env("TMPDIR", &self.folder)
+            .args(["--health-addr".to_owned(), PROVIDER.health_address()])
+            .args(["--metrics-bind-addr".to_owned(), PROVIDER.metrics_address()])
+            .args(["--external-kubeconfig".as_ref(), kubeconfig.as_os_str()]);
+        let mut provider = self.lab.rack.spawn_box(provider)?;
+        self.wait_healthy("the Tinkerbell provider", PROVIDER, &mut provider)?;
+        self.provider = Some(provider);
+        Ok(())
+    }
+
+    /// `kill -9` the provider and start it again.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn restart_provider(&mut self) -> anyhow::Result<()> {
+        let mut provider = self.provider.take().context("the provider was never started")?;
+        provider.restart()?;
+        let healthy = self.wait_healthy("the Tinkerbell provider", PROVIDER, &mut provider);
+        self.provider = Some(provider);
+        healthy
+    }
+
+    /// What the provider logged.
+    pub fn provider_log(&self) -> String {
+        let path = self.provider.as_ref().map(BoxProcess::log);
+        path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+    }
+
+    /// The administrator's kubeconfig of the management cluster.
+    pub fn kubeconfig(&self) -> &Path {
+        self.server.kubeconfig()
+    }
+
+    /// Stock kubectl, inside the rack, with a kubeconfig.
+    pub fn kubectl(&self, kubeconfig: &Path) -> Command {
+        let mut command = self.lab.rack.box_command(&self.programs.kubectl);
+        command.arg("--kubeconfig").arg(kubeconfig);
+        command
+    }
+
+    /// Apply a manifest to the management cluster.
+    ///
+    /// # Errors
+    /// kubectl's own words.
+    pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
+        let mut command = self.kubectl(self.kubeconfig());
+        command.args(["apply", "-f", "-"]);
+        run(command, manifest)
+    }
+
+    /// An object of the management cluster, or of the box with the box's kubeconfig.
+    ///
+    /// # Errors
+    /// kubectl's own words; none when there simply is no such object.
+    pub fn object(
+        &self,
+        kubeconfig: &Path,
+        resource: &str,
+        name: &str,
+    ) -> anyhow::Result<Option<Value>> {
+        let mut command = self.kubectl(kubeconfig);
+        command.args(["get", resource, name, "--ignore-not-found", "-o", "json"]);
+        let text = run(command, "")?;
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        serde_json::from_str(&text).map(Some).context("kubectl printed no JSON")
+    }
+
+    /// The one `TinkerbellMachine` of a cluster, whose name the control plane chooses.
+    ///
+    /// # Errors
+    /// When there is none in time.
+    pub fn machine_of(&self, cluster: &str, within: Duration) -> anyhow::Result<String> {
+        let label = format!("cluster.x-k8s.io/cluster-name={cluster}");
+        let path = "jsonpath={.items[*].metadata.name}";
+        let found = poll(&format!("a machine of cluster {cluster}"), within, || {
+            let mut command = self.kubectl(self.kubeconfig());
+            command.args(["get", "tinkerbellmachines", "-l", &label, "-o", path]);
+            run(command, "").ok().filter(|name| !name.is_empty())
+        });
+        Ok(found?)
+    }
+
+    /// Wait until `test` is true of an object; servers that are away for a while are borne.
+    ///
+    /// # Errors
+    /// When it does not become true in time; with what was last seen.
+    pub fn wait_object(
+        &self,
+        kubeconfig: &Path,
+        (resource, name): (&str, &str),
+        within: Duration,
+        mut test: impl FnMut(Option<&Value>) -> bool,
+    ) -> anyhow::Result<Option<Value>> {
+        let mut last = None;
+        let what = format!("{resource} {name} to be as expected");
+        let found = poll(&what, within, || {
+            let object = self.object(kubeconfig, resource, name).ok()?;
+            let good = test(object.as_ref());
+            last.clone_from(&object);
+            good.then_some(object)
+        });
+        found.map_err(|error| {
+            let seen = last.map_or_else(|| "nothing".to_owned(), |object| object.to_string());
+            let log = end_of(&self.provider_log());
+            anyhow::Error::new(error).context(format!("it is {seen}\nthe provider said:\n{log}"))
+        })
+    }
+
+    /// Take everything down and drop the rack's output.
+    pub fn succeed(self) {
+        let Self { lab, server, managers, provider, .. } = self;
+        drop((provider, managers, server));
+        lab.rack.succeed();
+    }
+
+    /// Wait for a manager's health check; one that ends first is started again, as a kubelet would.
+    fn wait_healthy(
+        &self,
+        what: &str,
+        ports: Ports,
+        process: &mut BoxProcess,
+    ) -> anyhow::Result<()> {
+        let address = ports.health_address();
+        let healthy = || {
+            if !process.is_running() {
+                process.restart().ok()?;
+            }
+            self.lab.rack.in_box(|| ok(&address)).ok()?.then_some(())
+        };
+        poll(&format!("{what} to be healthy"), MANAGER_START, healthy).map_err(|error| {
+            let log = fs::read_to_string(process.log()).unwrap_or_default();
+            anyhow::Error::new(error).context(format!("its last words:\n{}", end_of(&log)))
+        })
+    }
+}
+
+/// The managers serve their webhooks with the API server's own certificate: it names the loopback,
+/// and the API server knows its authority.
+fn webhook_certificates(server: &Server, folder: &Path) -> anyhow::Result<()> {
+    let to = folder.join(CERTIFICATES);
+    fs::create_dir_all(&to).context("cannot make the webhooks' folder")?;
+    let [certificate, key] = server.certificate();
+    for (from, name) in [(certificate, "tls.crt"), (key, "tls.key")] {
+        let path = to.join(name);
+        fs::copy(&from, &path).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether `GET /readyz` is answered with 200.
+fn ok(address: &str) -> bool {
+    use std::io::{Read as _, Write as _};
+    let Ok(mut stream) = std::net::TcpStream::connect(address) else { return false };
+    let patience = Some(Duration::from_secs(5));
+    let mut head = [0; 12];
+    stream.set_read_timeout(patience).is_ok()
+        && stream.write_all(b"GET /readyz HTTP/1.0\r\n\r\n").is_ok()
+        && stream.read_exact(&mut head).is_ok()
+        && head.ends_with(b"200")
+}
+
+/// What a command prints when given `input`, or its complaint as an error.
+fn run(command: Command, input: &str) -> anyhow::Result<String> {
+    let printed = peers::run(command, input)?;
+    ensure!(printed.success, "{}", printed.err.trim());
+    Ok(printed.out)
+}
+
+fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(15)..].join("\n")
+}

@@ -1,0 +1,56 @@
+//! The stock programs and manifests, as their build scripts make them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use peers::built;
+
+/// What the build scripts make of the Go modules in a folder of `tests/peers`.
+const BUILT: [(&str, &[&str]); 2] = [
+    ("kubernetes", &["etcd", "kube-apiserver", "kube-controller-manager", "capt"]),
+    (
+        "cluster-api",
+        &[
+            "core",
+            "bootstrap",
+            "control-plane",
+            "core.yaml",
+            "bootstrap.yaml",
+            "control-plane.yaml",
+            "tinkerbell.yaml",
+        ],
+    ),
+];
+
+/// Paths of what a management cluster runs and installs, by name.
+pub struct Programs {
+    /// Stock kubectl.
+    pub kubectl: PathBuf,
+    others: BTreeMap<&'static str, PathBuf>,
+}
+
+impl Programs {
+    /// Build what no earlier run has built.
+    pub fn build() -> anyhow::Result<Self> {
+        let mut others = BTreeMap::new();
+        for (module, names) in BUILT {
+            others.extend(names.iter().copied().zip(built(module, names)?));
+        }
+        let kubectl = built("kubectl", &["1.35"])?.remove(0);
+        Ok(Self { kubectl, others })
+    }
+
+    /// A program.
+    pub fn program(&self, name: &str) -> anyhow::Result<&Path> {
+        self.others
+            .get(name)
+            .map(PathBuf::as_path)
+            .with_context(|| format!("nothing builds {name}"))
+    }
+
+    /// The manifest that installs a provider.
+    pub fn manifest(&self, name: &str) -> anyhow::Result<&Path> {
+        self.program(&format!("{name}.yaml"))
+    }
+}

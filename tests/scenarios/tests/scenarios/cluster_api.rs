@@ -1,0 +1,189 @@
+//! Stock Cluster API Provider Tinkerbell drives the box from a management cluster of stock
+//! programs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use scenarios::{
+    CLOUD_INIT, ClusterManifest, Image, Lab, LabConfig, METADATA_URL, Management, NucConfig,
+    RackConfig, TemplateFile, WorkflowView, install_template,
+};
+use serde_json::Value;
+
+use crate::watch::SMALL;
+
+/// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
+const WHOLE: Duration = Duration::from_secs(1500);
+/// Something that needs no machine to boot.
+const SOON: Duration = Duration::from_secs(120);
+
+const PROVIDER_ID: &str = "tinkerbell://default/nuc1";
+const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
+const JOBS: &str = "jobs.bmc.tinkerbell.org";
+const LABEL: &str = "rack: \"one\"";
+
+/// A lab with one labelled machine and a management cluster that reaches the box.
+fn managed(name: &str, nuc: NucConfig) -> Management {
+    let mut config = LabConfig::new(RackConfig::new(name).nuc(nuc));
+    config.silence_secs = 20;
+    let lab = Lab::start(config).unwrap();
+    lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
+    let mut management = Management::start(lab).unwrap();
+    let own = management.lab.kubeconfig();
+    let mut label = management.kubectl(&own);
+    assert!(label.args(["label", "hardware", "nuc1", "rack=one"]).status().unwrap().success());
+    let kubeconfig = management.lab.provider_kubeconfig().unwrap();
+    see_little(&management, &kubeconfig);
+    management.start_provider(&kubeconfig).unwrap();
+    management
+}
+
+/// The provider's role reads no Secret and changes no machine but by what it asks for.
+fn see_little(management: &Management, kubeconfig: &Path) {
+    for (verb, resource, may) in [
+        ("list", "hardware.tinkerbell.org", "yes"),
+        ("create", "workflows.tinkerbell.org", "yes"),
+        ("delete", "hardware.tinkerbell.org", "no"),
+        ("create", "machines.bmc.tinkerbell.org", "no"),
+        ("get", "secrets", "no"),
+    ] {
+        let mut ask = management.kubectl(kubeconfig);
+        let output = ask.args(["auth", "can-i", verb, resource]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.trim(), may, "{verb} {resource}: {complaint}");
+    }
+    let mut read = management.kubectl(kubeconfig);
+    let output = read.args(["get", "secrets"]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && complaint.contains("forbidden"), "{complaint}");
+}
+
+fn template(image: &Image, files: &[TemplateFile]) -> String {
+    install_template("install", image, files)
+}
+
+fn at<'a>(object: Option<&'a Value>, pointer: &str) -> Option<&'a Value> {
+    object?.pointer(pointer)
+}
+
+/// Wait for a ready `TinkerbellMachine` and see what else must be true then.
+fn wait_ready(management: &Management, machine: &str, within: Duration) {
+    let kubeconfig = management.kubeconfig().to_owned();
+    let ready = |object: Option<&Value>| at(object, "/status/ready") == Some(&true.into());
+    let resource = ("tinkerbellmachines", machine);
+    let object = management.wait_object(&kubeconfig, resource, within, ready).unwrap();
+    assert_eq!(at(object.as_ref(), "/spec/providerID"), Some(&PROVIDER_ID.into()));
+    assert_eq!(at(object.as_ref(), "/spec/hardwareName"), Some(&"nuc1".into()));
+    assert_eq!(at(object.as_ref(), "/status/addresses/0/address"), Some(&"10.77.0.11".into()));
+    let provisioned = |object: Option<&Value>| {
+        at(object, "/status/initialization/infrastructureProvisioned") == Some(&true.into())
+            && at(object, "/status/phase") == Some(&"Provisioned".into())
+            && at(object, "/spec/providerID") == Some(&PROVIDER_ID.into())
+    };
+    management.wait_object(&kubeconfig, ("machines", machine), SOON, provisioned).unwrap();
+}
+
+/// Ask for the end of the cluster, without waiting for it.
+fn delete_cluster(management: &Management, cluster: &str) {
+    let mut delete = management.kubectl(management.kubeconfig());
+    delete.args(["delete", "cluster", cluster, "--wait=false"]);
+    assert!(delete.status().unwrap().success());
+}
+
+/// Wait for the end of the cluster and see the machine switched off and the Hardware free.
+fn wait_given_back(management: &Management, cluster: &str, machine: &str) {
+    let (kubeconfig, own) = (management.kubeconfig().to_owned(), management.lab.kubeconfig());
+    let gone = |object: Option<&Value>| object.is_none();
+    management.wait_object(&kubeconfig, ("clusters", cluster), SOON * 2, gone).unwrap();
+    assert!(!management.lab.rack.nuc(1).is_on(), "the machine was switched off");
+    for resource in ["tinkerbellmachines", "machines"] {
+        assert_eq!(management.object(&kubeconfig, resource, machine).unwrap(), None);
+    }
+    for resource in ["templates", "workflows"] {
+        assert_eq!(management.object(&own, resource, machine).unwrap(), None, "{resource}");
+    }
+    let job = format!("{machine}-poweroff");
+    let job = management.object(&own, JOBS, &job).unwrap().unwrap();
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array).unwrap();
+    let done = |one: &Value| one["type"] == "Completed" && one["status"] == "True";
+    assert!(conditions.iter().any(done), "{job}");
+    let hardware = management.object(&own, "hardware", "nuc1").unwrap().unwrap();
+    let metadata = &hardware["metadata"];
+    assert_eq!(metadata["labels"][OWNER], Value::Null, "{metadata}");
+    assert_eq!(metadata["labels"]["rack"], "one", "{metadata}");
+    assert!(metadata["finalizers"].as_array().is_none_or(Vec::is_empty), "{metadata}");
+    let provisioned = &metadata["annotations"]["v1alpha1.tinkerbell.org/provisioned"];
+    assert_eq!(*provisioned, Value::Null, "{metadata}");
+}
+
+#[test]
+fn a_cluster_provisions_a_machine_and_gives_it_back() {
+    let management = managed("capt-debian", NucConfig::uefi());
+    let image = management.lab.image("debian.raw.zst").unwrap();
+    let cluster = ClusterManifest {
+        name: "edge",
+        template: &template(&image, CLOUD_INIT),
+        command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
+        hardware_label: LABEL,
+    };
+    assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
+    management.apply(&cluster.yaml()).unwrap();
+
+    let machine = management.machine_of("edge", SOON).unwrap();
+    let own = management.lab.kubeconfig();
+    let claimed = |object: Option<&Value>| {
+        let labels = at(object, "/metadata/labels");
+        labels.is_some_and(|labels| labels[OWNER] == *machine)
+    };
+    management.wait_object(&own, ("hardware", "nuc1"), SOON, claimed).unwrap();
+    wait_ready(&management, &machine, WHOLE);
+    let serial = management.lab.rack.nuc(1).serial();
+    serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
+    assert_eq!(crate::watch::switched_on(&management.lab), 1);
+    assert_eq!(crate::watch::told(&management.lab, "action stream-image started"), 1);
+
+    delete_cluster(&management, "edge");
+    wait_given_back(&management, "edge", &machine);
+    management.succeed();
+}
+
+#[test]
+fn provider_and_box_are_killed_on_the_way() {
+    let mut management = managed("capt-killed", NucConfig::bios());
+    let image = management.lab.image("tiny.raw.zst").unwrap();
+    let cluster = ClusterManifest {
+        name: "edge",
+        template: &template(&image, METADATA_URL),
+        command: "true",
+        hardware_label: LABEL,
+    };
+    management.apply(&cluster.yaml()).unwrap();
+
+    let machine = management.machine_of("edge", SOON).unwrap();
+    let own = management.lab.kubeconfig();
+    management.wait_object(&own, ("workflows", &machine), SOON, |object| object.is_some()).unwrap();
+    management.restart_provider().unwrap();
+    management.lab.daemon.restart().unwrap();
+    management.lab.wait_until_ready().unwrap();
+
+    let writing =
+        |view: &WorkflowView| matches!(view.action("stream-image").as_str(), "RUNNING" | "SUCCESS");
+    management.lab.wait_workflow(&machine, "to write its image", SMALL, writing).unwrap();
+    management.lab.daemon.restart().unwrap();
+    management.lab.wait_until_ready().unwrap();
+    management.restart_provider().unwrap();
+
+    wait_ready(&management, &machine, SMALL);
+    management.lab.rack.nuc(1).serial().wait_for("TINY-READY", SMALL).unwrap();
+    assert_eq!(crate::watch::switched_on(&management.lab), 1, "no power action was repeated");
+
+    delete_cluster(&management, "edge");
+    let job = format!("{machine}-poweroff");
+    management.wait_object(&own, (JOBS, &job), SOON, |object| object.is_some()).unwrap();
+    management.restart_provider().unwrap();
+    management.lab.daemon.restart().unwrap();
+    management.lab.wait_until_ready().unwrap();
+    wait_given_back(&management, "edge", &machine);
+    management.succeed();
+}

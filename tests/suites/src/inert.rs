@@ -1,0 +1,75 @@
+//! Our API with every kind the suites create: pods and deployments are kept, and nobody runs them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, WriteOptions, builtin, roles};
+use axum::Router;
+use jiff::Timestamp;
+use serde_json::json;
+use store::{Options, Store};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// A running server with fresh state, ended when dropped.
+pub struct Inert {
+    // In the order they must end.
+    _runtime: Runtime,
+    folder: TempDir,
+    kubeconfig: PathBuf,
+}
+
+impl Inert {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start() -> Result<Self> {
+        let folder = TempDir::with_prefix("suites-").context("cannot make a folder")?;
+        let state = folder.path().join("state");
+        let runtime = Runtime::new().context("cannot start a runtime")?;
+        let kubeconfig = runtime.block_on(serve(&state))?;
+        Ok(Self { _runtime: runtime, folder, kubeconfig })
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A folder for what a suite writes.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// The same wiring as the supervisor's, with the inert kinds added.
+async fn serve(state: &Path) -> Result<PathBuf> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen")?;
+    let url = format!("https://{}", listener.local_addr()?);
+    let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now())?;
+    let access = AdminAccess::ensure(state, &pki, &url)?;
+    let store = Store::open(&state.join("objects.redb"), Options::default())?;
+    let engine = Engine::new(store, builtin::conformance()?, Arc::new(stdx::SystemClock));
+    engine.ensure_permanent().await?;
+    roles::ensure(&engine).await?;
+    // The Service that a cluster's server makes for itself; suites read it.
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "labels": { "component": "apiserver", "provider": "kubernetes" },
+        },
+        "spec": { "type": "ClusterIP" },
+    });
+    engine.create("/services", "default", service, WriteOptions::default()).await?;
+    tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
+    tokio::spawn(Collector::new(engine.clone(), Vec::new()).run(std::future::pending()));
+    let gate = Gate::open(state, &url)?;
+    let router = apiserver::router(engine, gate, Router::new());
+    let tls = pki.server_config()?;
+    tokio::spawn(apiserver::serve(listener, tls, router, std::future::pending()));
+    Ok(access.kubeconfig)
+}

@@ -1,0 +1,78 @@
+//! The tests of a suite that cannot pass, and why: a table in a file that people read.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::Outcome;
+
+/// The rows of a `left-out.md`.
+pub struct LeftOut {
+    rows: Vec<Row>,
+}
+
+/// One row of the table.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    package: String,
+    test: String,
+}
+
+impl LeftOut {
+    /// Reads the file of the suite in `folder` below `tests/suites`: columns package, test, why.
+    ///
+    /// # Errors
+    /// It cannot be read, or a row does not say why.
+    pub fn read(folder: &str) -> Result<Self> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("left-out.md");
+        let text = std::fs::read_to_string(&file);
+        Self::parse(&text.with_context(|| format!("cannot read {}", file.display()))?)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut rows = Vec::new();
+        for line in text.lines().filter(|line| line.starts_with('|')).skip(2) {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            ensure!(cells.len() == 3 && !cells[2].is_empty(), "not package, test and why: {line}");
+            rows.push(Row { package: cells[0].to_owned(), test: cells[1].to_owned() });
+        }
+        Ok(Self { rows })
+    }
+
+    /// What is wrong with an outcome: a test that fails and is not listed, or is listed and does
+    /// not fail.
+    pub fn problems(&self, package: &str, outcome: &Outcome) -> Vec<String> {
+        let rows: Vec<&str> =
+            self.rows.iter().filter(|row| row.package == package).map(|row| &*row.test).collect();
+        let unlisted = outcome.failed.iter().filter(|(name, _)| !rows.contains(&name.as_str()));
+        let unlisted = unlisted.map(|(name, said)| format!("{name} fails: {said}"));
+        let mended = rows.iter().filter(|row| !outcome.failed.contains_key(**row));
+        let mended = mended.map(|row| format!("{row} is left out and does not fail"));
+        unlisted.chain(mended).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LeftOut;
+    use crate::Outcome;
+
+    const TEXT: &str = "# Left out\n\n| package | test | why |\n|---|---|---|\n\
+        | a | [It] one | no pods |\n| a | [It] two | no pods |\n| b | [It] three | no pods |\n";
+
+    #[test]
+    fn only_what_is_listed_fails_and_all_of_it() {
+        let list = LeftOut::parse(TEXT).unwrap();
+        let mut outcome = Outcome::default();
+        let mut fails = |name: &str| outcome.failed.insert(name.to_owned(), "x".to_owned());
+        fails("[It] one");
+        fails("[It] new");
+        let expected = ["[It] new fails: x", "[It] two is left out and does not fail"];
+        assert_eq!(list.problems("a", &outcome), expected);
+    }
+
+    #[test]
+    fn a_row_says_why() {
+        assert!(LeftOut::parse(&TEXT.replace("| no pods |", "| |")).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! kube-rs' own tests that need a cluster, and its reflector over many restarts of the box.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use peers::{Tinboxd, poll};
+use suites::Suite;
+
+const FOLDER: &str = "kube-rs";
+/// How often the box is killed while it is watched.
+const RESTARTS: usize = 50;
+/// Longest wait for a write to be acknowledged.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn holds(package: &str) -> Result<()> {
+    crate::holds(FOLDER, package, Suite::ignored)
+}
+
+#[test]
+fn client() -> Result<()> {
+    holds("kube-client")
+}
+
+#[test]
+fn runtime() -> Result<()> {
+    holds("kube-runtime")
+}
+
+#[test]
+fn facade() -> Result<()> {
+    holds("kube")
+}
+
+/// A reflector loses nothing and keeps nothing stale while the box is killed again and again in
+/// the middle of writes, and no acknowledged write is lost.
+#[test]
+fn a_reflector_lives_through_restarts() -> Result<()> {
+    let watching = Suite::build(FOLDER, "watching")?;
+    let _turn = crate::TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let begun = Instant::now();
+    let mut tinboxd = Tinboxd::start()?;
+    let mut child = Command::new(watching.program())
+        .env("KUBECONFIG", tinboxd.kubeconfig())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run watching")?;
+    let output = BufReader::new(child.stdout.take().context("it has an output")?);
+    let written = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&written);
+    let reader = std::thread::spawn(move || {
+        let mut last = String::new();
+        for line in output.lines().map_while(Result::ok) {
+            counter.fetch_add(1, Ordering::Relaxed);
+            last = line;
+        }
+        last
+    });
+    for restart in 0..RESTARTS {
+        // Another number each time: it is killed before, in and after a write.
+        await_writes(&written, 3 + restart * 7 % 11)
+            .with_context(|| format!("after {restart} restarts"))?;
+        tinboxd.restart()?;
+    }
+    await_writes(&written, 1)?;
+    drop(child.stdin.take());
+    let status = child.wait().context("it ends")?;
+    let last = reader.join().ok().context("its output ends")?;
+    ensure!(status.success() && last.starts_with("same: "), "{status}: {last}");
+    println!("{RESTARTS} restarts, {last}, {:.1?}", begun.elapsed());
+    Ok(())
+}
+
+fn await_writes(written: &AtomicUsize, more: usize) -> Result<()> {
+    let before = written.load(Ordering::Relaxed);
+    let enough = || written.load(Ordering::Relaxed) >= before + more;
+    poll("writes to be acknowledged", PATIENCE, enough)
+}
