@@ -74,7 +74,9 @@ fn a_failed_rack_keeps_its_logs_and_pictures_and_nothing_else() {
 fn a_killed_or_interrupted_harness_is_cleaned_up_after() {
     for signal in ["KILL", "INT"] {
         let victim = format!("rack-victim-{signal}");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rack-up"));
+        // Whoever started the tests in the background has them ignore an interrupt.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_rack-up")]);
         command.args(["--firmware", "bios", "--memory", "64", "--on", "--name", &victim]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("start the victim");
         let output = BufReader::new(child.stdout.take().expect("piped"));
