@@ -5,7 +5,7 @@ go 1.25.0
 require (
 	k8s.io/apimachinery v0.35.3
 	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912
-	sigs.k8s.io/structured-merge-diff/v6 v6.3.2-0.20260122202528-d9cc6641c482
+	sigs.k8s.io/structured-merge-diff/v6 v6.3.3
 )
 
 require (

@@ -23,7 +23,6 @@ pub(super) fn remove(schema: &Schema, of: TypeId, value: &Value, items: &Set) ->
 }
 
 fn remove_items(schema: &Schema, list: &List, old: &[Value], items: &Set) -> Value {
-    let mut touched = false;
     let mut kept = Vec::new();
     for one in old {
         let Ok(element) = item::element(schema, list, one) else {
@@ -34,18 +33,14 @@ fn remove_items(schema: &Schema, list: &List, old: &[Value], items: &Set) -> Val
             continue;
         }
         kept.push(match items.inside(&element).filter(|inside| !inside.is_empty()) {
-            Some(inside) => {
-                touched = true;
-                within(schema, list.element, one, inside)
-            }
+            Some(inside) => remove(schema, list.element, one, inside),
             None => one.clone(),
         });
     }
-    if kept.is_empty() && !touched { Value::Null } else { Value::Array(kept) }
+    if kept.is_empty() { Value::Null } else { Value::Array(kept) }
 }
 
 fn remove_fields(schema: &Schema, map: &Map, old: &Object<String, Value>, items: &Set) -> Value {
-    let mut touched = false;
     let mut kept = Object::new();
     for (name, one) in old {
         let element = PathElement::field(name);
@@ -54,31 +49,11 @@ fn remove_fields(schema: &Schema, map: &Map, old: &Object<String, Value>, items:
         }
         let kept_value = match items.inside(&element).filter(|inside| !inside.is_empty()) {
             Some(inside) => {
-                touched = true;
-                match map.field(name) {
-                    Some(of) => within(schema, of, one, inside),
-                    None => emptied(one),
-                }
+                map.field(name).map_or(Value::Null, |of| remove(schema, of, one, inside))
             }
             None => one.clone(),
         };
         kept.insert(name.clone(), kept_value);
     }
-    if kept.is_empty() && !touched { Value::Null } else { Value::Object(kept) }
-}
-
-/// As [`remove`], but a container that was there stays, empty.
-fn within(schema: &Schema, of: TypeId, value: &Value, items: &Set) -> Value {
-    match remove(schema, of, value, items) {
-        Value::Null => emptied(value),
-        left => left,
-    }
-}
-
-fn emptied(value: &Value) -> Value {
-    match value {
-        Value::Object(_) => Value::Object(Object::new()),
-        Value::Array(_) => Value::Array(Vec::new()),
-        _ => Value::Null,
-    }
+    if kept.is_empty() { Value::Null } else { Value::Object(kept) }
 }

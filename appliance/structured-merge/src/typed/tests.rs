@@ -277,8 +277,8 @@ fn items_are_taken_out() {
             json!({"f:labels": {"f:a": {}}}),
             json!({"labels": {"b": "2"}}),
         ),
-        // The last field of a container leaves it empty; the only field of the object, nothing.
-        (json!({"labels": {"a": "1"}}), json!({"f:labels": {"f:a": {}}}), json!({"labels": {}})),
+        // The last field of a container leaves null; the only field of the object, nothing.
+        (json!({"labels": {"a": "1"}}), json!({"f:labels": {"f:a": {}}}), json!({"labels": null})),
         (json!({"name": "x"}), json!({"f:name": {}}), json!(null)),
         (
             json!({"set": ["a", "b"], "list": [{"id": "x", "value": 1}, {"id": "y"}]}),
@@ -286,8 +286,8 @@ fn items_are_taken_out() {
                 "k:{\"id\":\"x\"}": {"f:value": {}}, "k:{\"id\":\"y\"}": {}}}),
             json!({"set": ["b"], "list": [{"id": "x"}]}),
         ),
-        (json!({"set": ["a"]}), json!({"f:set": {"v:\"a\"": {}}}), json!({"set": []})),
-        (json!({"whole": {"a": 1}}), json!({"f:whole": {"f:a": {}}}), json!({"whole": {}})),
+        (json!({"set": ["a"]}), json!({"f:set": {"v:\"a\"": {}}}), json!({"set": null})),
+        (json!({"whole": {"a": 1}}), json!({"f:whole": {"f:a": {}}}), json!({"whole": null})),
     ] {
         let (value, items) = (old(&schema, &value), fields(items));
         assert_eq!(*value.remove(&items).value(), left, "{:?}", value.value());
