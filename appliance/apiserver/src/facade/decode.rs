@@ -10,6 +10,8 @@ use crate::engine::fields::MAX_WARNINGS;
 
 /// Bytes of a path or a key that are told.
 const MAX_SHOWN: usize = 1024;
+/// Values in one body of JSON: two bytes of it can make one that takes a hundred times as many.
+const MAX_VALUES: usize = 1 << 18;
 
 /// A body as it was read.
 #[derive(Debug, Default, PartialEq)]
@@ -22,18 +24,16 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Reads JSON with at most 128 levels, the parser's own bound.
+    /// Reads JSON with at most 128 levels, the parser's own bound, and [`MAX_VALUES`].
     ///
     /// # Errors
     /// When it is none. The text names a line and a column, never what stands there.
     pub fn json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let mut decoded = Self::default();
         let mut parser = serde_json::Deserializer::from_slice(bytes);
-        let mut path = String::new();
-        let seed = Reader { path: &mut path, duplicates: &mut decoded.duplicates };
-        decoded.value = seed.deserialize(&mut parser)?;
+        let mut reading = Reading { path: String::new(), duplicates: Vec::new(), left: MAX_VALUES };
+        let value = Reader(&mut reading).deserialize(&mut parser)?;
         parser.end()?;
-        Ok(decoded)
+        Ok(Self { value, duplicates: reading.duplicates })
     }
 
     /// Reads the first document of YAML.
@@ -50,15 +50,24 @@ pub(super) fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or_default()
 }
 
-struct Reader<'a> {
-    path: &'a mut String,
-    duplicates: &'a mut Vec<String>,
+/// How far the reading of a body has come.
+struct Reading {
+    /// Of the value that is being read.
+    path: String,
+    duplicates: Vec<String>,
+    /// Values that may still come.
+    left: usize,
 }
+
+struct Reader<'a>(&'a mut Reading);
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let left = self.0.left.checked_sub(1);
+        let too_many = || D::Error::custom(format!("it has more than {MAX_VALUES} values"));
+        self.0.left = left.ok_or_else(too_many)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -100,12 +109,11 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
-        let length = self.path.len();
+        let length = self.0.path.len();
         loop {
-            self.path.push_str(&format!("[{}]", all.len()));
-            let seed = Reader { path: self.path, duplicates: self.duplicates };
-            let item = items.next_element_seed(seed)?;
-            self.path.truncate(length);
+            self.0.path.push_str(&format!("[{}]", all.len()));
+            let item = items.next_element_seed(Reader(self.0))?;
+            self.0.path.truncate(length);
             match item {
                 Some(item) => all.push(item),
                 None => return Ok(Value::Array(all)),
@@ -115,21 +123,20 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut all = Map::new();
-        let length = self.path.len();
+        let length = self.0.path.len();
         while let Some(name) = fields.next_key::<String>()? {
-            if !self.path.is_empty() {
-                self.path.push('.');
+            if !self.0.path.is_empty() {
+                self.0.path.push('.');
             }
-            self.path.push_str(&name);
-            if all.contains_key(&name) && self.duplicates.len() < MAX_WARNINGS {
-                let text = format!("duplicate field {:?}", shown(self.path));
-                if !self.duplicates.contains(&text) {
-                    self.duplicates.push(text);
+            self.0.path.push_str(&name);
+            if all.contains_key(&name) && self.0.duplicates.len() < MAX_WARNINGS {
+                let text = format!("duplicate field {:?}", shown(&self.0.path));
+                if !self.0.duplicates.contains(&text) {
+                    self.0.duplicates.push(text);
                 }
             }
-            let seed = Reader { path: self.path, duplicates: self.duplicates };
-            let value = fields.next_value_seed(seed)?;
-            self.path.truncate(length);
+            let value = fields.next_value_seed(Reader(self.0))?;
+            self.0.path.truncate(length);
             all.insert(name, value);
         }
         Ok(Value::Object(all))
@@ -138,7 +145,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Decoded;
+    use super::{Decoded, MAX_VALUES};
     use serde_json::json as value;
 
     #[test]
@@ -164,5 +171,13 @@ mod tests {
             format!("{{\"{}\":{{{}\"a\":1}}}}", "é".repeat(500_000), "\"a\":1,".repeat(50_000));
         let told = Decoded::json(long.as_bytes()).unwrap().duplicates;
         assert!(told.iter().all(|text| text.len() < 2_000), "{} bytes", told[0].len());
+    }
+
+    #[test]
+    fn what_would_fill_memory_is_refused() {
+        let many = |count: usize| format!("[{}0]", "0,".repeat(count - 2));
+        assert!(Decoded::json(many(MAX_VALUES).as_bytes()).is_ok());
+        let error = Decoded::json(many(MAX_VALUES + 1).as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("it has more than {MAX_VALUES} values")), "{error}");
     }
 }
