@@ -121,7 +121,9 @@ proptest! {
             }
             let now = jiff::Timestamp::UNIX_EPOCH;
             let row = crate::table::RowObject::Metadata;
-            crate::table::table(definition, &[prepared], json!({}), row, true, now);
+            let api_version = "meta.k8s.io/v1";
+            let style = crate::table::Style { api_version, row, with_columns: true, now };
+            crate::table::table(definition, &[prepared], json!({}), style);
         }
     }
 }

@@ -18,31 +18,41 @@ pub enum RowObject {
     None,
 }
 
-/// A Table of `objects`; `with_columns` is false for later events of a watch, whose columns the
-/// client already has.
+/// How a Table is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// The Table's own.
+    pub api_version: &'static str,
+    /// What its rows carry.
+    pub row: RowObject,
+    /// Not so for later events of a watch, whose columns the client already has.
+    pub with_columns: bool,
+    /// What ages are counted to.
+    pub now: Timestamp,
+}
+
+/// A Table of `objects`.
 pub fn table(
     definition: &ResourceDefinition,
     objects: &[Value],
     list_metadata: Value,
-    row: RowObject,
-    with_columns: bool,
-    now: Timestamp,
+    style: Style,
 ) -> Value {
-    let columns = if with_columns { definition.columns.as_slice() } else { &[] };
+    let columns = if style.with_columns { definition.columns.as_slice() } else { &[] };
     json!({
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": style.api_version,
         "metadata": list_metadata,
         "columnDefinitions": columns.iter().map(heading).collect::<Vec<_>>(),
-        "rows": objects.iter().map(|object| line(definition, object, row, now)).collect::<Vec<_>>(),
+        "rows": objects.iter().map(|object| line(definition, object, style)).collect::<Vec<_>>(),
     })
 }
 
 /// An object's metadata alone, as `PartialObjectMetadata`.
-pub fn partial(object: &Value) -> Value {
+pub fn partial(object: &Value, api_version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": api_version,
         "metadata": object["metadata"],
     })
 }
@@ -57,11 +67,13 @@ fn heading(column: &Column) -> Value {
     })
 }
 
-fn line(definition: &ResourceDefinition, object: &Value, row: RowObject, now: Timestamp) -> Value {
+fn line(definition: &ResourceDefinition, object: &Value, style: Style) -> Value {
     let cells: Vec<Value> =
-        definition.columns.iter().map(|column| cell(column, object, now)).collect();
-    match row {
-        RowObject::Metadata => json!({ "cells": cells, "object": partial(object) }),
+        definition.columns.iter().map(|column| cell(column, object, style.now)).collect();
+    match style.row {
+        RowObject::Metadata => {
+            json!({ "cells": cells, "object": partial(object, style.api_version) })
+        }
         RowObject::Object => json!({ "cells": cells, "object": object }),
         RowObject::None => json!({ "cells": cells, "object": null }),
     }
@@ -129,7 +141,7 @@ fn duration(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{RowObject, age, duration, table};
+    use super::{RowObject, Style, age, duration, table};
     use jiff::Timestamp;
     use serde_json::json;
 
@@ -169,7 +181,9 @@ mod tests {
             "type": "Opaque", "data": { "username": "", "password": "" },
         });
         let now = Timestamp::from_second(90).unwrap();
-        let made = table(definition, &[secret], json!({}), RowObject::Metadata, true, now);
+        let row = RowObject::Metadata;
+        let style = Style { api_version: "meta.k8s.io/v1", row, with_columns: true, now };
+        let made = table(definition, &[secret], json!({}), style);
         assert_eq!(made["rows"][0]["cells"], json!(["bmc", "Opaque", 2, "90s"]));
         assert_eq!(made["rows"][0]["object"]["kind"], "PartialObjectMetadata");
         assert!(made["rows"][0]["object"].get("data").is_none());

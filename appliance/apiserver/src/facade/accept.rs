@@ -34,6 +34,16 @@ impl<'a> Clause<'a> {
         clause
     }
 
+    /// Whether an answer in JSON, or in YAML, which is made of it, is one the clause takes.
+    pub fn is_served(&self) -> bool {
+        self.is_json() || self.is_yaml()
+    }
+
+    /// Whether the clause asks for YAML.
+    pub fn is_yaml(&self) -> bool {
+        self.media == "application/yaml"
+    }
+
     /// Whether an answer in JSON is one the clause takes.
     pub fn is_json(&self) -> bool {
         matches!(self.media, "application/json" | "application/*" | "*/*")
@@ -51,18 +61,23 @@ pub fn clauses(headers: &HeaderMap) -> impl Iterator<Item = Clause<'_>> {
         .map(Clause::parse)
 }
 
-/// That the client takes plain JSON.
+/// Whether the first clause that can be served asks for YAML.
+pub fn prefers_yaml(headers: &HeaderMap) -> bool {
+    clauses(headers).find(Clause::is_served).is_some_and(|clause| clause.is_yaml())
+}
+
+/// That the client takes plain JSON or YAML.
 ///
 /// # Errors
 /// 406 when no clause does.
-pub fn takes_json(headers: &HeaderMap) -> Result<(), StatusError> {
+pub fn takes_plain(headers: &HeaderMap) -> Result<(), StatusError> {
     let mut all = clauses(headers).peekable();
-    if all.peek().is_none() || all.any(|clause| clause.is_json() && clause.form.is_empty()) {
+    if all.peek().is_none() || all.any(|clause| clause.is_served() && clause.form.is_empty()) {
         return Ok(());
     }
     Err(StatusError::new(
         Reason::NotAcceptable,
-        "only the following media types are accepted: application/json",
+        "only the following media types are accepted: application/json, application/yaml",
     ))
 }
 

@@ -7,11 +7,11 @@ use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::negotiate::Shape;
+use super::negotiate::{MetaVersion, Shape};
 use crate::definition::ResourceDefinition;
 use crate::engine::{Deleted, ObjectList, TextList};
 use crate::status_error::{Reason, StatusError};
-use crate::table::{RowObject, partial, table};
+use crate::table::{RowObject, Style, partial, table};
 
 /// An empty list's items, in compact JSON.
 const EMPTY_ITEMS: &str = "\"items\":[]";
@@ -30,22 +30,34 @@ impl Form<'_> {
     pub fn object(&self, object: Value) -> Value {
         match self.shape {
             Shape::Object => object,
-            Shape::Metadata | Shape::MetadataList => partial(&object),
-            Shape::Table => self.rows(&object, true),
+            Shape::Metadata(meta) | Shape::MetadataList(meta) => {
+                partial(&object, meta.api_version())
+            }
+            Shape::Table(meta) => self.rows(&object, true, meta),
         }
     }
 
     /// An object as a Table of one row; later events of a watch leave the columns out.
-    pub fn rows(&self, object: &Value, with_columns: bool) -> Value {
+    pub fn rows(&self, object: &Value, with_columns: bool, meta: MetaVersion) -> Value {
         let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
-        let objects = std::slice::from_ref(object);
-        table(self.definition, objects, metadata, self.row, with_columns, self.now)
+        self.table(std::slice::from_ref(object), metadata, with_columns, meta)
     }
 
     /// A bookmark of a watch whose objects are rows: a Table of none.
-    pub fn progress(&self, bookmark: &Value) -> Value {
-        let metadata = bookmark["metadata"].clone();
-        table(self.definition, &[], metadata, self.row, false, self.now)
+    pub fn progress(&self, bookmark: &Value, meta: MetaVersion) -> Value {
+        self.table(&[], bookmark["metadata"].clone(), false, meta)
+    }
+
+    fn table(
+        &self,
+        objects: &[Value],
+        metadata: Value,
+        with_columns: bool,
+        meta: MetaVersion,
+    ) -> Value {
+        let style =
+            Style { api_version: meta.api_version(), row: self.row, with_columns, now: self.now };
+        table(self.definition, objects, metadata, style)
     }
 
     /// A list of objects as they are, from the text of its items.
@@ -72,19 +84,23 @@ impl Form<'_> {
         }
         let metadata = Value::Object(metadata);
         match self.shape {
-            Shape::Table => table(self.definition, &list.items, metadata, self.row, true, self.now),
+            Shape::Table(meta) => self.table(&list.items, metadata, true, meta),
             Shape::Object => json!({
                 "kind": self.definition.list_kind,
                 "apiVersion": self.definition.api_version(),
                 "metadata": metadata,
                 "items": self.items(list.items),
             }),
-            Shape::Metadata | Shape::MetadataList => json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": metadata,
-                "items": list.items.iter().map(partial).collect::<Vec<_>>(),
-            }),
+            Shape::Metadata(meta) | Shape::MetadataList(meta) => {
+                let version = meta.api_version();
+                let items = list.items.iter().map(|object| partial(object, version));
+                json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": version,
+                    "metadata": metadata,
+                    "items": items.collect::<Vec<_>>(),
+                })
+            }
         }
     }
 

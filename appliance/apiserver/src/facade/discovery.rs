@@ -79,7 +79,7 @@ pub fn respond(
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public"));
         return Ok(response);
     }
-    accept::takes_json(headers)?;
+    accept::takes_plain(headers)?;
     let groups = served::groups(registry);
     let document = match target {
         Target::CoreVersions => Some(legacy::core_versions(&groups)),

@@ -1,4 +1,4 @@
-//! The last touch on every answer: no body for HEAD, fewer bytes where that is asked for.
+//! The last touch on every answer: YAML or fewer bytes where that is asked for, no body for HEAD.
 
 use std::io::Write as _;
 
@@ -8,30 +8,44 @@ use axum::response::Response;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, VARY};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 
-use super::accept;
+use super::{accept, answer, yaml};
+use crate::status_error::{Reason, StatusError};
 
 /// Answers below this size are sent as they are (upstream's threshold).
 pub const MIN_COMPRESSED: u64 = 128 * 1024;
+/// The largest answer that is turned into YAML, in bytes of JSON: it is read into a tree for that.
+pub const MAX_YAML: u64 = 8 * 1024 * 1024;
+/// What answers are made as.
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
 /// What of a request decides about the form of its answer.
 pub struct Wishes {
     gzip: bool,
     head: bool,
+    yaml: bool,
 }
 
 impl Wishes {
     /// Reads them.
     pub fn of(method: &Method, headers: &HeaderMap) -> Self {
-        Self { gzip: accept::takes_gzip(headers), head: *method == Method::HEAD }
+        Self {
+            gzip: accept::takes_gzip(headers),
+            head: *method == Method::HEAD,
+            yaml: accept::prefers_yaml(headers),
+        }
     }
 
     /// The answer as it goes out.
-    pub async fn apply(self, mut response: Response) -> Response {
+    pub async fn apply(self, response: Response) -> Response {
+        let is_json = response.headers().get(CONTENT_TYPE) == Some(&JSON);
+        let response = if self.yaml && is_json { in_yaml(response).await } else { response };
         let size = response.body().size_hint().exact();
         if self.head {
+            let mut response = response;
             if let Some(size) = size {
                 response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(size));
             }
@@ -54,6 +68,27 @@ impl Wishes {
         head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         Response::from_parts(head, Body::from(packed))
     }
+}
+
+/// The same answer in YAML; a watch, which has no end, stays as it is.
+async fn in_yaml(response: Response) -> Response {
+    let Some(size) = response.body().size_hint().exact() else { return response };
+    if size > MAX_YAML {
+        let why = format!(
+            "the answer has {size} bytes of JSON and YAML is made of {MAX_YAML} at most: ask for JSON, or for pages of it"
+        );
+        return answer::failure(&StatusError::new(Reason::NotAcceptable, why));
+    }
+    let (mut head, body) = response.into_parts();
+    let Ok(body) = body.collect().await else {
+        return Response::from_parts(head, Body::empty());
+    };
+    let body = body.to_bytes();
+    let plain = body.clone();
+    let made = tokio::task::spawn_blocking(move || yaml::write(&plain)).await;
+    let Ok(Some(made)) = made else { return Response::from_parts(head, Body::from(body)) };
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+    Response::from_parts(head, Body::from(made))
 }
 
 fn pack(plain: &Bytes) -> std::io::Result<Vec<u8>> {

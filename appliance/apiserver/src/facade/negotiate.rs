@@ -6,17 +6,42 @@ use http::header::CONTENT_TYPE;
 use super::accept::{self, Clause};
 use crate::status_error::{Reason, StatusError};
 
-/// The form of an answer; always JSON.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Objects as they are.
     Object,
-    /// `meta.k8s.io/v1 Table`.
-    Table,
-    /// `meta.k8s.io/v1 PartialObjectMetadata`.
-    Metadata,
-    /// `meta.k8s.io/v1 PartialObjectMetadataList`.
-    MetadataList,
+    /// `Table`.
+    Table(MetaVersion),
+    /// `PartialObjectMetadata`.
+    Metadata(MetaVersion),
+    /// `PartialObjectMetadataList`.
+    MetadataList(MetaVersion),
+}
+
+/// A version of `meta.k8s.io`; they differ in nothing but their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetaVersion {
+    V1,
+    V1Beta1,
+}
+
+impl MetaVersion {
+    fn named(version: &str) -> Option<Self> {
+        match version {
+            "v1" => Some(Self::V1),
+            "v1beta1" => Some(Self::V1Beta1),
+            _ => None,
+        }
+    }
+
+    /// `meta.k8s.io/v1`.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
 }
 
 /// The first form in the Accept header that can be served; plain JSON without a header.
@@ -33,20 +58,21 @@ pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
     }
     Err(StatusError::new(
         Reason::NotAcceptable,
-        "only the following media types are accepted: application/json, \
+        "only the following media types are accepted: application/json, application/yaml, \
          application/json;as=Table;v=v1;g=meta.k8s.io",
     ))
 }
 
 fn served(clause: &Clause<'_>) -> Option<Shape> {
-    if !clause.is_json() {
+    if !clause.is_served() {
         return None;
     }
-    match (clause.form, clause.version, clause.group) {
-        ("", _, _) => Some(Shape::Object),
-        ("Table", "v1", "meta.k8s.io") => Some(Shape::Table),
-        ("PartialObjectMetadata", "v1", "meta.k8s.io") => Some(Shape::Metadata),
-        ("PartialObjectMetadataList", "v1", "meta.k8s.io") => Some(Shape::MetadataList),
+    let meta = MetaVersion::named(clause.version).filter(|_| clause.group == "meta.k8s.io");
+    match clause.form {
+        "" => Some(Shape::Object),
+        "Table" => meta.map(Shape::Table),
+        "PartialObjectMetadata" => meta.map(Shape::Metadata),
+        "PartialObjectMetadataList" => meta.map(Shape::MetadataList),
         _ => None,
     }
 }
@@ -62,7 +88,7 @@ pub fn media_type(headers: &HeaderMap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, accepted, media_type};
+    use super::{MetaVersion, Shape, accepted, media_type};
     use http::HeaderMap;
     use http::header::{ACCEPT, CONTENT_TYPE};
 
@@ -74,17 +100,19 @@ mod tests {
             ("", Some(Shape::Object)),
             ("*/*", Some(Shape::Object)),
             ("application/json, */*", Some(Shape::Object)),
-            (table, Some(Shape::Table)),
+            (table, Some(Shape::Table(MetaVersion::V1))),
             (&format!("{discovery},application/json"), Some(Shape::Object)),
             ("application/vnd.kubernetes.protobuf,application/json", Some(Shape::Object)),
             ("application/json;stream=watch", Some(Shape::Object)),
             (
                 "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
-                Some(Shape::Object),
+                Some(Shape::Table(MetaVersion::V1Beta1)),
             ),
+            ("application/json;as=Table;v=v2;g=meta.k8s.io,*/*", Some(Shape::Object)),
+            ("application/yaml", Some(Shape::Object)),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Some(Shape::MetadataList),
+                Some(Shape::MetadataList(MetaVersion::V1)),
             ),
             ("application/vnd.kubernetes.protobuf", None),
             (discovery, None),

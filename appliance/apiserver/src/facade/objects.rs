@@ -14,7 +14,7 @@ use super::answer::{self, Form};
 use super::negotiate::{self, Shape};
 use super::path::ResourcePath;
 use super::query::Query;
-use super::{App, body, scale, stream as watching};
+use super::{App, accept, body, scale, stream as watching};
 use crate::definition::{ResourceDefinition, Scale};
 use crate::engine::{Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of};
 use crate::gate::{Door, Written};
@@ -34,6 +34,8 @@ struct Call {
     query: Query,
     part: Part,
     shape: Shape,
+    /// Whether the answer is asked for in YAML.
+    in_yaml: bool,
     row: RowObject,
     warnings: Warnings,
     /// Who owns what is written.
@@ -83,8 +85,11 @@ impl Call {
         };
         let placed = match (definition.namespaced, path.namespace.is_some()) {
             (false, named) => !named,
-            // All namespaces together can be read, not written.
-            (true, false) => path.name.is_none(),
+            // All namespaces together can be read, not written; of Kubernetes' own kinds the
+            // methods are told to be wrong.
+            (true, false) => {
+                path.name.is_none() && (definition.native || request.method() == Method::GET)
+            }
             (true, true) => true,
         };
         if !placed {
@@ -117,6 +122,7 @@ impl Call {
             query,
             part,
             shape,
+            in_yaml: accept::prefers_yaml(request.headers()),
             row,
             warnings,
             manager,
@@ -218,8 +224,8 @@ impl Call {
     fn negotiable(&self, method: &Method) -> Result<(), StatusError> {
         let is_list = self.path.name.is_none() && matches!(*method, Method::GET | Method::DELETE);
         let (asked, is) = match (self.shape, is_list) {
-            (Shape::Metadata, true) => ("PartialObjectMetadata", "a list"),
-            (Shape::MetadataList, false) => ("PartialObjectMetadataList", "not a list"),
+            (Shape::Metadata(_), true) => ("PartialObjectMetadata", "a list"),
+            (Shape::MetadataList(_), false) => ("PartialObjectMetadataList", "not a list"),
             _ => return Ok(()),
         };
         let kind = if is_list { &self.definition.list_kind } else { &self.definition.kind };
@@ -229,6 +235,10 @@ impl Call {
 
     /// A watch of the collection.
     async fn watch(&self) -> Result<Response, StatusError> {
+        if self.in_yaml {
+            let why = "only the following media types are accepted: application/json;stream=watch";
+            return Err(StatusError::new(Reason::NotAcceptable, why));
+        }
         let options = self.query.watch()?;
         let ends = self.query.timeout()?;
         let namespace = self.path.namespace.as_deref();

@@ -29,7 +29,7 @@ pub(super) async fn respond(
     if name == Name::Swagger {
         name = swagger_form(headers)?;
     } else {
-        accept::takes_json(headers)?;
+        accept::takes_plain(headers)?;
     }
     let (specifications, registry) = (app.specifications.clone(), app.engine.registry());
     let asked = name.clone();

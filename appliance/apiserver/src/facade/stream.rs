@@ -169,8 +169,10 @@ impl Feed {
             now: self.engine.clock().now(),
         };
         let object = match self.shape {
-            Shape::Table if event.kind == EventKind::Bookmark => form.progress(&event.object),
-            Shape::Table => form.rows(&event.object, !self.headed),
+            Shape::Table(meta) if event.kind == EventKind::Bookmark => {
+                form.progress(&event.object, meta)
+            }
+            Shape::Table(meta) => form.rows(&event.object, !self.headed, meta),
             _ => form.object(event.object),
         };
         self.headed |= event.kind != EventKind::Bookmark;

@@ -3,6 +3,7 @@
 //! `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
 
 mod scalar;
+mod write;
 
 use std::collections::HashMap;
 
@@ -10,6 +11,8 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
 use super::decode::{Decoded, shown};
+
+pub use write::write;
 
 /// Deepest nesting, as of JSON bodies.
 pub const MAX_DEPTH: usize = 128;
