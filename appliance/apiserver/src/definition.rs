@@ -22,6 +22,7 @@ pub use merging::Merging;
 pub use registry::{Duplicate, Registry};
 pub use scale::Scale;
 use schema::{FieldError, Schema};
+pub(crate) use version::preference;
 
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
@@ -47,6 +48,16 @@ pub struct Conversion {
     pub served: fn(&mut Value),
     /// From this kind's fields to the stored ones.
     pub stored: fn(&mut Value),
+}
+
+/// The defaults of the version in which objects are stored.
+#[derive(Clone)]
+pub struct StoredDefaults {
+    /// That version's schema.
+    pub schema: Arc<Schema>,
+    /// The revision of the store since which objects are stored with all of them; older ones are
+    /// completed when they are read.
+    pub since: u64,
 }
 
 /// The stored CustomResourceDefinition that a kind was made of.
@@ -102,9 +113,8 @@ pub struct ResourceDefinition {
     pub name_rule: NameRule,
     /// What its fields are, where that is known.
     pub schema: Option<Arc<Schema>>,
-    /// The revision of the store since which objects are stored with every default of the schema;
-    /// older ones are completed when they are read. `None` when the schema has no defaults.
-    pub defaults_since: Option<u64>,
+    /// What objects get that were stored without it; `None` when there is no such thing.
+    pub stored_defaults: Option<StoredDefaults>,
     /// How they merge, once it was asked.
     pub merging: Merging,
     /// Columns of `kubectl get`, in order, the name's included.
@@ -160,7 +170,7 @@ impl ResourceDefinition {
             unconditional_update: false,
             name_rule: NameRule::Subdomain,
             schema: None,
-            defaults_since: None,
+            stored_defaults: None,
             merging: Merging::default(),
             columns: vec![Column::name(), Column::age()],
             selectable_fields: Vec::new(),
@@ -220,9 +230,14 @@ impl ResourceDefinition {
         if object.is_object() && object["apiVersion"] != *self.api_version() {
             object["apiVersion"] = Value::from(self.api_version());
         }
-        // Defaults that came into the schema after the object was stored hold for it too.
-        if let Some(schema) = self.schema.as_ref().filter(|_| self.defaults_since.is_some()) {
-            schema.default(object);
+        self.complete_stored(object);
+    }
+
+    /// Gives an object the defaults of the stored version: those that came into its schema after
+    /// the object was stored hold for it too, whatever version it is read and written in.
+    pub fn complete_stored(&self, object: &mut Value) {
+        if let Some(defaults) = &self.stored_defaults {
+            defaults.schema.default(object);
         }
     }
 

@@ -139,12 +139,14 @@ fn whole(definition: &ResourceDefinition) -> Resource<'_> {
     if definition.is_namespace {
         parts.push(part("finalize", kind, definition, &["update"]));
     }
-    if definition.scale.is_some() {
-        let scale = Kind { group: "autoscaling", version: "v1", name: "Scale", qualified: true };
-        parts.push(part("scale", scale, definition, &PART_VERBS));
-    }
     if definition.status_subresource {
         parts.push(part("status", kind, definition, &PART_VERBS));
+    }
+    if definition.scale.is_some() {
+        let scale = Kind { group: "autoscaling", version: "v1", name: "Scale", qualified: true };
+        // Upstream sorts the parts of its own kinds only.
+        let place = if definition.native { 0 } else { parts.len() };
+        parts.insert(place, part("scale", scale, definition, &PART_VERBS));
     }
     let verbs = match definition {
         namespace if namespace.is_namespace => &NAMESPACE_VERBS[..],

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::field_error::FieldError;
 use crate::node::{Node, Schema};
-use crate::prune::prune_value;
+use crate::prune::{META_FIELDS, prune_default};
 use crate::rules::RuleTree;
 use crate::{fault, keyword, object_meta, rules, structural, validate};
 
@@ -22,7 +22,7 @@ pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {
     if has_form {
         errors = structural::check(root, path);
         if errors.is_empty() {
-            check_defaults(root, true, path, &mut errors);
+            check_defaults(root, Spot { is_root: true, inside_meta: false }, path, &mut errors);
         }
     }
     let is_sound = has_form && errors.is_empty();
@@ -50,32 +50,46 @@ fn root_or_below(node: &Node, holds: &dyn Fn(&Node) -> bool) -> bool {
             .any(|below| root_or_below(below, holds))
 }
 
+/// Where in a schema a default stands.
+#[derive(Clone, Copy)]
+struct Spot {
+    is_root: bool,
+    /// In the type or metadata of an object, which have fields beside those the schema names.
+    inside_meta: bool,
+}
+
 /// Each default must be a value of its own schema (apiextensions `defaulting/validation.go`).
-fn check_defaults(node: &Node, is_root: bool, path: &str, errors: &mut Vec<FieldError>) {
+fn check_defaults(node: &Node, spot: Spot, path: &str, errors: &mut Vec<FieldError>) {
+    let inside_meta = spot.inside_meta && !node.embedded;
+    let spot = Spot { inside_meta, ..spot };
     if let Some(default) = &node.default {
-        check_default(node, is_root, default, &format!("{path}.default"), errors);
+        check_default(node, spot, default, &format!("{path}.default"), errors);
     }
+    let below = Spot { is_root: false, inside_meta };
     // Defaults below additionalProperties are not looked at upstream either.
     if let Some(items) = node.items() {
-        check_defaults(items, false, &format!("{path}.items"), errors);
+        check_defaults(items, below, &format!("{path}.items"), errors);
     }
-    for (name, below) in &node.properties {
-        check_defaults(below, false, &format!("{path}.properties[{name}]"), errors);
+    for (name, property) in &node.properties {
+        let is_meta = (spot.is_root || node.embedded) && META_FIELDS.contains(&name.as_str());
+        let below = Spot { inside_meta: inside_meta || is_meta, ..below };
+        check_defaults(property, below, &format!("{path}.properties[{name}]"), errors);
     }
 }
 
 fn check_default(
     node: &Node,
-    is_root: bool,
+    spot: Spot,
     default: &Value,
     path: &str,
     errors: &mut Vec<FieldError>,
 ) {
-    let is_object = is_root || node.embedded;
-    let mut pruned = default.clone();
-    prune_value(&mut pruned, node, is_object);
-    if pruned != *default {
-        errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
+    if !spot.inside_meta {
+        let mut pruned = default.clone();
+        prune_default(&mut pruned, node, spot.is_root || node.embedded);
+        if pruned != *default {
+            errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
+        }
     }
     let mut found = Vec::new();
     object_meta::check_at(node, path, default, &mut found);

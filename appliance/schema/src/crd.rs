@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::node::Schema;
 use crate::parse::SchemaError;
 
-pub use check::check;
+pub use check::{approval_condition, check};
 pub use format::warnings;
 pub use shape::prune;
 pub use update::check_update;

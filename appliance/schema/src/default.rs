@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::node::{Node, Schema};
+use crate::object_meta;
 
 /// The most bytes of JSON that defaults add to one object: whatever gets more is larger than any
 /// object may be, so that it is refused for its size.
@@ -13,7 +14,36 @@ impl Schema {
     /// null fields their defaults.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
+        self.fill_in(object);
+    }
+
+    /// Gives absent and null fields their defaults. What metadata does not have is not taken from a
+    /// default either.
+    pub fn fill_in(&self, object: &mut Value) {
         Filling { left: MAX_DEFAULTS_BYTES }.fill(object, &self.root);
+        if self.embeds {
+            clean_embedded(object, &self.root);
+        }
+    }
+}
+
+fn clean_embedded(value: &mut Value, node: &Node) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                if node.embedded && name == "metadata" {
+                    object_meta::clean(value, "");
+                } else if let Some(below) = node.child(name) {
+                    clean_embedded(value, below);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(below) = node.items() {
+                items.iter_mut().for_each(|item| clean_embedded(item, below));
+            }
+        }
+        _ => {}
     }
 }
 

@@ -36,6 +36,6 @@ pub use admission::check_structural;
 pub use field_error::{FieldError, Mistake};
 pub use node::{Additional, ListType, Node, Rule, Schema};
 pub use number::canonical_numbers;
-pub use object_meta::prune_metadata;
+pub use object_meta::{metadata_misfit, prune_metadata};
 pub use parse::{MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, SchemaError};
 pub use validate::Findings;

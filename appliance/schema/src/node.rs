@@ -15,6 +15,8 @@ pub struct Schema {
     source: Value,
     pub(crate) root: Node,
     pub(crate) rules: Option<RuleTree>,
+    /// Whether objects lie within the object.
+    pub(crate) embeds: bool,
 }
 
 impl Schema {
@@ -23,7 +25,8 @@ impl Schema {
     pub fn parse(source: &Value) -> Result<Self, SchemaError> {
         let root = parse::root(source)?;
         let rules = RuleTree::of(&root);
-        Ok(Self { source: source.clone(), root, rules })
+        let embeds = root.embeds();
+        Ok(Self { source: source.clone(), root, rules, embeds })
     }
 
     /// The JSON the schema was parsed from, unchanged.
@@ -193,6 +196,12 @@ impl Node {
     /// Whether the value is a whole Kubernetes object with type and metadata of its own.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
+    }
+
+    /// Whether a whole object lies here or below. No deeper than a schema may be.
+    fn embeds(&self) -> bool {
+        let below = self.properties.values().chain(self.items()).chain(self.additional_node());
+        self.embedded || below.into_iter().any(Self::embeds)
     }
 
     /// Whether the value is an integer or a string.

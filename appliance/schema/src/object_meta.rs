@@ -67,6 +67,16 @@ pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     dropped
 }
 
+/// What Go's decoder says of an object's own metadata when a field of it is of another type.
+pub fn metadata_misfit(metadata: &Value) -> Option<String> {
+    let (field, found, wanted) = misfit(SHAPE.as_ref()?, "ObjectMeta", metadata)?;
+    Some(unmarshal_words(&field, found, wanted))
+}
+
+fn unmarshal_words(field: &str, found: &str, wanted: &str) -> String {
+    format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+}
+
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -115,8 +125,8 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
         }
         "metadata" => {
             let (field, found, wanted) = misfit(SHAPE.as_ref()?, "ObjectMeta", value)?;
-            let words = format!("cannot unmarshal {found} into Go struct field {field} of type");
-            Some(FieldError::invalid(child(path, name), value, format!("json: {words} {wanted}")))
+            let words = unmarshal_words(&field, found, wanted);
+            Some(FieldError::invalid(child(path, name), value, words))
         }
         _ => None,
     }

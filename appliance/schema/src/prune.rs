@@ -27,20 +27,20 @@ pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
 
 /// Drops what `node` does not know of a value at `path`, and tells the paths.
 pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String> {
-    let mut pruner = Pruner { path: path.to_owned(), dropped: Vec::new() };
+    let mut pruner = Pruner::new(path);
     pruner.prune(value, Some(node), false);
     pruner.dropped
 }
 
-/// Drops what `node` does not know of a value that is no whole object, and tells nothing.
-pub(crate) fn prune_value(value: &mut Value, node: &Node, is_object: bool) {
-    let mut pruner = Pruner { path: String::new(), dropped: Vec::new() };
+/// Drops what `node` does not know of a default, and tells nothing. Metadata in it stays as it is.
+pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
+    let mut pruner = Pruner { cleans_metadata: false, ..Pruner::new("") };
     pruner.prune(value, Some(node), is_object);
 }
 
 /// The same of a whole object, whose type and metadata stay.
 pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> {
-    let mut pruner = Pruner { path: String::new(), dropped: Vec::new() };
+    let mut pruner = Pruner::new("");
     pruner.prune(object, Some(node), true);
     pruner.dropped
 }
@@ -48,9 +48,15 @@ pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> 
 struct Pruner {
     path: String,
     dropped: Vec<String>,
+    /// Whether metadata of objects within the object loses what metadata does not have.
+    cleans_metadata: bool,
 }
 
 impl Pruner {
+    fn new(path: &str) -> Self {
+        Self { path: path.to_owned(), dropped: Vec::new(), cleans_metadata: true }
+    }
+
     fn prune(&mut self, value: &mut Value, node: Option<&Node>, is_root: bool) {
         let Some(node) = node else { return self.prune_unknown(value) };
         let keeps_unknown = node.preserve_unknown;
@@ -148,6 +154,9 @@ impl Pruner {
     }
 
     fn prune_metadata(&mut self, value: &mut Value) {
+        if !self.cleans_metadata {
+            return;
+        }
         let path = format!("{}{}", self.path, field_step(&self.path, "metadata"));
         self.dropped.extend(object_meta::clean(value, &path));
     }

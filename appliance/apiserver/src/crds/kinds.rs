@@ -84,7 +84,9 @@ fn make(name: &str, stored: &Stored) -> Made {
         let spec = Sha256::digest(spec).into();
         for definition in &mut definitions {
             definition.origin = Some(Origin { revision: stored.revision, spec });
-            definition.defaults_since = definition.defaults_since.map(|_| stored.revision);
+            if let Some(defaults) = &mut definition.stored_defaults {
+                defaults.since = stored.revision;
+            }
         }
         definitions
     } else {

@@ -6,7 +6,9 @@ use schema::crd::{
 };
 use serde_json::Value;
 
-use crate::definition::{Cell, Column, ColumnType, ResourceDefinition, Scale};
+use crate::definition::{
+    Cell, Column, ColumnType, ResourceDefinition, Scale, StoredDefaults, preference,
+};
 use crate::json_path::{InvalidPath, JsonPath};
 
 /// Why no kind could be made of a definition.
@@ -29,14 +31,19 @@ pub enum Unreadable {
 /// When it is not one that admission lets in.
 pub fn definitions(crd: &Value) -> Result<Vec<ResourceDefinition>, Unreadable> {
     let parsed = CustomResourceDefinition::parse(crd)?;
-    let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?.name.clone();
+    let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?;
+    let stored_defaults = stored.schema.as_ref().filter(|schema| has_defaults(schema.root()));
+    // From when on is known to who knows when the definition was stored.
+    let stored_defaults =
+        stored_defaults.map(|schema| StoredDefaults { schema: schema.clone(), since: u64::MAX });
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     parsed
         .versions
         .iter()
         .map(|version| {
-            let definition = definition(&parsed, version, &stored)?;
-            Ok(ResourceDefinition { terminating, ..definition })
+            let definition = definition(&parsed, version, &stored.name)?;
+            let stored_defaults = stored_defaults.clone();
+            Ok(ResourceDefinition { terminating, stored_defaults, ..definition })
         })
         .collect()
 }
@@ -61,10 +68,6 @@ fn definition(
         scale: version.scale.as_ref().map(scale),
         columns: columns(version)?,
         selectable_fields: fields.map(|path| path.trim_start_matches('.').to_owned()).collect(),
-        defaults_since: version.schema.as_ref().and_then(|schema| {
-            // From when on is known to who knows when the definition was stored.
-            has_defaults(schema.root()).then_some(u64::MAX)
-        }),
         schema: version.schema.clone(),
         ..ResourceDefinition::new(&crd.group, &version.name, &names.kind, &names.plural)
     })
@@ -77,8 +80,23 @@ fn has_defaults(node: &Node) -> bool {
 }
 
 fn deprecation(crd: &CustomResourceDefinition, version: &Version) -> Option<String> {
-    let usual = || format!("{}/{} {} is deprecated", crd.group, version.name, crd.names.kind);
-    version.deprecated.then(|| version.deprecation_warning.clone().unwrap_or_else(usual))
+    if !version.deprecated {
+        return None;
+    }
+    let named = |version: &str| format!("{}/{version} {}", crd.group, crd.names.kind);
+    let usual = || match successor(crd, &version.name) {
+        Some(newer) => format!("{} is deprecated; use {}", named(&version.name), named(newer)),
+        None => format!("{} is deprecated", named(&version.name)),
+    };
+    Some(version.deprecation_warning.clone().unwrap_or_else(usual))
+}
+
+/// The version to use in the place of another: the preferred one of those that are served and not
+/// deprecated, if it is preferred to the other.
+fn successor<'a>(crd: &'a CustomResourceDefinition, other: &str) -> Option<&'a str> {
+    let lasting = crd.versions.iter().filter(|one| one.served && !one.deprecated);
+    let best = lasting.map(|one| one.name.as_str()).min_by_key(|name| preference(name))?;
+    (preference(best) < preference(other)).then_some(best)
 }
 
 fn scale(paths: &ScalePaths) -> Scale {

@@ -76,6 +76,10 @@ pub fn settle(crd: &mut Value, taken: &Taken, now: Timestamp) {
         let message = "not all names are accepted";
         set_condition(crd, "Established", false, "NotAccepted", message, now);
     }
+    if let Some((approved, reason, message)) = schema::crd::approval_condition(crd) {
+        let kind = "KubernetesAPIApprovalPolicyConformant";
+        set_condition(crd, kind, approved, reason, &message, now);
+    }
 }
 
 /// Whether a condition of a definition is true.

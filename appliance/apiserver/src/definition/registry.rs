@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ResourceDefinition;
 use super::version::preference;
+use super::{ResourceDefinition, StoredDefaults};
 
 /// Two definitions claim the same resource or kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,19 +57,18 @@ impl Registry {
     }
 
     /// This registry with objects complete from the revision on that `since` gives; see
-    /// [`ResourceDefinition::defaults_since`].
+    /// [`ResourceDefinition::stored_defaults`].
     #[must_use]
     pub(crate) fn with_defaults_since(
         mut self,
         since: impl Fn(&ResourceDefinition) -> u64,
     ) -> Self {
         for one in self.served.iter_mut().chain(&mut self.stored) {
-            if one.defaults_since.is_some() {
-                let since = Some(since(one));
-                *one = Arc::new(ResourceDefinition {
-                    defaults_since: since,
-                    ..ResourceDefinition::clone(one)
-                });
+            if let Some(defaults) = &one.stored_defaults {
+                let stored_defaults = StoredDefaults { since: since(one), ..defaults.clone() };
+                let mut completed = ResourceDefinition::clone(one);
+                completed.stored_defaults = Some(stored_defaults);
+                *one = Arc::new(completed);
             }
         }
         self

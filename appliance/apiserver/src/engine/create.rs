@@ -87,7 +87,9 @@ pub(super) fn prepare(
     {
         map.remove("status");
     }
-    fields::complete(definition, &mut object);
+    let body = if ownership.is_some() { Body::Whole } else { Body::Apply };
+    fields::fill_in(definition, &mut object, body);
+    fields::prepare(definition, &mut object);
     if definition.is_namespace {
         namespace::begin(&mut object);
     }
@@ -136,6 +138,7 @@ pub(super) fn insert(
     if place.definition.defines_kinds {
         lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
     }
+    place.definition.complete_stored(&mut object);
     let revision = txn.put(key, encode(&place.definition, &object)?);
     set_revision(&mut object, revision);
     if let Some(limit) = place.definition.keep_newest {

@@ -90,13 +90,21 @@ const METADATA: [&str; 15] = [
 /// Drops what the kind does not know, and treats it as the client asked.
 ///
 /// # Errors
-/// 400 (422 for a patch) when the client asked for strictness.
+/// 400 (422 for a patch) when metadata has a field of the wrong type, the object's own or that of
+/// an object inside it, or when the client asked for strictness.
 pub(super) fn prune(
     definition: &ResourceDefinition,
     object: &mut Value,
     fields: &FieldValidation,
     body: Body,
 ) -> Result<(), StatusError> {
+    let refused = |why: &str, before: Option<String>| match before {
+        None => undecodable(definition, why),
+        Some(text) => StatusError::unusable_patch(&text, why),
+    };
+    if let Some(why) = malformed(definition, object) {
+        return Err(refused(&why, (body == Body::Patch).then(|| object.to_string())));
+    }
     let before = (fields.strictness == Strictness::Strict && body == Body::Patch)
         .then(|| object.to_string());
     let mut unknown = unknown_metadata(object);
@@ -117,13 +125,19 @@ pub(super) fn prune(
         Strictness::Strict => {
             let told: Vec<&str> = told.into_iter().take(MAX_WARNINGS).map(String::as_str).collect();
             let why = format!("strict decoding error: {}", told.join(", "));
-            return Err(match before {
-                None => undecodable(definition, &why),
-                Some(text) => StatusError::unusable_patch(&text, &why),
-            });
+            return Err(refused(&why, before));
         }
     }
     Ok(())
+}
+
+/// What in metadata no decoder of upstream's could read.
+fn malformed(definition: &ResourceDefinition, object: &Value) -> Option<String> {
+    let own = object.get("metadata").and_then(schema::metadata_misfit);
+    own.or_else(|| {
+        let schema = definition.schema.as_ref().filter(|_| !definition.native)?;
+        schema.malformed(object).map(|error| error.to_string())
+    })
 }
 
 fn unknown_metadata(object: &mut Value) -> Vec<String> {
@@ -145,11 +159,18 @@ pub(crate) fn undecodable(definition: &ResourceDefinition, why: &str) -> StatusE
     StatusError::new(Reason::BadRequest, message)
 }
 
-/// Fills in what the client left out: the schema's defaults, then what the kind itself prepares.
-pub(super) fn complete(definition: &ResourceDefinition, object: &mut Value) {
-    if let Some(schema) = definition.schema.as_ref().filter(|_| !definition.native) {
-        schema.default(object);
+/// Fills in what the client left out, by the schema. What it gave as null counts as left out,
+/// unless it was applied: there a null says that the field is to be null.
+pub(super) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body: Body) {
+    match definition.schema.as_ref().filter(|_| !definition.native) {
+        Some(schema) if body == Body::Apply => schema.fill_in(object),
+        Some(schema) => schema.default(object),
+        None => {}
     }
+}
+
+/// Brings an object that is otherwise complete to the form its kind is stored in.
+pub(super) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
     if let Some(prepare) = &definition.prepare {
         prepare(object);
     }

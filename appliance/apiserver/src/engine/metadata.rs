@@ -68,16 +68,12 @@ pub fn check_identity(
         match object.get(field).unwrap_or(&Value::Null) {
             Value::Null => {}
             Value::String(given) if *given == expected => {}
-            given => {
-                return Err(StatusError::bad_request(format!(
-                    "the {field} in the data ({given}) does not match the expected {field} \
-                     ({expected})"
-                )));
-            }
+            given => return Err(wrong_type(definition, object, field, given, &expected)),
         }
         object[field] = json!(expected);
     }
-    if !["", namespace].contains(&meta(object, "namespace")) {
+    // One of an object that lives in none is overlooked, below.
+    if !namespace.is_empty() && !["", namespace].contains(&meta(object, "namespace")) {
         return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
@@ -98,6 +94,33 @@ pub fn check_identity(
         metadata.insert("namespace".to_owned(), json!(namespace));
     }
     Ok(())
+}
+
+/// An object of another version or kind than the path's, in upstream's words (apiserver
+/// `endpoints/handlers/create.go`, apiextensions `registry/customresource/validator.go`).
+fn wrong_type(
+    definition: &ResourceDefinition,
+    object: &Value,
+    field: &str,
+    given: &Value,
+    expected: &str,
+) -> StatusError {
+    let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+    match field {
+        "apiVersion" => StatusError::bad_request(format!(
+            "the API version in the data ({text}) does not match the expected API version \
+             ({expected})"
+        )),
+        _ if !given.is_string() => StatusError::bad_request(format!(
+            "json: cannot unmarshal {} into Go struct field .{field} of type string",
+            stdx::go::json_kind(given)
+        )),
+        _ => {
+            let error = FieldError::invalid(field, given, format!("must be {expected}"));
+            let kind = (definition.group.as_str(), text.as_str());
+            StatusError::invalid_kind(kind, meta(object, "name"), &[error])
+        }
+    }
 }
 
 /// Takes away everything in the metadata that clients cannot set on a new object, and what is null

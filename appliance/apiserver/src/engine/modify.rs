@@ -137,8 +137,10 @@ pub(super) fn modify(
     if fixed.is_empty() {
         check_preconditions(place, name, &old, &new)?;
     }
+    // Before the part is taken: a write of the status gives the rest no defaults.
+    fields::fill_in(&place.definition, &mut new, body);
     let mut new = take_part(place, &old, new, part);
-    fields::complete(&place.definition, &mut new);
+    fields::prepare(&place.definition, &mut new);
     match applied {
         Some(managed) => ownership::replace(&old, &mut new, managed),
         None => ownership.track(Some(&old), &mut new),
@@ -151,6 +153,7 @@ pub(super) fn modify(
     if place.definition.tracks_generation && intent_differs(&place.definition, &old, &new) {
         bump_generation(&mut new);
     }
+    place.definition.complete_stored(&mut new);
     if is_deleting(&new) && !is_held(&place.definition, &new) {
         let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
         set_revision(&mut new, revision.unwrap_or(stored.revision));

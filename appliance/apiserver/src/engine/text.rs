@@ -25,7 +25,8 @@ pub(crate) fn write_served(
     out: &mut Vec<u8>,
 ) -> Result<(), StatusError> {
     let begun = out.len();
-    let complete = definition.defaults_since.is_none_or(|since| stored.revision > since);
+    let complete = definition.stored_defaults.as_ref();
+    let complete = complete.is_none_or(|defaults| stored.revision > defaults.since);
     let same = complete && definition.conversion.is_none();
     if same && splice(definition, stored, out).is_some() {
         return Ok(());

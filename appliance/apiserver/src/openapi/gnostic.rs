@@ -53,8 +53,9 @@ fn flag(out: &mut Vec<u8>, number: u32, value: &Value) {
 /// Any value, which readers parse from its text.
 fn any(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    // JSON is YAML.
-    put_bytes(&mut out, 2, value.to_string().as_bytes());
+    // JSON is YAML, for what has no other form.
+    let text = serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string());
+    put_bytes(&mut out, 2, text.as_bytes());
     out
 }
 

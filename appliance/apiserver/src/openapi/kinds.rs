@@ -14,6 +14,7 @@ pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 const OBJECT_META: &str = "meta.v1.ObjectMeta";
 const LIST_META: &str = "meta.v1.ListMeta";
 const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
+const SELECTABLE_FIELDS: &str = "x-kubernetes-selectable-fields";
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// The type of one of Kubernetes' own kinds.
@@ -73,6 +74,7 @@ pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
         "properties": { "items": items, "metadata": meta(schemas, LIST_META, "list") },
     });
     complete(&mut schema, list);
+    say_selectable(&mut schema, definition);
     schemas.all.insert(list_name(resource.kind, definition), schema);
 }
 
@@ -99,7 +101,20 @@ fn add_kind(schemas: &mut Schemas, kind: Kind<'_>, definition: Option<&ResourceD
         None => json!({ "type": "object" }),
     };
     schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
+    if let Some(definition) = definition {
+        say_selectable(&mut schema, definition);
+    }
     schemas.all.insert(name(kind), schema);
+}
+
+/// What a field selector may name, of a custom kind (apiextensions
+/// `pkg/controller/openapi/builder`).
+fn say_selectable(schema: &mut Value, definition: &ResourceDefinition) {
+    let fields = definition.selectable_fields.iter().filter(|_| !definition.native);
+    let fields: Vec<Value> = fields.map(|path| json!({ "fieldPath": path })).collect();
+    if !fields.is_empty() {
+        schema[SELECTABLE_FIELDS] = Value::Array(fields);
+    }
 }
 
 /// The schema as the kind's author wrote it, with what the server knows of every object.

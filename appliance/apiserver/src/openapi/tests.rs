@@ -154,9 +154,9 @@ fn the_protobuf_form_begins_as_the_message_does() {
         "paths": {}, "definitions": { "a": { "type": "string", "x-y": 1 } },
     }));
     let expected: &[u8] = &[
-        0x0a, 3, b'2', b'.', b'0', 0x12, 6, 0x0a, 1, b't', 0x12, 1, b'v', 0x42, 0, 0x4a, 31, 0x0a,
-        29, 0x0a, 1, b'a', 0x12, 24, 0xb2, 1, 8, 0x0a, 6, b's', b't', b'r', b'i', b'n', b'g', 0xfa,
-        1, 10, 0x0a, 3, b'x', b'-', b'y', 0x12, 3, 0x12, 1, b'1',
+        0x0a, 3, b'2', b'.', b'0', 0x12, 6, 0x0a, 1, b't', 0x12, 1, b'v', 0x42, 0, 0x4a, 32, 0x0a,
+        30, 0x0a, 1, b'a', 0x12, 25, 0xb2, 1, 8, 0x0a, 6, b's', b't', b'r', b'i', b'n', b'g', 0xfa,
+        1, 11, 0x0a, 3, b'x', b'-', b'y', 0x12, 4, 0x12, 2, b'1', b'\n',
     ];
     assert_eq!(bytes, expected);
 }

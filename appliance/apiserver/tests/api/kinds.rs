@@ -115,7 +115,8 @@ async fn clients_are_told_of_fields_and_versions() {
     assert_eq!(stored["spec"], json!({ "size": 2, "color": "red" }));
     let older = CREWS.replace("/v1/", "/v1alpha1/");
     let response = client.send("GET", &format!("{older}/a"), &[], "").await;
-    assert_eq!(warnings(&response), ["299 - \"example.net/v1alpha1 Crew is deprecated\""]);
+    let told = "299 - \"example.net/v1alpha1 Crew is deprecated; use example.net/v1 Crew\"";
+    assert_eq!(warnings(&response), [told]);
     drop(http_body_util::BodyExt::collect(response.into_body()).await.unwrap());
     let merge = [(CONTENT_TYPE, "application/merge-patch+json")];
     let scale = format!("{CREWS}/a/scale");

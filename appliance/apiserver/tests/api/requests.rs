@@ -136,7 +136,7 @@ async fn refusals_have_the_right_codes() {
     let html = [(ACCEPT, "text/html")];
     let object = format!("{HARDWARE}/a");
     let deep = "[".repeat(200);
-    let table: [(&str, &str, &[_], &str, u16); 18] = [
+    let table: [(&str, &str, &[_], &str, u16); 19] = [
         ("POST", HARDWARE, &[], "{", 400),
         ("POST", HARDWARE, &[], "", 400),
         ("POST", HARDWARE, &[], &deep, 400),
@@ -151,7 +151,8 @@ async fn refusals_have_the_right_codes() {
         ("GET", &format!("{HARDWARE}?watch=1&sendInitialEvents=true"), &[], "", 422),
         ("GET", &format!("{HARDWARE}?watch=1&resourceVersion=99999"), &[], "", 504),
         ("PUT", HARDWARE, &[], "{}", 405),
-        ("POST", "/apis/tinkerbell.org/v1alpha1/hardware", &[], "{}", 405),
+        ("POST", "/apis/tinkerbell.org/v1alpha1/hardware", &[], "{}", 404),
+        ("POST", "/api/v1/secrets", &[], "{}", 405),
         ("POST", "/api", &[], "{}", 405),
         ("GET", "/apis/tinkerbell.org/v1alpha1/hardware/a", &[], "", 404),
         ("GET", "/openapi/v1", &[], "", 404),

@@ -299,21 +299,42 @@ pub(super) fn approval(object: &Value) -> Approval {
 }
 
 pub(super) fn check_approval(object: &Value, errors: &mut Vec<FieldError>) {
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let needed = format!("protected groups must have approval annotation \"{APPROVED}\"");
-    match approval(object) {
-        Approval::Missing => {
-            errors.push(FieldError::required(APPROVED_FIELD, format!("{needed}, {see}")));
-        }
-        Approval::Invalid => {
-            let value = &object["metadata"]["annotations"][APPROVED];
-            let detail = format!(
-                "{needed} with either a URL or a reason starting with \"unapproved\", {see}"
-            );
-            errors.push(FieldError::invalid(APPROVED_FIELD, value, detail));
-        }
+    let (state, why) = (approval(object), approval_words(object));
+    let value = &object["metadata"]["annotations"][APPROVED];
+    match state {
+        Approval::Missing => errors.push(FieldError::required(APPROVED_FIELD, why)),
+        Approval::Invalid => errors.push(FieldError::invalid(APPROVED_FIELD, value, why)),
         Approval::Unneeded | Approval::Given | Approval::Bypassed => {}
     }
+}
+
+/// What there is to say of a definition's approval (apiextensions `pkg/apihelpers/helpers.go`).
+fn approval_words(object: &Value) -> String {
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let needed = format!("protected groups must have approval annotation \"{APPROVED}\"");
+    let given = object["metadata"]["annotations"][APPROVED].as_str().unwrap_or_default();
+    match approval(object) {
+        Approval::Unneeded => String::new(),
+        Approval::Missing => format!("{needed}, {see}"),
+        Approval::Invalid => {
+            format!("{needed} with either a URL or a reason starting with \"unapproved\", {see}")
+        }
+        Approval::Bypassed => format!("not approved: {}", stdx::go::quoted(given)),
+        Approval::Given => format!("approved in {given}"),
+    }
+}
+
+/// Status, reason and message of the condition `KubernetesAPIApprovalPolicyConformant`, which
+/// definitions in a community group have.
+pub fn approval_condition(object: &Value) -> Option<(bool, &'static str, String)> {
+    let (approved, reason) = match approval(object) {
+        Approval::Unneeded => return None,
+        Approval::Missing => (false, "MissingAnnotation"),
+        Approval::Invalid => (false, "InvalidAnnotation"),
+        Approval::Bypassed => (false, "UnapprovedAnnotation"),
+        Approval::Given => (true, "ApprovedAnnotation"),
+    };
+    Some((approved, reason, approval_words(object)))
 }
 
 /// Checks the columns at `path`, which is the list's.
