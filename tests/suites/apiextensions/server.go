@@ -26,7 +26,7 @@ import (
 )
 
 // The suite's own server has no namespaces and takes any name for one.
-var namespaces = []string{"not-the-default", "the-cruel-default", "test", "ns1", "ns2"}
+var namespaces = []string{"not-the-default", "the-cruel-default", "test", "namespace-1", "namespace-2"}
 
 var errEtcd = errors.New("this test reaches into the server's etcd, and the box has none")
 

@@ -1,4 +1,4 @@
-//! What a suite reported: Ginkgo's JUnit file, or the lines of Rust's tests.
+//! What a suite reported: Ginkgo's JUnit file, or the lines of Go's or Rust's tests.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,45 @@ impl Outcome {
         outcome
     }
 
+    /// Reads what Go's tests say with `-test.v`: where each test's words begin, and a line with how
+    /// it ended. A test with tests of its own is counted by those, unless it failed without them.
+    pub fn of_go(text: &str) -> Self {
+        let mut ends = BTreeMap::new();
+        let mut words: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut current = "";
+        for line in text.lines() {
+            let line = line.trim_start();
+            if let Some(name) = GO_TURNS.iter().find_map(|turn| line.strip_prefix(turn)) {
+                current = name.trim();
+                ends.entry(current).or_insert(End::None);
+            } else if let Some((end, name)) = go_end(line) {
+                ends.insert(name, end);
+            } else {
+                words.entry(current).or_default().push(line);
+            }
+        }
+        let mut outcome = Self::default();
+        for (name, end) in &ends {
+            let within = |other: &str| other.strip_prefix(name).is_some_and(|x| x.starts_with('/'));
+            let mut inner = ends.iter().filter(|(other, _)| within(other)).map(|(_, end)| end);
+            match end {
+                End::Passed if inner.next().is_none() => outcome.passed.push((*name).to_owned()),
+                End::Failed | End::None if !inner.any(|end| *end != End::Passed) => {
+                    let said = words.get(name).map(|lines| first(lines.iter().copied()));
+                    outcome.failed.insert((*name).to_owned(), said.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+        outcome
+    }
+
+    /// Adds another's tests.
+    pub fn merge(&mut self, other: Self) {
+        self.passed.extend(other.passed);
+        self.failed.extend(other.failed);
+    }
+
     /// Reads what Rust's tests say: a line a test, and what the failed ones said below them all.
     pub fn of_rust(text: &str) -> Self {
         let mut outcome = Self::default();
@@ -50,11 +89,39 @@ impl Outcome {
     }
 }
 
+/// How a test of Go's ended; a panic ends it without a word.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    None,
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// What Go writes before the words of a test.
+const GO_TURNS: [&str; 3] = ["=== RUN ", "=== CONT ", "=== NAME "];
+
+fn go_end(line: &str) -> Option<(End, &str)> {
+    let (end, rest) = line.strip_prefix("--- ")?.split_once(": ")?;
+    let end = match end {
+        "PASS" => End::Passed,
+        "FAIL" => End::Failed,
+        "SKIP" => End::Skipped,
+        _ => return None,
+    };
+    Some((end, rest.rsplit_once(" (")?.0))
+}
+
+/// Enough of what a failed test said.
+fn first<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.take(12).collect::<Vec<_>>().join("\n")
+}
+
 /// The first lines of what a failed test said.
 fn said(element: &str) -> String {
     let text = element.split_once("message=\"").map_or("", |(_, rest)| rest);
     let text = text.split_once('"').map_or("", |(text, _)| text);
-    plain(text).lines().take(12).collect::<Vec<_>>().join("\n")
+    first(plain(text).lines())
 }
 
 fn attribute(line: &str, name: &str) -> String {
@@ -84,6 +151,21 @@ mod tests {
         assert_eq!(outcome.passed, ["[It] a \"b\""]);
         let failed: Vec<_> = outcome.failed.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(failed, [("[It] c", "1 < 2\nis so"), ("[It] e", "")]);
+    }
+
+    #[test]
+    fn gos_tests_are_counted_by_the_innermost() {
+        let text = "=== RUN   TestA\n=== RUN   TestA/one\n=== RUN   TestA/two\n    \
+            a_test.go:1: 1 < 2\n        is so\n=== NAME  TestA\n    a_test.go:2: then\n\
+            --- FAIL: TestA (1.00s)\n    --- PASS: TestA/one (0.10s)\n    \
+            --- FAIL: TestA/two (0.20s)\n=== RUN   TestB\n=== RUN   TestB/one\n    \
+            b_test.go:3: no\n--- FAIL: TestB (0.00s)\n    --- PASS: TestB/one (0.00s)\n\
+            === RUN   TestC\n--- SKIP: TestC (0.00s)\n=== RUN   TestD\npanic: x\n";
+        let outcome = Outcome::of_go(text);
+        assert_eq!(outcome.passed, ["TestA/one", "TestB/one"]);
+        let failed: Vec<_> = outcome.failed.iter().map(|(a, b)| (&**a, &**b)).collect();
+        let two = "a_test.go:1: 1 < 2\nis so";
+        assert_eq!(failed, [("TestA/two", two), ("TestB", ""), ("TestD", "panic: x")]);
     }
 
     #[test]

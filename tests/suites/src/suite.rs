@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::{Inert, Outcome};
 
-/// Longest run of one suite of Ginkgo's.
+/// Longest run of one suite of Go's.
 const LIMIT: Duration = Duration::from_secs(300);
+/// Tests that run at once where each has a server of its own: most of them wait.
+const AT_ONCE: usize = 4;
 /// Lines that an error shows of what a suite said last.
 const LAST_WORDS: usize = 40;
 
@@ -37,11 +40,12 @@ impl Suite {
     ///
     /// # Errors
     /// It ended without a report; with its last words.
-    pub fn ginkgo(&self, server: &Inert) -> Result<Outcome> {
+    pub fn ginkgo(&self) -> Result<Outcome> {
+        let server = Inert::start()?;
         let report = server.folder().join("report.xml");
         let limit = format!("-test.timeout={}s", LIMIT.as_secs());
         let junit = format!("-ginkgo.junit-report={}", report.display());
-        let words = self.run(server, &[&limit, &junit])?;
+        let words = self.run(&server, &[&limit, &junit])?;
         let xml = std::fs::read_to_string(&report);
         let xml = xml.with_context(|| format!("no report: {}", last(&words)))?;
         some(Outcome::of_ginkgo(&xml), &words)
@@ -51,9 +55,44 @@ impl Suite {
     ///
     /// # Errors
     /// None ran; with its last words.
-    pub fn ignored(&self, server: &Inert) -> Result<Outcome> {
-        let words = self.run(server, &["--ignored"])?;
+    pub fn ignored(&self) -> Result<Outcome> {
+        let words = self.run(&Inert::start()?, &["--ignored"])?;
         some(Outcome::of_rust(&words), &words)
+    }
+
+    /// Runs a suite of Go's whose tests each want a server of their own.
+    ///
+    /// # Errors
+    /// It has no test, or one ended without saying how; with its last words.
+    pub fn each(&self) -> Result<Outcome> {
+        let names = self.command().args(["-test.list", "."]).output();
+        let names = names.with_context(|| format!("cannot run {}", self.program.display()))?.stdout;
+        let names = String::from_utf8(names).context("the suite printed no text")?;
+        let waiting = Mutex::new(names.lines().filter(|name| name.starts_with("Test")));
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            let mut outcome = Outcome::default();
+            while let Some(name) = next() {
+                outcome.merge(self.one(name)?);
+            }
+            anyhow::Ok(outcome)
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+            let mut whole = Outcome::default();
+            for worker in workers {
+                whole.merge(worker.join().ok().context("a worker panicked")??);
+            }
+            some(whole, &names)
+        })
+    }
+
+    fn one(&self, name: &str) -> Result<Outcome> {
+        let limit = format!("-test.timeout={}s", LIMIT.as_secs());
+        let pattern = format!("^{name}$");
+        let server = Inert::start()?;
+        let words = self.run(&server, &[&limit, "-test.v", "-test.run", &pattern])?;
+        some(Outcome::of_go(&words), &words)
     }
 
     /// The program.
@@ -61,13 +100,18 @@ impl Suite {
         &self.program
     }
 
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command
+    }
+
     fn run(&self, server: &Inert, arguments: &[&str]) -> Result<String> {
-        let output = Command::new(&self.program)
-            .current_dir(&self.folder)
+        let output = self
+            .command()
             .env("KUBECONFIG", server.kubeconfig())
             .env("USE_EXISTING_CLUSTER", "true")
             .args(arguments)
-            .stdin(Stdio::null())
             .output()
             .with_context(|| format!("cannot run {}", self.program.display()))?;
         let text = [output.stdout, output.stderr].concat();

@@ -1,5 +1,6 @@
 //! Other people's suites against our API.
 
+mod apiextensions;
 mod controller_runtime;
 mod kube_rs;
 
@@ -7,24 +8,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use suites::{Inert, LeftOut, Outcome, Suite};
+use suites::{LeftOut, Outcome, Suite};
 
 /// Suites measure time: one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs the suite of one package against a server of its own and holds what fails against the
-/// folder's `left-out.md`.
-fn holds(
-    folder: &str,
-    package: &str,
-    run: impl Fn(&Suite, &Inert) -> Result<Outcome>,
-) -> Result<()> {
+/// Runs the suite of one package against our server and holds what fails against the folder's
+/// `left-out.md`.
+fn holds(folder: &str, package: &str, run: impl Fn(&Suite) -> Result<Outcome>) -> Result<()> {
     let suite = Suite::build(folder, package)?;
     let left_out = LeftOut::read(folder)?;
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let server = Inert::start()?;
     let begun = Instant::now();
-    let outcome = run(&suite, &server)?;
+    let outcome = run(&suite)?;
     let (passed, failed) = (outcome.passed.len(), outcome.failed.len());
     println!("{package}: {passed} passed, {failed} left out, {:.1?}", begun.elapsed());
     let problems = left_out.problems(package, &outcome);
