@@ -8,6 +8,7 @@ mod agents;
 mod boot_token;
 mod config;
 mod hardware_views;
+mod heap;
 mod index;
 mod live;
 mod objects;
@@ -50,6 +51,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    heap::bound();
     let arguments = Arguments::parse();
     start_log();
     let config = match config::load(&arguments.config) {
