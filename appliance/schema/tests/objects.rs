@@ -311,3 +311,49 @@ fn limits_hold() {
     let wide = json!({"type": "object", "properties": many});
     assert_eq!(Schema::parse(&wide).err(), Some(schema::SchemaError::TooManyNodes));
 }
+
+/// Metadata has fields of its own, and no others, wherever a default puts it.
+#[test]
+fn defaults_give_objects_within_objects_no_more_metadata_than_there_is() {
+    let meta = json!({ "name": "Bar", "unknown": "x" });
+    let whole = json!({ "apiVersion": "foos/v1", "kind": "Foo", "metadata": meta });
+    let embedded = |default: Value, metadata: Value| {
+        json!({
+            "type": "object", "x-kubernetes-embedded-resource": true, "default": default,
+            "properties": { "foo": { "type": "string" }, "metadata": metadata },
+        })
+    };
+    let none = json!({ "apiVersion": "foos/v1", "kind": "Foo" });
+    let source = json!({ "type": "object", "properties": {
+        "whole": embedded(whole.clone(), json!({ "type": "object" })),
+        "part": embedded(none, json!({ "type": "object", "default": meta })),
+        "around": {
+            "type": "object", "default": { "inner": whole },
+            "properties": { "inner": {
+                "type": "object", "x-kubernetes-embedded-resource": true,
+                "x-kubernetes-preserve-unknown-fields": true,
+            } },
+        },
+    } });
+    assert_eq!(schema::check_structural(&source, "schema"), []);
+    let mut object = json!({});
+    Schema::parse(&source).unwrap().default(&mut object);
+    for path in ["/whole/metadata", "/part/metadata", "/around/inner/metadata"] {
+        assert_eq!(object.pointer(path), Some(&json!({ "name": "Bar" })), "{path}");
+    }
+}
+
+/// What is applied as null is to be null; what is sent so is left out.
+#[test]
+fn an_applied_null_stays() {
+    let source = json!({ "type": "object", "properties": {
+        "a": { "type": "object", "properties": { "b": { "type": "string", "default": "c" } } },
+        "d": { "type": "string", "default": "e" },
+    } });
+    let schema = Schema::parse(&source).unwrap();
+    let given = json!({ "a": null, "d": null });
+    let (mut applied, mut sent) = (given.clone(), given);
+    schema.fill_in(&mut applied);
+    schema.default(&mut sent);
+    assert_eq!((applied, sent), (json!({ "a": null, "d": "e" }), json!({ "d": "e" })));
+}

@@ -58,7 +58,7 @@ fn crew(name: &str, spec: Value) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kind_comes_and_goes() {
     let server = Server::start().await;
-    server.kubectl(&["create", "--validate=false", "-f", "-"], CRD).await;
+    server.kubectl(&["create", "-f", "-"], CRD).await;
     server.kubectl(&["wait", "--for=condition=established", "crd/crews.example.net"], "").await;
     let create = ["create", "--validate=false", "-f", "-"];
     server.kubectl(&create, &crew("a", json!({ "size": 3, "unknown": 1 }))).await;
@@ -89,7 +89,7 @@ async fn a_kind_comes_and_goes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_are_told_of_fields_and_versions() {
     let server = Server::start().await;
-    server.kubectl(&["create", "--validate=false", "-f", "-"], CRD).await;
+    server.kubectl(&["create", "-f", "-"], CRD).await;
     let mut client = Client::connect(&server).await;
     let body = r#"{"apiVersion":"example.net/v1","kind":"Crew","metadata":{"name":"a"},
         "spec":{"size":1,"size":2,"sise":3}}"#;
@@ -217,7 +217,7 @@ spec:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_guides_commands_work() {
     let server = Server::start().await;
-    let out = server.kubectl(&["apply", "--validate=false", "-f", "-"], GUIDE).await;
+    let out = server.kubectl(&["apply", "-f", "-"], GUIDE).await;
     assert_eq!(out.lines().filter(|line| line.ends_with(" created")).count(), 4, "{out}");
     for (kind, name) in [
         ("tinkerbellclusters", "my-nuc-cluster-infra"),
