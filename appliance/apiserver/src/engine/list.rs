@@ -5,6 +5,7 @@
 //! the key after which to go on; it stays good as long as the log reaches back to that revision.
 //! Then it is answered 410, with a token for the rest as it is by now (revision -1).
 
+mod pieces;
 mod token;
 
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 use store::{Key, Stored, Walk, Walked};
 
+use self::pieces::Pieces;
 use self::token::Token;
 use super::object::decode;
 use super::selection::Selection;
@@ -66,7 +68,7 @@ pub(crate) struct TextList {
     /// Revision, token and number left; without items.
     pub list: ObjectList,
     /// The items, served, with commas between them.
-    pub items: Vec<u8>,
+    pub items: Pieces,
 }
 
 /// Objects of a list as they are stored.
@@ -117,12 +119,12 @@ impl Engine {
         options: ListOptions,
     ) -> Result<TextList, StatusError> {
         self.listing(resource, namespace, options, |definition, scan| {
-            let mut items = Vec::new();
+            let mut items = Pieces::default();
             let list = scan.run(|stored| {
                 if !items.is_empty() {
-                    items.push(b',');
+                    items.room().push(b',');
                 }
-                write_item(definition, stored, &mut items)
+                write_item(definition, stored, items.room())
             })?;
             Ok(TextList { list, items })
         })

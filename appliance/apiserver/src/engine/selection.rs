@@ -6,6 +6,7 @@ use serde::Deserialize;
 use store::{Key, Stored};
 
 use super::object::decode;
+use super::text;
 use crate::definition::ResourceDefinition;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::StatusError;
@@ -15,11 +16,6 @@ use crate::status_error::StatusError;
 pub(crate) struct Selection {
     pub labels: LabelSelector,
     pub fields: FieldSelector,
-}
-
-#[derive(Deserialize)]
-struct Head {
-    metadata: Labels,
 }
 
 #[derive(Deserialize)]
@@ -51,9 +47,13 @@ impl Selection {
         if self.labels.is_empty() {
             return Ok(true);
         }
-        let head: Head = serde_json::from_slice(&stored.value)
+        let Some(metadata) = text::metadata(&stored.value) else {
+            return Ok(self.labels.matches(&decode(definition, stored)?));
+        };
+        // Of the value at the front; what stands behind it is not looked at.
+        let labels = Labels::deserialize(&mut serde_json::Deserializer::from_slice(metadata))
             .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
-        let labels = head.metadata.labels.unwrap_or_default();
+        let labels = labels.labels.unwrap_or_default();
         Ok(self.labels.holds(|key| labels.get(key).map(String::as_str)))
     }
 }

@@ -55,6 +55,11 @@ pub(crate) fn write_item(
     Ok(())
 }
 
+/// The stored object's metadata, and what stands behind it.
+pub(crate) fn metadata(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(top_level(bytes, METADATA)? + METADATA.len() - 1..)
+}
+
 /// Cuts the text field `key` out of the object that begins at `begun`, where another follows it.
 fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
     let object = out.get(begun..)?;
@@ -124,10 +129,10 @@ fn top_level(bytes: &[u8], key: &[u8]) -> Option<usize> {
 fn text_length(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
-        match bytes.get(at)? {
-            b'\\' => at += 2,
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        match bytes[at] {
             b'"' => return Some(at + 1),
-            _ => at += 1,
+            _ => at += 2,
         }
     }
 }

@@ -1,10 +1,18 @@
 //! Answers: JSON in the shape the client asked for, failures as `Status`.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use axum::body::Body;
 use axum::response::Response;
+use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
+use http_body::{Frame, SizeHint};
 use jiff::Timestamp;
+use memchr::memmem;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
@@ -14,7 +22,7 @@ use crate::status_error::{Reason, StatusError};
 use crate::table::{RowObject, Style, partial, table};
 
 /// An empty list's items, in compact JSON.
-const EMPTY_ITEMS: &str = "\"items\":[]";
+const EMPTY_ITEMS: &[u8] = b"\"items\":[]";
 
 /// How objects of one kind are put into an answer.
 #[derive(Clone, Copy)]
@@ -61,15 +69,18 @@ impl Form<'_> {
     }
 
     /// A list of objects as they are, from the text of its items.
-    pub fn list_text(&self, TextList { list, items }: TextList) -> Vec<u8> {
+    pub fn list_text(&self, TextList { list, items }: TextList) -> Vec<Bytes> {
         let empty = ObjectList { items: Vec::new(), ..list };
         let frame = Form { shape: Shape::Object, ..*self }.list(empty).to_string();
+        let mut frame = Bytes::from(frame);
         // `items` sorts before `kind` and `metadata`, and nothing before it is an array.
-        let Some(at) = frame.find(EMPTY_ITEMS).map(|at| at + EMPTY_ITEMS.len() - 1) else {
-            return frame.into_bytes();
+        let Some(at) = memmem::find(&frame, EMPTY_ITEMS).map(|at| at + EMPTY_ITEMS.len() - 1)
+        else {
+            return vec![frame];
         };
-        let (head, tail) = frame.as_bytes().split_at(at);
-        [head, &items, tail].concat()
+        let head = frame.split_to(at);
+        let pieces = std::iter::once(head).chain(items.into_vec()).chain([frame]);
+        pieces.filter(|piece| !piece.is_empty()).collect()
     }
 
     /// A list.
@@ -146,10 +157,42 @@ pub fn json(code: StatusCode, value: &Value) -> Response {
 
 /// A JSON answer from its text.
 pub fn text(code: StatusCode, text: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(text));
+    answer(code, Body::from(text))
+}
+
+/// A JSON answer from the pieces of its text.
+pub fn pieces(code: StatusCode, pieces: Vec<Bytes>) -> Response {
+    answer(code, Body::new(InPieces(pieces.into())))
+}
+
+fn answer(code: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     headers(&mut response);
     response
+}
+
+/// A body of known length whose pieces are let go one by one.
+struct InPieces(VecDeque<Bytes>);
+
+impl http_body::Body for InPieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+    }
 }
 
 /// The headers every JSON answer has.

@@ -257,7 +257,7 @@ impl Call {
         if self.shape == Shape::Object {
             let namespace = self.path.namespace.as_deref();
             let list = self.engine.list_text(&self.resource, namespace, options).await?;
-            return Ok(answer::text(StatusCode::OK, self.form().list_text(list)));
+            return Ok(answer::pieces(StatusCode::OK, self.form().list_text(list)));
         }
         let list =
             self.engine.list(&self.resource, self.path.namespace.as_deref(), options).await?;
