@@ -115,6 +115,9 @@ fn wrong_type(
             "json: cannot unmarshal {} into Go struct field .{field} of type string",
             stdx::go::json_kind(given)
         )),
+        _ if definition.native => StatusError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {expected})"
+        )),
         _ => {
             let error = FieldError::invalid(field, given, format!("must be {expected}"));
             let kind = (definition.group.as_str(), text.as_str());

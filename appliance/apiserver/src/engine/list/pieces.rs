@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 
-/// Bytes after which a piece is full; the text that fills it may be longer.
+/// Room in a piece; what is written to it last may make it longer.
 const PIECE_BYTES: usize = 64 * 1024;
+/// Bytes after which a piece is full, so that most of what is written last still fits.
+const FULL_BYTES: usize = PIECE_BYTES - 8 * 1024;
 
 /// The pieces of a text that is being written.
 #[derive(Debug, Default)]
@@ -15,8 +17,8 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// Where the text goes on.
     pub fn room(&mut self) -> &mut Vec<u8> {
-        if self.last.len() >= PIECE_BYTES {
-            let next = Vec::with_capacity(self.last.capacity());
+        if self.last.len() >= FULL_BYTES {
+            let next = Vec::with_capacity(PIECE_BYTES);
             self.full.push(std::mem::replace(&mut self.last, next).into());
         }
         &mut self.last
@@ -31,5 +33,26 @@ impl Pieces {
     pub fn into_vec(mut self) -> Vec<Bytes> {
         self.full.push(self.last.into());
         self.full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PIECE_BYTES, Pieces};
+
+    #[test]
+    fn nothing_is_lost_between_pieces() {
+        let mut pieces = Pieces::default();
+        assert!(pieces.is_empty());
+        let mut whole = Vec::new();
+        for number in 0..40_000 {
+            let text = format!("{number},");
+            pieces.room().extend(text.bytes());
+            whole.extend(text.bytes());
+        }
+        assert!(!pieces.is_empty());
+        let pieces = pieces.into_vec();
+        assert!(pieces.len() > 2 && pieces.iter().all(|piece| piece.len() <= PIECE_BYTES));
+        assert_eq!(pieces.concat(), whole);
     }
 }
