@@ -74,10 +74,7 @@ impl Wishes {
 async fn in_yaml(response: Response) -> Response {
     let Some(size) = response.body().size_hint().exact() else { return response };
     if size > MAX_YAML {
-        let why = format!(
-            "the answer has {size} bytes of JSON, and YAML is made of {MAX_YAML} at most: ask for \
-             JSON, or for pages of it"
-        );
+        let why = format!("{size} bytes are too many for YAML: ask for JSON, or for pages");
         return answer::failure(&StatusError::new(Reason::NotAcceptable, why));
     }
     let (mut head, body) = response.into_parts();
