@@ -235,9 +235,17 @@ impl ResourceDefinition {
 
     /// Gives an object the defaults of the stored version: those that came into its schema after
     /// the object was stored hold for it too, whatever version it is read and written in.
-    pub fn complete_stored(&self, object: &mut Value) {
+    fn complete_stored(&self, object: &mut Value) {
         if let Some(defaults) = &self.stored_defaults {
             defaults.schema.default(object);
+        }
+    }
+
+    /// As when it is read, of an object about to be stored. One written in the stored version has
+    /// those defaults already.
+    pub fn complete_written(&self, object: &mut Value) {
+        if !self.is_storage() {
+            self.complete_stored(object);
         }
     }
 

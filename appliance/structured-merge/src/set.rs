@@ -106,29 +106,23 @@ impl Set {
     /// `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        let left = self.children.iter().filter_map(|(element, inside)| {
-            let inside = match other.children.get(element) {
-                Some(taken) => Some(inside.difference(taken)).filter(|left| !left.is_empty())?,
-                None => inside.clone(),
-            };
-            Some((element.clone(), inside))
-        });
-        Self {
-            members: self.members.difference(&other.members).cloned().collect(),
-            children: left.collect(),
-        }
+        self.without(other, false)
     }
 
     /// The fields of this set that are neither in `other` nor inside a field of `other`.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
+        self.without(other, true)
+    }
+
+    fn without(&self, other: &Self, recursive: bool) -> Self {
         let left = self.children.iter().filter_map(|(element, inside)| {
-            if other.members.contains(element) {
+            if recursive && other.members.contains(element) {
                 return None;
             }
             let inside = match other.children.get(element) {
                 Some(taken) => {
-                    Some(inside.recursive_difference(taken)).filter(|left| !left.is_empty())?
+                    Some(inside.without(taken, recursive)).filter(|left| !left.is_empty())?
                 }
                 None => inside.clone(),
             };

@@ -22,7 +22,7 @@ pub use management::Management;
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
 };
-pub use screen::{Screen, say, show};
+pub use screen::{Screen, exit, say, show};
 pub use state::WorkflowView;
 
 pub use qemu::{

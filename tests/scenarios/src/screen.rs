@@ -2,11 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::ensure;
+
+/// How a program ends: with the error, and why, on the standard error.
+pub fn exit(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// The terminal: lines go up, the progress of every machine stays in the last one.
 pub struct Screen {

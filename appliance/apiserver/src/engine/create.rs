@@ -138,7 +138,7 @@ pub(super) fn insert(
     if place.definition.defines_kinds {
         lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
     }
-    place.definition.complete_stored(&mut object);
+    place.definition.complete_written(&mut object);
     let revision = txn.put(key, encode(&place.definition, &object)?);
     set_revision(&mut object, revision);
     if let Some(limit) = place.definition.keep_newest {

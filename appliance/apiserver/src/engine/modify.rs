@@ -153,7 +153,7 @@ pub(super) fn modify(
     if place.definition.tracks_generation && intent_differs(&place.definition, &old, &new) {
         bump_generation(&mut new);
     }
-    place.definition.complete_stored(&mut new);
+    place.definition.complete_written(&mut new);
     if is_deleting(&new) && !is_held(&place.definition, &new) {
         let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
         set_revision(&mut new, revision.unwrap_or(stored.revision));

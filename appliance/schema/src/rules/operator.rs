@@ -42,36 +42,32 @@ fn is_number(value: &Val<'_>) -> bool {
     matches!(value, Val::Int(_) | Val::Uint(_) | Val::Double(_))
 }
 
+/// The operation on two integers of one type; nothing where the result is none of it.
+macro_rules! integers {
+    ($name:expr, $one:expr, $other:expr) => {{
+        let is_division = matches!($name, operators::DIVIDE | operators::MODULO);
+        if is_division && *$other == 0 {
+            return Err(by_zero($name));
+        }
+        match $name {
+            operators::ADD => $one.checked_add(*$other),
+            operators::SUBSTRACT => $one.checked_sub(*$other),
+            operators::MULTIPLY => $one.checked_mul(*$other),
+            operators::DIVIDE => $one.checked_div(*$other),
+            operators::MODULO => $one.checked_rem(*$other),
+            _ => return no_overload(),
+        }
+    }};
+}
+
 fn arithmetic<'a>(name: &str, left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, Words> {
     match (&left, &right) {
         (Val::Int(one), Val::Int(other)) => {
-            let is_division = matches!(name, operators::DIVIDE | operators::MODULO);
-            if is_division && *other == 0 {
-                return Err(by_zero(name));
-            }
-            let result = match name {
-                operators::ADD => one.checked_add(*other),
-                operators::SUBSTRACT => one.checked_sub(*other),
-                operators::MULTIPLY => one.checked_mul(*other),
-                operators::DIVIDE => one.checked_div(*other),
-                operators::MODULO => one.checked_rem(*other),
-                _ => return no_overload(),
-            };
+            let result = integers!(name, one, other);
             result.map(Val::Int).ok_or_else(|| "integer overflow".to_owned())
         }
         (Val::Uint(one), Val::Uint(other)) => {
-            let is_division = matches!(name, operators::DIVIDE | operators::MODULO);
-            if is_division && *other == 0 {
-                return Err(by_zero(name));
-            }
-            let result = match name {
-                operators::ADD => one.checked_add(*other),
-                operators::SUBSTRACT => one.checked_sub(*other),
-                operators::MULTIPLY => one.checked_mul(*other),
-                operators::DIVIDE => one.checked_div(*other),
-                operators::MODULO => one.checked_rem(*other),
-                _ => return no_overload(),
-            };
+            let result = integers!(name, one, other);
             result.map(Val::Uint).ok_or_else(|| "unsigned integer overflow".to_owned())
         }
         (Val::Double(one), Val::Double(other)) => Ok(Val::Double(match name {

@@ -18,13 +18,7 @@ const PASSES: usize = 3;
 const DISK_BYTES: u64 = 2 << 30;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    scenarios::exit(run())
 }
 
 fn run() -> anyhow::Result<()> {

@@ -25,13 +25,7 @@ struct Arguments {}
 
 fn main() -> ExitCode {
     let Arguments {} = Arguments::parse();
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    scenarios::exit(run())
 }
 
 fn run() -> anyhow::Result<()> {

@@ -31,13 +31,7 @@ enum Kind {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    scenarios::exit(run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
