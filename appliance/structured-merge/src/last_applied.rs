@@ -11,13 +11,20 @@ const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
 /// The configuration that the annotation holds.
 pub(crate) fn read(object: &Value) -> Option<Value> {
-    let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
+    let text = annotations(object)?[ANNOTATION].as_str()?;
     serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// The annotations; none at all where one of them is no text, as upstream reads them.
+fn annotations(object: &Value) -> Option<&Value> {
+    let annotations = &object["metadata"]["annotations"];
+    let texts = annotations.as_object()?.values().all(|value| value.is_string() || value.is_null());
+    texts.then_some(annotations)
 }
 
 /// Writes `config` into the annotation, where the object has one. One that would be too long goes.
 pub(crate) fn refresh(object: &mut Value, config: &Value) {
-    let annotations = &object["metadata"]["annotations"];
+    let Some(annotations) = annotations(object) else { return };
     if annotations[ANNOTATION].as_str().is_none_or(str::is_empty) {
         return;
     }
