@@ -5,7 +5,7 @@ BUILD := target/x86_64-unknown-linux-gnu/debug
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts demo demo-capi test bench bench-api image fuzz lint clean
+.PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot image fuzz lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,6 +38,13 @@ bench-api: setup ## measure the API beside a real kube-apiserver with etcd, both
 	$(CARGO) build --release -p supervisor -p api-bench
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-api
+
+bench-boot: setup ## measure DHCP, TFTP and HTTP boot beside seven other servers (root)
+	$(CARGO) build --release -p boot-bench
+	@root=$$(tests/boot-bench/setup.sh) && \
+	  PATH=$$root/usr/sbin:$$root/usr/bin:$$PATH \
+	  LD_LIBRARY_PATH=$$root/usr/lib/x86_64-linux-gnu:$$root/lib/x86_64-linux-gnu \
+	  unshare --net target/x86_64-unknown-linux-gnu/release/tinbox-bench-boot
 
 image: artifacts ## build the agent OS and show its sizes; the flashable image comes later
 	@$(BUILD)/tinbox-image budget --kernel out/artifacts/agent/vmlinuz-x86_64 \

@@ -4,7 +4,8 @@
 #   artifacts.sh FOLDER [loaders] [agent] [tiny] [debian]      all four when none is named
 #
 #   FOLDER/ipxe/      undionly.kpxe snponly.efi ipxe.efi
-#   FOLDER/agent/     vmlinuz-x86_64 initramfs-x86_64
+#   FOLDER/agent/     vmlinuz-x86_64 initramfs-x86_64 agent-x86_64.efi linuxx64.efi.stub
+#   FOLDER/iso/       agent-x86_64.iso
 #   FOLDER/images/    tiny.raw.zst tiny.raw.gz tiny.raw.xz debian.raw.zst, a .sha256 beside each
 #
 # The programs come from TINBOX_BIN (the workspace's debug folder) and are built when they are not
@@ -39,6 +40,8 @@ agent() {
   mv "$out/agent/.vmlinuz.part" "$out/agent/vmlinuz-x86_64"
   "$bin/tinbox-image" agent --agent "$bin/tinbox-agent" ${modules:+--modules "$modules"} \
     --out "$out/agent/initramfs-x86_64"
+  install -m 644 /usr/lib/systemd/boot/efi/linuxx64.efi.stub "$out/agent/"
+  "$bin/tinbox-image" media --artifacts "$out"
   # Drivers as modules are outside the budget; our own kernel is what it speaks of.
   if [ -z "$modules" ]; then
     "$bin/tinbox-image" budget --kernel "$out/agent/vmlinuz-x86_64" \

@@ -8,11 +8,16 @@ needs=(
   gcc:gcc g++:g++ make:make bc:bc bison:bison flex:flex cpio:cpio kmod:modprobe lz4:lz4 zstd:zstd
   xz-utils:xz libelf-dev:/usr/include/libelf.h libssl-dev:/usr/include/openssl/ssl.h
   qemu-system-x86:qemu-system-x86_64 qemu-utils:qemu-img ovmf:/usr/share/OVMF/OVMF_CODE_4M.fd
+  qemu-block-extra:/usr/lib/x86_64-linux-gnu/qemu/block-curl.so xorriso:xorriso
+  systemd-boot-efi:/usr/lib/systemd/boot/efi/linuxx64.efi.stub
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
   openipmi:ipmi_sim ipmitool:ipmitool
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
-  atftp:atftp curl:curl
+  atftp:atftp curl:curl isc-dhcp-client:dhclient dhcpcd-base:dhcpcd
+  systemd:/lib/systemd/systemd-networkd
+  dnsmasq-base:dnsmasq kea-dhcp4-server:kea-dhcp4 isc-dhcp-relay:dhcrelay procps:sysctl
   mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
+  bzip2:bzip2
   e2fsprogs:mkfs.ext4 util-linux:losetup grub-common:grub-mkimage grub2-common:grub-install
   grub-pc-bin:/usr/lib/grub/i386-pc/boot.img grub-efi-amd64-bin:/usr/lib/grub/x86_64-efi/fat.mod
   binutils:strip udev:udevadm bsdutils:script

@@ -13,7 +13,16 @@ use workflow_rpc::Assignment;
 
 const ID: u32 = 0x1234_5678;
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
-const IMAGES: [&str; 5] = ["image2disk", "writefile", "disk-wipe", "kexec", "reboot"];
+const IMAGES: [&str; 8] = [
+    "image2disk",
+    "writefile",
+    "disk-wipe",
+    "kexec",
+    "reboot",
+    "qemuimg2disk",
+    "archive2disk",
+    "cexec",
+];
 
 fn dhcp(bytes: &[u8]) {
     let mut answer = bytes.to_vec();

@@ -1,15 +1,20 @@
-//! A datagram on port 67, from a machine that the box knows or not.
+//! Datagrams on ports 67 and 4011, from machines that the box knows or not, in every mode.
 
 #![no_main]
 
-use std::net::Ipv4Addr;
-use std::time::Instant;
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::{Duration, Instant};
 
-use dhcp::{Config, Directory, Engine, Netboot, Observer, Reservation, Route, Seen};
+use dhcp::{
+    Config, DEFAULT_POOL_LEASE_SECS, Directory, Engine, Gate, Lease, Mode, Netboot, Observer,
+    Outgoing, Output, Prefix, Range, Reservation, Route, Seen, Subnet,
+};
 use fuzz::{Input, KNOWN};
 use libfuzzer_sys::fuzz_target;
 use stdx::MacAddr;
 
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The longest UDP payload of an Ethernet frame.
 const FRAME_MAX: usize = 1472;
 
@@ -22,7 +27,10 @@ impl Directory for Everyone {
         if is(0) {
             return None;
         }
-        let mut known = Reservation::new(mac, KNOWN, Ipv4Addr::new(255, 255, 255, 0));
+        let mut known = match is(7) {
+            false => Reservation::new(mac, KNOWN, Ipv4Addr::new(255, 255, 255, 0)),
+            true => Reservation::without_address(mac),
+        };
         known.disable_dhcp = is(1);
         known.netboot = if is(2) { Netboot::NotAllowed } else { Netboot::Allowed };
         if is(3) {
@@ -42,6 +50,10 @@ impl Directory for Everyone {
         known.ipxe_binary = is(6).then(|| "snp.efi".to_owned());
         Some(known)
     }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        address == KNOWN && self.0 & 0x81 == 0
+    }
 }
 
 impl Observer for Everyone {
@@ -51,19 +63,82 @@ impl Observer for Everyone {
     }
 }
 
+/// What the settings byte chooses.
+fn config(settings: u8) -> Config {
+    let mut config = Config::new("eth0", SERVER);
+    config.mode = [Mode::Proxy, Mode::Reserved, Mode::Pool][usize::from(settings % 3)];
+    config.enroll = settings & 4 != 0;
+    config.conflict_checks = settings & 8 != 0;
+    let [a, b, c, _] = SERVER.octets();
+    let at = |last| Ipv4Addr::new(a, b, c, last);
+    let mut subnet = Subnet::new(Prefix::new(SERVER, 24).expect("a prefix"));
+    subnet.ranges = vec![Range { first: at(100), last: at(103) }];
+    config.subnets = vec![subnet];
+    config
+}
+
+/// Who holds which address until when, by what the engine promised.
+type Promises = HashMap<Ipv4Addr, (MacAddr, Instant)>;
+
+/// An ACK of a pool lease must not give what another still has.
+fn promise(promises: &mut Promises, message: &[u8], now: Instant) {
+    let field = |at: usize| <[u8; 4]>::try_from(&message[at..at + 4]).expect("four bytes");
+    let address = Ipv4Addr::from(field(16));
+    let mac = MacAddr(message[28..34].try_into().expect("six bytes"));
+    if let Some((holder, until)) = promises.get(&address) {
+        assert!(*holder == mac || *until <= now, "{address} is leased twice");
+    }
+    let secs = DEFAULT_POOL_LEASE_SECS.into();
+    promises.insert(address, (mac, now + Duration::from_secs(secs)));
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let everyone = Everyone(input.byte());
-    let now = Instant::now();
-    let config = Config::new("eth0", Ipv4Addr::new(10, 77, 0, 1));
-    let mut engine = Engine::new(config, now);
-    let datagram = input.0;
-    if let Ok(Some(reply)) = engine.handle(datagram, &everyone, &everyone, now) {
-        let message = reply.message;
-        assert_eq!(message[0], 2, "a server's message");
-        assert_eq!(message[4..8], datagram[4..8], "the client's exchange");
-        assert_eq!(message[28..34], datagram[28..34], "the client's address");
-        assert!((240..=FRAME_MAX).contains(&message.len()), "{} bytes", message.len());
-        assert!(everyone.0 & 3 == 0, "a stranger, or one that wants silence, was answered");
+    let config = config(input.byte());
+    let mut now = Instant::now();
+    let mut engine = Engine::new(config.clone(), &[], 1_000_000, now);
+    let mut promises = Promises::new();
+    let from = SocketAddrV4::new(KNOWN, 4011);
+    // Up to eight datagrams, of the lengths that the input says.
+    for _ in 0..8 {
+        let steer = input.byte();
+        let length = (usize::from(input.byte()) << 2).min(input.0.len());
+        let (datagram, rest) = input.0.split_at(length);
+        input = Input(rest);
+        now += Duration::from_secs(u64::from(steer >> 4) * 400);
+        engine.set_gate(
+            [Gate::Open, Gate::Open, Gate::ProxyOnly, Gate::Closed][usize::from(steer & 3)],
+        );
+        let outputs = if steer & 4 == 0 {
+            engine.handle(datagram, &everyone, &everyone, now)
+        } else {
+            engine.handle_boot_server(datagram, from, &everyone, &everyone, now)
+        };
+        let mut outputs = outputs.unwrap_or_default();
+        while let Some(output) = outputs.pop() {
+            let Outgoing { message, promises: leases, .. } = match output {
+                Output::Send(outgoing) => outgoing,
+                Output::Check { address } => {
+                    let holder = (steer & 8 != 0).then_some(MacAddr([2, 0, 0, 0, 0, 9]));
+                    outputs.extend(engine.checked(address, holder, &everyone, &everyone, now));
+                    continue;
+                }
+            };
+            assert_eq!(message[0], 2, "a server's message");
+            assert_eq!(message[4..8], datagram[4..8], "the client's exchange");
+            assert_eq!(message[28..34], datagram[28..34], "the client's address");
+            assert!((240..=FRAME_MAX).contains(&message.len()), "{} bytes", message.len());
+            assert!(steer & 3 != 3, "a closed service answered");
+            assert!(everyone.0 & 3 != 2, "one that wants silence was answered");
+            if leases {
+                promise(&mut promises, &message, now);
+            }
+        }
+        // Restarted, with what was committed.
+        if steer & 0xf == 0xf {
+            let leases: Vec<Lease> = engine.leases().collect();
+            engine = Engine::new(config.clone(), &leases, engine.lease_time(now), now);
+        }
     }
 });

@@ -1,18 +1,22 @@
-//! The metadata service: any method, path and body, from a machine that the box knows or not.
+//! The metadata service: any method, path, header and body, from a machine that the box knows or
+//! not, directly or through a proxy.
 
 #![no_main]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::http::Method;
 use fuzz::{Input, KNOWN, STRANGER, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
-use metadata::{Instance, Instances, Observer, PhoneHome, router};
+use metadata::{Config, Instance, Instances, Interface, Observer, PhoneHome, router};
 
 /// The longest form that may come through.
 const FORM_MAX: usize = 64 << 10;
+
+/// Believed when it says who asks.
+const PROXY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
 struct One;
 
@@ -24,15 +28,25 @@ impl Instances for One {
             hostname: "nuc-1".to_owned(),
             public_keys: vec!["ssh-ed25519 AAAA owner".to_owned()],
             user_data: Some("#cloud-config\n".into()),
+            interfaces: vec![Interface::new(stdx::MacAddr([0x52, 0x54, 0, 0x77, 0, 1]))],
+            extra: [("role".to_owned(), "storage".to_owned())].into(),
             ..Instance::default()
         };
         (address == KNOWN).then_some(instance)
+    }
+
+    fn by_instance_id(&self, _: &str) -> Option<Instance> {
+        None
     }
 }
 
 impl Observer for One {
     fn asked(&self, _: IpAddr, path: &str, _: u16) {
         assert!(path.chars().count() <= 200);
+    }
+
+    fn withheld(&self, _: IpAddr, _: &str) {
+        panic!("nothing is withheld without a window");
     }
 
     fn phoned_home(&self, news: PhoneHome) {
@@ -42,24 +56,46 @@ impl Observer for One {
     }
 }
 
-static SITE: LazyLock<Router> = LazyLock::new(|| router(Arc::new(One), Arc::new(One)));
+static SITE: LazyLock<Router> = LazyLock::new(|| {
+    let proxies = vec![IpAddr::from(PROXY).into()];
+    let config =
+        Config { trusted_proxies: proxies, instance_endpoint: true, ..Config::default() };
+    router(config, Arc::new(One), Arc::new(One))
+});
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let choice = input.byte();
     let method =
         [Method::GET, Method::POST, Method::PUT, Method::HEAD][usize::from(choice % 4)].clone();
-    let peer = if choice & 4 == 0 { KNOWN } else { STRANGER };
+    let peer = match choice & 0x24 {
+        0 => KNOWN,
+        4 => STRANGER,
+        _ => PROXY,
+    };
     let (target, header) = (input.line(), input.line());
-    let headers =
-        [("x-aws-ec2-metadata-token", header), ("x-aws-ec2-metadata-token-ttl-seconds", header)];
+    let headers = [
+        ("x-aws-ec2-metadata-token", header),
+        ("x-aws-ec2-metadata-token-ttl-seconds", header),
+        ("x-forwarded-for", header),
+    ];
     let headers = match choice & 0x18 {
         0 => &headers[..0],
         8 => &headers[..1],
-        _ => &headers[1..],
+        0x10 => &headers[1..2],
+        _ => &headers[2..],
     };
     let Some(request) = request(method, target, headers, input.0, peer) else { return };
     let (status, _) = block_on(ask(&SITE, request));
     assert!(!status.is_server_error(), "{status}");
-    assert!(peer == KNOWN || !status.is_success(), "a stranger was told something");
+    // A proxy speaks for the machine only when the last address in its list is the machine's.
+    let named = header.rsplit(|byte| *byte == b',').any(|hop| spells(hop, KNOWN));
+    let known = peer == KNOWN || (peer == PROXY && choice & 0x18 == 0x18 && named);
+    assert!(known || !status.is_success(), "a stranger was told something");
 });
+
+fn spells(hop: &[u8], address: Ipv4Addr) -> bool {
+    let text = str::from_utf8(hop).ok().map(str::trim);
+    let read = text.and_then(|text| text.parse::<IpAddr>().ok());
+    read.is_some_and(|it| it.to_canonical() == IpAddr::from(address))
+}

@@ -1,4 +1,4 @@
-//! The boot files' HTTP service: any path and range.
+//! The boot files' HTTP service: any path and range, and any bytes as a request's head.
 
 #![no_main]
 
@@ -9,6 +9,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode};
 use fuzz::{Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
+use netboot::http::head::{MAX_HEAD, Parsed, parse};
 use netboot::http::{HttpConfig, router};
 use netboot::{Boot, Fetched, Files, Observer, Plan, Plans, Services};
 use stdx::MacAddr;
@@ -22,7 +23,7 @@ struct One;
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
         let hardware = "default/nuc-1".to_owned();
-        Some(Plan { mac, hardware, address: None, boot: Boot::LocalDisk })
+        Some(Plan { mac, hardware, addresses: Vec::new(), boot: Boot::LocalDisk })
     }
 
     fn by_address(&self, _: IpAddr) -> Option<Plan> {
@@ -64,7 +65,25 @@ static SITE: LazyLock<Site> = LazyLock::new(|| {
     Site { router: router(config, services), _folder: folder }
 });
 
+/// What the short way reads of a connection: a head that ends, or none of its business.
+fn head(bytes: &[u8]) {
+    match parse(bytes) {
+        Parsed::Partial => assert!(bytes.len() < MAX_HEAD),
+        Parsed::Request(head) => {
+            assert!(head.path.starts_with('/') && head.length <= bytes.len());
+            let said = bytes[..head.length].to_ascii_lowercase();
+            for body in [&b"\ncontent-length:"[..], b"\ntransfer-encoding:"] {
+                assert!(!said.windows(body.len()).any(|part| part == body), "it has a body");
+            }
+            // More bytes behind a head change nothing of it.
+            assert_eq!(parse(&bytes[..head.length]), Parsed::Request(head));
+        }
+        Parsed::Other => {}
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
+    head(bytes);
     let mut input = Input(bytes);
     let method = if input.byte() % 2 == 0 { Method::GET } else { Method::HEAD };
     let (target, range, tag) = (input.line(), input.line(), input.line());

@@ -55,9 +55,10 @@ impl Workflows for Checked {
         Box::pin(async { Ok(()) })
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         id(&progress.agent_id);
         text(&progress.message);
+        Box::pin(async { None })
     }
 
     fn hello(&self, hello: Hello, _: Option<SocketAddr>) {

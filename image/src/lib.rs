@@ -91,4 +91,7 @@ pub enum Error {
         /// The limit, as text.
         limit: String,
     },
+    /// The media of the agent OS cannot be made.
+    #[error("cannot make the media of the agent OS")]
+    Media(#[source] netboot::Error),
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use image::{AGENT_OS_BUDGET, Budget, Error, agent_initramfs};
+use netboot::Files;
 
 /// Assemble the files that the box serves to machines.
 #[derive(Debug, Parser)]
@@ -28,6 +29,13 @@ enum Command {
         /// The file to write
         #[arg(long)]
         out: PathBuf,
+    },
+    /// Make the agent OS's media, a unified kernel image and a CD, where they are older than it
+    Media {
+        /// The artifact directory; agent/ in it holds vmlinuz-x86_64, initramfs-x86_64 and
+        /// linuxx64.efi.stub
+        #[arg(long)]
+        artifacts: PathBuf,
     },
     /// Print the sizes of the agent OS; fail when they are over the budget
     Budget {
@@ -54,6 +62,11 @@ fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Agent { agent, modules, out } => {
             write_whole(&out, &agent_initramfs(&agent, modules.as_deref())?)
+        }
+        Command::Media { artifacts } => {
+            netboot::assemble::refresh(&Files::new(artifacts), "vmlinuz-x86_64", "initramfs-x86_64")
+                .map(|_| ())
+                .map_err(Error::Media)
         }
         Command::Budget { kernel, initramfs } => {
             let budget = Budget::measure(&[&kernel, &initramfs], AGENT_OS_BUDGET)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::commands::{capi, hardware, machine, template, workflow};
+use crate::commands::{capi, hardware, image, machine, network, template, workflow};
 use crate::output::Format;
 
 const AFTER: &str = "\
@@ -57,6 +57,12 @@ pub enum Command {
     /// A machine's power and its story.
     #[command(subcommand)]
     Machine(machine::Command),
+    /// The files of other servers that the box keeps.
+    #[command(subcommand)]
+    Image(image::Command),
+    /// What the box serves on its interfaces.
+    #[command(subcommand, alias = "net")]
+    Network(network::Command),
     /// The box for Cluster API and other programs.
     #[command(subcommand)]
     Capi(capi::Command),

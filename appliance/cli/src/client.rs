@@ -145,6 +145,12 @@ impl Client {
         self.answer(&what, Method::PUT, path, "", Some(object)).await
     }
 
+    /// Change the fields of an object that `patch` has, and no others (RFC 7396).
+    pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, Error> {
+        let what = format!("change {path}");
+        self.answer(&what, Method::PATCH, path, "", Some(patch)).await
+    }
+
     /// Ask for an object's deletion.
     pub async fn delete(&self, path: &Path, uid: &str) -> Result<Value, Error> {
         let what = format!("delete {path}");
@@ -182,12 +188,16 @@ impl Client {
         query: &str,
         body: Option<&Value>,
     ) -> Result<Response<Incoming>, Error> {
+        let content = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{}{query}", self.server, path.as_str()))
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, concat!("tinbox/", env!("CARGO_PKG_VERSION")))
-            .header(CONTENT_TYPE, "application/json")
+            .header(CONTENT_TYPE, content)
             .header(AUTHORIZATION, self.authorization.clone())
             .body(Full::new(body.map(Value::to_string).unwrap_or_default().into()))
             .map_err(|error| Error::Answer {

@@ -2,7 +2,9 @@
 
 pub mod capi;
 pub mod hardware;
+pub mod image;
 pub mod machine;
+pub mod network;
 pub mod template;
 pub mod workflow;
 
@@ -49,6 +51,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Template(command) => template::run(&context, command).await,
         Command::Workflow(command) => workflow::run(&context, command).await,
         Command::Machine(command) => machine::run(&context, command).await,
+        Command::Image(command) => image::run(&context, command).await,
+        Command::Network(command) => network::run(&context, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
     }
 }

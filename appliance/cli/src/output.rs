@@ -122,8 +122,12 @@ impl Printer {
 /// A time ago, as kubectl says it: `5s`, `12m`, `3h`, `4d`.
 pub fn age(object: &Value, now: Timestamp) -> String {
     let created = object["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
-    let Ok(created) = created.parse::<Timestamp>() else { return String::new() };
-    let seconds = now.duration_since(created).as_secs().max(0);
+    created.parse().map(|created| since(created, now)).unwrap_or_default()
+}
+
+/// A time ago, said the same way.
+pub fn since(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
         0..120 => format!("{seconds}s"),
         120..7_200 => format!("{}m", seconds / 60),

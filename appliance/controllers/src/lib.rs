@@ -18,5 +18,5 @@ pub mod workflow;
 mod memory;
 
 pub use machine::{BmcDrivers, Drivers};
-pub use objects::{ObjectError, Objects, Pending, fetch, read, write_status};
+pub use objects::{ObjectError, Objects, Pending, fetch, find, read, write_status};
 pub use workflow::{Agents, Life};

@@ -2,9 +2,13 @@
 //!
 //! Never: I/O, a clock, a colour or a screen; it says what is meant, and each face draws it.
 //! Enter at [`story::Moment`] (what happened to a machine in this boot), [`timeline`] (those
-//! moments with their offsets), [`words`] (a state as a word with a tone) and [`progress`] (how
-//! far it is).
+//! moments with their offsets), [`words`] (a state as a word with a tone), [`progress`] (how far
+//! it is), [`log`] (what it said), [`heard`] (who asked for an address) and [`image`] (what it may
+//! be given).
 
+pub mod heard;
+pub mod image;
+pub mod log;
 pub mod progress;
 pub mod story;
 pub mod timeline;

@@ -143,6 +143,25 @@ pub enum Moment {
         /// Its address.
         mac: MacAddr,
     },
+    /// Something that no Hardware describes boots the agent, to become known.
+    Enrolls {
+        /// Its address.
+        mac: MacAddr,
+    },
+    /// Another station has the address that it was to get.
+    AddressInUse {
+        /// The address.
+        ip: IpAddr,
+        /// Who answers for it.
+        by: MacAddr,
+    },
+    /// The boot loader it was given did not start, so that it gets another.
+    ChangedLoader {
+        /// What it fetched.
+        from: String,
+        /// What it gets next.
+        to: String,
+    },
     /// A request of the machine was refused.
     Refused {
         /// What it asked for, as a noun: `work`, `user data`.
@@ -194,7 +213,7 @@ impl Moment {
             Moment::FetchedScript => reason::FETCHED_SCRIPT,
             Moment::SentToDisk => reason::SENT_TO_DISK,
             Moment::FetchedKernel { .. } => reason::FETCHED_KERNEL,
-            Moment::FetchedInitrd { .. } => "FetchedInitrd",
+            Moment::FetchedInitrd { .. } => reason::FETCHED_INITRD,
             Moment::FetchedFile { .. } => "FetchedFile",
             Moment::FetchFailed { .. } => "FetchFailed",
             Moment::AgentHello { .. } => reason::AGENT_STARTED,
@@ -204,6 +223,9 @@ impl Moment {
             Moment::AskedMetadata { .. } => reason::ASKED_METADATA,
             Moment::PhonedHome { .. } => reason::PHONED_HOME,
             Moment::UnknownMachine { .. } => "UnknownMachine",
+            Moment::Enrolls { .. } => "Enrolls",
+            Moment::AddressInUse { .. } => "AddressInUse",
+            Moment::ChangedLoader { .. } => "ChangedLoader",
             Moment::Refused { .. } => "Refused",
         }
     }
@@ -251,6 +273,15 @@ impl Moment {
             Moment::UnknownMachine { mac } => {
                 format!("{mac} asked for an address, and no Hardware has that MAC")
             }
+            Moment::Enrolls { mac } => {
+                format!("{mac} is unknown and boots the agent, to say who it is")
+            }
+            Moment::AddressInUse { ip, by } => {
+                format!("was to get {ip}, but {by} uses it")
+            }
+            Moment::ChangedLoader { from, to } => {
+                format!("did not start {}: it gets {} from now on", plain(from), plain(to))
+            }
             Moment::Refused { what, why } => {
                 format!("was refused {}: {}", plain(what), plain(why))
             }
@@ -264,6 +295,8 @@ impl Moment {
             Moment::ActionEnded { ok: false, .. }
                 | Moment::FetchFailed { .. }
                 | Moment::UnknownMachine { .. }
+                | Moment::AddressInUse { .. }
+                | Moment::ChangedLoader { .. }
                 | Moment::Refused { .. }
         )
     }
@@ -278,6 +311,7 @@ pub(crate) mod reason {
     pub const FETCHED_LOADER: &str = "FetchedLoader";
     pub const FETCHED_SCRIPT: &str = "FetchedScript";
     pub const FETCHED_KERNEL: &str = "FetchedKernel";
+    pub const FETCHED_INITRD: &str = "FetchedInitrd";
     pub const SENT_TO_DISK: &str = "SentToDisk";
     pub const AGENT_STARTED: &str = "AgentStarted";
     pub const ACTION_STARTED: &str = "ActionStarted";

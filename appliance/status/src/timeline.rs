@@ -1,5 +1,6 @@
 //! A machine's Events in order, with their offsets, and the times between the milestones of a boot.
 
+mod silence;
 mod times;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::story::{plain, reason};
 
+pub use silence::{Silence, silence};
 pub use times::{Span, times};
 
 /// Silence after which a machine that nobody powered on is taken to begin anew.

@@ -29,6 +29,11 @@ const CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// mebibyte), since redb may panic on pages that a failing disk has changed.
 const CHECKED_BYTES: u64 = 256 * 1024 * 1024;
 
+/// Where redb keeps its flags, and the one that a file has while it is open for writing (redb's
+/// design document: the second bit of the god byte, which follows 9 bytes of magic).
+const FLAGS_AT: u64 = 9;
+const RECOVERY_REQUIRED: u8 = 2;
+
 /// The file holds secrets: its owner reads it, nobody else.
 const FILE_MODE: u32 = 0o600;
 
@@ -171,14 +176,27 @@ pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
 pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Database, Error> {
     let length = backend.len().map_err(file_error("measure", path))?;
     let mut builder = Builder::new();
-    builder.set_check_integrity_on_open(length <= CHECKED_BYTES);
-    builder.set_cache_size(CACHE_BYTES).set_repair_callback(|repair| {
-        tracing::info!(progress = repair.progress(), "repairing the store after a crash");
+    builder.set_check_integrity_on_open(length <= CHECKED_BYTES).set_cache_size(CACHE_BYTES);
+    if was_left_open(&backend, length).map_err(file_error("read", path))? {
+        tracing::info!(path = %path.display(), "repairing the store after a crash");
+    }
+    // Called for every check too.
+    builder.set_repair_callback(|check| {
+        tracing::debug!(progress = check.progress(), "checking the store");
     });
     builder.create_with_backend(backend).map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse { path: path.to_owned() },
         error => storage("open")(error),
     })
+}
+
+/// Whether a file of this length was never closed: a crash or a power cut came first.
+pub(crate) fn was_left_open(backend: &impl StorageBackend, length: u64) -> io::Result<bool> {
+    let mut flags = [0];
+    if length > FLAGS_AT {
+        backend.read(FLAGS_AT, &mut flags)?;
+    }
+    Ok(flags[0] & RECOVERY_REQUIRED != 0)
 }
 
 fn backend(path: &Path, file: File) -> Result<FileBackend, Error> {

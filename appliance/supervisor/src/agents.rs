@@ -1,22 +1,25 @@
 //! The agents' side of the workflow engine: who asks, what they are given, what they report.
 
+mod assign;
+mod wire;
+
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::meta::ObjectKey;
 use api::state::report::{self, Refused};
-use api::state::serve::{self, Serve};
-use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
+use api::tinkerbell::{ActionState, WORKFLOW, Workflow};
 use controllers::{Agents, Life, ObjectError, Objects, fetch, write_status};
 use jiff::Timestamp;
 use status::story::Moment;
 use stdx::Clock;
-use workflow_rpc::{
-    Assignment, Attributes, Hello, Namespaces, Pending, Progress, Refusal, Report, Workflows,
-};
+use wire::{api_report, workflow_key};
+use workflow_rpc::{Assignment, Attributes, Hello, Pending, Progress, Refusal, Report, Workflows};
 
 use crate::boot_token::BootTokens;
+use crate::discovery::Discovery;
+use crate::hardware_views::HardwareViews;
+use crate::images::Images;
 use crate::index::Index;
 use crate::observers::Observers;
 
@@ -44,6 +47,9 @@ pub struct AgentService {
     tokens: BootTokens,
     clock: Arc<dyn Clock>,
     permissive: bool,
+    discovery: Discovery,
+    views: Arc<HardwareViews>,
+    images: Images,
     /// When the box began to listen: silence is counted from here at the earliest.
     since: Timestamp,
     known: Mutex<Known>,
@@ -53,6 +59,8 @@ pub struct AgentService {
 struct Known {
     heard: HashMap<String, Timestamp>,
     beating: HashSet<String>,
+    /// The boot each is in, of those that say so.
+    boots: HashMap<String, String>,
     progress: HashMap<String, Latest>,
 }
 
@@ -60,19 +68,33 @@ impl AgentService {
     /// A service over `objects`.
     pub fn new(
         objects: Arc<dyn Objects>,
-        index: Index,
+        views: Arc<HardwareViews>,
         observers: Arc<Observers>,
-        tokens: BootTokens,
-        clock: Arc<dyn Clock>,
-        permissive: bool,
+        discovery: Discovery,
+        images: Images,
     ) -> Self {
-        let since = clock.now();
-        let known = Mutex::default();
-        Self { objects, index, observers, tokens, clock, permissive, since, known }
+        Self {
+            objects,
+            index: views.index.clone(),
+            observers,
+            tokens: views.tokens.clone(),
+            clock: Arc::clone(&views.clock),
+            permissive: views.config.agents.permissive,
+            discovery,
+            since: views.clock.now(),
+            known: Mutex::default(),
+            views,
+            images,
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The boot of its machine that an agent is in; empty where it never said.
+    fn boot_of(&self, agent_id: &str) -> String {
+        self.known().boots.get(agent_id).cloned().unwrap_or_default()
     }
 
     fn hear(&self, agent_id: &str) {
@@ -84,6 +106,16 @@ impl AgentService {
         let mut known = self.known();
         if known.heard.len() < AGENTS_MAX || known.heard.contains_key(agent_id) {
             known.heard.insert(agent_id.to_owned(), now);
+        }
+    }
+
+    /// Takes in an agent that nobody knows.
+    fn meet(&self, agent_id: &str, attributes: Option<Attributes>) {
+        if let Some(attributes) = attributes
+            && self.index.enrolls()
+            && !self.index.knows_agent(agent_id)
+        {
+            self.discovery.meet(agent_id, attributes);
         }
     }
 
@@ -108,32 +140,22 @@ impl AgentService {
         actions.find(|action| action.id == *id).map_or_else(|| id.clone(), |action| action.name)
     }
 
-    async fn assignment(&self, agent_id: &str) -> Result<Assignment, Refusal> {
-        let mut why = None;
-        for (key, _) in self.index.runs_of_agent(agent_id) {
-            let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
-                Ok(workflow) => workflow,
-                Err(ObjectError::NotFound(_)) => continue,
-                Err(error @ ObjectError::Unreadable { .. }) => {
-                    tracing::warn!(workflow = %key, %error, "workflow is not served");
-                    continue;
-                }
-                Err(error) => return Err(Refusal::Internal(error.to_string())),
-            };
-            if workflow.spec.disabled == Some(true) {
-                continue;
-            }
-            match serve::serve(&workflow.status, agent_id) {
-                Serve::Action { task, action } => return Ok(assignment(&key, task, action)),
-                Serve::Wait(reason) => {
-                    why.get_or_insert(format!("workflow {key}: {reason}"));
-                }
-            }
+    /// Remember how far an action has come.
+    fn note(&self, progress: Progress) {
+        let at = self.clock.now();
+        let mut known = self.known();
+        if !self.index.runs_for(&progress.workflow_id, &progress.agent_id) {
+            return;
         }
-        Err(match why {
-            Some(why) => Refusal::Precondition(why),
-            None => Refusal::NotFound(format!("no workflow for agent {agent_id}")),
-        })
+        let before = known.progress.get(&progress.workflow_id);
+        let since = match before {
+            Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
+            _ => at,
+        };
+        if known.progress.len() < AGENTS_MAX || before.is_some() {
+            let latest = Latest { since, at, progress };
+            known.progress.insert(latest.progress.workflow_id.clone(), latest);
+        }
     }
 
     async fn take(&self, from: &Report) -> Result<(), Refusal> {
@@ -145,9 +167,14 @@ impl AgentService {
                 Err(error) => return Err(Refusal::Internal(error.to_string())),
             };
             let mut status = workflow.status.clone();
-            let said = api_report(from, &workflow);
-            if workflow.spec.disabled == Some(true) && said.state == ActionState::Running {
-                return Err(Refusal::Precondition(format!("workflow {key} is disabled")));
+            let said = api_report(from, &workflow, self.boot_of(&from.agent_id));
+            let held = match &workflow.spec {
+                spec if spec.disabled == Some(true) => Some("disabled"),
+                spec if spec.paused == Some(true) => Some("paused"),
+                _ => None,
+            };
+            if let (Some(held), ActionState::Running) = (held, said.state) {
+                return Err(Refusal::Precondition(format!("workflow {key} is {held}")));
             }
             let changed = report::take(&mut status, &said, self.clock.now());
             match changed {
@@ -201,64 +228,14 @@ impl AgentService {
     }
 }
 
-fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
-    let (namespace, name) = id.split_once('/').ok_or_else(|| {
-        Refusal::InvalidArgument(format!("workflow id {id:?} is not namespace/name"))
-    })?;
-    Ok(ObjectKey::new(namespace, name))
-}
-
-fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> Assignment {
-    Assignment {
-        workflow_id: key.to_string(),
-        task_id: task.id.clone(),
-        agent_id: task.agent_id.clone(),
-        action_id: action.id.clone(),
-        name: action.name.clone(),
-        image: action.image.clone(),
-        timeout_secs: action.timeout,
-        command: action.command.clone(),
-        volumes: serve::volumes(task, action),
-        environment: serve::environment(task, action),
-        pid: action.pid.clone(),
-        namespaces: action
-            .namespaces
-            .clone()
-            .map(|it| Namespaces { network: it.network, pid: it.pid }),
-    }
-}
-
-fn api_report(from: &Report, workflow: &Workflow) -> report::Report {
-    use workflow_rpc::ActionState as Wire;
-    let agent_id = match from.agent_id.as_str() {
-        "" => workflow.status.agent_id.clone(),
-        id => id.to_owned(),
-    };
-    report::Report {
-        agent_id,
-        task_id: from.task_id.clone(),
-        action_id: from.action_id.clone(),
-        state: match from.state {
-            Wire::Pending => ActionState::Pending,
-            Wire::Running => ActionState::Running,
-            Wire::Failed => ActionState::Failed,
-            Wire::Timeout => ActionState::Timeout,
-            Wire::Success => ActionState::Success,
-        },
-        start: from.start,
-        stop: from.stop,
-        duration: from.duration.clone(),
-        message: from.message.clone(),
-    }
-}
-
 impl Workflows for AgentService {
     fn next<'a>(
         &'a self,
         agent_id: &'a str,
-        _attributes: Option<Attributes>,
+        attributes: Option<Attributes>,
     ) -> Pending<'a, Result<Assignment, Refusal>> {
         self.hear(agent_id);
+        self.meet(agent_id, attributes);
         Box::pin(self.assignment(agent_id))
     }
 
@@ -267,29 +244,20 @@ impl Workflows for AgentService {
         Box::pin(async move { self.take(&report).await })
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         self.hear(&progress.agent_id);
-        let at = self.clock.now();
-        let mut known = self.known();
-        if !self.index.runs_for(&progress.workflow_id, &progress.agent_id) {
-            return;
-        }
-        let before = known.progress.get(&progress.workflow_id);
-        let since = match before {
-            Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
-            _ => at,
-        };
-        if known.progress.len() < AGENTS_MAX || before.is_some() {
-            let latest = Latest { since, at, progress };
-            known.progress.insert(latest.progress.workflow_id.clone(), latest);
-        }
+        let (workflow_id, action_id) = (progress.workflow_id.clone(), progress.action_id.clone());
+        self.note(progress);
+        Box::pin(async move { self.unwanted(&workflow_id, &action_id).await })
     }
 
     fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
         self.hear(&hello.agent_id);
+        self.meet(&hello.agent_id, hello.attributes);
         let mut known = self.known();
         if known.beating.len() < AGENTS_MAX && known.heard.contains_key(&hello.agent_id) {
             known.beating.insert(hello.agent_id.clone());
+            known.boots.insert(hello.agent_id.clone(), hello.boot_id.clone());
         }
         drop(known);
         self.tell(&hello.agent_id, &Moment::AgentHello { version: hello.agent_version });
@@ -301,17 +269,21 @@ impl Workflows for AgentService {
         token: Option<&str>,
         _peer: Option<SocketAddr>,
     ) -> Result<(), Refusal> {
-        let token = match token {
-            Some(token) => token,
-            None if self.permissive => return Ok(()),
-            None => return Err(Refusal::Unauthenticated("the agent showed no token".into())),
-        };
+        if token.is_none() && self.permissive {
+            return Ok(());
+        }
         let uids = self.index.uids_of_agent(agent_id);
         if uids.is_empty() {
+            if self.index.enrolls() && !self.index.knows_agent(agent_id) {
+                return Ok(());
+            }
             // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
             // instead of repeating a report that nobody can take.
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
         }
+        let Some(token) = token else {
+            return Err(Refusal::Unauthenticated("the agent showed no token".into()));
+        };
         // The last report of a workflow may come twice, the second time after it has ended.
         if uids.iter().any(|uid| self.tokens.verify(token, agent_id, uid)) {
             return Ok(());

@@ -1,14 +1,15 @@
 //! The token an agent shows: it stands in the kernel command line the box wrote for one machine and
 //! one workflow, and cannot be made without the box's key.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::private_file;
+
+const FILE: &str = "boot-token.key";
 /// Bytes of the key.
 const KEY_BYTES: usize = 32;
 
@@ -19,7 +20,7 @@ pub struct BootTokens([u8; KEY_BYTES]);
 impl BootTokens {
     /// The key in `STATE/boot-token.key`, made at the first start.
     pub fn ensure(state: &Path) -> anyhow::Result<Self> {
-        let path = state.join("boot-token.key");
+        let path = state.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => {
                 let key = bytes.try_into().map_err(|_| {
@@ -32,17 +33,8 @@ impl BootTokens {
         }
         let mut key = [0_u8; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
-        let part = path.with_extension("part");
-        let write = || -> std::io::Result<()> {
-            let mut options = std::fs::OpenOptions::new();
-            let mut file =
-                options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-            file.write_all(&key)?;
-            file.sync_all()?;
-            std::fs::rename(&part, &path)?;
-            std::fs::File::open(state)?.sync_all()
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))?;
+        private_file::replace(state, FILE, &key)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self(key))
     }
 

@@ -1,18 +1,33 @@
 //! The configuration file: one struct a service, unknown keys refused, every mistake told at once.
 
+mod images;
+mod network;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use api::network::NetworkPlan;
 use serde::Deserialize;
+
+pub use images::Images;
+pub use network::Network;
+
+/// Where machines get boot files, scripts, images and metadata.
+pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 
 /// Everything `tinboxd` can be told.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The rack's network.
-    pub network: Network,
+    /// The racks' networks, one for each interface, as they are written: `[network]`, or
+    /// `[[network]]` for several.
+    #[serde(deserialize_with = "network::one_or_more")]
+    pub network: Vec<Network>,
+    /// The same, read. The first one's address is the box's own, for the API and in kubeconfigs.
+    #[serde(skip)]
+    pub networks: Vec<NetworkPlan>,
     /// What machines boot.
     pub boot: Boot,
     /// The API.
@@ -24,22 +39,11 @@ pub struct Config {
     /// The management controllers.
     #[serde(default)]
     pub bmc: Bmc,
-}
-
-/// The rack's network.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// Interface of the rack.
-    pub interface: String,
-    /// The box's address there.
-    pub address: Ipv4Addr,
-    /// Answer DHCP for known machines. Off until somebody says so: never a rogue server.
+    /// Files of other servers; without it, machines fetch them themselves.
+    pub images: Option<Images>,
+    /// What machines are told about themselves.
     #[serde(default)]
-    pub dhcp: bool,
-    /// Send router advertisements, so that iPXE does not wait for an IPv6 router.
-    #[serde(default = "yes")]
-    pub router_advertisements: bool,
+    pub metadata: metadata::Config,
 }
 
 /// What machines boot.
@@ -118,10 +122,6 @@ impl Bmc {
     }
 }
 
-fn yes() -> bool {
-    true
-}
-
 fn kernel() -> String {
     "vmlinuz-x86_64".to_owned()
 }
@@ -152,12 +152,20 @@ impl fmt::Display for Problems {
 pub fn load(file: &Path) -> Result<Config, Problems> {
     let fail = |list| Problems { file: file.to_owned(), list };
     let text = std::fs::read_to_string(file).map_err(|error| fail(vec![error.to_string()]))?;
-    let config: Config = toml::from_str(&text).map_err(|error| fail(vec![error.to_string()]))?;
-    let problems = config.problems();
-    if problems.is_empty() { Ok(config) } else { Err(fail(problems)) }
+    Config::read(&text).map_err(fail)
 }
 
 impl Config {
+    fn read(text: &str) -> Result<Self, Vec<String>> {
+        let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
+        let networks = network::plans(&config.network);
+        let mut problems = networks.as_ref().err().cloned().unwrap_or_default();
+        problems.extend(config.problems());
+        config.networks = networks.unwrap_or_default();
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    /// What is wrong beside the networks.
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |good: bool, problem: String| {
@@ -165,12 +173,6 @@ impl Config {
                 problems.push(problem);
             }
         };
-        let name = &self.network.interface;
-        let good = (1..=15).contains(&name.len()) && !name.contains(['/', ' ']);
-        check(good, format!("network.interface: {name:?} is no interface name"));
-        let address = self.network.address;
-        let good = !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast();
-        check(good, format!("network.address: {address} is no address of a machine"));
         let folder = &self.boot.artifacts;
         check(folder.is_dir(), format!("boot.artifacts: {} is no folder", folder.display()));
         for (key, secs, from, to) in [
@@ -181,18 +183,35 @@ impl Config {
             let good = (from..=to).contains(&secs);
             check(good, format!("{key}: {secs} s is not between {from} s and {to} s"));
         }
+        problems.extend(self.images.iter().flat_map(Images::problems));
+        problems.extend(self.metadata.problems());
         problems
+    }
+
+    /// The box's own address: that on the first network.
+    pub fn address(&self) -> Ipv4Addr {
+        self.networks.first().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
+    }
+
+    /// The box's own address on the network of `near`; that on the first one for an address behind
+    /// a relay.
+    pub fn address_near(&self, near: Option<Ipv4Addr>) -> Ipv4Addr {
+        let on_link = |network: &&NetworkPlan| {
+            near.is_some_and(|near| network.subnets.first().is_some_and(|own| own.contains(near)))
+        };
+        let network = self.networks.iter().find(on_link);
+        network.map_or_else(|| self.address(), |network| network.address)
     }
 
     /// Names and addresses of the API's certificate.
     pub fn api_names(&self) -> Vec<String> {
         let mut names = vec![
-            self.network.address.to_string(),
             "127.0.0.1".to_owned(),
             "localhost".to_owned(),
             "tinbox".to_owned(),
             "tinbox.local".to_owned(),
         ];
+        names.extend(self.networks.iter().map(|network| network.address.to_string()));
         names.extend(self.api.names.iter().cloned());
         names
     }
@@ -200,7 +219,7 @@ impl Config {
     /// The API's URL in the administrator's kubeconfig.
     pub fn api_url(&self) -> String {
         let host = match self.api.listen.ip() {
-            ip if ip.is_unspecified() => IpAddr::V4(self.network.address),
+            ip if ip.is_unspecified() => IpAddr::V4(self.address()),
             ip => ip,
         };
         format!("https://{}", SocketAddr::new(host, self.api.listen.port()))
@@ -209,24 +228,35 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use api::network::Mode;
+
     use super::Config;
 
     const GOOD: &str = "[network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
         [boot]\nartifacts = '/'\n";
 
     fn parse(text: &str) -> Result<Config, String> {
-        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
-        match config.problems() {
-            problems if problems.is_empty() => Ok(config),
-            problems => Err(problems.join("\n")),
-        }
+        Config::read(text).map_err(|problems| problems.join("\n"))
+    }
+
+    #[test]
+    fn the_nearest_address_is_named() {
+        let text = "[[network]]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
+            [[network]]\ninterface = 'eth1'\naddress = '10.78.0.1/16'\n[boot]\nartifacts = '/'\n";
+        let config = parse(text).unwrap();
+        let near = |octets: [u8; 4]| config.address_near(Some(octets.into())).to_string();
+        assert_eq!(near([10, 77, 0, 9]), "10.77.0.1");
+        assert_eq!(near([10, 78, 9, 9]), "10.78.0.1");
+        assert_eq!(near([10, 79, 0, 9]), "10.77.0.1", "behind a relay");
+        assert_eq!(config.address_near(None).to_string(), "10.77.0.1");
     }
 
     #[test]
     fn the_least_configuration_answers_no_dhcp() {
         let config = parse(GOOD).unwrap();
-        assert!(!config.network.dhcp);
+        assert_eq!(config.networks[0].mode, Mode::Off);
         assert!(!config.agents.permissive);
+        assert!(config.images.is_none());
         assert_eq!(config.api_url(), "https://10.77.0.1:6443");
     }
 
@@ -240,9 +270,12 @@ mod tests {
     fn every_mistake_is_told_at_once() {
         let text = "[network]\ninterface = 'a b'\naddress = '0.0.0.0'\n\
             [boot]\nartifacts = '/nope'\n\
-            [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n";
+            [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n\
+            [images]\ncache = 'here'\nbudget_percent = 100\nauthorities = '/nope'\n\
+            [metadata]\ntrusted_proxies = ['::/0']\n";
         let error = parse(text).unwrap_err();
-        assert_eq!(error.lines().count(), 5, "{error}");
+        assert_eq!(error.lines().count(), 9, "{error}");
+        assert!(error.contains("images.budget_percent: 100 % is not between 10 % and 85 %"));
         assert!(error.contains("agents.silence_secs: 1 s is not between 20 s and 3600 s"));
     }
 }

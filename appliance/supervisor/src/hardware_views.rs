@@ -1,17 +1,19 @@
-//! One Hardware as each boot service wants to see it: a reservation, a boot plan, an instance.
+//! One Hardware as each boot service wants to see it: a reservation, a boot plan. What its
+//! installed system sees is in `instances`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use api::tinkerbell::{Dhcp, Hardware, Interface};
 use dhcp::Reservation;
-use metadata::{Instance, Network, OperatingSystem};
-use netboot::{AgentBoot, Boot, Plan};
-use stdx::MacAddr;
+use dhcp::v6::Identity;
+use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
+use stdx::{Clock, MacAddr};
 
 use crate::boot_token::BootTokens;
-use crate::config::Config;
+use crate::config::{Config, HTTP_PORT};
 use crate::index::Index;
+use crate::loaders::Loaders;
 
 /// Answers the boot services from the index.
 pub struct HardwareViews {
@@ -21,12 +23,25 @@ pub struct HardwareViews {
     pub tokens: BootTokens,
     /// Where things are.
     pub config: Arc<Config>,
+    /// Tells how long ago something was.
+    pub clock: Arc<dyn Clock>,
+    /// Which loader works on which machine.
+    pub loaders: Arc<Loaders>,
 }
 
 impl dhcp::Directory for HardwareViews {
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
         let hardware = self.index.by_mac(mac)?;
-        reservation(hardware.spec.interface(mac)?, mac)
+        let mut reservation = reservation(hardware.spec.interface(mac)?, mac)?;
+        reservation.installing = self.index.run_of_hardware(&hardware.key()).is_some();
+        if reservation.ipxe_binary.is_none() {
+            reservation.ipxe_binary = self.loaders.learned(mac);
+        }
+        Some(reservation)
+    }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.index.is_reserved(address.into())
     }
 }
 
@@ -38,15 +53,59 @@ impl netboot::Plans for HardwareViews {
 
     fn by_address(&self, address: IpAddr) -> Option<Plan> {
         let hardware = self.index.by_address(address)?;
-        let mac = interface_at(&hardware, address)?.0;
+        let mac = self.interface_of(&hardware, address)?;
         Some(self.plan(&hardware, mac))
+    }
+
+    fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
+        self.index.neighbour(address)
+    }
+
+    fn medium(&self, owner: Owner<'_>) -> Option<Medium> {
+        let (hardware, mac) = match owner {
+            Owner::Mac(mac) => (self.index.by_mac(mac)?, mac),
+            Owner::Address(address) => {
+                let hardware = self.index.by_address(address)?;
+                let mac = self.interface_of(&hardware, address)?;
+                (hardware, mac)
+            }
+            Owner::Instance(id) => {
+                let hardware = self.index.by_dashed_instance_id(id)?;
+                let mac = hardware.spec.macs().next()?;
+                (hardware, mac)
+            }
+        };
+        self.medium_of(&hardware, mac)
+    }
+
+    fn stranger(&self) -> Option<AgentBoot> {
+        self.index.enrolls().then(|| self.stranger_boot())
     }
 }
 
-impl metadata::Instances for HardwareViews {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
-        let hardware = self.index.by_address(address)?;
-        Some(instance(&hardware, address))
+impl syslog::Names for HardwareViews {
+    fn machine(&self, address: IpAddr) -> Option<String> {
+        Some(self.index.by_address(address)?.key().to_string())
+    }
+}
+
+impl dhcp::v6::Directory for HardwareViews {
+    fn find(&self, identity: Identity) -> Option<dhcp::v6::Reservation> {
+        let Identity::Mac(mac) = identity else { return None };
+        let hardware = self.index.by_mac(mac)?;
+        let interface = hardware.spec.interface(mac)?;
+        let from = interface.dhcp.as_ref()?;
+        let address = match from.ip.as_ref()?.address.parse().ok()? {
+            IpAddr::V6(address) => address,
+            IpAddr::V4(address) => self.index.ipv6_twin(address)?,
+        };
+        let mut to = dhcp::v6::Reservation::new(mac, address);
+        to.name_servers = from.name_servers.iter().filter_map(|text| text.parse().ok()).collect();
+        to.netboot = allowed(interface);
+        let ipxe = interface.netboot.as_ref().and_then(|netboot| netboot.ipxe.as_ref());
+        to.ipxe_binary = ipxe.and_then(|ipxe| nonempty(&ipxe.binary));
+        to.ipxe_binary = to.ipxe_binary.or_else(|| self.loaders.learned(mac));
+        Some(to)
     }
 }
 
@@ -66,18 +125,27 @@ fn addresses(texts: &[String]) -> Vec<Ipv4Addr> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The reservation of an interface; `None` when it has no readable IPv4 address and mask.
+fn allowed(interface: &Interface) -> dhcp::Netboot {
+    match interface.netboot.as_ref().and_then(|netboot| netboot.allow_pxe) {
+        Some(true) => dhcp::Netboot::Allowed,
+        _ => dhcp::Netboot::NotAllowed,
+    }
+}
+
+/// What is known of an interface; without a readable IPv4 address and mask its address comes from a
+/// pool.
 fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
     let from = interface.dhcp.as_ref()?;
-    let ip = from.ip.as_ref()?;
-    let mut to = Reservation::new(mac, ip.address.parse().ok()?, ip.netmask.parse().ok()?);
-    let allowed = interface.netboot.as_ref().and_then(|netboot| netboot.allow_pxe);
-    if allowed == Some(true) {
-        to.netboot = dhcp::Netboot::Allowed;
-    }
+    let ip = from.ip.as_ref();
+    let fixed = ip.and_then(|ip| Some((ip.address.parse().ok()?, ip.netmask.parse().ok()?)));
+    let mut to = match fixed {
+        Some((address, netmask)) => Reservation::new(mac, address, netmask),
+        None => Reservation::without_address(mac),
+    };
+    to.netboot = allowed(interface);
     to.hostname = nonempty(&from.hostname);
     to.domain_name = nonempty(&from.domain_name);
-    to.gateway = ip.gateway.parse().ok();
+    to.gateway = ip.and_then(|ip| ip.gateway.parse().ok());
     to.name_servers = addresses(&from.name_servers);
     to.time_servers = addresses(&from.time_servers);
     if let Some(secs) = u32::try_from(from.lease_time).ok().filter(|secs| *secs > 0) {
@@ -100,21 +168,94 @@ fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
 }
 
 impl HardwareViews {
+    /// The interface of a machine that has this address, by its record or by a lease.
+    fn interface_of(&self, hardware: &Hardware, address: IpAddr) -> Option<MacAddr> {
+        let reserved = interface_at(hardware, address).map(|(mac, _)| mac);
+        reserved.or_else(|| {
+            let mac = self.index.holder(address)?;
+            hardware.spec.macs().find(|own| *own == mac)
+        })
+    }
+
+    /// The address of an interface, by its record or by a lease.
+    fn address_of(&self, hardware: &Hardware, mac: MacAddr) -> Option<IpAddr> {
+        let reserved = hardware.spec.interface(mac).and_then(|it| it.dhcp.as_ref()?.ip.as_ref());
+        let reserved = reserved.and_then(|ip| ip.address.parse().ok());
+        reserved.or_else(|| self.index.lease_of(mac))
+    }
+
+    /// All that an interface may ask from: its address, and the IPv6 one that is made of it.
+    fn addresses_of(&self, hardware: &Hardware, mac: MacAddr) -> Vec<IpAddr> {
+        let own = self.address_of(hardware, mac);
+        let twin = match own {
+            Some(IpAddr::V4(own)) => self.index.ipv6_twin(own).map(IpAddr::V6),
+            _ => None,
+        };
+        own.into_iter().chain(twin).collect()
+    }
+
+    /// The box's address on the network of an interface.
+    fn server_of(&self, hardware: &Hardware, mac: MacAddr) -> Ipv4Addr {
+        let address = match self.address_of(hardware, mac) {
+            Some(IpAddr::V4(address)) => Some(address),
+            _ => None,
+        };
+        self.config.address_near(address)
+    }
+
+    /// The box's address on the network of an agent's machine.
+    pub fn server_of_agent(&self, agent_id: &str) -> Ipv4Addr {
+        let server = || {
+            let hardware = self.index.by_agent(agent_id)?;
+            let mac = agent_id.parse().ok().or_else(|| hardware.spec.macs().next())?;
+            Some(self.server_of(&hardware, mac))
+        };
+        server().unwrap_or_else(|| self.config.address())
+    }
+
+    fn medium_of(&self, hardware: &Hardware, mac: MacAddr) -> Option<Medium> {
+        let interface = hardware.spec.interface(mac)?;
+        if allowed(interface) != dhcp::Netboot::Allowed {
+            return None;
+        }
+        let uid = self.index.run_of_hardware(&hardware.key()).map(|run| run.uid);
+        let boot = self.agent_boot(hardware, mac, &uid.unwrap_or_default());
+        let mut medium = Medium::new(mac, hardware.key().to_string());
+        medium.boot = boot;
+        medium.addresses = self.addresses_of(hardware, mac);
+        medium.controller = self.index.controller_of(hardware);
+        Some(medium)
+    }
+
+    /// What a machine that nobody knows boots, where machines may enrol: the agent, which says who
+    /// it is.
+    fn stranger_boot(&self) -> AgentBoot {
+        let server = self.config.address_near(None);
+        AgentBoot {
+            base_url: format!("http://{server}:{HTTP_PORT}/agent"),
+            kernel: "vmlinuz-${arch}".to_owned(),
+            initrd: "initramfs-${arch}".to_owned(),
+            syslog_host: Some(server.to_string()),
+            grpc_authority: format!("{server}:42113"),
+            args: self.config.boot.kernel_args.clone(),
+            ..AgentBoot::default()
+        }
+    }
+
     fn plan(&self, hardware: &Hardware, mac: MacAddr) -> Plan {
         let netboot = hardware.spec.interface(mac).and_then(|it| it.netboot.as_ref());
         let ipxe = netboot.and_then(|netboot| netboot.ipxe.clone()).unwrap_or_default();
         let allowed = netboot.is_some_and(|netboot| netboot.allow_pxe == Some(true));
         let run = self.index.run_of_hardware(&hardware.key());
         let boot = match run {
-            _ if !allowed => Boot::LocalDisk,
+            _ if !allowed => Boot::NotAllowed,
             _ if !ipxe.url.is_empty() => Boot::Chain { url: ipxe.url },
             _ if !ipxe.contents.is_empty() => Boot::Script { contents: ipxe.contents },
             Some(run) => Boot::Agent(self.agent_boot(hardware, mac, &run.uid)),
             None => Boot::LocalDisk,
         };
-        let reserved = hardware.spec.interface(mac).and_then(|it| it.dhcp.as_ref()?.ip.as_ref());
-        let address = reserved.and_then(|ip| ip.address.parse().ok());
-        Plan { mac, hardware: hardware.key().to_string(), address, boot }
+        let addresses = self.addresses_of(hardware, mac);
+        Plan { mac, hardware: hardware.key().to_string(), addresses, boot }
     }
 
     fn agent_boot(&self, hardware: &Hardware, mac: MacAddr, workflow_uid: &str) -> AgentBoot {
@@ -122,7 +263,7 @@ impl HardwareViews {
         let dhcp = interface.and_then(|it| it.dhcp.as_ref());
         let osie = interface.and_then(|it| it.netboot.as_ref()).and_then(|it| it.osie.clone());
         let osie = osie.unwrap_or_default();
-        let server = self.config.network.address;
+        let server = self.server_of(hardware, mac);
         // Its own id, else the MAC that boots (as Smee has it), which need not be the first.
         let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
         let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
@@ -134,12 +275,12 @@ impl HardwareViews {
         let facility = hardware.spec.metadata.as_ref().map(|it| it.facility.facility_code.clone());
         AgentBoot {
             base_url: nonempty(osie.base_url.trim_end_matches('/'))
-                .unwrap_or_else(|| format!("http://{server}:7080/agent")),
+                .unwrap_or_else(|| format!("http://{server}:{HTTP_PORT}/agent")),
             kernel: nonempty(&osie.kernel).unwrap_or_else(|| boot.kernel.clone()),
             initrd: nonempty(&osie.initrd).unwrap_or_else(|| boot.initramfs.clone()),
             vlan_id: dhcp.and_then(|dhcp| nonempty(&dhcp.vlan_id)),
             facility: facility.unwrap_or_default(),
-            syslog_host: None,
+            syslog_host: Some(server.to_string()),
             grpc_authority: format!("{server}:42113"),
             tls: false,
             insecure_tls: false,
@@ -148,57 +289,4 @@ impl HardwareViews {
             args,
         }
     }
-}
-
-fn instance(hardware: &Hardware, address: IpAddr) -> Instance {
-    let spec = &hardware.spec;
-    let metadata = spec.metadata.clone().unwrap_or_default();
-    let from = metadata.instance.unwrap_or_default();
-    let found = interface_at(hardware, address);
-    let hostname = [from.hostname.as_str(), found.map_or("", |(_, dhcp)| dhcp.hostname.as_str())]
-        .into_iter()
-        .find(|name| !name.is_empty())
-        .unwrap_or(&hardware.metadata.name)
-        .to_owned();
-    let ip = |family: i64, public: bool| {
-        from.ips
-            .iter()
-            .find(|ip| ip.family == family && (family == 6 || ip.public == public))
-            .map(|ip| ip.address.as_str())
-    };
-    let system = from.operating_system.clone().unwrap_or_default();
-    Instance {
-        id: nonempty(&from.id).unwrap_or_else(|| hardware.metadata.uid.clone()),
-        hardware: hardware.key().to_string(),
-        hostname,
-        public_keys: from.ssh_keys.clone(),
-        user_data: spec.user_data.clone().map(Into::into),
-        vendor_data: spec.vendor_data.clone().map(Into::into),
-        network: found.and_then(|(mac, dhcp)| network(mac, dhcp)),
-        tags: from.tags.clone(),
-        plan: metadata.facility.plan_slug,
-        facility: metadata.facility.facility_code,
-        public_ipv4: ip(4, true).and_then(|text| text.parse().ok()),
-        local_ipv4: ip(4, false).and_then(|text| text.parse().ok()),
-        public_ipv6: ip(6, true).and_then(|text| text.parse().ok()),
-        operating_system: OperatingSystem {
-            slug: system.slug,
-            distro: system.distro,
-            version: system.version,
-            image_tag: system.image_tag,
-        },
-        storage: from.storage.clone(),
-    }
-}
-
-fn network(mac: MacAddr, dhcp: &Dhcp) -> Option<Network> {
-    let ip = dhcp.ip.as_ref()?;
-    let mask: Ipv4Addr = ip.netmask.parse().ok()?;
-    Some(Network {
-        mac,
-        address: ip.address.parse().ok()?,
-        prefix: u8::try_from(u32::from(mask).leading_ones()).ok()?,
-        gateway: ip.gateway.parse().ok(),
-        name_servers: addresses(&dhcp.name_servers),
-    })
 }

@@ -2,8 +2,12 @@
 //! agent, and which workflow each is to run. Fed by [`crate::pump`] from watches; read on every
 //! packet.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
+mod claims;
+mod neighbours;
+mod run;
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::meta::ObjectKey;
@@ -11,22 +15,8 @@ use api::tinkerbell::{Hardware, State, Workflow};
 use jiff::Timestamp;
 use stdx::MacAddr;
 
-/// The part of a Workflow that the boot path needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// Its uid.
-    pub uid: String,
-    /// Its Hardware.
-    pub hardware: ObjectKey,
-    /// Agents with a task in it.
-    pub agents: Vec<String>,
-    /// Its state.
-    pub state: State,
-    /// When it was created.
-    pub created: Option<Timestamp>,
-    /// Switched off by its owner, or on its way out.
-    pub idle: bool,
-}
+use claims::{Claimant, Claims};
+pub use run::Run;
 
 /// The index; clones share it.
 #[derive(Clone, Default)]
@@ -35,8 +25,17 @@ pub struct Index(Arc<RwLock<Tables>>);
 #[derive(Default)]
 struct Tables {
     hardware: HashMap<ObjectKey, Arc<Hardware>>,
-    by_mac: HashMap<MacAddr, ObjectKey>,
-    by_address: HashMap<IpAddr, ObjectKey>,
+    by_mac: Claims<MacAddr>,
+    by_address: Claims<IpAddr>,
+    by_agent: Claims<String>,
+    leases: HashMap<Ipv4Addr, MacAddr>,
+    leaseholders: HashMap<MacAddr, Ipv4Addr>,
+    /// The IPv6 networks of the box's interfaces, by their Network.
+    prefixes: HashMap<String, u64>,
+    /// Names of the networks on which machines may enrol.
+    enrolling: HashSet<String>,
+    /// Addresses of management controllers, by their bmc Machine.
+    controllers: HashMap<ObjectKey, IpAddr>,
     runs: HashMap<ObjectKey, Run>,
 }
 
@@ -52,32 +51,24 @@ impl Index {
     /// Take a Hardware in, or its new version.
     pub fn put_hardware(&self, hardware: Hardware) {
         let mut tables = self.write();
+        // Most writes are of the status: the ways in stay, and are not warned of again.
+        if !tables.hardware.get(&hardware.key()).is_some_and(|old| same_ways(old, &hardware)) {
+            tables.unlink(&hardware.key());
+            tables.link(&hardware);
+        }
         tables.hardware.insert(hardware.key(), Arc::new(hardware));
-        tables.link();
     }
 
     /// Forget a Hardware.
     pub fn remove_hardware(&self, key: &ObjectKey) {
         let mut tables = self.write();
+        tables.unlink(key);
         tables.hardware.remove(key);
-        tables.link();
     }
 
     /// Take a Workflow in, or its new version.
     pub fn put_workflow(&self, workflow: &Workflow) {
-        let mut agents: Vec<String> =
-            workflow.status.tasks.iter().map(|task| task.agent_id.clone()).collect();
-        agents.dedup();
-        let namespace = &workflow.metadata.namespace;
-        let run = Run {
-            uid: workflow.metadata.uid.clone(),
-            hardware: ObjectKey::new(namespace, &workflow.spec.hardware_ref),
-            agents,
-            state: workflow.status.state,
-            created: workflow.metadata.creation_timestamp,
-            idle: workflow.spec.disabled == Some(true)
-                || workflow.metadata.deletion_timestamp.is_some(),
-        };
+        let run = Run::of(workflow);
         self.write().runs.insert(workflow.key(), run);
     }
 
@@ -89,23 +80,141 @@ impl Index {
     /// The machine with this hardware address.
     pub fn by_mac(&self, mac: MacAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
-        tables.hardware.get(tables.by_mac.get(&mac)?).cloned()
+        tables.hardware.get(tables.by_mac.owner(&mac)?).cloned()
     }
 
-    /// The machine with this reserved address.
+    /// The machine that holds this address: by its record, else by a lease, else by what it answers
+    /// to ARP.
     pub fn by_address(&self, address: IpAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
-        tables.hardware.get(tables.by_address.get(&address)?).cloned()
+        let address = tables.twin(address).unwrap_or(address);
+        if let Some(key) = tables.by_address.owner(&address) {
+            return tables.hardware.get(key).cloned();
+        }
+        drop(tables);
+        self.by_mac(self.holder(address)?)
+    }
+
+    /// Whether some record has this address.
+    pub fn is_reserved(&self, address: IpAddr) -> bool {
+        self.read().by_address.owner(&address).is_some()
+    }
+
+    /// Who holds an address that no record has: by a lease, else by what it answers to ARP, which
+    /// is how a machine is known whose address another server gave.
+    pub fn holder(&self, address: IpAddr) -> Option<MacAddr> {
+        let IpAddr::V4(leased) = address else { return None };
+        let leased = self.read().leases.get(&leased).copied();
+        leased.or_else(|| self.neighbour(address))
+    }
+
+    /// What the kernel knows of an IPv4 address on one of the box's own links.
+    pub fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
+        let IpAddr::V4(address) = address else { return None };
+        neighbours::hardware_address(address)
+    }
+
+    /// The address that an interface has from a pool.
+    pub fn lease_of(&self, mac: MacAddr) -> Option<IpAddr> {
+        self.read().leaseholders.get(&mac).map(|address| IpAddr::V4(*address))
+    }
+
+    /// Remember who was given an address from a pool.
+    pub fn put_lease(&self, address: Ipv4Addr, mac: MacAddr) {
+        let mut tables = self.write();
+        tables.leases.insert(address, mac);
+        tables.leaseholders.insert(mac, address);
+    }
+
+    /// Forget who was given an address.
+    pub fn remove_lease(&self, address: Ipv4Addr) {
+        let mut tables = self.write();
+        let Some(mac) = tables.leases.remove(&address) else { return };
+        // It may have another by now.
+        if tables.leaseholders.get(&mac) == Some(&address) {
+            tables.leaseholders.remove(&mac);
+        }
+    }
+
+    /// Remember the IPv6 network of an interface, by the box's own address there.
+    pub fn set_prefix(&self, network: &str, own: Ipv6Addr) {
+        self.write().prefixes.insert(network.to_owned(), prefix(own));
+    }
+
+    /// The IPv6 address of a machine whose record has but an IPv4 one: on the box's own IPv6
+    /// network, ending in the other (`fd77::10.77.0.11`).
+    pub fn ipv6_twin(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
+        let tables = self.read();
+        let prefix = tables.prefixes.values().next()?;
+        let host = u128::from(address.to_bits());
+        Some(Ipv6Addr::from_bits(u128::from(*prefix) << 64 | host))
+    }
+
+    /// Remember whether machines may enrol on a network.
+    pub fn set_enrolls(&self, network: &str, enrolls: bool) {
+        let mut tables = self.write();
+        if enrolls {
+            tables.enrolling.insert(network.to_owned());
+        } else {
+            tables.enrolling.remove(network);
+        }
+    }
+
+    /// Whether machines may enrol on some network.
+    pub fn enrolls(&self) -> bool {
+        !self.read().enrolling.is_empty()
+    }
+
+    /// Remember where a management controller is.
+    pub fn put_controller(&self, key: ObjectKey, host: &str) {
+        let mut tables = self.write();
+        match host.parse() {
+            Ok(address) => tables.controllers.insert(key, address),
+            Err(_) => tables.controllers.remove(&key),
+        };
+    }
+
+    /// Forget a management controller.
+    pub fn remove_controller(&self, key: &ObjectKey) {
+        self.write().controllers.remove(key);
+    }
+
+    /// The address of a machine's management controller.
+    pub fn controller_of(&self, hardware: &Hardware) -> Option<IpAddr> {
+        let name = &hardware.spec.bmc_ref.as_ref()?.name;
+        let key = ObjectKey::new(&hardware.metadata.namespace, name);
+        self.read().controllers.get(&key).copied()
+    }
+
+    /// As [`Index::by_instance_id`], of an id with dashes for its colons.
+    pub fn by_dashed_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
+        self.by_id(|own| own.replace(':', "-") == id)
+    }
+
+    /// The one machine with this instance id, or this uid where it has none.
+    pub fn by_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
+        self.by_id(|own| own == id)
+    }
+
+    fn by_id(&self, is_asked: impl Fn(&str) -> bool) -> Option<Arc<Hardware>> {
+        let tables = self.read();
+        let has = |hardware: &&Arc<Hardware>| {
+            let instance = hardware.spec.metadata.as_ref().and_then(|it| it.instance.as_ref());
+            match instance.map_or("", |instance| &instance.id) {
+                "" => is_asked(&hardware.metadata.uid),
+                own => is_asked(own),
+            }
+        };
+        let mut found = tables.hardware.values().filter(has);
+        found.next().filter(|_| found.next().is_none()).cloned()
     }
 
     /// The machine this agent runs on.
     pub fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>> {
         let tables = self.read();
-        let known = |hardware: &&Arc<Hardware>| {
-            hardware.spec.agent_id.as_deref() == Some(agent_id)
-                || hardware.spec.macs().any(|mac| mac.to_string() == agent_id)
-        };
-        tables.hardware.values().find(known).cloned()
+        let by_mac = || tables.by_mac.owner(&agent_id.parse().ok()?);
+        let key = tables.by_agent.owner(&agent_id.to_owned()).or_else(by_mac)?;
+        tables.hardware.get(key).cloned()
     }
 
     /// The machine this management controller belongs to.
@@ -118,7 +227,7 @@ impl Index {
         tables.hardware.values().find(owns).cloned()
     }
 
-    /// The Workflows an agent may be served from: running ones first, then the oldest.
+    /// The Workflows an agent may be served from, in the order of its machine's queue.
     pub fn runs_of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Run)> {
         let tables = self.read();
         let mut runs: Vec<(ObjectKey, Run)> = tables
@@ -127,13 +236,21 @@ impl Index {
             .filter(|(_, run)| !run.state.ended() && run.agents.iter().any(|it| it == agent_id))
             .map(|(key, run)| (key.clone(), run.clone()))
             .collect();
-        runs.sort_by_key(|(key, run)| (run.state != State::Running, run.created, key.clone()));
+        runs.sort_by_key(|(_, run)| run.place.clone());
         runs
     }
 
     /// Whether some Hardware or some Workflow speaks of this agent.
     pub fn knows_agent(&self, agent_id: &str) -> bool {
         self.by_agent(agent_id).is_some() || !self.uids_of_agent(agent_id).is_empty()
+    }
+
+    /// Whether an action of the Workflow `namespace/name` may run, as far as the index knows.
+    pub fn may_run(&self, workflow_id: &str, action_id: &str) -> bool {
+        let Some((namespace, name)) = workflow_id.split_once('/') else { return false };
+        let tables = self.read();
+        let run = tables.runs.get(&ObjectKey::new(namespace, name));
+        run.is_some_and(|run| run.state.serves() && run.open.iter().any(|it| it == action_id))
     }
 
     /// Whether the Workflow `namespace/name` has a task for this agent.
@@ -152,6 +269,15 @@ impl Index {
         of_agent.map(|run| run.uid.clone()).collect()
     }
 
+    /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
+    pub fn progress(&self, key: &ObjectKey) -> (bool, Option<Timestamp>) {
+        let tables = self.read();
+        let own = || tables.runs.values().filter(|run| run.hardware == *key);
+        let done = own().filter(|run| run.state == State::Success);
+        let ended = done.filter_map(|run| run.stopped.or(run.created)).max();
+        (own().any(|run| !run.idle && !run.state.ended()), ended)
+    }
+
     /// The Workflow a machine is to boot the agent OS for, if any.
     pub fn run_of_hardware(&self, key: &ObjectKey) -> Option<Run> {
         let tables = self.read();
@@ -165,98 +291,68 @@ impl Index {
                     && (run.state.serves() || run.state == State::Preparing)
             })
             .collect();
-        runs.sort_by_key(|run| (run.state != State::Running, run.created));
+        runs.sort_by_key(|run| &run.place);
         runs.first().map(|run| (*run).clone())
     }
 }
 
+/// The first 64 bits of an address: an IPv6 network.
+fn prefix(address: Ipv6Addr) -> u64 {
+    u64::try_from(address.to_bits() >> 64).unwrap_or_default()
+}
+
 impl Tables {
-    /// Rebuild the ways in. The older of two machines that claim one address keeps it.
-    fn link(&mut self) {
-        self.by_mac.clear();
-        self.by_address.clear();
-        let mut all: Vec<(&ObjectKey, &Arc<Hardware>)> = self.hardware.iter().collect();
-        all.sort_by_key(|(key, hardware)| (hardware.metadata.creation_timestamp, (*key).clone()));
-        for (key, hardware) in all {
-            for mac in hardware.spec.macs() {
-                let owner = self.by_mac.entry(mac).or_insert_with(|| key.clone());
-                if owner != key {
-                    tracing::warn!(%mac, %owner, other = %key, "two machines claim one MAC");
-                }
-            }
-            for address in hardware.spec.addresses() {
-                let owner = self.by_address.entry(address).or_insert_with(|| key.clone());
-                if owner != key {
-                    let other = key;
-                    tracing::warn!(%address, %owner, %other, "two machines claim one address");
-                }
-            }
+    /// The IPv4 address that an IPv6 one of our making ends in.
+    fn twin(&self, address: IpAddr) -> Option<IpAddr> {
+        let IpAddr::V6(address) = address else { return None };
+        let host = u64::try_from(address.to_bits() & u128::from(u64::MAX)).ok()?;
+        let ours = self.prefixes.values().any(|own| *own == prefix(address));
+        let host = u32::try_from(host).ok().filter(|_| ours)?;
+        Some(Ipv4Addr::from_bits(host).into())
+    }
+
+    /// Add the ways to a machine.
+    fn link(&mut self, hardware: &Hardware) {
+        let claimant = claimant(hardware);
+        for mac in hardware.spec.macs() {
+            warn("MAC", &mac, self.by_mac.add(mac, &claimant));
+        }
+        for address in hardware.spec.addresses() {
+            warn("address", &address, self.by_address.add(address, &claimant));
+        }
+        if let Some(agent) = &hardware.spec.agent_id {
+            warn("agent ID", agent, self.by_agent.add(agent.clone(), &claimant));
+        }
+    }
+
+    /// Take the ways to a machine back.
+    fn unlink(&mut self, key: &ObjectKey) {
+        let Some(hardware) = self.hardware.get(key).cloned() else { return };
+        let claimant = claimant(&hardware);
+        hardware.spec.macs().for_each(|mac| self.by_mac.remove(&mac, &claimant));
+        hardware.spec.addresses().for_each(|it| self.by_address.remove(&it, &claimant));
+        if let Some(agent) = &hardware.spec.agent_id {
+            self.by_agent.remove(agent, &claimant);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use api::tinkerbell::{Hardware, State, TaskStatus, Workflow};
-    use jiff::{SignedDuration, Timestamp};
+fn claimant(hardware: &Hardware) -> Claimant {
+    (hardware.metadata.creation_timestamp, hardware.key())
+}
 
-    use super::Index;
+fn same_ways(old: &Hardware, new: &Hardware) -> bool {
+    claimant(old) == claimant(new)
+        && old.spec.agent_id == new.spec.agent_id
+        && old.spec.macs().eq(new.spec.macs())
+        && old.spec.addresses().eq(new.spec.addresses())
+}
 
-    fn hardware(name: &str, mac: &str, created_secs: i64) -> Hardware {
-        let object = serde_json::json!({
-            "metadata": { "name": name, "namespace": "default" },
-            "spec": { "interfaces": [{ "dhcp": { "mac": mac, "ip": { "address": "10.0.0.9" } } }] },
-        });
-        let mut hardware: Hardware = serde_json::from_value(object).unwrap();
-        hardware.metadata.creation_timestamp = at(created_secs);
-        hardware
-    }
-
-    fn at(secs: i64) -> Option<Timestamp> {
-        Timestamp::UNIX_EPOCH.checked_add(SignedDuration::from_secs(secs)).ok()
-    }
-
-    fn workflow(name: &str, state: State, created_secs: i64) -> Workflow {
-        let mut workflow = Workflow::default();
-        workflow.metadata.namespace = "default".into();
-        workflow.metadata.name = name.into();
-        workflow.metadata.creation_timestamp = at(created_secs);
-        workflow.spec.hardware_ref = "a".into();
-        workflow.status.state = state;
-        workflow.status.tasks = vec![TaskStatus { agent_id: "x".into(), ..Default::default() }];
-        workflow
-    }
-
-    #[test]
-    fn the_older_of_two_claimants_keeps_the_address() {
-        let index = Index::default();
-        index.put_hardware(hardware("young", "52:54:00:00:00:01", 2));
-        index.put_hardware(hardware("old", "52:54:00:00:00:01", 1));
-        let mac = "52:54:00:00:00:01".parse().unwrap();
-        assert_eq!(index.by_mac(mac).unwrap().metadata.name, "old");
-        let key = index.by_mac(mac).unwrap().key();
-        index.remove_hardware(&key);
-        assert_eq!(index.by_mac(mac).unwrap().metadata.name, "young");
-        assert!(index.by_address("10.0.0.9".parse().unwrap()).is_some());
-        assert!(index.by_agent("52:54:00:00:00:01").is_some());
-    }
-
-    #[test]
-    fn running_first_then_the_oldest_and_never_an_ended_one() {
-        let index = Index::default();
-        index.put_workflow(&workflow("ended", State::Success, 0));
-        index.put_workflow(&workflow("late", State::Pending, 3));
-        index.put_workflow(&workflow("early", State::Pending, 2));
-        let names = |index: &Index| -> Vec<String> {
-            index.runs_of_agent("x").into_iter().map(|(key, _)| key.name).collect()
-        };
-        assert_eq!(names(&index), ["early", "late"]);
-        index.put_workflow(&workflow("late", State::Running, 3));
-        assert_eq!(names(&index), ["late", "early"]);
-        let hardware = api::meta::ObjectKey::new("default", "a");
-        assert_eq!(index.run_of_hardware(&hardware).unwrap().state, State::Running);
-        index.put_workflow(&workflow("late", State::Failed, 3));
-        index.remove_workflow(&api::meta::ObjectKey::new("default", "early"));
-        assert!(index.run_of_hardware(&hardware).is_none());
+fn warn(what: &str, name: &dyn std::fmt::Display, claimants: &[Claimant]) {
+    if let [(_, owner), .., (_, other)] = claimants {
+        tracing::warn!(%name, %owner, %other, "two machines claim one {what}: the older has it");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,25 +1,95 @@
-//! What is true only now and not worth writing down: how far a running action is.
+//! What is true only now and not worth writing down: how far a running action is, what a machine
+//! said last, which images the box keeps.
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use jiff::Timestamp;
+use netboot::syslog;
+use serde::Deserialize;
 use serde_json::json;
+use status::heard::Heard;
+use status::log::LogLine;
 use status::progress::Progress;
 
 use crate::agents::AgentService;
+use crate::images::{self, Images};
+use crate::observers::Observers;
+
+/// Lines of a log that are sent when nobody says how many.
+const LINES: usize = 200;
 
 /// Paths below `/apis/tinbox.dev/v1alpha1`, for the API's authenticated part.
-pub fn router(agents: Arc<AgentService>) -> Router {
-    Router::new()
+pub fn router(
+    agents: Arc<AgentService>,
+    syslog: Arc<syslog::Log>,
+    observers: Arc<Observers>,
+    images: Images,
+) -> Router {
+    let progress = Router::new()
         .route(
             "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/workflows/{name}/progress",
             get(progress),
         )
-        .with_state(agents)
+        .with_state(agents);
+    let heard =
+        Router::new().route("/apis/tinbox.dev/v1alpha1/heard", get(heard)).with_state(observers);
+    Router::new()
+        .route("/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/log", get(log))
+        .with_state(syslog)
+        .merge(progress)
+        .merge(heard)
+        .merge(images::router(images))
+}
+
+/// Who asked for an address in the last hour, the last first; nobody is an empty list.
+async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<Heard>> {
+    Json(observers.heard())
+}
+
+/// How many lines.
+#[derive(Deserialize)]
+struct Tail {
+    lines: Option<usize>,
+}
+
+/// The last [`LogLine`]s of a machine, the oldest first; none is an empty list.
+async fn log(
+    State(syslog): State<Arc<syslog::Log>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Query(tail): Query<Tail>,
+) -> Json<Vec<LogLine>> {
+    let entries = syslog.tail(&format!("{namespace}/{name}"), tail.lines.unwrap_or(LINES));
+    Json(entries.into_iter().map(line).collect())
+}
+
+fn line(entry: syslog::Entry) -> LogLine {
+    let syslog::Line { severity, program, text, .. } = entry.line;
+    LogLine {
+        received: Timestamp::try_from(entry.received).unwrap_or_default(),
+        severity: severity.map(word).unwrap_or_default().to_owned(),
+        program,
+        text,
+    }
+}
+
+/// As syslog's own configuration has them (RFC 5424 table 2, syslog.conf).
+fn word(severity: syslog::Severity) -> &'static str {
+    use syslog::Severity;
+    match severity {
+        Severity::Emergency => "emerg",
+        Severity::Alert => "alert",
+        Severity::Critical => "crit",
+        Severity::Error => "err",
+        Severity::Warning => "warning",
+        Severity::Notice => "notice",
+        Severity::Info => "info",
+        Severity::Debug => "debug",
+    }
 }
 
 /// A [`Progress`]; 404 while no action says how far it is.
@@ -40,16 +110,22 @@ async fn progress(
             .into_response()
         }
         None => {
-            let status = json!({
-                "kind": "Status",
-                "apiVersion": "v1",
-                "metadata": {},
-                "status": "Failure",
-                "reason": "NotFound",
-                "message": "no action of this workflow says how far it is",
-                "code": 404,
-            });
-            (StatusCode::NOT_FOUND, Json(status)).into_response()
+            let why = "no action of this workflow says how far it is";
+            failure(StatusCode::NOT_FOUND, "NotFound", why)
         }
     }
+}
+
+/// A failure as the API says it.
+pub fn failure(code: StatusCode, reason: &str, message: &str) -> Response {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "reason": reason,
+        "message": message,
+        "code": code.as_u16(),
+    });
+    (code, Json(status)).into_response()
 }

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use api::core::Happening;
 use api::tinkerbell::{HARDWARE, Hardware};
-use dhcp::Seen;
+use dhcp::{Seen, Silence};
 use metadata::PhoneHome;
 use netboot::{Fetched, Outcome};
+use status::heard::Heard;
 use status::story::{Moment, Stage, Via, stranger};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
 
+use crate::heard::HeardList;
 use crate::index::Index;
+use crate::loaders::Loaders;
 use crate::recorder::Recorder;
 
 /// The same moment of the same machine is told once in this time: firmware repeats itself.
@@ -27,6 +30,8 @@ pub struct Observers {
     index: Index,
     recorder: Recorder,
     clock: Arc<dyn Clock>,
+    loaders: Arc<Loaders>,
+    heard: HeardList,
     recent: Mutex<Recent>,
 }
 
@@ -38,8 +43,26 @@ struct Recent {
 
 impl Observers {
     /// Observers that write to `recorder`.
-    pub fn new(index: Index, recorder: Recorder, clock: Arc<dyn Clock>) -> Self {
-        Self { index, recorder, clock, recent: Mutex::default() }
+    pub fn new(
+        index: Index,
+        recorder: Recorder,
+        clock: Arc<dyn Clock>,
+        loaders: Arc<Loaders>,
+    ) -> Self {
+        let (heard, recent) = (HeardList::default(), Mutex::default());
+        Self { index, recorder, clock, loaders, heard, recent }
+    }
+
+    /// Who asked for an address in the last hour, the last first.
+    pub fn heard(&self) -> Vec<Heard> {
+        let list = self.heard.list(self.clock.now()).into_iter();
+        list.map(|(mac, asked)| Heard {
+            mac,
+            hardware: self.index.by_mac(mac).map_or_else(String::new, |it| it.key().to_string()),
+            asked: asked.at,
+            decision: asked.decision,
+        })
+        .collect()
     }
 
     /// Add a moment to the story of a machine.
@@ -111,8 +134,12 @@ impl Observers {
         recent.stages.get(&mac).copied().unwrap_or(Stage::System)
     }
 
-    fn unknown(&self, mac: MacAddr) {
-        let moment = Moment::UnknownMachine { mac };
+    fn unknown(&self, mac: MacAddr, silence: Option<Silence>) {
+        let moment = match silence {
+            Some(_) => Moment::UnknownMachine { mac },
+            None if self.index.enrolls() => Moment::Enrolls { mac },
+            None => return tracing::debug!(%mac, "a stranger gets an address"),
+        };
         let sentence = moment.sentence();
         let name = stranger(mac);
         if self.is_news(&name, &sentence) {
@@ -123,51 +150,111 @@ impl Observers {
 
 impl dhcp::Observer for Observers {
     fn seen(&self, seen: Seen) {
-        let mac = match &seen {
-            Seen::UnknownMac { mac, .. } => return self.unknown(*mac),
-            Seen::Discover { mac, .. }
-            | Seen::Requested { mac, .. }
-            | Seen::Acked { mac, .. }
-            | Seen::Refused { mac, .. } => *mac,
-            other => return tracing::debug!(?other, "DHCP"),
-        };
-        let Some(hardware) = self.index.by_mac(mac) else { return };
-        let moment = match seen {
-            Seen::Discover { stage, .. } => {
-                let stage = self.stage(&hardware, stage);
+        self.heard.note(&seen, self.clock.now());
+        match seen {
+            Seen::UnknownMac { mac, silence, .. } => self.unknown(mac, silence),
+            Seen::Discover { mac, stage } => self.with(mac, |hardware| {
+                let stage = self.stage(hardware, stage);
                 self.remember_stage(mac, stage);
                 if stage != Stage::Agent {
                     self.begin_anew(&hardware.key().to_string());
                 }
-                Moment::AskedForAddress { stage }
+                Some(Moment::AskedForAddress { stage })
+            }),
+            Seen::Requested { mac, stage, .. } => self.with(mac, |hardware| {
+                self.remember_stage(mac, self.stage(hardware, stage));
+                None
+            }),
+            Seen::Acked { mac, address, file } => self.with(mac, |hardware| {
+                let stage = self.last_stage(mac);
+                self.learn(hardware, mac, stage, file.as_deref());
+                Some(Moment::GotAddress { ip: address.into(), stage })
+            }),
+            Seen::Refused { mac, reason } => self.with(mac, |_| {
+                Some(Moment::Refused { what: "an address".to_owned(), why: reason })
+            }),
+            Seen::Conflict { mac, address, holder } => {
+                self.with(mac, |_| Some(Moment::AddressInUse { ip: address.into(), by: holder }))
             }
-            Seen::Requested { stage, .. } => {
-                let stage = self.stage(&hardware, stage);
-                return self.remember_stage(mac, stage);
-            }
-            Seen::Acked { address, .. } => {
-                Moment::GotAddress { ip: address.into(), stage: self.last_stage(mac) }
-            }
-            Seen::Refused { reason, .. } => {
-                Moment::Refused { what: "an address".to_owned(), why: reason }
-            }
-            _ => return,
-        };
-        self.tell(&hardware, &moment);
+            Seen::Ignored { mac, reason } if is_worth_telling(reason) => self.with(mac, |_| {
+                Some(Moment::Refused { what: "an answer".to_owned(), why: reason.to_string() })
+            }),
+            other => tracing::debug!(?other, "DHCP"),
+        }
+    }
+}
+
+/// What somebody can do something about; the rest is part of every boot.
+fn is_worth_telling(reason: Silence) -> bool {
+    !matches!(
+        reason,
+        Silence::OtherServer(_) | Silence::NotNetbooting | Silence::Checking(_) | Silence::TooFast
+    )
+}
+
+impl dhcp::v6::Observer for Observers {
+    fn seen(&self, seen: dhcp::v6::Seen) {
+        use dhcp::v6::Seen;
+        match seen {
+            Seen::Unknown { mac } => self.unknown(mac, Some(Silence::Unknown)),
+            Seen::Offered { mac, stage } => self.with(mac, |hardware| {
+                Some(Moment::AskedForAddress { stage: self.stage(hardware, stage) })
+            }),
+            Seen::Replied { mac, stage, .. } => self.with(mac, |hardware| {
+                let stage = self.stage(hardware, stage);
+                let of = |address| match address {
+                    IpAddr::V4(address) => self.index.ipv6_twin(address).map(IpAddr::V6),
+                    own @ IpAddr::V6(_) => Some(own),
+                };
+                let ip = hardware.spec.addresses().find_map(of)?;
+                Some(Moment::GotAddress { ip, stage })
+            }),
+            other => tracing::debug!(?other, "DHCPv6"),
+        }
+    }
+}
+
+impl Observers {
+    /// Tells what a known machine did, if it is worth telling.
+    fn with(&self, mac: MacAddr, moment: impl FnOnce(&Hardware) -> Option<Moment>) {
+        let Some(hardware) = self.index.by_mac(mac) else { return };
+        if let Some(moment) = moment(&hardware) {
+            self.tell(&hardware, &moment);
+        }
+    }
+
+    /// What a firmware was told to load, or that iPXE spoke, is a lesson about loaders.
+    fn learn(&self, hardware: &Hardware, mac: MacAddr, stage: Stage, file: Option<&str>) {
+        let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
+        if stage == Stage::Ipxe {
+            self.loaders.spoke(hardware, mac);
+        } else if firmware.contains(&stage)
+            && let Some(file) = file.and_then(|file| file.rsplit('/').next())
+            && let Some((from, to)) = self.loaders.asked(hardware, mac, file)
+        {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            self.tell(hardware, &Moment::ChangedLoader { from, to });
+        }
     }
 }
 
 impl netboot::Observer for Observers {
     fn fetched(&self, fetched: Fetched) {
-        let peer = match &fetched {
-            Fetched::Tftp { peer, .. }
-            | Fetched::Http { peer, .. }
-            | Fetched::Script { peer, .. } => *peer,
+        let (peer, mac) = match &fetched {
+            Fetched::Tftp { peer, .. } | Fetched::Http { peer, .. } => (*peer, None),
+            Fetched::Script { peer, mac, .. } => (*peer, *mac),
         };
-        let Some(hardware) = self.index.by_address(peer) else {
+        let by_mac = mac.and_then(|mac| self.index.by_mac(mac));
+        let Some(hardware) = by_mac.or_else(|| self.index.by_address(peer)) else {
             return tracing::debug!(?fetched, "an unknown machine fetched");
         };
         if let Some(moment) = fetch_moment(fetched) {
+            if let Moment::FetchedLoader { file, .. } = &moment {
+                let file = file.rsplit('/').next().unwrap_or_default();
+                for mac in hardware.spec.macs() {
+                    self.loaders.fetched(&hardware, mac, file);
+                }
+            }
             self.tell(&hardware, &moment);
         }
     }
@@ -180,12 +267,15 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
             Outcome::SizeOnly => return None,
             Outcome::Aborted { message, .. } => failed(file, Via::Tftp, &message),
             Outcome::TimedOut => failed(file, Via::Tftp, "it fell silent"),
+            Outcome::NotFound if file.ends_with(netboot::loader::NOT_ALLOWED) => return None,
             Outcome::NotFound => failed(file, Via::Tftp, "there is no such file"),
             Outcome::Refused(why) => failed(file, Via::Tftp, why),
         },
         Fetched::Http { path, bytes, millis, status, .. } => {
             let (file, via) = (path.rsplit('/').next().unwrap_or_default().to_owned(), Via::Http);
             match (path.split('/').nth(1), status) {
+                // What DHCP names to a machine that may not netboot: meant not to be there.
+                (_, 404) if file == netboot::loader::NOT_ALLOWED => return None,
                 (_, 400..) => failed(path, via, &format!("HTTP status {status}")),
                 (Some("agent"), _) if file.starts_with("vmlinuz") => {
                     Moment::FetchedKernel { bytes, millis }
@@ -194,7 +284,9 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
                     Moment::FetchedInitrd { bytes, millis }
                 }
                 (Some("ipxe"), _) => Moment::FetchedLoader { file, via, bytes, millis },
-                (Some("images" | "agent"), _) => Moment::FetchedFile { file, via, bytes, millis },
+                (Some("images" | "agent" | "iso" | "uki"), _) => {
+                    Moment::FetchedFile { file, via, bytes, millis }
+                }
                 _ => return None,
             }
         }
@@ -206,6 +298,10 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
                 Moment::FetchedFile { file, via: Via::Http, bytes: 0, millis: 0 }
             }
         },
+        Fetched::Script { boot: "withheld", .. } => {
+            let why = "who asked is not known to be this machine";
+            failed("auto.ipxe".to_owned(), Via::Http, why)
+        }
         Fetched::Script { status, .. } => {
             failed("auto.ipxe".to_owned(), Via::Http, &format!("HTTP status {status}"))
         }
@@ -220,11 +316,23 @@ impl metadata::Observer for Observers {
     fn asked(&self, peer: IpAddr, path: &str, status: u16) {
         // Thirty questions a boot are one sentence: cloud-init's first in the version it requires.
         if status == 200
-            && matches!(path, "/2009-04-04/meta-data/instance-id" | "/nocloud/meta-data")
+            && matches!(
+                path,
+                "/2009-04-04/meta-data/instance-id"
+                    | "/nocloud/meta-data"
+                    | "/nocloud/v1/meta-data"
+                    | "/ignition"
+                    | "/config.ign"
+                    | "/talos"
+            )
             && let Some(hardware) = self.index.by_address(peer)
         {
             self.tell(&hardware, &Moment::AskedMetadata { path: path.to_owned() });
         }
+    }
+
+    fn withheld(&self, peer: IpAddr, hardware: &str) {
+        tracing::warn!(%peer, hardware, "user data was asked for outside its window");
     }
 
     fn phoned_home(&self, news: PhoneHome) {

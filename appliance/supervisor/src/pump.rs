@@ -15,6 +15,7 @@ use status::story::Moment;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::images::Images;
 use crate::index::Index;
 use crate::objects::id;
 use crate::observers::Observers;
@@ -48,6 +49,8 @@ pub struct Pump {
     pub index: Index,
     /// The reconcilers.
     pub wakes: Wakes,
+    /// The files that workflows mention.
+    pub images: Images,
     /// The story.
     pub observers: Arc<Observers>,
 }
@@ -138,7 +141,8 @@ impl Pump {
     fn removed(&self, resource: Resource, key: ObjectKey) {
         match resource.kind {
             "Hardware" => self.index.remove_hardware(&key),
-            "Workflow" => self.index.remove_workflow(&key),
+            "Workflow" => self.remove_workflow(&key),
+            "Machine" => self.index.remove_controller(&key),
             _ => {}
         }
     }
@@ -163,10 +167,14 @@ impl Pump {
             },
             "Workflow" => {
                 match read(object) {
-                    Ok(workflow) => self.index.put_workflow(&workflow),
+                    Ok(workflow) => {
+                        // Before an agent is told of them, there they must be.
+                        self.images.put_workflow(&workflow);
+                        self.index.put_workflow(&workflow);
+                    }
                     Err(error) => {
                         tracing::warn!(%key, %error, "workflow is not served");
-                        self.index.remove_workflow(&key);
+                        self.remove_workflow(&key);
                     }
                 }
                 self.wakes.workflow.signal(key);
@@ -183,9 +191,18 @@ impl Pump {
                 self.wakes.task.signal(key);
             }
             // Its own status writes must not make it ask the controller again.
-            _ if before != generation => self.wakes.machine.signal(key),
+            _ if before != generation => {
+                let host = object.pointer("/spec/connection/host").and_then(Value::as_str);
+                self.index.put_controller(key.clone(), host.unwrap_or_default());
+                self.wakes.machine.signal(key);
+            }
             _ => {}
         }
+    }
+
+    fn remove_workflow(&self, key: &ObjectKey) {
+        self.index.remove_workflow(key);
+        self.images.remove_workflow(key);
     }
 
     fn wake_owners(&self, key: &ObjectKey, object: &Value) {

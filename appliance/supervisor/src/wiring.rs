@@ -1,5 +1,7 @@
 //! Puts the services together, one function each, and watches over them.
 
+mod boot;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use controllers::task::TaskReconciler;
 use controllers::workflow::{Patience, WorkflowReconciler};
 use controllers::{BmcDrivers, Objects};
 use jiff::SignedDuration;
+use netboot::syslog;
 use stdx::{Clock, SystemClock};
 use store::{SealingKey, Store};
 use tokio::net::TcpListener;
@@ -25,26 +28,24 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::AgentService;
 use crate::boot_token::BootTokens;
 use crate::config::Config;
+use crate::discovery::{self, Discovery};
 use crate::hardware_views::HardwareViews;
+use crate::images::Images;
 use crate::index::Index;
 use crate::live;
+use crate::loaders::{self, Loaders};
+use crate::networks::Networks;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::recorder::recorder;
 
-/// Boot files, scripts, metadata.
-const HTTP_PORT: u16 = 7080;
-/// Metadata where CAPT's default template looks for it.
-const METADATA_PORT: u16 = 50061;
 /// Agents.
 const AGENT_PORT: u16 = 42113;
 /// How long reading everything that is stored may take.
 const LIST_WAIT: Duration = Duration::from_secs(60);
 /// How long services may take to stop.
 const STOP_GRACE: Duration = Duration::from_secs(5);
-/// TFTP.
-const TFTP_PORT: u16 = 69;
 
 /// Everything a service may need.
 struct Wiring {
@@ -56,6 +57,8 @@ struct Wiring {
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
     agents: Arc<AgentService>,
+    images: Images,
+    syslog: Arc<syslog::Log>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
 }
@@ -98,21 +101,29 @@ pub async fn run(state: &Path, config: Config) -> anyhow::Result<()> {
     roles::ensure(&engine).await.context("cannot make the first roles")?;
     let tokens = BootTokens::ensure(state)?;
 
-    let mut wiring = Wiring::new(config, clock, engine, tokens);
+    let images = Images::open(&config, state).context("cannot open the images' cache")?;
+
+    let mut wiring = Wiring::new(config, clock, engine, tokens, images);
     let pki = Pki::ensure(state, &wiring.config.api_names(), wiring.clock.now())
         .context("cannot prepare the API's certificates")?;
     wiring.collector(&pki);
     wiring.api(state, &pki).await?;
     wiring.controllers().await?;
-    wiring.dhcp();
-    wiring.boot_files().await?;
+    wiring.boot_files(&pki).await?;
+    wiring.networks(state).await?;
     wiring.agents().await?;
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
 
 impl Wiring {
-    fn new(config: Config, clock: Arc<dyn Clock>, engine: Engine, tokens: BootTokens) -> Self {
+    fn new(
+        config: Config,
+        clock: Arc<dyn Clock>,
+        engine: Engine,
+        tokens: BootTokens,
+        images: Images,
+    ) -> Self {
         let config = Arc::new(config);
         let shutdown = CancellationToken::new();
         let mut services = JoinSet::new();
@@ -127,21 +138,53 @@ impl Wiring {
         });
         let objects: Arc<dyn Objects> =
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
-        let observers = Arc::new(Observers::new(index.clone(), recorder, Arc::clone(&clock)));
+        let (loaders, lessons) = Loaders::new();
+        let loaders = Arc::new(loaders);
+        let (discovery, strangers) = Discovery::new();
+        let upkeep = (Arc::clone(&objects), shutdown.clone());
+        services.spawn(async move {
+            let (objects, shutdown) = upkeep;
+            let learning = loaders::keep(objects.as_ref(), lessons);
+            let discovering = discovery::run(Arc::clone(&objects), strangers);
+            let both = async { tokio::join!(learning, discovering) };
+            shutdown.run_until_cancelled(both).await;
+            ("upkeep of hardware", Ok(()))
+        });
+        let observers = Arc::new(Observers::new(
+            index.clone(),
+            recorder,
+            Arc::clone(&clock),
+            Arc::clone(&loaders),
+        ));
         let views = Arc::new(HardwareViews {
             index: index.clone(),
-            tokens: tokens.clone(),
+            tokens,
             config: Arc::clone(&config),
+            clock: Arc::clone(&clock),
+            loaders,
         });
         let agents = Arc::new(AgentService::new(
             Arc::clone(&objects),
-            index.clone(),
+            Arc::clone(&views),
             Arc::clone(&observers),
-            tokens,
-            Arc::clone(&clock),
-            config.agents.permissive,
+            discovery,
+            images.clone(),
         ));
-        Self { config, clock, engine, objects, index, observers, views, agents, services, shutdown }
+        let syslog = Arc::default();
+        Self {
+            config,
+            clock,
+            engine,
+            objects,
+            index,
+            observers,
+            views,
+            agents,
+            images,
+            syslog,
+            services,
+            shutdown,
+        }
     }
 
     fn spawn(
@@ -158,10 +201,6 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    fn own(&self, port: u16) -> SocketAddr {
-        SocketAddr::from((self.config.network.address, port))
-    }
-
     async fn api(&mut self, state: &Path, pki: &Pki) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
@@ -171,8 +210,16 @@ impl Wiring {
         }
         let gate = Gate::open(state, &self.config.api_url())
             .context("cannot read the API's tokens and keys")?;
-        let router =
-            apiserver::router(self.engine.clone(), gate, live::router(Arc::clone(&self.agents)));
+        let router = apiserver::router(
+            self.engine.clone(),
+            gate,
+            live::router(
+                Arc::clone(&self.agents),
+                Arc::clone(&self.syslog),
+                Arc::clone(&self.observers),
+                self.images.clone(),
+            ),
+        );
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;
         let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());
@@ -230,6 +277,7 @@ impl Wiring {
             agents: Arc::clone(&self.agents) as _,
             clock: Arc::clone(&clock),
             patience,
+            deadlines: Arc::default(),
         };
         let job = JobReconciler { objects: Arc::clone(&objects), clock: Arc::clone(&clock) };
         let task = TaskReconciler {
@@ -249,6 +297,7 @@ impl Wiring {
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
             wakes,
+            images: self.images.clone(),
             observers: Arc::clone(&self.observers),
         };
         let mut lists = Vec::new();
@@ -270,65 +319,40 @@ impl Wiring {
         Ok(())
     }
 
-    fn dhcp(&mut self) {
-        let network = &self.config.network;
-        if !network.dhcp {
-            tracing::info!("network.dhcp is not true: no DHCP message is answered");
-            return;
-        }
-        let mut config = dhcp::Config::new(network.interface.clone(), network.address);
-        config.router_advertisements = network.router_advertisements;
-        let directory = Arc::clone(&self.views);
-        let observer = Arc::clone(&self.observers);
-        let shutdown = self.shutdown.clone();
-        self.spawn("dhcp", async move {
-            dhcp::run(config, directory, observer, shutdown).await.context("cannot serve DHCP")
-        });
-    }
-
-    async fn boot_files(&mut self) -> anyhow::Result<()> {
-        let script_base = format!("http://{}:{HTTP_PORT}", self.config.network.address);
-        let services = netboot::Services {
-            files: netboot::Files::new(&self.config.boot.artifacts),
-            plans: Arc::clone(&self.views) as _,
-            observer: Arc::clone(&self.observers) as _,
+    /// DHCP on every network, as its object says.
+    async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
+        let networks = Networks {
+            engine: self.engine.clone(),
+            objects: Arc::clone(&self.objects),
+            views: Arc::clone(&self.views),
+            index: self.index.clone(),
+            observers: Arc::clone(&self.observers),
+            clock: Arc::clone(&self.clock),
+            config: Arc::clone(&self.config),
+            state: state.to_owned(),
         };
-        let interface = Some(self.config.network.interface.as_str());
-        let socket = netboot::tftp::bind(self.own(TFTP_PORT), interface)?;
-        let tftp = netboot::tftp::TftpConfig { script_base: script_base.clone() };
-        let (files, shutdown) = (services.clone(), self.shutdown.clone());
-        self.spawn("tftp", async move {
-            netboot::tftp::serve(socket, tftp, files, shutdown).await.context("cannot serve TFTP")
+        networks.adopt().await?;
+        let running = networks.run(self.shutdown.clone());
+        self.spawn("networks", async move {
+            running.await;
+            Ok(())
         });
-
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let http = netboot::http::HttpConfig { script_base, version };
-        let metadata =
-            metadata::router(Arc::clone(&self.views) as _, Arc::clone(&self.observers) as _);
-        let boot = netboot::http::router(http, services).merge(metadata.clone());
-        for (name, port, router) in
-            [("boot http", HTTP_PORT, boot), ("metadata", METADATA_PORT, metadata)]
-        {
-            let listener = self.listen(name, self.own(port)).await?;
-            let shutdown = self.shutdown.clone();
-            self.spawn(name, async move {
-                netboot::http::serve(listener, router, shutdown).await;
-                Ok(())
-            });
-        }
         Ok(())
     }
 
     async fn agents(&mut self) -> anyhow::Result<()> {
-        let listener = self.listen("agents", self.own(AGENT_PORT)).await?;
-        let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
-        let shutdown = self.shutdown.clone();
-        // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
-        // that were switched off do not pile up.
-        self.spawn("agents", async move {
-            netboot::http::serve(listener, routes, shutdown).await;
-            Ok(())
-        });
+        for network in self.config.networks.clone() {
+            let address = SocketAddr::from((network.address, AGENT_PORT));
+            let listener = self.listen("agents", address).await?;
+            let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
+            let shutdown = self.shutdown.clone();
+            // The same edge as boot HTTP: it asks idle connections for a sign of life, so that
+            // machines that were switched off do not pile up.
+            self.spawn("agents", async move {
+                netboot::http::serve(listener, routes, shutdown).await;
+                Ok(())
+            });
+        }
         Ok(())
     }
 

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 
-use crate::{Error, sys};
+use crate::{Error, preserve, select, sys};
 
 /// How long a device may take to appear: a USB or NVMe disk is probed after process 1 starts.
-const APPEAR: Duration = Duration::from_secs(10);
+pub const APPEAR: Duration = Duration::from_secs(10);
 /// How long a holder of the device may take to let go of it: the kernel's own partition scan, or
 /// an action before this one.
 const RELEASE: Duration = Duration::from_secs(5);
 /// How often to look.
-const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 /// Alignment in memory that direct I/O asks for on every device met so far.
 pub const MEMORY_ALIGN: usize = 4096;
 
@@ -48,16 +48,18 @@ impl Disk {
     /// Open `path` for writing, waiting for it to appear. Blocks.
     ///
     /// # Errors
-    /// [`Error::NoDisk`], [`Error::NotBlockDevice`], [`Error::DiskBusy`] (the device or one of its
-    /// partitions is mounted), [`Error::Io`].
+    /// [`Error::NoDisk`], [`Error::NoSuchDisk`], [`Error::NotBlockDevice`], [`Error::Preserved`],
+    /// [`Error::DiskBusy`] (the device or one of its partitions is mounted), [`Error::Io`].
     pub fn open(path: &Path, accept: Accept) -> Result<Self, Error> {
         if accept == Accept::Files && !is_block_device(path) {
             return Self::open_file(path);
         }
+        let path = &select::resolve(path)?;
         wait_for(path)?;
         if !is_block_device(path) {
             return Err(Error::NotBlockDevice { path: path.to_owned() });
         }
+        preserve::check(path)?;
         let mut file = open_exclusively(path)?;
         let size = file
             .seek(SeekFrom::End(0))
@@ -75,6 +77,7 @@ impl Disk {
 
     fn open_file(path: &Path) -> Result<Self, Error> {
         let file = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(true)
@@ -104,6 +107,25 @@ impl Disk {
         self.file.write_all_at(data, offset)
     }
 
+    /// Fill `out` from `offset`; for a device whole sectors, into memory as for [`Disk::write`]. A
+    /// file that is shorter reads as zeros.
+    pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < out.len() {
+            match self.file.read_at(&mut out[filled..], offset + filled as u64) {
+                Ok(0) if self.size.is_none() => {
+                    out[filled..].fill(0);
+                    break;
+                }
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Make a range read as zeros without sending them: `true` when the device has done it. A
     /// plain discard would not do: what it leaves behind is undefined. Punching a hole in a block
     /// device is the kernel's zero-out without its slow fallback (`blkdev_fallocate`).
@@ -120,6 +142,12 @@ impl Disk {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Tell the device that nothing of a range is wanted any more. What it reads as then is the
+    /// device's own affair.
+    pub fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        sys::discard(&self.file, offset, length)
     }
 
     /// Flush what was written to the medium.

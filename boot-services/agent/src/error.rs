@@ -42,11 +42,11 @@ pub enum Error {
         reason: String,
     },
     /// A definite refusal by the image server.
-    #[error("the server answered {status} for {url}")]
+    #[error("{url} is refused: {status}")]
     Status {
         /// What was asked for.
         url: String,
-        /// The status line's code and reason.
+        /// The status line's code and reason, and what the server says beside.
         status: String,
     },
     /// No byte for too long.
@@ -75,17 +75,20 @@ pub enum Error {
         url: String,
     },
     /// An image in a form this agent does not know.
-    #[error("{url} is {found}, which is not supported: use raw, gzip, xz or zstd")]
+    #[error(
+        "{url} is {found}, which is not supported: use raw or qcow2, or raw in gzip, xz, \
+        zstd, bzip2 or lz4"
+    )]
     Format {
         /// What was being read.
         url: String,
         /// What it begins like.
-        found: &'static str,
+        found: String,
     },
     /// The decoder met bytes it cannot decode, or too few of them.
     #[error("cannot decode the {format} image {url}")]
     Decode {
-        /// gzip, xz or zstd.
+        /// Such as gzip.
         format: &'static str,
         /// What was being read.
         url: String,
@@ -105,14 +108,48 @@ pub enum Error {
         size: u64,
     },
     /// The bytes are not the expected ones.
-    #[error("sha256 of the image is {actual}, expected {expected} ({url})")]
+    #[error("{algorithm} of the image is {actual}, expected {expected} ({url})")]
     Digest {
+        /// Which sum.
+        algorithm: &'static str,
         /// Of the stream as served.
         actual: String,
         /// As the action states it.
         expected: String,
         /// What was read.
         url: String,
+    },
+    /// The publisher's file of sums does not have this image's.
+    #[error("{sums} has no md5, sha256 or sha512 sum for {name:?}")]
+    NoSum {
+        /// The file of sums.
+        sums: String,
+        /// The image's file name.
+        name: String,
+    },
+    /// The image ends before the disk that it describes.
+    #[error(
+        "the image {url} is truncated: it has {length} bytes, and its partition table is for a \
+        disk of {stated}"
+    )]
+    Short {
+        /// What was read.
+        url: String,
+        /// Bytes of the disk by its partition table.
+        stated: u64,
+        /// Bytes there are.
+        length: u64,
+    },
+    /// The disk has other bytes than it was given.
+    #[error("{} reads back other bytes than were written at {} (image {url})", disk.display(),
+        stdx::bytes(*offset))]
+    ReadBack {
+        /// What was written.
+        url: String,
+        /// The disk.
+        disk: PathBuf,
+        /// Where the first wrong buffer begins.
+        offset: u64,
     },
     /// No such disk.
     #[error("{} did not appear within {} s", path.display(), waited.as_secs())]
@@ -121,6 +158,33 @@ pub enum Error {
         path: PathBuf,
         /// How long was waited.
         waited: Duration,
+    },
+    /// No disk, or more than one, is what the action names.
+    #[error("cannot tell which disk is {named:?}: {reason}")]
+    NoSuchDisk {
+        /// As the action states it.
+        named: String,
+        /// What fits and what does not.
+        reason: String,
+    },
+    /// The owner's policy.
+    #[error("{} is not written: disk {disk} is to be preserved", path.display())]
+    Preserved {
+        /// What was to be written.
+        path: PathBuf,
+        /// The disk below it.
+        disk: String,
+    },
+    /// A disk still has what it had.
+    #[error("{} was wiped by {method}, and at {} it still has data", path.display(),
+        stdx::bytes(*offset))]
+    NotErased {
+        /// The disk.
+        path: PathBuf,
+        /// How.
+        method: &'static str,
+        /// Where the sample is.
+        offset: u64,
     },
     /// The path is something else.
     #[error("{} is not a block device", path.display())]
@@ -148,6 +212,30 @@ pub enum Error {
         /// What the kernel said.
         #[source]
         source: io::Error,
+    },
+    /// An entry of an archive was refused or could not be made.
+    #[error("cannot unpack {} of {url} on {}", if entry.is_empty() { "the rest" } else { entry },
+        device.display())]
+    Unpack {
+        /// The archive.
+        url: String,
+        /// The entry's name; empty for the archive as a whole.
+        entry: String,
+        /// The partition.
+        device: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A program of the machine's ended with a failure.
+    #[error("{program} ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
+    Program {
+        /// Its name.
+        program: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The last lines it printed.
+        said: String,
     },
     /// The kernel command line lacks something.
     #[error("the kernel command line has no usable {name}: {reason}")]

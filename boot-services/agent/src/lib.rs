@@ -8,6 +8,7 @@
 //! kernel when the agent is process 1.
 
 pub mod actions;
+mod children;
 pub mod console;
 mod disk;
 mod error;
@@ -16,9 +17,12 @@ mod inventory;
 mod meter;
 mod mount;
 pub mod net;
+pub mod preserve;
 pub mod runner;
+pub mod select;
 pub mod stream;
 mod sys;
+pub mod unpack;
 
 pub use error::Error;
 pub use inventory::{boot_id, inventory};

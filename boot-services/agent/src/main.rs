@@ -8,7 +8,7 @@ use std::sync::Arc;
 use agent::actions::{Limits, parse_sha256};
 use agent::console::Console;
 use agent::runner::{Guest, Runner};
-use agent::stream::{Accept, Image, Patience, write_image};
+use agent::stream::{Accept, Image, Patience, Proof, write_image};
 use agent::{Error, Meter, boot_id, init, inventory};
 use stdx::Secret;
 use workflow_rpc::client::Client;
@@ -105,8 +105,9 @@ impl Given {
         });
         Ok(Command::Write(Image {
             url: url.parse().map_err(|error: Error| error.to_string())?,
-            sha256: sha256.transpose()?,
+            proof: sha256.transpose()?.map(Proof::Sum),
             compressed: false,
+            read_back: false,
             disk: self.disk.ok_or("--disk is missing")?,
             accept: Accept::Files,
             patience: Patience::DEFAULT,
@@ -130,7 +131,7 @@ fn run(command: Command) -> Result<(), Error> {
                 summary.fetched,
                 image.disk.display(),
                 summary.holes,
-                stdx::hex(&summary.sha256),
+                summary.sha256.map_or("of its parts".to_owned(), |sum| stdx::hex(&sum)),
             );
         }
     }

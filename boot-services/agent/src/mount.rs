@@ -1,5 +1,6 @@
 //! A mounted partition that no path can escape from.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::{Error, disk};
+use crate::{Error, disk, preserve, select};
 
 /// Where partitions are mounted, one at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
@@ -18,6 +19,28 @@ const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
 pub struct Mounted {
     root: Option<File>,
     device: PathBuf,
+}
+
+/// What a filesystem is mounted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To read files.
+    Read,
+    /// To write files, none of which is a program or device to us.
+    Write,
+    /// To run its programs, as the machine itself would.
+    Run,
+}
+
+impl Purpose {
+    fn flags(self) -> MountFlags {
+        let careful = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
+        match self {
+            Self::Read => careful | MountFlags::RDONLY,
+            Self::Write => careful,
+            Self::Run => MountFlags::empty(),
+        }
+    }
 }
 
 /// Ownership and permissions of what [`Mounted::write`] creates.
@@ -35,14 +58,14 @@ pub struct Owner {
 
 impl Mounted {
     /// Mount `device`, waiting for it to appear. Blocks.
-    pub fn mount(device: &Path, fs_type: &str, read_only: bool) -> Result<Self, Error> {
+    pub fn mount(device: &Path, fs_type: &str, purpose: Purpose) -> Result<Self, Error> {
+        let device = &select::resolve(device)?;
         disk::wait_for(device)?;
-        std::fs::create_dir_all(MOUNT_POINT).map_err(Error::io(format!("create {MOUNT_POINT}")))?;
-        let mut flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
-        if read_only {
-            flags |= MountFlags::RDONLY;
+        if purpose != Purpose::Read {
+            preserve::check(device)?;
         }
-        rustix::mount::mount(device, MOUNT_POINT, fs_type, flags, None).map_err(
+        std::fs::create_dir_all(MOUNT_POINT).map_err(Error::io(format!("create {MOUNT_POINT}")))?;
+        rustix::mount::mount(device, MOUNT_POINT, fs_type, purpose.flags(), None).map_err(
             |errno| match errno {
                 Errno::NODEV => Error::FileSystem { fs_type: fs_type.to_owned() },
                 _ => Error::Io {
@@ -68,6 +91,51 @@ impl Mounted {
             .map_err(Error::io(format!("open {path} on {}", self.device.display())))
     }
 
+    /// Where its root is, for a program's.
+    pub const PLACE: &CStr = c"/run/tinbox-agent/mnt";
+
+    /// Take a file out of the way; whether there was one.
+    pub fn set_aside(&self, path: &str, aside: &str) -> Result<bool, Error> {
+        let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let folder = open_within(self.root()?, &format!("/{folder}"), flags, 0)
+            .map_err(what("open the folder of"))?;
+        match rustix::fs::renameat(&folder, name, &folder, aside) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(what("set aside")(errno.into())),
+        }
+    }
+
+    /// Undo [`Mounted::set_aside`]; with nothing set aside the file is removed.
+    pub fn put_back(&self, path: &str, aside: &str, was_there: bool) -> Result<(), Error> {
+        let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let folder = open_within(self.root()?, &format!("/{folder}"), flags, 0)
+            .map_err(what("open the folder of"))?;
+        let result = if was_there {
+            rustix::fs::renameat(&folder, aside, &folder, name)
+        } else {
+            rustix::fs::unlinkat(&folder, name, AtFlags::empty())
+        };
+        result.map_err(io::Error::from).map_err(what("put back"))
+    }
+
+    /// The folder at `path` with the folders above it, made where they are missing.
+    pub fn folders(&self, path: &str, owner: Owner) -> Result<File, Error> {
+        let mut folder = open_within(self.root()?, "/", OFlags::DIRECTORY, 0)
+            .map_err(Error::io(format!("open the root of {}", self.device.display())))?;
+        let mut walked = String::new();
+        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            walked.push('/');
+            walked.push_str(part);
+            folder = self.folder(&folder, &walked, part, owner)?;
+        }
+        Ok(folder)
+    }
+
     /// Create or replace a file with its parent directories.
     pub fn write(&self, path: &str, contents: &[u8], owner: Owner) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
@@ -75,16 +143,9 @@ impl Mounted {
             Some((parent, name)) => (parent, name),
             None => ("", path),
         };
-        let mut folder = open_within(self.root()?, "/", OFlags::DIRECTORY, 0)
-            .map_err(what("open the root for"))?;
-        let mut walked = String::new();
-        for part in parent.split('/').filter(|part| !part.is_empty() && *part != ".") {
-            walked.push('/');
-            walked.push_str(part);
-            folder = self.folder(&folder, &walked, part, owner)?;
-        }
+        let folder = self.folders(parent, owner)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-        let full = format!("{walked}/{name}");
+        let full = format!("{parent}/{name}");
         let file = open_within(self.root()?, &full, flags, owner.mode).map_err(what("create"))?;
         std::io::Write::write_all(&mut &file, contents).map_err(what("write"))?;
         own(&file, owner, owner.mode).map_err(what("set the owner and mode of"))?;
@@ -151,7 +212,7 @@ fn own(file: &File, owner: Owner, mode: u32) -> io::Result<()> {
 }
 
 /// `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
-fn is_fat(file: &File) -> bool {
+pub fn is_fat(file: &File) -> bool {
     const MSDOS_SUPER_MAGIC: i64 = 0x4d44;
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == MSDOS_SUPER_MAGIC)
 }

@@ -175,21 +175,26 @@ impl<H: Host> Runner<H> {
             Err(error) => return (ActionState::Failed, stdx::chain(&error), None),
         };
         let meter = Arc::new(Meter::default());
-        let telling =
+        let mut telling =
             Aborting(tokio::spawn(tell(self.client.clone(), assignment.clone(), meter.clone())));
         let mut running = Aborting(tokio::spawn({
             let meter = meter.clone();
             async move { action.run(&meter).await }
         }));
         let limit = time_limit(assignment.timeout_secs);
-        let ended = tokio::time::timeout(limit, &mut running.0).await;
-        drop(telling);
-        let outcome = match ended {
-            Ok(joined) => joined.unwrap_or_else(|error| Err(crashed("the action", error))),
-            Err(_) => {
+        let outcome = tokio::select! {
+            joined = &mut running.0 => {
+                joined.unwrap_or_else(|error| Err(crashed("the action", error)))
+            }
+            () = tokio::time::sleep(limit) => {
                 meter.stop();
                 let message = format!("stopped after its limit of {} s", limit.as_secs());
                 return (ActionState::Timeout, message, None);
+            }
+            // An agent whose telling ended without a word goes on working.
+            Ok(Some(why)) = &mut telling.0 => {
+                meter.stop();
+                return (ActionState::Failed, format!("stopped: {why}"), None);
             }
         };
         match outcome {
@@ -239,8 +244,9 @@ impl<T> Drop for Aborting<T> {
 }
 
 /// Tell the box how far the action has come: once a second when that has changed, and every
-/// [`BEAT`] when not, so that silence means that this machine is gone.
-async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) {
+/// [`BEAT`] when not, so that silence means that this machine is gone. Returns why the action must
+/// be stopped once the box says so, `None` when the server does not listen.
+async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
     let mut told = (0, 0, String::new());
     let mut beat = tokio::time::Instant::now();
     loop {
@@ -260,8 +266,11 @@ async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) {
             message: now.2.clone(),
         };
         match tokio::time::timeout(TELL_TIMEOUT, client.progress(progress)).await {
-            Ok(Err(CallError::Unsupported { .. })) => return,
-            Ok(Ok(())) => told = now,
+            Ok(Err(CallError::Unsupported { .. })) => return None,
+            Ok(Ok(Some(why))) => return Some(why),
+            Ok(Ok(None)) => told = now,
+            // Its workflow was deleted, and with it this agent's right to speak of it.
+            Ok(Err(error)) if error.is_no_action() => return Some(stdx::chain(&error)),
             // Losing one is harmless; the next says more.
             Ok(Err(_)) | Err(_) => {}
         }

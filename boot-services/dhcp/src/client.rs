@@ -1,5 +1,7 @@
 //! What kind of program is asking: a firmware's PXE or HTTP client, iPXE, or an operating system.
 
+use stdx::MacAddr;
+
 use crate::options::{Options, code};
 
 /// Longest vendor class kept; PXE's own has 32 characters.
@@ -58,6 +60,21 @@ impl Client {
             .filter(|id: &[u8; 17]| id[0] == 0);
         Self { stage, arch, vendor_class, machine_id }
     }
+}
+
+/// The OUIs of Raspberry Pi boards, whose ROM calls itself a BIOS (as Smee lists them).
+const RASPBERRY_PI: [[u8; 3]; 5] = [
+    [0xb8, 0x27, 0xeb],
+    [0xdc, 0xa6, 0x32],
+    [0xe4, 0x5f, 0x01],
+    [0x28, 0xcd, 0xc1],
+    [0xd8, 0x3a, 0xdd],
+];
+
+/// Whether this is a Raspberry Pi's network interface.
+pub(crate) fn is_raspberry_pi(mac: MacAddr) -> bool {
+    let [a, b, c, ..] = mac.0;
+    RASPBERRY_PI.contains(&[a, b, c])
 }
 
 /// Whether this is an iPXE that can fetch a script by HTTP.

@@ -1,10 +1,24 @@
-//! What the service needs to know about the box.
+//! What the service needs to know about the box and its networks.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::reservation::Prefix;
+use crate::subnet::{Subnet, mistakes};
+
 /// TCP port of the box's boot files and scripts (Tinkerbell's own).
 pub const DEFAULT_HTTP_PORT: u16 = 7080;
+
+/// What the service does for machines; where it should do nothing it is not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Boot files for known machines; their addresses come from somebody else's server.
+    Proxy,
+    /// Addresses and boot files for machines with a reservation.
+    Reserved,
+    /// As [`Self::Reserved`], and an address from a pool for everybody else.
+    Pool,
+}
 
 /// Where to serve, and where clients find the other boot services.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +28,16 @@ pub struct Config {
     /// The box's own address on that interface: server identifier (option 54), next server
     /// (`siaddr`), TFTP server, and the host of every URL handed out.
     pub server: Ipv4Addr,
+    /// What to do for machines.
+    pub mode: Mode,
+    /// Strangers may boot too (in modes proxy and pool): the loader, then the script
+    /// `/ipxe/script/<mac>/auto.ipxe`.
+    pub enroll: bool,
+    /// The networks of [`Mode::Pool`]: the box's own, and those behind relay agents.
+    pub subnets: Vec<Subnet>,
+    /// Ask the link whether an address is in use before it is offered for the first time: see
+    /// [`crate::Output::Check`].
+    pub conflict_checks: bool,
     /// TCP port of the URLs handed out.
     pub http_port: u16,
     /// Where machines should send syslog (option 7).
@@ -29,16 +53,39 @@ pub struct Config {
 }
 
 impl Config {
-    /// Defaults for serving `interface`, on which the box has the address `server`.
+    /// Defaults for serving reservations on `interface`, on which the box has the address `server`.
     pub fn new(interface: impl Into<String>, server: Ipv4Addr) -> Self {
         Self {
             interface: interface.into(),
             server,
+            mode: Mode::Reserved,
+            enroll: false,
+            subnets: Vec::new(),
+            conflict_checks: false,
             http_port: DEFAULT_HTTP_PORT,
             syslog: None,
             binaries: BTreeMap::new(),
             router_advertisements: true,
             ra_prefix: None,
         }
+    }
+
+    /// Everything that is wrong, each as `path: what`; a service refuses to start with any.
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = mistakes(&self.subnets);
+        let pools = self.subnets.iter().any(|subnet| !subnet.ranges.is_empty());
+        if self.mode == Mode::Pool && !pools {
+            mistakes.push("subnets: mode pool needs one with an address range".to_owned());
+        }
+        mistakes
+    }
+
+    /// The subnet of an address; of several the narrowest.
+    pub(crate) fn subnet_of(&self, address: Ipv4Addr) -> Option<usize> {
+        let prefixes = self.subnets.iter().map(|subnet| subnet.prefix).enumerate();
+        prefixes
+            .filter(|(_, prefix)| prefix.contains(address))
+            .max_by_key(|(_, prefix): &(usize, Prefix)| prefix.length())
+            .map(|(index, _)| index)
     }
 }

@@ -1,11 +1,11 @@
-//! The decision: one checked request and the machine's reservation in, one answer out. No I/O.
+//! The decision for a machine with an address of its own: one checked request in, one answer out.
 
 use std::net::Ipv4Addr;
 
 use crate::bootfile::{Boot, boot};
 use crate::config::Config;
 use crate::request::{Kind, Request};
-use crate::reservation::Reservation;
+use crate::reservation::{Fixed, Reservation};
 use crate::seen::Silence;
 
 /// What to do about a known machine's request.
@@ -27,8 +27,13 @@ pub(crate) enum Decision {
     Silence(Silence),
 }
 
-/// Decides by RFC 2131 §4.3, for a server whose every lease is a reservation.
-pub(crate) fn decide(config: &Config, machine: &Reservation, request: &Request) -> Decision {
+/// Decides by RFC 2131 §4.3, where the lease is a reservation.
+pub(crate) fn decide(
+    config: &Config,
+    machine: &Reservation,
+    fixed: Fixed,
+    request: &Request,
+) -> Decision {
     if machine.disable_dhcp {
         return Decision::Silence(Silence::Disabled);
     }
@@ -40,13 +45,13 @@ pub(crate) fn decide(config: &Config, machine: &Reservation, request: &Request) 
         (_, Some(server)) => Decision::Silence(Silence::OtherServer(server)),
         (Kind::Inform, None) => Decision::Inform(boot()),
         (Kind::Release, None) => Decision::Released(request.ciaddr),
-        (Kind::Decline, None) => Decision::Declined(request.requested.unwrap_or(machine.address)),
+        (Kind::Decline, None) => Decision::Declined(request.requested.unwrap_or(fixed.address)),
         (Kind::Request, None) => match asked_address(request) {
             None => Decision::Silence(Silence::NoAddress),
-            Some(asked) if asked == machine.address => Decision::Ack(boot()),
+            Some(asked) if asked == fixed.address => Decision::Ack(boot()),
             Some(asked) => Decision::Nak(format!(
                 "asked for {asked}, but {} is reserved for {}",
-                machine.address, machine.mac
+                fixed.address, machine.mac
             )),
         },
     }

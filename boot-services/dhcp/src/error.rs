@@ -26,6 +26,18 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The configuration contradicts itself.
+    #[error("the DHCP settings are wrong: {}", .0.join("; "))]
+    Config(Vec<String>),
+    /// The leases could not be read or written.
+    #[error("cannot {attempt} the DHCP leases")]
+    Leases {
+        /// `open`, `read` or `write`.
+        attempt: &'static str,
+        /// What the store said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Receiving failed again and again; the interface is probably gone.
     #[error("cannot receive DHCP messages on {interface}")]
     Receive {

@@ -1,24 +1,36 @@
-//! DHCPv4 for machines the box knows: fixed addresses from reservations, and the boot options that
-//! take a firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Beside it, the router
-//! advertisements that keep iPXE from waiting for an IPv6 router.
+//! DHCPv4 for machines that boot from the network: fixed addresses from reservations, addresses
+//! from pools by durable leases, or boot files alone beside somebody else's server, and the options
+//! that take a firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Beside it, the
+//! router advertisements that keep iPXE from waiting for an IPv6 router.
 //!
-//! Never: an answer to a hardware address the [`Directory`] does not know; an address from a pool;
-//! a panic, a growing table or an unbounded reply because of what a packet says. Whether the box
-//! may serve a network at all is decided elsewhere: this crate serves when [`run`] is called.
+//! Never: one address to two machines; a refusal to a client that is not the box's; a lease that is
+//! promised before it is durable; a panic, a growing table or an unbounded reply because of what a
+//! packet says; a second server on a network: [`foreign`] watches, the caller shuts the [`Gate`].
 //!
-//! Enter at [`run`] (sockets) or at [`Engine`] (bytes in, bytes and places out, for tests and
+//! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and places out, for tests and
 //! simulation). Inside: `options` and `request` check bytes, `client` says what kind of program
-//! asks, `bootfile` chooses what it should load, `decide` answers, `reply` encodes, `guard` limits.
+//! asks, `bootfile` chooses what it should load, `decide` answers for reservations, `engine` for
+//! pools and proxies, `table` and `pool` choose addresses, `lease` says how they are kept,
+//! `lease_file` keeps them and `promises` waits until it has, `reply` encodes, `guard` limits.
+//! [`arp`] asks whether an address is in use, [`v6`] is the same service for DHCPv6.
 
+pub mod arp;
 mod bootfile;
+mod checks;
 mod client;
 mod config;
 mod decide;
 mod engine;
 mod error;
+pub mod foreign;
 mod frame;
 mod guard;
+mod lease;
+mod lease_file;
 mod options;
+mod packet;
+mod pool;
+mod promises;
 mod ra;
 mod reply;
 mod request;
@@ -26,17 +38,23 @@ mod reservation;
 mod seen;
 mod server;
 mod socket;
+mod subnet;
+mod table;
+pub mod v6;
 #[cfg(test)]
 mod vectors;
 
 pub use bootfile::{BINARIES, NOT_ALLOWED_FILE};
 pub use client::Stage;
-pub use config::{Config, DEFAULT_HTTP_PORT};
-pub use engine::{Destination, Engine, Outgoing};
+pub use config::{Config, DEFAULT_HTTP_PORT, Mode};
+pub use engine::{Destination, Engine, Gate, Outgoing, Output, Sizes};
 pub use error::Error;
+pub use lease::{Change, Lease, LeaseClock, LeaseState, LeaseStore};
+pub use lease_file::LeaseFile;
 pub use request::Malformed;
 pub use reservation::{
-    DEFAULT_LEASE_SECS, Directory, InvalidPrefix, Netboot, Prefix, Reservation, Route,
+    DEFAULT_LEASE_SECS, Directory, Fixed, InvalidPrefix, Netboot, Prefix, Reservation, Route,
 };
 pub use seen::{Observer, Seen, Silence};
-pub use server::run;
+pub use server::{Checked, Checker, Service};
+pub use subnet::{DEFAULT_POOL_LEASE_SECS, MAX_POOL_ADDRESSES, MAX_SUBNETS, Range, Subnet};

@@ -40,10 +40,14 @@ pub(crate) mod code {
     pub const ARCHITECTURE: u8 = 93;
     /// RFC 4578 §2.3.
     pub const MACHINE_ID: u8 = 97;
+    /// RFC 3011.
+    pub const SUBNET_SELECTION: u8 = 118;
     /// RFC 3397.
     pub const DOMAIN_SEARCH: u8 = 119;
     /// RFC 3442.
     pub const CLASSLESS_ROUTES: u8 = 121;
+    /// RFC 5859.
+    pub const TFTP_ADDRESSES: u8 = 150;
     /// iPXE's own options, encapsulated.
     pub const IPXE: u8 = 175;
     pub const END: u8 = 255;

@@ -3,11 +3,11 @@
 use std::net::Ipv4Addr;
 
 use crate::bootfile::Boot;
-use crate::client::Stage;
+use crate::client::{Stage, is_raspberry_pi};
 use crate::config::Config;
 use crate::options::code;
 use crate::request::Request;
-use crate::reservation::{DEFAULT_LEASE_SECS, Reservation, Route};
+use crate::reservation::{DEFAULT_LEASE_SECS, Fixed, Reservation, Route};
 
 /// RFC 951's header and `vend` field make 300 bytes; some BOOTP relays drop what is shorter.
 const MIN_MESSAGE: usize = 300;
@@ -19,6 +19,7 @@ const MAX_DATAGRAM: usize = 1500;
 const HEADERS: usize = 28;
 /// Header, cookie.
 const OPTIONS_AT: usize = 240;
+const NAME_AT: usize = 44;
 const FILE_AT: usize = 108;
 const FILE_LENGTH: usize = 128;
 /// Bytes of one part of an option's value (RFC 3396).
@@ -32,33 +33,105 @@ pub(crate) enum Answer {
     Nak = 6,
 }
 
-/// An OFFER or ACK; `lease` is false for the answer to an INFORM, which gives neither address nor
-/// lease time (RFC 2131 §4.3.5).
-pub(crate) fn grant(
-    config: &Config,
-    machine: &Reservation,
-    request: &Request,
-    answer: Answer,
-    lease: bool,
-    boot: &Boot,
-) -> Vec<u8> {
-    let mut reply = Reply::new(request, answer, config.server);
-    if answer == Answer::Ack {
-        reply.bytes[12..16].copy_from_slice(&request.ciaddr.octets());
+/// What an OFFER or ACK is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Grant<'a> {
+    pub config: &'a Config,
+    pub machine: &'a Reservation,
+    pub fixed: Fixed,
+    pub request: &'a Request,
+    pub boot: &'a Boot,
+}
+
+impl Grant<'_> {
+    /// The message; `lease` is false for the answer to an INFORM, which gives neither address nor
+    /// lease time (RFC 2131 §4.3.5).
+    pub fn message(self, answer: Answer, lease: bool) -> Vec<u8> {
+        let Self { config, machine, fixed, request, boot } = self;
+        let mut reply = Reply::new(request, answer, config.server);
+        if answer == Answer::Ack {
+            reply.bytes[12..16].copy_from_slice(&request.ciaddr.octets());
+        }
+        if lease {
+            reply.bytes[16..20].copy_from_slice(&fixed.address.octets());
+            reply.put(code::LEASE_TIME, &lease_secs(machine).to_be_bytes());
+        }
+        reply.put(code::SUBNET_MASK, &fixed.netmask.octets());
+        if let Some(gateway) = machine.gateway {
+            reply.put(code::ROUTERS, &gateway.octets());
+        }
+        // In this order the machine still boots when a small client's message is full.
+        reply.boot(boot, request);
+        reply.settings(config, machine, fixed);
+        reply.finish()
     }
-    if lease {
-        reply.bytes[16..20].copy_from_slice(&machine.address.octets());
-        let secs = if machine.lease_secs == 0 { DEFAULT_LEASE_SECS } else { machine.lease_secs };
-        reply.put(code::LEASE_TIME, &secs.to_be_bytes());
+}
+
+/// The lease time that is said and meant.
+pub(crate) fn lease_secs(machine: &Reservation) -> u32 {
+    if machine.lease_secs == 0 { DEFAULT_LEASE_SECS } else { machine.lease_secs }
+}
+
+/// What the offer or ACK of a boot file without an address is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Proxy<'a> {
+    pub config: &'a Config,
+    pub request: &'a Request,
+    pub boot: &'a Boot,
+    /// It is the boot server's answer, from port 4011.
+    pub boot_server: bool,
+}
+
+impl Proxy<'_> {
+    /// The message: as Smee's, server identifier, next server (`siaddr`, `sname`), class, machine
+    /// identifier and boot file, nothing else.
+    ///
+    /// `siaddr` is always set: without it a BIOS iPXE of 2019 asks port 4011 for ever.
+    pub fn message(self, answer: Answer) -> Vec<u8> {
+        let Self { config, request, boot, .. } = self;
+        let mut reply = Reply::new(request, answer, config.server);
+        if answer == Answer::Ack {
+            reply.bytes[12..16].copy_from_slice(&request.ciaddr.octets());
+        }
+        let name = config.server.to_string();
+        reply.bytes[20..24].copy_from_slice(&config.server.octets());
+        reply.bytes[NAME_AT..NAME_AT + name.len()].copy_from_slice(name.as_bytes());
+        let class: &[u8] = match request.client.stage {
+            Stage::HttpBoot => b"HTTPClient",
+            _ => b"PXEClient",
+        };
+        reply.put(code::VENDOR_CLASS, class);
+        match boot {
+            Boot::Nothing | Boot::Exit => {}
+            Boot::Http { url } => reply.file(url, request),
+            Boot::Script { url } => {
+                reply.file(url, request);
+                reply.load_without_asking(request);
+            }
+            Boot::Tftp { file, .. } => {
+                reply.file(file, request);
+                if !self.is_asked_at_4011() {
+                    reply.load_without_asking(request);
+                }
+            }
+            Boot::Fixed { server, file } => {
+                reply.fixed_boot(server.as_deref(), file.as_deref());
+            }
+        }
+        if let Some(id) = request.client.machine_id {
+            reply.put(code::MACHINE_ID, &id);
+        }
+        reply.finish()
     }
-    reply.put(code::SUBNET_MASK, &machine.netmask.octets());
-    if let Some(gateway) = machine.gateway {
-        reply.put(code::ROUTERS, &gateway.octets());
+
+    /// UEFI firmware is to ask port 4011, so its offer must not say that it need not: EDK2 of many
+    /// years drops a proxy's offer that has a discovery control (`PxeBcCacheDhcp4Offer` keeps the
+    /// second such offer only), and takes one with nothing but the class as a boot server's, whose
+    /// answer it fetches (UefiPxeBcDxe, `PxeBcRetryBinlOffer`).
+    fn is_asked_at_4011(&self) -> bool {
+        let bios = matches!(self.request.client.arch, Some(0..=5 | 20) | None);
+        !bios || self.boot_server
     }
-    // In this order the machine still boots when a small client's message is full.
-    reply.boot(boot, request);
-    reply.settings(config, machine);
-    reply.finish()
 }
 
 /// A NAK with the sentence that explains it (RFC 2131 table 3, option 56).
@@ -92,9 +165,12 @@ impl Reply {
         bytes[28..34].copy_from_slice(&request.mac.0);
         bytes[236..240].copy_from_slice(&[99, 130, 83, 99]);
         let mut trailer = Vec::new();
-        for (code, value) in
-            [(code::CLIENT_ID, &request.client_id), (code::RELAY_AGENT, &request.relay_agent)]
-        {
+        let subnet = request.subnet_selection.map(|address| address.octets().to_vec());
+        for (code, value) in [
+            (code::SUBNET_SELECTION, &subnet),
+            (code::CLIENT_ID, &request.client_id),
+            (code::RELAY_AGENT, &request.relay_agent),
+        ] {
             if let Some(value) = value {
                 append(&mut trailer, code, value);
             }
@@ -125,7 +201,7 @@ impl Reply {
         }
     }
 
-    fn put_text(&mut self, code: u8, text: Option<&String>) {
+    fn put_text(&mut self, code: u8, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.put(code, text.as_bytes());
         }
@@ -134,14 +210,7 @@ impl Reply {
     fn boot(&mut self, boot: &Boot, request: &Request) {
         match boot {
             Boot::Nothing => {}
-            Boot::Fixed { server, file } => {
-                self.put_text(code::TFTP_SERVER, server.as_ref());
-                self.put_text(code::BOOT_FILE, file.as_ref());
-                self.header_file(file.as_deref().unwrap_or_default());
-                if let Some(Ok(server)) = server.as_ref().map(|name| name.parse::<Ipv4Addr>()) {
-                    self.bytes[20..24].copy_from_slice(&server.octets());
-                }
-            }
+            Boot::Fixed { server, file } => self.fixed_boot(server.as_deref(), file.as_deref()),
             Boot::Exit => self.no_proxy_wait(),
             Boot::Script { url } => {
                 self.file(url, request);
@@ -151,8 +220,13 @@ impl Reply {
                 self.bytes[20..24].copy_from_slice(&server.octets());
                 self.file(file, request);
                 self.put(code::VENDOR_CLASS, b"PXEClient");
-                // PXE 2.1 table 2-1, discovery control, bit 3: load the file, ask no boot server.
-                self.put(code::VENDOR_SPECIFIC, &[6, 1, 8, 255]);
+                self.load_without_asking(request);
+                if request.wants(code::TFTP_SERVER) {
+                    self.put(code::TFTP_SERVER, server.to_string().as_bytes());
+                }
+                if request.wants(code::TFTP_ADDRESSES) {
+                    self.put(code::TFTP_ADDRESSES, &server.octets());
+                }
             }
             Boot::Http { url } => {
                 // UEFI HTTP Boot ignores an offer that does not name its own class.
@@ -167,6 +241,25 @@ impl Reply {
         }
     }
 
+    /// Options 66 and 67 and the header, word for word.
+    fn fixed_boot(&mut self, server: Option<&str>, file: Option<&str>) {
+        self.put_text(code::TFTP_SERVER, server);
+        self.put_text(code::BOOT_FILE, file);
+        self.header_file(file.unwrap_or_default());
+        if let Some(Ok(address)) = server.map(str::parse::<Ipv4Addr>) {
+            self.bytes[20..24].copy_from_slice(&address.octets());
+        }
+    }
+
+    /// PXE 2.1 table 2-1, discovery control, bit 3: load the file, ask no boot server. A Raspberry
+    /// Pi's ROM goes on only when it is shown a menu of this name too (as Smee does it).
+    fn load_without_asking(&mut self, request: &Request) {
+        const CONTROL: &[u8] = &[6, 1, 8];
+        const MENU: &[u8] = b"\x09\x14\0\0\x11Raspberry Pi Boot\x0a\x04\0PXE";
+        let menu = if is_raspberry_pi(request.mac) { MENU } else { &[] };
+        self.put(code::VENDOR_SPECIFIC, &[CONTROL, menu, &[code::END]].concat());
+    }
+
     /// Names the file in the header, and in option 67 for those who can read it there.
     ///
     /// A BIOS PXE ROM is sent the header only (unless the name is too long for it): some take
@@ -175,7 +268,7 @@ impl Reply {
         let in_header = self.header_file(file);
         let bios =
             request.client.stage == Stage::Pxe && matches!(request.client.arch, Some(0) | None);
-        if !in_header || (request.wants_boot_file && !bios) {
+        if !in_header || (request.wants(code::BOOT_FILE) && !bios) {
             self.put(code::BOOT_FILE, file.as_bytes());
         }
     }
@@ -194,11 +287,11 @@ impl Reply {
         self.put(code::IPXE, &[176, 1, 1]);
     }
 
-    fn settings(&mut self, config: &Config, machine: &Reservation) {
+    fn settings(&mut self, config: &Config, machine: &Reservation, fixed: Fixed) {
         self.put_addresses(code::NAME_SERVERS, &machine.name_servers);
-        self.put_text(code::HOST_NAME, machine.hostname.as_ref());
-        self.put_text(code::DOMAIN_NAME, machine.domain_name.as_ref());
-        let broadcast = machine.address | !machine.netmask;
+        self.put_text(code::HOST_NAME, machine.hostname.as_deref());
+        self.put_text(code::DOMAIN_NAME, machine.domain_name.as_deref());
+        let broadcast = fixed.address | !fixed.netmask;
         self.put(code::BROADCAST, &broadcast.octets());
         if let Some(routes) = classless_routes(&machine.classless_static_routes) {
             self.put(code::CLASSLESS_ROUTES, &routes);

@@ -16,6 +16,9 @@ const ETHERNET: [u8; 2] = [1, 6];
 /// Longest client identifier and relay information kept to be echoed; an option holds 255 bytes.
 const MAX_ECHO: usize = 255;
 
+/// Link selection among the relay's own options (RFC 3527 §3).
+const LINK_SELECTION: u8 = 5;
+
 /// Why a datagram is not a client's DHCP message over Ethernet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -85,8 +88,11 @@ pub(crate) struct Request {
     pub client_id: Option<Vec<u8>>,
     /// Option 82, echoed (RFC 3046 §2.2).
     pub relay_agent: Option<Vec<u8>>,
-    /// Option 55 names option 67: only such clients are sent it.
-    pub wants_boot_file: bool,
+    /// The address of the client's link, as its relay names it (option 82.5, RFC 3527).
+    pub link_selection: Option<Ipv4Addr>,
+    /// The same, as the client names it (option 118, RFC 3011), echoed.
+    pub subnet_selection: Option<Ipv4Addr>,
+    wanted: Codes,
     pub client: Client,
 }
 
@@ -109,7 +115,6 @@ impl Request {
             .array::<1>(code::MESSAGE_TYPE)?
             .and_then(|[code]| Kind::from_code(code))
             .ok_or(Malformed::Kind)?;
-        let wanted = options.get(code::PARAMETER_LIST).unwrap_or_default();
         let echo =
             |code| options.get(code).filter(|value| value.len() <= MAX_ECHO).map(<[u8]>::to_vec);
         Ok(Self {
@@ -124,14 +129,38 @@ impl Request {
             max_size: options.number(code::MAX_SIZE)?,
             client_id: echo(code::CLIENT_ID),
             relay_agent: echo(code::RELAY_AGENT),
-            wants_boot_file: wanted.contains(&code::BOOT_FILE),
+            link_selection: options
+                .get(code::RELAY_AGENT)
+                .and_then(Options::encapsulated)
+                .and_then(|relay| relay.address(LINK_SELECTION).ok()?),
+            subnet_selection: options.address(code::SUBNET_SELECTION)?,
+            wanted: Codes::of(options.get(code::PARAMETER_LIST).unwrap_or_default()),
             client: Client::read(&options),
         })
+    }
+
+    /// Option 55 names this option.
+    pub fn wants(&self, code: u8) -> bool {
+        self.wanted.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
     }
 
     /// The client cannot take a unicast before it has its address.
     pub fn wants_broadcast(&self) -> bool {
         self.flags & 0x8000 != 0
+    }
+}
+
+/// A set of option codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Codes([u64; 4]);
+
+impl Codes {
+    fn of(list: &[u8]) -> Self {
+        let mut codes = [0; 4];
+        for code in list {
+            codes[usize::from(code / 64)] |= 1 << (code % 64);
+        }
+        Self(codes)
     }
 }
 

@@ -11,8 +11,11 @@ pub const DEFAULT_LEASE_SECS: u32 = 86_400;
 
 /// Knows the machines. Called once per packet from the network, so it must answer from memory.
 pub trait Directory: Send + Sync + 'static {
-    /// The reservation of a known machine; `None` means the box stays silent to it.
+    /// What is known of a machine; `None` for a stranger.
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation>;
+
+    /// Whether some record gives a machine this address, so that no pool may.
+    fn is_reserved(&self, address: Ipv4Addr) -> bool;
 }
 
 /// One network interface of one known machine.
@@ -22,10 +25,8 @@ pub struct Reservation {
     pub hostname: Option<String>,
     /// The interface's hardware address.
     pub mac: MacAddr,
-    /// The address it gets, always the same (`yiaddr`).
-    pub address: Ipv4Addr,
-    /// Option 1; the broadcast address (option 28) follows from it.
-    pub netmask: Ipv4Addr,
+    /// The address it gets, always the same; `None` for one from the pool, if there is a pool.
+    pub fixed: Option<Fixed>,
     /// Option 3.
     pub gateway: Option<Ipv4Addr>,
     /// Option 6, in order of preference.
@@ -34,11 +35,13 @@ pub struct Reservation {
     pub time_servers: Vec<Ipv4Addr>,
     /// Option 15, and the only entry of the search list (option 119).
     pub domain_name: Option<String>,
-    /// Option 51, in seconds; 0 is read as [`DEFAULT_LEASE_SECS`], for a lease that ends as it
-    /// begins helps nobody.
+    /// Option 51 of a reserved address, in seconds; 0 is read as [`DEFAULT_LEASE_SECS`], for a
+    /// lease that ends as it begins helps nobody.
     pub lease_secs: u32,
     /// Whether the machine may boot from the network.
     pub netboot: Netboot,
+    /// It is being installed: [`crate::Gate::ProxyOnly`] lets it come to its end.
+    pub installing: bool,
     /// The record asks for silence towards this interface.
     pub disable_dhcp: bool,
     /// Option 66. With [`Self::boot_file_name`] it replaces everything the box would say about
@@ -55,17 +58,22 @@ pub struct Reservation {
 impl Reservation {
     /// An address and nothing else: no names, no gateway, netboot not allowed, a day's lease.
     pub fn new(mac: MacAddr, address: Ipv4Addr, netmask: Ipv4Addr) -> Self {
+        Self { fixed: Some(Fixed { address, netmask }), ..Self::without_address(mac) }
+    }
+
+    /// A machine known by its hardware address alone.
+    pub fn without_address(mac: MacAddr) -> Self {
         Self {
             hostname: None,
             mac,
-            address,
-            netmask,
+            fixed: None,
             gateway: None,
             name_servers: Vec::new(),
             time_servers: Vec::new(),
             domain_name: None,
             lease_secs: DEFAULT_LEASE_SECS,
             netboot: Netboot::NotAllowed,
+            installing: false,
             disable_dhcp: false,
             tftp_server_name: None,
             boot_file_name: None,
@@ -73,6 +81,15 @@ impl Reservation {
             ipxe_binary: None,
         }
     }
+}
+
+/// An address and the mask of its network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fixed {
+    /// `yiaddr`.
+    pub address: Ipv4Addr,
+    /// Option 1; the broadcast address (option 28) follows from it.
+    pub netmask: Ipv4Addr,
 }
 
 /// Whether a machine may boot from the network (`netboot.allowPXE`; absent means not).
@@ -94,7 +111,7 @@ pub struct Route {
 }
 
 /// An IPv4 network: an address without host bits, and the count of its significant bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: Ipv4Addr,
     length: u8,
@@ -121,6 +138,22 @@ impl Prefix {
     /// Significant bits, at most 32.
     pub fn length(self) -> u8 {
         self.length
+    }
+
+    /// The significant bits as a netmask.
+    pub fn netmask(self) -> Ipv4Addr {
+        let host_bits = 32 - u32::from(self.length);
+        Ipv4Addr::from_bits(u32::MAX.checked_shl(host_bits).unwrap_or(0))
+    }
+
+    /// The network's last address; in a network of more than two addresses its broadcast address.
+    pub fn last(self) -> Ipv4Addr {
+        self.address | !self.netmask()
+    }
+
+    /// Whether the address lies in this network.
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        address & self.netmask() == self.address
     }
 }
 

@@ -1,21 +1,32 @@
-//! The service: receive, decide, send, until told to stop.
+//! The service: receive what waits, decide, commit, send, until told to stop.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use stdx::Backoff;
+use stdx::{Backoff, MacAddr};
+use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
-use crate::engine::Engine;
+use crate::config::{Config, Mode};
+use crate::engine::{Engine, Gate, Outgoing, Output};
 use crate::error::Error;
+use crate::lease::LeaseStore;
+use crate::promises::Promises;
 use crate::ra;
+use crate::request::Malformed;
 use crate::reservation::Directory;
 use crate::seen::Observer;
 use crate::socket::{Link, MAX_DATAGRAM};
 
-/// How often to look whether the interface is still there.
+/// Datagrams answered together. The first of a rack that is switched on at once does not wait for
+/// the last.
+const MAX_BATCH: usize = 256;
+/// From one batch to the next, while datagrams keep coming. To be woken for each costs more than to
+/// answer it; a client that waits so long does not notice.
+const BATCH_EVERY: Duration = Duration::from_millis(1);
+/// How often to look whether the interface is still there, to forget what is over and to count.
 const INTERFACE_CHECK: Duration = Duration::from_secs(5);
 /// Failed receives in a row (each within one interface check) that end the service. One is normal:
 /// the kernel reports an interface that goes down.
@@ -24,98 +35,301 @@ const MAX_FAILURES: u32 = 8;
 const RETRY_FIRST: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// Serves `config.interface` until `shutdown` is cancelled.
-///
-/// The interface must exist; it should have the address `config.server`. Needs `CAP_NET_RAW` and
-/// `CAP_NET_BIND_SERVICE`. Router advertisements that cannot be sent (no IPv6) are logged, and the
-/// DHCP service goes on without.
-///
-/// # Errors
-/// When a socket cannot be opened, or when the interface goes away. The caller may run it again.
-pub async fn run(
-    config: Config,
-    directory: Arc<dyn Directory>,
-    observer: Arc<dyn Observer>,
-    shutdown: CancellationToken,
-) -> Result<(), Error> {
-    let link = Link::open(&config.interface, config.server)?;
-    let (interface, server) = (config.interface.clone(), config.server);
-    tracing::info!(interface, %server, "serving DHCP");
-    let result = tokio::select! {
-        () = shutdown.cancelled() => Ok(()),
-        error = serve(&link, config.clone(), &*directory, &*observer) => Err(error),
-        () = advertise(&config), if config.router_advertisements => Ok(()),
-    };
-    tracing::info!(interface, "stopped serving DHCP");
-    result
+/// Everything a service works with.
+pub struct Service {
+    /// What to serve. A new value counts from the next datagram on; `interface`, `server` and the
+    /// router advertisements stay as they were when the service began.
+    pub config: watch::Receiver<Config>,
+    /// Whether to serve, which may change at any time.
+    pub gate: watch::Receiver<Gate>,
+    /// Who is known.
+    pub directory: Arc<dyn Directory>,
+    /// Who is told.
+    pub observer: Arc<dyn Observer>,
+    /// Where leases are kept; nothing else may write there. [`Mode::Pool`] needs it.
+    pub leases: Option<Arc<dyn LeaseStore>>,
+    /// Who finds out whether an address is in use; without, every address is taken to be free.
+    pub checker: Option<Checker>,
+    /// Is told every few seconds how many pool addresses are given away.
+    pub bound: watch::Sender<usize>,
 }
 
-/// Advertises for ever, trying again where IPv6 is missing: it may come with the interface's link.
-async fn advertise(config: &Config) {
-    let interface = &config.interface;
-    let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
-    loop {
-        if let Err(error) = ra::advertise(interface, config.ra_prefix).await {
-            tracing::warn!(interface, %error, "no router advertisements: iPXE will wait");
+/// The way to whoever can ask a link who uses an address.
+pub struct Checker {
+    /// Addresses to ask for. A question that finds no room is dropped, and counts as answered with
+    /// nobody.
+    pub questions: mpsc::Sender<Ipv4Addr>,
+    /// The answers, in any order; an address without one is taken to be free after 4 s.
+    pub answers: mpsc::Receiver<Checked>,
+}
+
+/// Who uses an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checked {
+    /// The address asked for.
+    pub address: Ipv4Addr,
+    /// Who answered for it, if anybody did.
+    pub holder: Option<MacAddr>,
+}
+
+impl Service {
+    /// Serves the interface until `shutdown` is cancelled.
+    ///
+    /// The interface must exist; it should have the address `server`. Needs `CAP_NET_RAW` and
+    /// `CAP_NET_BIND_SERVICE`. Router advertisements that cannot be sent (no IPv6) are logged, and
+    /// the DHCP service goes on without.
+    ///
+    /// # Errors
+    /// When the settings contradict themselves, a socket cannot be opened, the leases cannot be
+    /// read or, again and again, written, or when the interface goes away. The caller may run it
+    /// again.
+    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Error> {
+        let config = self.config.borrow_and_update().clone();
+        self.check(&config)?;
+        let leases = match self.leases.clone() {
+            Some(store) => blocking(move || store.load()).await?,
+            None => Vec::new(),
+        };
+        let link = Link::open(&config.interface, config.server)?;
+        let (interface, server) = (config.interface.clone(), config.server);
+        let advertised = self.gate.clone();
+        let mut engine = Engine::new(config.clone(), &leases, unix_secs(), Instant::now());
+        engine.set_gate(*self.gate.borrow_and_update());
+        tracing::info!(interface, %server, mode = ?config.mode, "serving DHCP");
+        let promises = Promises::new(self.leases.clone());
+        let edge = Edge { service: self, link, engine, promises };
+        let result = tokio::select! {
+            () = shutdown.cancelled() => Ok(()),
+            error = edge.serve() => Err(error),
+            () = advertise(&config, advertised), if config.router_advertisements => Ok(()),
+        };
+        tracing::info!(interface, "stopped serving DHCP");
+        result
+    }
+
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        let mut mistakes = config.mistakes();
+        if config.mode == Mode::Pool && self.leases.is_none() {
+            mistakes.push("mode: pool needs a place for its leases".to_owned());
         }
-        tokio::time::sleep(backoff.next_wait()).await;
+        if mistakes.is_empty() { Ok(()) } else { Err(Error::Config(mistakes)) }
     }
 }
 
-async fn serve(
-    link: &Link,
-    config: Config,
-    directory: &dyn Directory,
-    observer: &dyn Observer,
-) -> Error {
-    let interface = config.interface.clone();
-    let mut engine = Engine::new(config, Instant::now());
-    let mut buffer = vec![0; MAX_DATAGRAM];
-    let mut failures = 0;
-    let mut check = tokio::time::interval(INTERFACE_CHECK);
-    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// The next result of a check; never without a checker.
+async fn next_checked(checker: &mut Option<Checker>) -> Checked {
+    if let Some(open) = checker {
+        if let Some(checked) = open.answers.recv().await {
+            return checked;
+        }
+        *checker = None;
+    }
+    std::future::pending().await
+}
+
+/// Advertises while the gate is not closed, for ever, trying again where IPv6 is missing: it may
+/// come with the interface's link.
+///
+/// A closed gate answers no solicitation either: an iPXE that has IPv6 and hears nothing by DHCP
+/// takes itself for configured, and gives up sooner than one that waits for both.
+async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
+    let interface = &config.interface;
+    let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
     loop {
+        until(&mut gate, |gate| gate != Gate::Closed).await;
         tokio::select! {
-            received = link.receive(&mut buffer) => match received {
-                Ok(length) => {
-                    failures = 0;
-                    answer(link, &mut engine, &buffer[..length], directory, observer);
+            failed = ra::advertise(interface, config.ra_prefix) => {
+                if let Err(error) = failed {
+                    tracing::warn!(interface, %error, "no router advertisements: iPXE will wait");
                 }
-                Err(source) => {
-                    failures += 1;
-                    tracing::warn!(interface, error = %source, "cannot receive");
-                    if failures >= MAX_FAILURES {
-                        return Error::Receive { interface, source };
+                tokio::time::sleep(backoff.next_wait()).await;
+            }
+            () = until(&mut gate, |gate| gate == Gate::Closed) => {}
+        }
+    }
+}
+
+/// Waits for a gate; for ever when nobody moves it any more.
+async fn until(gate: &mut watch::Receiver<Gate>, is: impl Fn(Gate) -> bool) {
+    if gate.wait_for(|gate| is(*gate)).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn unix_secs() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Error::Leases { attempt: "reach", source: Box::new(error) }))
+}
+
+/// Waits until the next batch may begin, and a datagram is at either port.
+async fn next(link: &Link, batch: tokio::time::Instant) -> std::io::Result<()> {
+    tokio::time::sleep_until(batch).await;
+    link.readable().await
+}
+
+/// The engine between its sockets and its store.
+struct Edge {
+    service: Service,
+    link: Link,
+    engine: Engine,
+    promises: Promises,
+}
+
+impl Edge {
+    async fn serve(mut self) -> Error {
+        let interface = self.engine_interface();
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        let mut failures = 0;
+        let mut next_batch = tokio::time::Instant::now();
+        let mut check = tokio::time::interval(INTERFACE_CHECK);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let outputs = tokio::select! {
+                ready = next(&self.link, next_batch), if self.promises.have_room() => {
+                    next_batch = tokio::time::Instant::now() + BATCH_EVERY;
+                    match ready.and_then(|()| self.batch(&mut buffer)) {
+                        Ok(outputs) => {
+                            failures = 0;
+                            outputs
+                        }
+                        Err(source) => {
+                            failures += 1;
+                            tracing::warn!(interface, error = %source, "cannot receive");
+                            if failures >= MAX_FAILURES {
+                                return Error::Receive { interface, source };
+                            }
+                            continue;
+                        }
                     }
                 }
-            },
-            _ = check.tick() => {
-                failures = 0;
-                if let Err(source) = link.is_current() {
-                    return Error::Interface { interface, source };
+                kept = self.promises.kept() => match kept {
+                    Ok(answers) => {
+                        self.send(answers);
+                        continue;
+                    }
+                    Err(error) => return error,
+                },
+                Checked { address, holder } = next_checked(&mut self.service.checker) => {
+                    self.conclude(address, holder)
+                }
+                Ok(()) = self.service.config.changed() => {
+                    self.reconfigure();
+                    continue;
+                }
+                Ok(()) = self.service.gate.changed() => {
+                    self.engine.set_gate(*self.service.gate.borrow_and_update());
+                    continue;
+                }
+                _ = check.tick() => {
+                    failures = 0;
+                    if let Err(source) = self.link.is_current() {
+                        return Error::Interface { interface, source };
+                    }
+                    self.upkeep();
+                    Vec::new()
+                }
+            };
+            self.complete(outputs);
+        }
+    }
+
+    /// Forgets what is over, and counts what is left.
+    fn upkeep(&mut self) {
+        let now = Instant::now();
+        self.engine.sweep(now);
+        self.service.bound.send_replace(self.engine.bound(now));
+    }
+
+    fn engine_interface(&self) -> String {
+        self.service.config.borrow().interface.clone()
+    }
+
+    /// Takes what waits at both ports, up to [`MAX_BATCH`].
+    fn batch(&mut self, buffer: &mut [u8]) -> std::io::Result<Vec<Output>> {
+        let mut outputs = Vec::new();
+        let mut room = MAX_BATCH;
+        let now = Instant::now();
+        let (directory, observer) = (&*self.service.directory, &*self.service.observer);
+        // A gate that closes while datagrams wait closes for them.
+        self.engine.set_gate(*self.service.gate.borrow());
+        while room > 0
+            && let Some(length) = self.link.receive(buffer)?
+        {
+            room -= 1;
+            let datagram = &buffer[..length];
+            understood(self.engine.handle(datagram, directory, observer, now), &mut outputs);
+        }
+        while room > 0
+            && let Some((length, from)) = self.link.receive_boot_server(buffer)?
+        {
+            room -= 1;
+            let datagram = &buffer[..length];
+            let answer = self.engine.handle_boot_server(datagram, from, directory, observer, now);
+            understood(answer, &mut outputs);
+        }
+        Ok(outputs)
+    }
+
+    fn conclude(&mut self, address: Ipv4Addr, holder: Option<MacAddr>) -> Vec<Output> {
+        let (directory, observer) = (&*self.service.directory, &*self.service.observer);
+        self.engine.checked(address, holder, directory, observer, Instant::now())
+    }
+
+    fn reconfigure(&mut self) {
+        let config = self.service.config.borrow_and_update().clone();
+        match self.service.check(&config) {
+            Ok(()) => self.engine.reconfigure(config, Instant::now()),
+            Err(error) => tracing::error!(%error, "going on with the settings from before"),
+        }
+    }
+
+    /// Asks, and sends what promises nothing; the rest goes when its leases are durable.
+    fn complete(&mut self, outputs: Vec<Output>) {
+        let mut messages = Vec::new();
+        let mut rest = outputs;
+        // An address that cannot be asked for is free, and may lead to another question.
+        while let Some(output) = rest.pop() {
+            match output {
+                Output::Send(outgoing) => messages.push(outgoing),
+                Output::Check { address } if !self.ask(address) => {
+                    rest.extend(self.conclude(address, None));
+                }
+                Output::Check { .. } => {}
+            }
+        }
+        // They were taken from the end.
+        messages.reverse();
+        let answers = self.promises.take(self.engine.take_changes(), messages);
+        self.send(answers);
+    }
+
+    fn send(&self, answers: Vec<Outgoing>) {
+        for outgoing in answers {
+            match self.link.send(&outgoing) {
+                Ok(()) => self.service.observer.seen(outgoing.seen),
+                Err(error) => {
+                    tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP answer");
                 }
             }
         }
     }
+
+    fn ask(&self, address: Ipv4Addr) -> bool {
+        let checker = self.service.checker.as_ref();
+        checker.is_some_and(|checker| checker.questions.try_send(address).is_ok())
+    }
 }
 
-fn answer(
-    link: &Link,
-    engine: &mut Engine,
-    datagram: &[u8],
-    directory: &dyn Directory,
-    observer: &dyn Observer,
-) {
-    let outgoing = match engine.handle(datagram, directory, observer, Instant::now()) {
-        Ok(Some(outgoing)) => outgoing,
-        Ok(None) => return,
-        Err(reason) => {
-            let length = datagram.len();
-            tracing::debug!(length, %reason, "not a client's DHCP message");
-            return;
-        }
-    };
-    if let Err(error) = link.send(&outgoing) {
-        tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP answer");
+fn understood(answer: Result<Vec<Output>, Malformed>, outputs: &mut Vec<Output>) {
+    match answer {
+        Ok(answer) => outputs.extend(answer),
+        Err(reason) => tracing::debug!(%reason, "not a client's DHCP message"),
     }
 }

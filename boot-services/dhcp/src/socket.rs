@@ -1,11 +1,11 @@
-//! The edge: UDP port 67 of one interface, and frames to clients without an address.
+//! The edge: UDP ports 67 and 4011 of one interface, and frames to clients without an address.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
 use rustix::net::sockopt;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use stdx::MacAddr;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UdpSocket;
@@ -13,9 +13,12 @@ use tokio::net::UdpSocket;
 use crate::engine::{Destination, Outgoing};
 use crate::error::Error;
 use crate::frame;
+use crate::packet::{ETHERTYPE_IPV4, link_address};
 
 /// The server's UDP port, and the relays'.
 const SERVER_PORT: u16 = 67;
+/// Where PXE clients that have an address ask for their boot file (PXE 2.1 §2.2.3).
+const BOOT_SERVER_PORT: u16 = 4011;
 /// The client's UDP port.
 const CLIENT_PORT: u16 = 68;
 /// Room for a whole rack that is switched on at once: a thousand DISCOVERs of 600 bytes, each
@@ -30,12 +33,13 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<u32> {
     Ok(rustix::net::netdevice::name_to_index(&any, interface)?)
 }
 
-/// Both sockets of the service, bound to one interface.
+/// The sockets of the service, bound to one interface.
 pub(crate) struct Link {
     interface: String,
     index: u32,
     server: Ipv4Addr,
     udp: UdpSocket,
+    boot_server: UdpSocket,
     packet: Socket,
 }
 
@@ -46,16 +50,40 @@ impl Link {
             .map_err(|source| Error::Interface { interface: interface.to_owned(), source })?;
         let open =
             |socket| move |source| Error::Open { socket, interface: interface.to_owned(), source };
-        let udp = open_udp(interface).map_err(open("DHCP (UDP port 67)"))?;
+        let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, SERVER_PORT);
+        let udp = open_udp(interface, any).map_err(open("DHCP (UDP port 67)"))?;
+        // Questions there are unicast; the answers' source is the address asked.
+        let boot_server = open_udp(interface, SocketAddrV4::new(server, BOOT_SERVER_PORT))
+            .map_err(open("PXE boot server (UDP port 4011)"))?;
         // Protocol 0: it only sends.
         let packet =
             Socket::new(Domain::PACKET, Type::DGRAM.nonblocking(), None).map_err(open("packet"))?;
-        Ok(Self { interface: interface.to_owned(), index, server, udp, packet })
+        Ok(Self { interface: interface.to_owned(), index, server, udp, boot_server, packet })
     }
 
-    /// Waits for a datagram; its length in `buffer`.
-    pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.udp.recv(buffer).await
+    /// Waits until a datagram is at either port.
+    pub async fn readable(&self) -> io::Result<()> {
+        tokio::select! {
+            ready = self.udp.readable() => ready,
+            ready = self.boot_server.readable() => ready,
+        }
+    }
+
+    /// The length of a datagram at port 67, now in `buffer`; `None` when there is none.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        waiting(self.udp.try_recv(buffer))
+    }
+
+    /// The same at port 4011, and where it came from.
+    pub fn receive_boot_server(
+        &self,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(usize, SocketAddrV4)>> {
+        let received = waiting(self.boot_server.try_recv_from(buffer))?;
+        Ok(received.and_then(|(length, from)| match from {
+            SocketAddr::V4(from) => Some((length, from)),
+            SocketAddr::V6(_) => None,
+        }))
     }
 
     /// Whether the interface is still the one that was opened. The sockets of a removed interface
@@ -77,6 +105,9 @@ impl Link {
             Destination::Broadcast => {
                 self.send_frame(MacAddr([0xff; 6]), Ipv4Addr::BROADCAST, message)
             }
+            Destination::BootServer(client) => {
+                self.boot_server.try_send_to(message, client.into()).map(|_| ())
+            }
         }
     }
 
@@ -89,11 +120,20 @@ impl Link {
     fn send_frame(&self, mac: MacAddr, address: Ipv4Addr, message: &[u8]) -> io::Result<()> {
         let datagram = frame::datagram((self.server, SERVER_PORT), (address, CLIENT_PORT), message)
             .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        self.packet.send_to(&datagram, &link_address(self.index, mac)?).map(|_| ())
+        let station = link_address(self.index, ETHERTYPE_IPV4, Some(mac))?;
+        self.packet.send_to(&datagram, &station).map(|_| ())
     }
 }
 
-fn open_udp(interface: &str) -> io::Result<UdpSocket> {
+fn waiting<T>(received: io::Result<T>) -> io::Result<Option<T>> {
+    match received {
+        Ok(received) => Ok(Some(received)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_udp(interface: &str, address: SocketAddrV4) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
     // Each interface is served by its own socket on the same port.
     socket.set_reuse_address(true)?;
@@ -102,7 +142,9 @@ fn open_udp(interface: &str) -> io::Result<UdpSocket> {
         // Without CAP_NET_ADMIN the system's own limit applies.
         socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
     }
-    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, SERVER_PORT).into())?;
+    // The box may be about to be given its address.
+    socket.set_freebind_v4(true)?;
+    socket.bind(&address.into())?;
     UdpSocket::from_std(socket.into())
 }
 
@@ -112,31 +154,4 @@ pub(crate) fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: `OwnedFd` names the same open descriptor for as long as `AsyncFd` owns it.
     let watched = unsafe { AsyncFd::register(socket) }?;
     Ok(watched)
-}
-
-/// The address of an Ethernet station on an interface, for IPv4 (packet(7)).
-#[allow(unsafe_code)]
-fn link_address(index: u32, mac: MacAddr) -> io::Result<SockAddr> {
-    let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
-    let mut sll_addr = [0; 8];
-    sll_addr[..6].copy_from_slice(&mac.0);
-    let address = libc::sockaddr_ll {
-        sll_family: u16::try_from(libc::AF_PACKET).map_err(invalid)?,
-        sll_protocol: u16::try_from(libc::ETH_P_IP).map_err(invalid)?.to_be(),
-        sll_ifindex: i32::try_from(index).map_err(invalid)?,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 6,
-        sll_addr,
-    };
-    // SAFETY: `storage` is a zeroed sockaddr_storage, larger than and aligned for any socket
-    // address; the closure writes one whole sockaddr_ll, whose family is set, and its length.
-    let ((), address) = unsafe {
-        SockAddr::try_init(|storage, length| {
-            storage.cast::<libc::sockaddr_ll>().write(address);
-            *length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            Ok(())
-        })
-    }?;
-    Ok(address)
 }

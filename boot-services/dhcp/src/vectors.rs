@@ -5,11 +5,12 @@ use std::sync::Mutex;
 
 use stdx::MacAddr;
 
-use crate::{Config, Directory, Netboot, Observer, Reservation, Seen};
+use crate::{Config, Directory, Fixed, Netboot, Observer, Reservation, Seen};
 
 pub const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
+pub const FIXED: Fixed = Fixed { address: ADDRESS, netmask: Ipv4Addr::new(255, 255, 255, 0) };
 /// Option 97 of the UUID 77777777-0000-4000-8000-000000000001: SMBIOS order.
 pub const MACHINE_ID: [u8; 17] =
     [0, 0x77, 0x77, 0x77, 0x77, 0, 0, 0, 0x40, 0x80, 0, 0, 0, 0, 0, 0, 1];
@@ -209,6 +210,7 @@ pub fn machine() -> Reservation {
         time_servers: vec![SERVER],
         domain_name: Some("rack.example".to_owned()),
         netboot: Netboot::Allowed,
+        installing: true,
         ..Reservation::new(MAC, ADDRESS, Ipv4Addr::new(255, 255, 255, 0))
     }
 }
@@ -219,6 +221,10 @@ pub struct One(pub Reservation);
 impl Directory for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
         (mac == self.0.mac).then(|| self.0.clone())
+    }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.0.fixed.is_some_and(|fixed| fixed.address == address)
     }
 }
 

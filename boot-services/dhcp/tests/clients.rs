@@ -6,11 +6,9 @@ mod rack;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
-use std::time::Duration;
 
 use dhcp::{Netboot, Seen};
-use rack::{ADDRESS, MAC, Service, Wire, machine, sh, wait_for};
+use rack::{ADDRESS, MAC, Service, Wire, machine, sh};
 use stdx::MacAddr;
 
 /// Tries, a second each, of a client that is to have an answer: more than any it should need, for
@@ -45,14 +43,7 @@ fn leased(wire: &Wire, service: &Service, extra: &[&str]) -> Vec<String> {
 
 fn started(wire: &Wire, netboot: Netboot) -> Service {
     let service = Service::start(wire, machine(netboot));
-    let listening = || {
-        let sockets = Command::new("ip")
-            .args(["netns", "exec", &wire.box_space, "cat", "/proc/net/udp"])
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&sockets.stdout).contains(":0043 ").then_some(())
-    };
-    wait_for("UDP port 67", Duration::from_secs(10), listening);
+    service.listens(wire);
     service
 }
 

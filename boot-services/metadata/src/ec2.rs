@@ -1,34 +1,45 @@
 //! The EC2 tree as a value: a machine and a path in, text out.
 //!
-//! Names, their order, the slash behind folders and the missing line end are those of Tootles
-//! (`tootles/internal/frontend/ec2`), of which every route is here. Beyond it: public keys in EC2's
-//! own shape, and the network folder in the versions of the interface that have it.
+//! The first version is Tinkerbell's and stays as it is ([`crate::tootles`]). The later ones, which
+//! cloud-init prefers, have all of that and more: an id and a host name always, public keys in
+//! EC2's own shape, the interfaces since the version that has them, and the keys that templates for
+//! `{{ ds.meta_data.… }}` expect.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use crate::{Instance, Network};
+use crate::{Instance, Interface, tootles};
 
 /// A version of the interface: a date, or `latest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
-    network: bool,
+pub(crate) enum Version {
+    /// The one that Tinkerbell has.
+    First,
+    /// Any after it.
+    Later {
+        /// Whether it has `network/interfaces`.
+        network: bool,
+    },
 }
 
 /// EC2 has `network/interfaces` since this version.
 const NETWORK_SINCE: &str = "2011-01-01";
-/// The first version; Tootles' and cloud-init's lowest.
-const FIRST: &str = "2009-04-04";
+/// The first version; Tootles' only one and cloud-init's lowest.
+pub(crate) const FIRST: &str = "2009-04-04";
 
 impl Version {
     /// Reads the first component of a path.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        if text == "latest" {
-            return Some(Self { network: true });
+        match text {
+            "latest" => Some(Self::Later { network: true }),
+            FIRST => Some(Self::First),
+            // Dates of this form compare as text does.
+            _ if is_date(text) && text > FIRST => {
+                Some(Self::Later { network: text >= NETWORK_SINCE })
+            }
+            _ => None,
         }
-        // Dates of this form compare as text does.
-        (is_date(text) && text >= FIRST).then(|| Self { network: text >= NETWORK_SINCE })
     }
 }
 
@@ -40,83 +51,97 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// What stands at `path` below the version, slashes at either end aside: a leaf's text, or a
-/// folder's list. `None`: nothing.
+/// What stands at `path` below the version, a slash at its end aside: a leaf's text, or a folder's
+/// list. `None`: nothing.
 pub(crate) fn lookup(instance: &Instance, version: Version, path: &str) -> Option<String> {
-    let leaves = leaves(instance, version);
-    let path = path.trim_matches('/');
-    if let Some(text) = leaves.get(path) {
-        return Some(text.clone().into_owned());
-    }
-    if path == "meta-data/public-keys" {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let Version::Later { network } = version else { return tootles::lookup(instance, path) };
+    let keys = instance.public_keys.len();
+    if path == "meta-data/public-keys" && keys > 0 {
         // EC2 lists keys as index=name and has the folder `index/` behind it; the names differ,
         // because cloud-init puts them in a map.
-        let keys = 0..instance.public_keys.len();
-        let names: Vec<String> = keys.map(|index| format!("{index}=key-{index}")).collect();
-        return (!names.is_empty()).then(|| names.join("\n"));
+        let names: Vec<String> = (0..keys).map(|index| format!("{index}=key-{index}")).collect();
+        return Some(names.join("\n"));
     }
-    let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-    let below = leaves.keys().filter_map(|leaf| leaf.strip_prefix(prefix.as_str()));
+    let mut leaves = leaves(instance, network);
+    match leaves.remove(path) {
+        Some(text) => Some(text.into_owned()),
+        None => listing(leaves.keys().map(|name| name.as_ref()), path),
+    }
+}
+
+/// The folder `path` as Tootles lists one: names in order, a slash behind those of folders, no line
+/// end. `None` when no leaf lies below it.
+pub(crate) fn listing<'a>(leaves: impl Iterator<Item = &'a str>, path: &str) -> Option<String> {
+    let below = leaves.filter_map(|leaf| match path {
+        "" => Some(leaf),
+        _ => leaf.strip_prefix(path)?.strip_prefix('/'),
+    });
     let names: BTreeSet<&str> =
         below.map(|rest| rest.split_inclusive('/').next().unwrap_or(rest)).collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join("\n"))
 }
 
-type Leaves<'a> = BTreeMap<String, Cow<'a, str>>;
+type Leaves<'a> = BTreeMap<Cow<'static, str>, Cow<'a, str>>;
 
-fn leaves(instance: &Instance, version: Version) -> Leaves<'_> {
+fn leaves(instance: &Instance, network: bool) -> Leaves<'_> {
     let mut leaves = Leaves::new();
-    let user_data = instance.user_data.as_ref().map_or("", |data| data.expose());
-    leaves.insert("user-data".to_owned(), user_data.into());
-    let address = |address: Option<String>| address.unwrap_or_default();
-    let local = instance.local_ipv4();
-    let system = &instance.operating_system;
-    let mut say = |name: &str, value: Cow<'_, str>| {
-        leaves.insert(format!("meta-data/{name}"), value.into_owned().into());
+    let tinkerbells = tootles::LEAVES.iter().map(|(name, say)| ((*name).into(), say(instance)));
+    leaves.extend(tinkerbells);
+    let mut say = |name: Cow<'static, str>, value: Cow<'_, str>| {
+        leaves.insert(format!("meta-data/{name}").into(), value.into_owned().into());
     };
-    say("instance-id", instance.id.as_str().into());
-    say("hostname", instance.hostname.as_str().into());
-    say("local-hostname", instance.hostname.as_str().into());
-    say("plan", instance.plan.as_str().into());
-    say("facility", instance.facility.as_str().into());
-    say("tags", instance.tags.join("\n").into());
-    say("public-ipv4", address(instance.public_ipv4.map(|a| a.to_string())).into());
-    say("public-ipv6", address(instance.public_ipv6.map(|a| a.to_string())).into());
-    say("local-ipv4", address(local.map(|a| a.to_string())).into());
-    say("operating-system/slug", system.slug.as_str().into());
-    say("operating-system/distro", system.distro.as_str().into());
-    say("operating-system/version", system.version.as_str().into());
-    say("operating-system/image_tag", system.image_tag.as_str().into());
-    // Two routes that Tootles has and never fills.
-    say("operating-system/license_activation/state", "".into());
-    say("iqn", "".into());
-    if instance.public_keys.is_empty() {
-        say("public-keys", "".into());
-    }
+    say("instance-id".into(), instance.id().into());
+    say("hostname".into(), instance.hostname().into());
+    say("local-hostname".into(), instance.hostname().into());
+    say("local-ipv4".into(), instance.local_ipv4().into());
+    say("name".into(), instance.name.as_str().into());
+    say("uuid".into(), instance.uuid.as_str().into());
+    say("providerid".into(), instance.provider_id.as_str().into());
+    say("provider-id".into(), instance.provider_id.as_str().into());
     for (index, key) in instance.public_keys.iter().enumerate() {
-        say(&format!("public-keys/{index}/openssh-key"), key.as_str().into());
+        say(format!("public-keys/{index}/openssh-key").into(), key.as_str().into());
     }
-    if let Some(network) = instance.network.as_ref().filter(|_| version.network) {
-        interface(network, &instance.hostname, say);
+    if network {
+        if let Some(interface) = instance.interfaces.first() {
+            say("mac".into(), interface.mac.to_string().into());
+        }
+        for (number, interface) in instance.interfaces.iter().enumerate() {
+            self::interface(interface, number, instance.hostname(), &mut say);
+        }
+    }
+    if !instance.public_keys.is_empty() {
+        leaves.remove("meta-data/public-keys");
+    }
+    let own = listing(leaves.keys().map(|name| name.as_ref()), "meta-data").unwrap_or_default();
+    let is_own = |name: &str| own.lines().any(|taken| taken.trim_end_matches('/') == name);
+    for (name, value) in instance.extra.iter().filter(|(name, _)| !is_own(name)) {
+        leaves.insert(format!("meta-data/{name}").into(), value.into());
     }
     leaves
 }
 
 /// What EC2 says about an interface, as far as it is known here.
-fn interface(network: &Network, hostname: &str, mut say: impl FnMut(&str, Cow<'_, str>)) {
-    let mac = network.mac.to_string();
-    say("mac", mac.as_str().into());
+fn interface(
+    interface: &Interface,
+    number: usize,
+    hostname: &str,
+    say: &mut impl FnMut(Cow<'static, str>, Cow<'_, str>),
+) {
+    let mac = interface.mac.to_string();
     let mut of = |name: &str, value: String| {
-        say(&format!("network/interfaces/macs/{mac}/{name}"), value.into());
+        say(format!("network/interfaces/macs/{mac}/{name}").into(), value.into());
     };
-    of("device-number", "0".to_owned());
+    of("mac", interface.mac.to_string());
+    of("device-number", number.to_string());
     of("local-hostname", hostname.to_owned());
-    of("local-ipv4s", network.address.to_string());
-    of("mac", mac.clone());
-    let prefix = network.prefix.min(32);
-    let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-    let subnet = Ipv4Addr::from_bits(network.address.to_bits() & mask);
-    of("subnet-ipv4-cidr-block", format!("{subnet}/{prefix}"));
+    let Some(address) = interface.address else { return };
+    let (list, subnet) = match address.addr() {
+        IpAddr::V4(_) => ("local-ipv4s", "subnet-ipv4-cidr-block"),
+        IpAddr::V6(_) => ("ipv6s", "subnet-ipv6-cidr-blocks"),
+    };
+    of(list, address.addr().to_string());
+    of(subnet, address.trunc().to_string());
 }
 
 #[cfg(test)]

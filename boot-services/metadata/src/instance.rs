@@ -1,18 +1,28 @@
 //! What is known about one machine.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
+use ipnet::IpNet;
 use stdx::{MacAddr, Secret};
 
-/// A machine as its own operating system sees it. Field sources are those of Tinkerbell's Hardware
-/// (`tootles/internal/backend`).
+/// A machine as its own operating system sees it. What Tinkerbell's Hardware says is here as it
+/// stands there, empty where it says nothing (`tootles/internal/backend`); what stands in for an
+/// empty field is decided by the methods.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
     /// `spec.metadata.instance.id`.
     pub id: String,
     /// `namespace/name` of the hardware, for logs; never served.
     pub hardware: String,
-    /// `spec.metadata.instance.hostname`, or whatever names the machine when that is empty.
+    /// Name of the hardware: `{{ ds.meta_data.name }}`.
+    pub name: String,
+    /// Uid of the hardware: `{{ ds.meta_data.uuid }}`.
+    pub uuid: String,
+    /// What a Node of this machine has as `spec.providerID`: `tinkerbell://default/nuc-1`.
+    pub provider_id: String,
+    /// `spec.metadata.instance.hostname`.
     pub hostname: String,
     /// SSH public keys, one line each, without the line end.
     pub public_keys: Vec<String>,
@@ -20,8 +30,8 @@ pub struct Instance {
     pub user_data: Option<Secret>,
     /// `spec.vendorData`.
     pub vendor_data: Option<Secret>,
-    /// The interface with the reserved address.
-    pub network: Option<Network>,
+    /// Its interfaces; first the one that holds the address it was found by.
+    pub interfaces: Vec<Interface>,
     /// `spec.metadata.instance.tags`.
     pub tags: Vec<String>,
     /// `spec.metadata.facility.plan_slug`.
@@ -29,15 +39,19 @@ pub struct Instance {
     /// `spec.metadata.facility.facility_code`.
     pub facility: String,
     /// First public IPv4 address of `instance.ips`.
-    pub public_ipv4: Option<Ipv4Addr>,
-    /// First IPv4 address of `instance.ips` that is not public; the reserved one stands in.
-    pub local_ipv4: Option<Ipv4Addr>,
+    pub public_ipv4: String,
+    /// First IPv4 address of `instance.ips` that is not public.
+    pub local_ipv4: String,
     /// First IPv6 address of `instance.ips`.
-    pub public_ipv6: Option<Ipv6Addr>,
+    pub public_ipv6: String,
     /// `instance.operating_system`.
     pub operating_system: OperatingSystem,
     /// `instance.storage`, for rootio.
     pub storage: Option<serde_json::Value>,
+    /// More keys that its owner wants it to know. One of the box's own names is never replaced.
+    pub extra: BTreeMap<String, String>,
+    /// How far its installation is.
+    pub provisioning: Provisioning,
 }
 
 /// `spec.metadata.instance.operating_system`.
@@ -53,30 +67,113 @@ pub struct OperatingSystem {
     pub image_tag: String,
 }
 
-/// One interface's reservation.
+/// How far a machine's installation is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Provisioning {
+    /// No run is recorded: somebody else installed it, or the record is gone.
+    #[default]
+    Unrecorded,
+    /// A run waits or works.
+    Underway,
+    /// The last run ended well.
+    Ended {
+        /// So long ago.
+        ago: Duration,
+    },
+}
+
+/// One interface, as its reservation describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
+pub struct Interface {
     /// The interface.
     pub mac: MacAddr,
-    /// Its reserved address.
-    pub address: Ipv4Addr,
-    /// Length of the network's prefix, 0 to 32.
-    pub prefix: u8,
+    /// What the installed system shall call it (`iface_name`); empty: as it likes.
+    pub name: String,
+    /// Its host name; empty: none.
+    pub hostname: String,
+    /// Its reserved address and the network that is on.
+    pub address: Option<IpNet>,
     /// The router.
-    pub gateway: Option<Ipv4Addr>,
-    /// Resolvers.
-    pub name_servers: Vec<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
+    /// Resolvers, best first.
+    pub name_servers: Vec<IpAddr>,
+    /// The domain to search for short names; empty: none.
+    pub domain: String,
+    /// Routes beside that to the router.
+    pub routes: Vec<Route>,
+    /// The VLAN its address is in, tagged, 1 to 4094.
+    pub vlan: Option<u16>,
+    /// Whether this network has a DHCP server for it.
+    pub dhcp: bool,
+}
+
+impl Interface {
+    /// One of which nothing but the hardware address is known, in a network with DHCP.
+    pub fn new(mac: MacAddr) -> Self {
+        Self {
+            mac,
+            name: String::new(),
+            hostname: String::new(),
+            address: None,
+            gateway: None,
+            name_servers: Vec::new(),
+            domain: String::new(),
+            routes: Vec::new(),
+            vlan: None,
+            dhcp: true,
+        }
+    }
+
+    /// Its address, when that is one of IPv4.
+    pub(crate) fn ipv4(&self) -> Option<Ipv4Addr> {
+        match self.address?.addr() {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        }
+    }
+}
+
+/// A route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// To this network.
+    pub to: IpNet,
+    /// By this router.
+    pub via: IpAddr,
 }
 
 impl Instance {
-    /// The local address: what `instance.ips` says, else the reserved one.
-    pub(crate) fn local_ipv4(&self) -> Option<Ipv4Addr> {
-        self.local_ipv4.or(self.network.as_ref().map(|network| network.address))
+    /// Its id: the one it was given, else the uid of its hardware.
+    pub(crate) fn id(&self) -> &str {
+        first([&self.id, &self.uuid])
     }
+
+    /// Its host name: the one it was given, else that of its reservation, else its hardware's.
+    pub(crate) fn hostname(&self) -> &str {
+        let reserved = self.interfaces.first().map_or("", |interface| &interface.hostname);
+        first([&self.hostname, reserved, &self.name])
+    }
+
+    /// Its local address: what `instance.ips` says, else the reserved one; empty: none.
+    pub(crate) fn local_ipv4(&self) -> String {
+        let reserved = self.interfaces.first().and_then(Interface::ipv4);
+        match reserved {
+            Some(address) if self.local_ipv4.is_empty() => address.to_string(),
+            _ => self.local_ipv4.clone(),
+        }
+    }
+}
+
+fn first<const N: usize>(texts: [&str; N]) -> &str {
+    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// Knows the machines. Must answer from memory: cloud-init asks some thirty times a boot.
 pub trait Instances: Send + Sync + 'static {
     /// The machine that holds this address; `None` when nobody does.
     fn by_address(&self, address: IpAddr) -> Option<Instance>;
+
+    /// The one machine whose [`Instance::id`] this is; `None` when none or several have it. Asked
+    /// only where [`crate::Config::instance_endpoint`] is set.
+    fn by_instance_id(&self, id: &str) -> Option<Instance>;
 }

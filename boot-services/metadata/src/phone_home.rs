@@ -12,7 +12,7 @@ const MAX_FIELDS: usize = 64;
 const ABSENT: &str = "N/A";
 
 /// A machine says that its operating system is up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PhoneHome {
     /// From where.
     pub peer: IpAddr,

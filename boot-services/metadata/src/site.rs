@@ -2,148 +2,221 @@
 //!
 //! | Path | Answer |
 //! |---|---|
-//! | `/<version>/…`, `/latest/…` | the EC2 tree |
+//! | `/2009-04-04/…` | Tinkerbell's tree |
+//! | `/<later version>/…`, `/latest/…` | the EC2 tree |
 //! | PUT `/latest/api/token` | an IMDSv2 token |
+//! | `/tootles/instanceID/<id>/2009-04-04/…` | the same of any machine, where switched on |
 //! | `/nocloud/{meta-data,user-data,vendor-data,network-config}` | the NoCloud seed |
+//! | `/nocloud/v1/…` | the same, its network configuration of version 1 |
+//! | `/ignition`, `/config.ign` | user data, as Ignition's configuration |
+//! | `/talos` | user data, as Talos' configuration; what the query says counts nothing |
 //! | `/metadata` | the storage part, for rootio |
 //! | POST `/phone-home` | recorded |
 //!
 //! Whoever asks is known by the source address, and nothing else: an address that no machine holds
-//! gets 404 everywhere. The router has no fallback, so that others can be merged with it; it needs
-//! the client's address (`ConnectInfo<SocketAddr>`).
+//! gets 404 everywhere, also for lists, which Tootles shows to anybody. Other methods than GET and
+//! HEAD get 405, Tootles' 404. The router has no fallback, so that others can be merged with it; it
+//! needs the client's address (`ConnectInfo<SocketAddr>`).
+
+mod tree;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 
-use crate::ec2::{self, Version};
+use crate::nocloud::NetworkConfig;
 use crate::phone_home::MAX_FORM;
 use crate::token::Tokens;
-use crate::{Instance, Instances, PhoneHome, nocloud};
+use crate::window::{self, Homes};
+use crate::{Config, Instance, Instances, PhoneHome, nocloud, proxy, rootio};
 
 /// The most characters of a path that the observer is told.
 const MAX_PATH: usize = 200;
-/// IMDSv2's headers.
-const TOKEN: &str = "x-aws-ec2-metadata-token";
-const TOKEN_LIFE: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+const USER_DATA: &str = "user-data";
+/// Files that hold what only the machine shall read.
+const SECRET_FILES: [&str; 2] = [USER_DATA, "vendor-data"];
 
 /// Told what machines ask, from the server's own tasks: must not block.
 pub trait Observer: Send + Sync + 'static {
     /// A request was answered. `path` is shortened and holds no value.
     fn asked(&self, peer: IpAddr, path: &str, status: u16);
-    /// A machine's operating system is up.
+    /// A machine's operating system is up. What is repeated within a minute is told once.
     fn phoned_home(&self, news: PhoneHome);
+    /// Somebody at a machine's address asked for its user data outside its window, and was answered
+    /// as if there were none.
+    fn withheld(&self, peer: IpAddr, hardware: &str);
 }
 
 struct Site {
+    config: Config,
     instances: Arc<dyn Instances>,
     observer: Arc<dyn Observer>,
     tokens: Mutex<Tokens>,
+    homes: Mutex<Homes>,
 }
 
 type Shared = State<Arc<Site>>;
-type Client = ConnectInfo<SocketAddr>;
+/// Who asks; proxies of ours are seen through.
+type Client = Extension<IpAddr>;
 
 /// The routes of this crate.
-pub fn router(instances: Arc<dyn Instances>, observer: Arc<dyn Observer>) -> Router {
-    let site = Arc::new(Site { instances, observer, tokens: Mutex::default() });
-    Router::new()
-        .route("/latest/api/token", put(token))
+pub fn router(
+    config: Config,
+    instances: Arc<dyn Instances>,
+    observer: Arc<dyn Observer>,
+) -> Router {
+    let by_id = config.instance_endpoint;
+    let (tokens, homes) = (Mutex::default(), Mutex::default());
+    let site = Arc::new(Site { config, instances, observer, tokens, homes });
+    let mut routes = Router::new()
+        .route("/latest/api/token", put(tree::token))
         .route("/metadata", get(storage))
         .route("/nocloud/{file}", get(seed))
+        .route("/nocloud/v1/{file}", get(seed_v1))
+        .route("/ignition", get(ignition))
+        .route("/config.ign", get(ignition))
+        .route("/talos", get(talos))
         .route("/phone-home", post(phone_home))
         .route("/phone-home/", post(phone_home))
         .route("/phone-home/{id}", post(phone_home))
-        .route("/{version}", get(tree))
-        .route("/{version}/", get(tree))
-        .route("/{version}/{*path}", get(tree))
+        .route("/{version}", get(tree::own))
+        .route("/{version}/", get(tree::own))
+        .route("/{version}/{*path}", get(tree::own));
+    if by_id {
+        routes = routes
+            .route("/tootles/instanceID/{id}/2009-04-04", get(tree::of_id))
+            .route("/tootles/instanceID/{id}/2009-04-04/", get(tree::of_id))
+            .route("/tootles/instanceID/{id}/2009-04-04/{*path}", get(tree::of_id));
+    }
+    routes
         .layer(DefaultBodyLimit::max(MAX_FORM))
         .route_layer(middleware::from_fn_with_state(site.clone(), observe))
         .with_state(site)
 }
 
-/// Tells the observer of every answer.
-async fn observe(State(site): Shared, client: Client, request: Request, next: Next) -> Response {
-    let path: String = request.uri().path().chars().take(MAX_PATH).collect();
-    let response = next.run(request).await;
-    site.observer.asked(peer(client), &path, response.status().as_u16());
-    response
-}
-
-async fn tree(
+/// Finds out who asks, and tells the observer of every answer.
+async fn observe(
     State(site): Shared,
-    client: Client,
-    Path(path): Path<Vec<(String, String)>>,
-    headers: HeaderMap,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
 ) -> Response {
-    let part = |name: &str| path.iter().find(|(n, _)| n == name).map_or("", |(_, v)| v.as_str());
-    let Some(version) = Version::read(part("version")) else {
-        return StatusCode::NOT_FOUND.into_response();
-    };
-    if let Some(token) = headers.get(TOKEN) {
-        let tokens = site.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        let token = token.to_str().unwrap_or("");
-        if !tokens.accept(token, peer(client), Instant::now()) {
-            return StatusCode::UNAUTHORIZED.into_response();
+    let path: String = request.uri().path().chars().take(MAX_PATH).collect();
+    let (client, response) = match proxy::client(peer.ip(), request.headers(), &site.config) {
+        Ok(client) => {
+            request.extensions_mut().insert(client);
+            (client, next.run(request).await)
         }
-    }
-    let found = |instance: Instance| ec2::lookup(&instance, version, part("path"));
-    answer(site.instances.by_address(peer(client)).and_then(found))
-}
-
-async fn token(State(site): Shared, client: Client, headers: HeaderMap) -> Response {
-    let peer = peer(client);
-    if site.instances.by_address(peer).is_none() {
-        return StatusCode::NOT_FOUND.into_response();
-    }
-    let life = headers.get(TOKEN_LIFE).and_then(|value| value.to_str().ok()?.parse().ok());
-    let issued = life.and_then(|life: u64| {
-        let mut tokens = site.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.issue(peer, life, Instant::now()).map(|token| (life, token))
-    });
-    let Some((life, token)) = issued else { return StatusCode::BAD_REQUEST.into_response() };
-    let mut response = answer(Some(token));
-    response.headers_mut().insert(TOKEN_LIFE, HeaderValue::from(life));
+        Err(proxy::Malformed) => {
+            let why = "the X-Forwarded-For of a trusted proxy names no client\n";
+            (peer.ip().to_canonical(), (StatusCode::BAD_REQUEST, why).into_response())
+        }
+    };
+    site.observer.asked(client, &path, response.status().as_u16());
     response
 }
 
-async fn seed(State(site): Shared, client: Client, Path(file): Path<String>) -> Response {
-    let instance = site.instances.by_address(peer(client));
-    answer(instance.and_then(|instance| nocloud::file(&instance, &file)))
+impl Site {
+    /// The machine at an address, as it may see itself at `path`.
+    fn machine(&self, client: IpAddr, path: &str) -> Option<Instance> {
+        Some(self.bounded(self.instances.by_address(client)?, client, path))
+    }
+
+    /// A machine without the user data that it may not have now.
+    fn bounded(&self, mut instance: Instance, client: IpAddr, path: &str) -> Instance {
+        let home = lock(&self.homes).since(&instance.hardware, Instant::now());
+        if window::is_open(&self.config, instance.provisioning, home) {
+            return instance;
+        }
+        let secrets = [instance.user_data.take(), instance.vendor_data.take()];
+        let file = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if SECRET_FILES.contains(&file) && secrets.iter().any(Option::is_some) {
+            self.observer.withheld(client, &instance.hardware);
+        }
+        instance
+    }
 }
 
-/// The one part of the machine that the action rootio reads (`tootles/internal/frontend/hack`).
-async fn storage(State(site): Shared, client: Client) -> Response {
-    let Some(instance) = site.instances.by_address(peer(client)) else {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn seed(
+    State(site): Shared,
+    Extension(client): Client,
+    Path(file): Path<String>,
+) -> Response {
+    seed_file(&site, client, &file, NetworkConfig::V2)
+}
+
+async fn seed_v1(
+    State(site): Shared,
+    Extension(client): Client,
+    Path(file): Path<String>,
+) -> Response {
+    seed_file(&site, client, &file, NetworkConfig::V1)
+}
+
+fn seed_file(site: &Site, client: IpAddr, file: &str, version: NetworkConfig) -> Response {
+    let machine = site.machine(client, file);
+    let addressing = site.config.addressing;
+    answer(machine.and_then(|machine| nocloud::file(&machine, file, version, addressing)))
+}
+
+/// Ignition's content type: the vendor's own, as its specification has it.
+async fn ignition(State(site): Shared, Extension(client): Client) -> Response {
+    configuration(&site, client, "application/vnd.coreos.ignition+json")
+}
+
+async fn talos(State(site): Shared, Extension(client): Client) -> Response {
+    configuration(&site, client, "application/yaml")
+}
+
+/// User data as a configuration of its own: none is 404, because nothing is not one.
+fn configuration(site: &Site, client: IpAddr, kind: &'static str) -> Response {
+    let machine = site.machine(client, USER_DATA);
+    match machine.and_then(|machine| machine.user_data) {
+        Some(data) => ([(header::CONTENT_TYPE, kind)], data.expose().to_owned()).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+async fn storage(State(site): Shared, Extension(client): Client) -> Response {
+    let Some(instance) = site.instances.by_address(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let storage = instance.storage.unwrap_or_else(|| serde_json::json!({}));
-    let body = serde_json::json!({ "metadata": { "instance": { "storage": storage } } });
-    let kind = "application/json; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], body.to_string()).into_response()
+    match rootio::json(&instance) {
+        Some(json) => {
+            ([(header::CONTENT_TYPE, "application/json; charset=utf-8")], json).into_response()
+        }
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 async fn phone_home(
     State(site): Shared,
-    client: Client,
+    Extension(client): Client,
     form: Result<axum::body::Bytes, BytesRejection>,
 ) -> Response {
-    let peer = peer(client);
-    let Some(instance) = site.instances.by_address(peer) else {
+    let Some(instance) = site.instances.by_address(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match form {
         Ok(form) => {
-            site.observer.phoned_home(PhoneHome::read(peer, instance.hardware, &form));
+            let news = PhoneHome::read(client, instance.hardware.clone(), &form);
+            let worth_telling = lock(&site.homes).note(&instance, &news, Instant::now());
+            if worth_telling {
+                site.observer.phoned_home(news);
+            }
             answer(Some(String::new()))
         }
         Err(rejection) => rejection.into_response(),
@@ -156,10 +229,6 @@ fn answer(text: Option<String>) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
-}
-
-fn peer(ConnectInfo(address): Client) -> IpAddr {
-    address.ip().to_canonical()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! IMDSv2 session tokens: given to who asks, accepted from who was given one, needed by nobody.
+//! IMDSv2 session tokens: given to who asks, accepted from who was given one, and needed only where
+//! the owner says so ([`crate::Imdsv2`]).
 //!
 //! A request is trusted for its source address, with or without a token. What a token adds is the
 //! answer that EC2's tools expect: a wrong or old one is refused, so that they ask for another.

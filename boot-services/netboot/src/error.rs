@@ -1,7 +1,8 @@
-//! Everything that can stop one of this crate's servers.
+//! Everything that can stop one of this crate's servers, or keep a medium from being made.
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// A server could not start or could not go on. A single transfer's failure is not an error of the
 /// server: it is told to the [`Observer`](crate::Observer).
@@ -19,4 +20,93 @@ pub enum Error {
     /// The TFTP socket stopped working.
     #[error("could not receive from the TFTP socket")]
     Receive(#[source] io::Error),
+    /// The syslog socket could not be made.
+    #[error("could not open the syslog socket on {address}")]
+    SyslogBind {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The syslog socket stopped working.
+    #[error("could not receive from the syslog socket")]
+    SyslogReceive(#[source] io::Error),
+    /// What a machine is to be told does not fit into its medium.
+    #[error("the kernel arguments have {length} characters, a medium has room for 1024")]
+    ArgumentsTooLong {
+        /// Characters, spaces included.
+        length: usize,
+    },
+    /// A kernel argument would not arrive as it was written.
+    #[error(
+        "the kernel argument {name} has a character that a boot loader would not pass on \
+         (one of ; & | < > $, or no printable ASCII)"
+    )]
+    Argument {
+        /// What stands before its equals sign.
+        name: String,
+    },
+    /// A file is no medium that can be told what to boot.
+    #[error("{name} keeps no place for kernel arguments")]
+    NoPlace {
+        /// Its name.
+        name: String,
+    },
+    /// What should start the agent OS on a UEFI machine cannot be given a kernel.
+    #[error("the EFI stub cannot be used: {reason}")]
+    Stub {
+        /// What its header says.
+        reason: &'static str,
+    },
+    /// A part of a medium is larger than its format counts.
+    #[error("{length} bytes are more than a medium can hold")]
+    MediumTooLarge {
+        /// Its bytes.
+        length: u64,
+    },
+    /// A file of the artifact directory cannot be read or written.
+    #[error("cannot use the artifact {}", path.display())]
+    Artifact {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of another server did not come.
+    #[error("could not fetch {url}: {reason}")]
+    Fetch {
+        /// Where it should be, without what may be a secret.
+        url: String,
+        /// Why.
+        reason: String,
+        /// It may come another time.
+        passing: bool,
+    },
+    /// A file of another server is not what was expected.
+    #[error("{url} is {got}, which is not what was expected")]
+    Checksum {
+        /// Where it came from, without what may be a secret.
+        url: String,
+        /// What it is.
+        got: String,
+    },
+    /// Nothing that may go would make room for a new file.
+    #[error(
+        "the cache has no room for {} more; the largest in it: {largest}", stdx::bytes(*incoming)
+    )]
+    CacheFull {
+        /// Bytes of the new file, as far as known.
+        incoming: u64,
+        /// The five largest files and their sizes.
+        largest: String,
+    },
+}
+
+impl Error {
+    /// Whether trying again some seconds later may help, without anybody doing something.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Fetch { passing: true, .. })
+    }
 }

@@ -2,20 +2,22 @@
 //!
 //! ```text
 //! ROOT/ipxe/     loaders: undionly.kpxe, ipxe.efi, snponly.efi …    TFTP and /ipxe/binary/
-//! ROOT/agent/    the agent's kernel and initramfs                   /agent/
+//! ROOT/agent/    the agent's kernel and initramfs                   /agent/, also by TFTP
 //! ROOT/images/   disk images                                        /images/
+//! ROOT/iso/      media for BMCs to mount                            /iso/
 //! ```
 
 use std::fmt;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
+use crate::cache::{Blob, Digest};
 use crate::loader::is_plain;
 
 /// The largest file that is served from memory (TFTP): a unified kernel image fits.
@@ -31,7 +33,7 @@ pub struct Files {
 }
 
 /// One of the directory's folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shelf {
     /// `ipxe/`.
     Loaders,
@@ -39,22 +41,25 @@ pub enum Shelf {
     Agent,
     /// `images/`.
     Images,
+    /// `iso/`.
+    Iso,
 }
 
 /// An open regular file.
-pub(crate) struct Opened {
-    pub(crate) file: File,
+pub(crate) struct Opened<F> {
+    pub(crate) file: F,
     pub(crate) size: u64,
     pub(crate) tag: Tag,
 }
 
-/// Tells two contents of one name apart, as far as the file system can: size, time, inode.
+/// Tells two contents of one name apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Tag {
-    size: u64,
-    seconds: i64,
-    nanos: i64,
-    inode: u64,
+pub(crate) enum Tag {
+    /// As far as the file system can.
+    Stat { size: u64, seconds: i64, nanos: i64, inode: u64 },
+    /// For certain. When a blob was last wanted is written down as its time, so that the file
+    /// system would see another content at each use.
+    Content(Digest),
 }
 
 impl Files {
@@ -84,22 +89,46 @@ impl Files {
             Shelf::Loaders => "ipxe",
             Shelf::Agent => "agent",
             Shelf::Images => "images",
+            Shelf::Iso => "iso",
         })
     }
 
     /// Opens a file for streaming.
-    pub(crate) async fn open(&self, shelf: Shelf, name: &str) -> io::Result<Opened> {
+    pub(crate) async fn open(&self, shelf: Shelf, name: &str) -> io::Result<Opened<File>> {
         let path = self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?;
-        // Asked before opening, because opening a pipe waits for its other end.
-        regular(&tokio::fs::metadata(&path).await.map_err(missing)?)?;
-        let file = File::open(&path).await.map_err(missing)?;
-        let metadata = file.metadata().await?;
-        regular(&metadata)?;
-        Ok(Opened { file, size: metadata.len(), tag: Tag::of(&metadata) })
+        let opened = tokio::task::spawn_blocking(move || Opened::at(&path)).await;
+        let Opened { file, size, tag } = opened.map_err(io::Error::other)??;
+        Ok(Opened { file: File::from_std(file), size, tag })
+    }
+
+    /// Opens a file on this thread, for those who answer thousands of requests a second. A folder
+    /// that is not in the kernel's cache is one read of the disk.
+    pub(crate) fn open_here(&self, shelf: Shelf, name: &str) -> io::Result<Opened<std::fs::File>> {
+        Opened::at(&self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?)
     }
 }
 
-impl Opened {
+impl Opened<std::fs::File> {
+    /// A whole file of the cache.
+    pub(crate) fn blob(blob: &Blob) -> io::Result<Self> {
+        let opened = Self::at(&blob.path)?;
+        Ok(Self { tag: Tag::Content(blob.digest), ..opened })
+    }
+
+    fn at(path: &Path) -> io::Result<Self> {
+        // Opening a pipe would wait for its other end; regular files do not know the flag.
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.read(true).custom_flags(flags).open(path).map_err(missing)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(Self { file, size: metadata.len(), tag: Tag::of(&metadata) })
+    }
+}
+
+impl Opened<File> {
     /// Reads the whole file, at most [`MAX_LOADED`] bytes.
     pub(crate) async fn load(self) -> io::Result<Vec<u8>> {
         if self.size > MAX_LOADED {
@@ -113,7 +142,7 @@ impl Opened {
 
 impl Tag {
     fn of(metadata: &Metadata) -> Self {
-        Self {
+        Self::Stat {
             size: metadata.len(),
             seconds: metadata.mtime(),
             nanos: metadata.mtime_nsec(),
@@ -125,8 +154,12 @@ impl Tag {
 /// As an HTTP entity tag (RFC 9110 section 8.8.3), quotes included.
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { size, seconds, nanos, inode } = self;
-        write!(f, "\"{size:x}-{seconds:x}-{nanos:x}-{inode:x}\"")
+        match self {
+            Self::Stat { size, seconds, nanos, inode } => {
+                write!(f, "\"{size:x}-{seconds:x}-{nanos:x}-{inode:x}\"")
+            }
+            Self::Content(digest) => write!(f, "\"{digest}\""),
+        }
     }
 }
 
@@ -140,10 +173,6 @@ fn missing(error: io::Error) -> io::Error {
     }
 }
 
-fn regular(metadata: &Metadata) -> io::Result<()> {
-    if metadata.is_file() { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Files, Shelf};
@@ -155,8 +184,13 @@ mod tests {
         std::fs::write(folder.path().join("images/raw"), b"").unwrap();
         let files = Files::new(folder.path());
         files.open(Shelf::Images, "raw").await.unwrap();
-        for name in ["none", "raw/below", &"a".repeat(256)] {
+        let pipe = folder.path().join("images/pipe");
+        let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
+        assert!(made.success());
+        for name in ["none", "raw/below", "pipe", &"a".repeat(256)] {
             let error = files.open(Shelf::Images, name).await.err().unwrap();
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");
+            let error = files.open_here(Shelf::Images, name).err().unwrap();
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");
         }
     }

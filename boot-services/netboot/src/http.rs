@@ -3,18 +3,28 @@
 //! | Path | Answer |
 //! |---|---|
 //! | `/ipxe/binary/[<mac>/]<name>` | a loader, as over TFTP |
-//! | `/ipxe/script/<mac>/auto.ipxe` | the script of that machine |
-//! | `/ipxe/script/auto.ipxe` | the script of the machine that asks, by its address |
+//! | `/ipxe/script/<mac>/auto.ipxe`, `/<mac>/auto.ipxe` | that machine's script |
+//! | `/ipxe/script/auto.ipxe`, `/auto.ipxe` | the script of the address that asks |
+//! | `/tftp/<name>` | what TFTP has, for U-Boot's PXE over HTTP |
 //! | `/agent/<file>`, `/images/<file>` | files, with ranges |
+//! | `/iso/…`, `/uki/…` | media with a machine's arguments, see [`crate::iso`] |
+//! | `/cache/<key>/<file>` | files of other servers ([`cached_router`]) |
 //! | `/healthz`, `/readyz`, `/healthcheck` | for probes |
 //!
-//! The paths are Smee's (`smee/internal/ipxe`), `/agent` and `/images` are our own. The router has
-//! no fallback, so that others can be merged with it; it needs the client's address
-//! (`ConnectInfo<SocketAddr>`), which [`serve`] supplies.
+//! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's), `/agent` and
+//! `/images` are our own. The router has no fallback, so that others can be merged with it; it
+//! needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. Give [`serve`]
+//! a [`Face`] with [`Downloads`], and files pass the router by: `head` reads such a request,
+//! `downloads` finds the file, `content` decides the answer, `carrier` sends it.
 
+mod cached;
+mod carrier;
+mod connection;
 mod content;
+mod downloads;
 mod edge;
-mod range;
+pub mod head;
+pub(crate) mod range;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -28,11 +38,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use stdx::MacAddr;
 
-use crate::files::Shelf;
-use crate::loader::Wanted;
-use crate::{Fetched, Plan, Services, script};
+use downloads::Found;
 
-pub use edge::{MAX_CONNECTIONS, serve};
+use crate::files::Shelf;
+use crate::loader::{Wanted, owner};
+use crate::{Boot, Fetched, Plan, Services, iso, pxelinux, script};
+
+pub use cached::cached_router;
+pub use content::Conditions;
+pub use downloads::Downloads;
+pub use edge::{Face, MAX_CONNECTIONS, serve, serve_tls};
 
 /// What the server says about itself and its surroundings.
 #[derive(Debug, Clone)]
@@ -46,6 +61,7 @@ pub struct HttpConfig {
 struct Site {
     config: HttpConfig,
     services: Services,
+    media: Arc<iso::Site>,
     started: Instant,
 }
 
@@ -54,33 +70,63 @@ type Client = ConnectInfo<SocketAddr>;
 
 /// The routes of this crate.
 pub fn router(config: HttpConfig, services: Services) -> Router {
-    let site = Site { config, services, started: Instant::now() };
+    let media = Arc::new(iso::Site::new(services.clone()));
+    let routes = iso::routes(Arc::clone(&media));
+    let site = Site { config, services, media, started: Instant::now() };
     Router::new()
-        .route("/ipxe/binary/{*path}", get(binary))
+        .route("/ipxe/binary/{*path}", get(loader))
+        .route("/tftp/{*path}", get(loader))
         .route("/ipxe/script/auto.ipxe", get(script_by_address))
         .route("/ipxe/script/{mac}/auto.ipxe", get(script_by_mac))
+        .route("/auto.ipxe", get(script_by_address))
+        .route("/{mac}/auto.ipxe", get(script_by_mac))
         .route("/agent/{*path}", get(agent))
         .route("/images/{*path}", get(image))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/healthcheck", get(healthcheck))
         .with_state(Arc::new(site))
+        .merge(routes)
 }
 
-async fn binary(
+/// The agent's files at the root, `vmlinuz-x86_64` and `initramfs-x86_64`: where machines look
+/// that were told of a HookOS file server (`osie.baseURL` with port 7173).
+pub fn files_router(services: Services) -> Router {
+    let config = HttpConfig { script_base: String::new(), version: String::new() };
+    let media = Arc::new(iso::Site::new(services.clone()));
+    let site = Site { config, services, media, started: Instant::now() };
+    Router::new().route("/{file}", get(agent)).with_state(Arc::new(site))
+}
+
+async fn loader(
     State(site): Shared,
     client: Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
+    if iso::is_unified(&path) {
+        let asked = iso::Asked { peer: peer(client), uri: &uri, headers: &headers };
+        return site.media.unified(&path, asked).await;
+    }
+    if let Some(found) = Found::loader(&path) {
+        return site.file(&found, client, &uri, &headers).await;
+    }
+    let (peer, base) = (peer(client), &site.config.script_base);
+    if !site.services.may_netboot(owner(&path), peer) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     match Wanted::read(&path) {
-        Some(Wanted::File(name)) => site.file(Shelf::Loaders, &name, client, &uri, &headers).await,
         Some(Wanted::Autoexec) => {
-            let plan = site.services.plans.by_address(peer(client));
-            text(script::autoexec(&site.config.script_base, plan.map(|plan| plan.mac)))
+            let reader = site.services.reader(peer);
+            let plan = site.services.plans.by_address(peer).filter(|plan| plan.is_for(reader));
+            text(script::autoexec(base, plan.map(|plan| plan.mac)))
         }
-        Some(Wanted::NotAllowed) | None => StatusCode::NOT_FOUND.into_response(),
+        Some(Wanted::Pxelinux(mac)) => {
+            let plan = site.services.plans.by_mac(mac);
+            site.script(peer, Some(mac), plan, |plan| pxelinux::config(plan, base), None)
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
@@ -91,7 +137,7 @@ async fn agent(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    site.file(Shelf::Agent, &path, client, &uri, &headers).await
+    site.file(&Found::plain(Shelf::Agent, &path), client, &uri, &headers).await
 }
 
 async fn image(
@@ -101,15 +147,14 @@ async fn image(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    site.file(Shelf::Images, &path, client, &uri, &headers).await
+    site.file(&Found::plain(Shelf::Images, &path), client, &uri, &headers).await
 }
 
 async fn script_by_mac(State(site): Shared, client: Client, Path(mac): Path<String>) -> Response {
     match mac.parse::<MacAddr>() {
         Ok(mac) => {
-            let (peer, plan) = (peer(client), site.services.plans.by_mac(mac));
-            let plan = plan.filter(|plan| plan.is_for(peer));
-            site.script(peer, Some(mac), plan)
+            let plan = site.services.plans.by_mac(mac);
+            site.script(peer(client), Some(mac), plan, ipxe, site.stranger())
         }
         Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     }
@@ -118,7 +163,12 @@ async fn script_by_mac(State(site): Shared, client: Client, Path(mac): Path<Stri
 async fn script_by_address(State(site): Shared, client: Client) -> Response {
     let peer = peer(client);
     let plan = site.services.plans.by_address(peer);
-    site.script(peer, plan.as_ref().map(|plan| plan.mac), plan)
+    site.script(peer, plan.as_ref().map(|plan| plan.mac), plan, ipxe, site.stranger())
+}
+
+/// The iPXE script of a machine that may netboot.
+fn ipxe(plan: &Plan) -> Option<String> {
+    (plan.boot != Boot::NotAllowed).then(|| script::render(plan))
 }
 
 /// Ready when there is something to boot machines with.
@@ -148,12 +198,32 @@ async fn healthcheck(State(site): Shared) -> Response {
 }
 
 impl Site {
-    /// A script's answer. 404 for machines nobody knows, as Smee gives, so that iPXE gives up.
-    fn script(&self, peer: IpAddr, mac: Option<MacAddr>, plan: Option<Plan>) -> Response {
-        let (response, boot) = match &plan {
-            Some(plan) => (text(script::render(plan)), plan.boot.word()),
-            None => (StatusCode::NOT_FOUND.into_response(), "unknown"),
+    /// The script that all machines get that nobody knows, if they get one.
+    fn stranger(&self) -> Option<String> {
+        self.services.plans.stranger().map(|boot| script::stranger(&boot))
+    }
+
+    /// A script's answer: the plan `written` down for the machine it is of, the `stranger`'s where
+    /// no machine is known. 404 where there is none, as Smee gives, so that iPXE gives up and the
+    /// firmware goes on.
+    fn script(
+        &self,
+        peer: IpAddr,
+        mac: Option<MacAddr>,
+        plan: Option<Plan>,
+        written: impl FnOnce(&Plan) -> Option<String>,
+        stranger: Option<String>,
+    ) -> Response {
+        let (boot, script) = match &plan {
+            Some(plan) if plan.is_for(self.services.reader(peer)) => {
+                (plan.boot.word(), written(plan))
+            }
+            // Who asks for another's script is no stranger.
+            Some(_) => ("withheld", None),
+            None if stranger.is_some() => ("stranger", stranger),
+            None => ("unknown", None),
         };
+        let response = script.map_or_else(|| StatusCode::NOT_FOUND.into_response(), text);
         self.services.observer.fetched(Fetched::Script {
             peer,
             mac,
@@ -166,26 +236,19 @@ impl Site {
 
     async fn file(
         &self,
-        shelf: Shelf,
-        name: &str,
+        found: &Found,
         client: Client,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Response {
-        let observer = self.services.observer.clone();
-        let record = content::Record::new(observer, peer(client), uri.path());
-        match self.services.files.open(shelf, name).await {
+        let (observer, peer) = (self.services.observer.clone(), peer(client));
+        let record = content::Record::new(observer, peer, uri.path());
+        if found.guard.is_some_and(|owner| !self.services.may_netboot(owner, peer)) {
+            return record.empty(StatusCode::NOT_FOUND);
+        }
+        match self.services.files.open(found.shelf, &found.name).await {
             Ok(opened) => content::answer(opened, headers, record).await,
-            Err(error) => {
-                let status = match error.kind() {
-                    std::io::ErrorKind::NotFound => StatusCode::NOT_FOUND,
-                    _ => {
-                        tracing::warn!(path = uri.path(), %error, "a file could not be opened");
-                        StatusCode::INTERNAL_SERVER_ERROR
-                    }
-                };
-                record.empty(status)
-            }
+            Err(error) => record.empty(downloads::status(found, &error)),
         }
     }
 }

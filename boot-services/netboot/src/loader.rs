@@ -1,10 +1,17 @@
 //! Which file a boot ROM means by the name it sends.
 
+use stdx::MacAddr;
+
 /// What a name in the loaders' name space stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// A file of the loaders' folder.
     File(String),
+    /// A file of the agent's folder (`agent/<name>`): for loaders that speak only TFTP.
+    Agent(String),
+    /// What U-Boot and PXELINUX ask a TFTP server first (`pxelinux.cfg/01-<mac>`): answered with
+    /// the machine's generated configuration. 01 is Ethernet (RFC 1700).
+    Pxelinux(MacAddr),
     /// iPXE's first look for instructions beside its own binary; answered with a generated script.
     Autoexec,
     /// What DHCP names when a machine may not netboot; never exists, so the ROM goes on at once.
@@ -19,8 +26,16 @@ impl Wanted {
     /// address: `52:54:00:77:00:01/ipxe.efi`), and so is a trace context behind
     /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: not a name a file here can have.
     pub fn read(name: &str) -> Option<Self> {
-        let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
-        let base = without_trace(base);
+        let mut parts = name.rsplit(['/', '\\']);
+        let base = without_trace(parts.next().unwrap_or(name));
+        match (parts.next(), base) {
+            (Some("pxelinux.cfg"), _) => {
+                let mac = base.strip_prefix("01-").and_then(|mac| mac.parse().ok());
+                return mac.map(Self::Pxelinux);
+            }
+            (Some("agent"), _) => return is_plain(base).then(|| Self::Agent(base.to_owned())),
+            _ => {}
+        }
         match base {
             "autoexec.ipxe" => Some(Self::Autoexec),
             NOT_ALLOWED => Some(Self::NotAllowed),
@@ -28,6 +43,16 @@ impl Wanted {
             _ => None,
         }
     }
+}
+
+/// The machine that a name is for: the interface's address in front of it, in any spelling
+/// (`52:54:00:77:00:01/ipxe.efi`), or behind `pxelinux.cfg/01-`.
+pub fn owner(name: &str) -> Option<MacAddr> {
+    if let Some(Wanted::Pxelinux(mac)) = Wanted::read(name) {
+        return Some(mac);
+    }
+    let (front, _) = name.trim_start_matches('/').split_once('/')?;
+    front.parse().ok()
 }
 
 /// One component of a path that is safe to look up: printable, no separator, not hidden (which
@@ -56,7 +81,7 @@ fn without_trace(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::Wanted;
+    use super::{Wanted, owner};
 
     #[test]
     fn reads_what_roms_and_smee_ask_for() {
@@ -71,6 +96,37 @@ mod tests {
         assert_eq!(Wanted::read("a-00-23b1-d887-01"), file("a-00-23b1-d887-01"));
         assert_eq!(Wanted::read("x/autoexec.ipxe"), Some(Wanted::Autoexec));
         assert_eq!(Wanted::read("/netboot-not-allowed"), Some(Wanted::NotAllowed));
+    }
+
+    #[test]
+    fn knows_what_a_loader_asks_for_next() {
+        let mac = "52:54:00:77:00:01".parse().unwrap();
+        for name in [
+            "pxelinux.cfg/01-52-54-00-77-00-01",
+            "/pxelinux.cfg/01-52-54-00-77-00-01",
+            "x/pxelinux.cfg/01-52:54:00:77:00:01",
+        ] {
+            assert_eq!(Wanted::read(name), Some(Wanted::Pxelinux(mac)), "{name}");
+            assert_eq!(owner(name), Some(mac), "{name}");
+        }
+        for name in ["pxelinux.cfg/default", "pxelinux.cfg/0A4D000B", "pxelinux.cfg/01-x"] {
+            assert_eq!(Wanted::read(name), None, "{name}");
+        }
+        let kernel = Some(Wanted::Agent("vmlinuz-x86_64".to_owned()));
+        assert_eq!(Wanted::read("/agent/vmlinuz-x86_64"), kernel);
+        assert_eq!(Wanted::read("agent/.."), None);
+    }
+
+    #[test]
+    fn knows_whom_a_name_is_for() {
+        let mac = Some("52:54:00:77:00:01".parse().unwrap());
+        for front in ["52:54:00:77:00:01", "52-54-00-77-00-01", "5254.0077.0001", "525400770001"] {
+            assert_eq!(owner(&format!("{front}/ipxe.efi")), mac, "{front}");
+            assert_eq!(owner(&format!("/{front}/ipxe.efi")), mac, "{front}");
+        }
+        for name in ["ipxe.efi", "x/ipxe.efi", "", "/", "525400770001"] {
+            assert_eq!(owner(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! The iPXE scripts. Pure: a plan in, text out; the goldens lie in `goldens/`.
 //!
+//! What HookOS and CaptainOS find on their kernel command line is what Smee's scripts put there
+//! (`smee/internal/ipxe/script`), name for name and in its order, so that both boot unchanged.
+//!
 //! Only commands are used that an iPXE of 2019 has (the one Debian ships). Every script says on the
 //! screen what it does, and ends with a status of 1 when it could not boot, so that the firmware
 //! goes on to its next device instead of stopping at a menu.
+
+use std::net::IpAddr;
 
 use stdx::MacAddr;
 
@@ -15,8 +20,23 @@ const RETRY_DELAY: u32 = 2;
 
 /// What HookOS expects on its command line besides the fields of [`AgentBoot`]; add them to
 /// [`AgentBoot::args`] when the kernel is a HookOS one. The box's own agent needs none of them.
+/// They stand where Smee has them, before the initramfs' name.
 pub const HOOK_ARGS: [&str; 3] =
     ["modules=loop,squashfs,sd-mod,usb-storage", "intel_iommu=on", "iommu=pt"];
+
+/// The consoles of a machine of which nothing is known, as Smee's static script has them.
+const STRANGER_CONSOLES: [&str; 6] =
+    ["tty1", "tty2", "ttyAMA0,115200", "ttyAMA1,115200", "ttyS0,115200", "ttyS1,115200"];
+
+/// Loaders on a disk, for firmware that does not go on to it by itself: the path for removable
+/// media, which most installers also write, then those of systems that do not.
+const DISK_LOADERS: [&str; 5] = [
+    r"\EFI\BOOT\BOOTX64.EFI",
+    r"\EFI\systemd\systemd-bootx64.efi",
+    r"\EFI\debian\shimx64.efi",
+    r"\EFI\ubuntu\shimx64.efi",
+    r"\EFI\Microsoft\Boot\bootmgfw.efi",
+];
 
 /// The script for a plan.
 pub fn render(plan: &Plan) -> String {
@@ -29,8 +49,32 @@ pub fn render(plan: &Plan) -> String {
         ),
         Boot::Script { contents } if contents.starts_with("#!ipxe") => contents.clone(),
         Boot::Script { contents } => format!("#!ipxe\n{contents}"),
-        Boot::LocalDisk => local_disk(&name),
+        Boot::LocalDisk | Boot::NotAllowed => local_disk(&name),
+        Boot::DiskLoader => disk_loader(&name),
     }
+}
+
+/// The script for a machine that nobody knows: one for all, so iPXE itself fills in the hardware
+/// address and, where `boot`'s file names say `${arch}`, the architecture. As Smee's static script
+/// it says nothing of a facility, a VLAN or of TLS that is not checked.
+pub fn stranger(boot: &AgentBoot) -> String {
+    let mut line = Vec::new();
+    if let Some(host) = &boot.syslog_host {
+        line.push(format!("syslog_host={}", word(host)));
+    }
+    line.push(format!("grpc_authority={}", word(&boot.grpc_authority)));
+    line.push(format!("tinkerbell_tls={}", boot.tls));
+    line.push("worker_id=${mac}".to_owned());
+    line.push("hw_addr=${mac}".to_owned());
+    line.extend(STRANGER_CONSOLES.map(|console| format!("console={console}")));
+    line.extend(arguments(&boot.args));
+    line.push(format!("initrd={}", word(&boot.initrd)));
+    // iPXE is built for 32 bits where the machine has 64: only those are served.
+    let arch = "set arch ${buildarch}\n\
+                iseq ${arch} i386 && set arch x86_64 ||\n\
+                iseq ${arch} arm32 && set arch aarch64 ||\n\
+                iseq ${arch} arm64 && set arch aarch64 ||\n";
+    start_agent("an unknown machine (${mac})", arch, boot, &line.join(" "))
 }
 
 /// What `autoexec.ipxe` says: get an address, then ask for the real script. iPXE runs it before
@@ -50,11 +94,12 @@ pub fn autoexec(script_base: &str, mac: Option<MacAddr>) -> String {
 /// The kernel command line of the agent, in the order of Smee's script.
 pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
     let mut line = Vec::new();
-    let mut say = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
     if let Some(vlan) = &boot.vlan_id {
-        say("vlan_id", vlan);
+        line.push(format!("vlan_id={}", word(vlan)));
     }
-    say("facility", &boot.facility);
+    // The one field that may say more than its name: `onprem console=ttyS1,115200`.
+    line.push(format!("facility={}", argument(&boot.facility)));
+    let mut say = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
     if let Some(host) = &boot.syslog_host {
         say("syslog_host", host);
     }
@@ -63,19 +108,24 @@ pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
     say("tinkerbell_insecure_tls", &boot.insecure_tls.to_string());
     say("worker_id", &boot.worker_id);
     say("hw_addr", &mac.to_string());
+    let is_hooks = |arg: &String| HOOK_ARGS.contains(&arg.as_str());
+    line.extend(boot.args.iter().filter(|arg| is_hooks(arg)).cloned());
     // An EFI kernel asks iPXE for its initramfs by this name.
-    say("initrd", &boot.initrd);
-    for console in &boot.consoles {
-        say("console", console);
-    }
-    line.extend(boot.args.iter().map(|arg| argument(arg)).filter(|arg| !arg.is_empty()));
+    line.push(format!("initrd={}", word(&boot.initrd)));
+    line.extend(boot.consoles.iter().map(|console| format!("console={}", word(console))));
+    line.extend(arguments(boot.args.iter().filter(|arg| !is_hooks(arg))));
     line
 }
 
 fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
+    start_agent(name, "", boot, &command_line(mac, boot).join(" "))
+}
+
+/// Fetches and boots the agent, `first` saying what has to be settled before.
+fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String {
     let url = word(&boot.base_url);
     let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));
-    let line = command_line(mac, boot).join(" ");
+    let syslog = syslog(boot.syslog_host.as_deref());
     // `a && goto b || iseq i n && goto e || inc i` is iPXE's only loop: each word acts on the
     // status of the one before.
     let retry = |label: &str, what: &str| {
@@ -89,7 +139,9 @@ fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
     };
     format!(
         "#!ipxe\n\n\
+         {syslog}\
          echo Tinbox: {name} starts the agent from {url}\n\
+         {first}\
          set retries:int32 {RETRIES}\n\
          set retry_delay:int32 {RETRY_DELAY}\n\n\
          set idx:int32 0\n\
@@ -123,6 +175,15 @@ fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
     )
 }
 
+/// iPXE logs to an address only (ipxe.org/cfg/syslog), and an iPXE built without it goes on.
+fn syslog(host: Option<&str>) -> String {
+    match host.map(word) {
+        None => String::new(),
+        Some(host) if host.parse::<IpAddr>().is_ok() => format!("set syslog {host} ||\n"),
+        Some(host) => format!("nslookup syslogserver {host} && set syslog ${{syslogserver}} ||\n"),
+    }
+}
+
 /// A BIOS has one way on to the disk from here: boot its first drive. A UEFI firmware tries its
 /// next boot option when a loader ends with an error.
 fn local_disk(name: &str) -> String {
@@ -134,10 +195,32 @@ fn local_disk(name: &str) -> String {
     )
 }
 
+/// For UEFI firmware that stops at a loader's error, in a menu or by asking the network again: iPXE
+/// of 2020 and later looks for the disk's own loader on every drive. An older one cannot, and ends
+/// as it would have.
+fn disk_loader(name: &str) -> String {
+    let tries =
+        DISK_LOADERS.map(|path| format!("sanboot --no-describe --drive 0 --filename {path} ||\n"));
+    format!(
+        "#!ipxe\n\n\
+         echo Tinbox: nothing to install on {name}, starting the loader on its disk\n\
+         iseq ${{platform}} efi || goto bios\n\
+         {tries}\
+         exit 1\n\
+         :bios\n\
+         sanboot --no-describe --drive 0x80 || exit 1\n",
+        tries = tries.concat()
+    )
+}
+
 /// Text for one word of a script's line: what would end the word or the line is left out.
 /// Expansions such as `${net0/mac}` stay: operators use them.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
+}
+
+fn arguments<'a>(args: impl IntoIterator<Item = &'a String>) -> impl Iterator<Item = String> {
+    args.into_iter().map(|arg| argument(arg)).filter(|arg| !arg.is_empty())
 }
 
 /// A kernel argument; it may hold spaces, but no line end, and no word that iPXE reads as the end

@@ -41,7 +41,8 @@ pub enum Fetched {
         mac: Option<MacAddr>,
         /// `namespace/name` of the machine, when it is known.
         hardware: Option<String>,
-        /// [`Boot::word`](crate::Boot::word) of what it was told, or `unknown`.
+        /// [`Boot::word`](crate::Boot::word) of what it was told; `stranger` or `unknown` where no
+        /// machine is known; `withheld` where who asks is not known to be the machine.
         boot: &'static str,
         /// The answer's status.
         status: u16,

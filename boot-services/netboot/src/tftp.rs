@@ -2,12 +2,14 @@
 //! from one port.
 //!
 //! [`packet`] turns bytes into packets and back, [`session`] is one transfer without a socket,
-//! [`transfers`] is all of them without a socket, [`serve`] is the socket.
+//! [`transfers`] is all of them without a socket, `send` is how a window leaves, [`serve`] is the
+//! socket.
 
 mod cache;
 pub mod packet;
+mod send;
 mod server;
 pub mod session;
-mod transfers;
+pub mod transfers;
 
 pub use server::{TftpConfig, bind, serve};

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use netboot::http::{HttpConfig, router, serve};
+use netboot::http::{Downloads, Face, HttpConfig, router, serve};
 use netboot::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
 use stdx::MacAddr;
 use tempfile::TempDir;
@@ -28,7 +28,9 @@ struct One(Boot);
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
         let (hardware, boot) = ("default/nuc-1".to_owned(), self.0.clone());
-        (mac.to_string() == MAC).then_some(Plan { mac, hardware, address: None, boot })
+        // QEMU's own network is the host's loopback.
+        let addresses = vec![[127, 0, 0, 1].into()];
+        (mac.to_string() == MAC).then_some(Plan { mac, hardware, addresses, boot })
     }
     fn by_address(&self, _: IpAddr) -> Option<Plan> {
         None
@@ -129,7 +131,9 @@ async fn rack(firmware: Firmware, boot: impl FnOnce(SocketAddr) -> Boot) -> Rack
     };
     let config = HttpConfig { script_base: format!("http://{base}"), version: String::new() };
     let shutdown = CancellationToken::new();
-    tokio::spawn(serve(listener, router(config, services), shutdown.clone()));
+    let routes = router(config, services.clone());
+    let face = Face::with_downloads(routes, Downloads::boot(services));
+    tokio::spawn(serve(listener, face, shutdown.clone()));
     let script = format!("http://{base}/ipxe/script/{MAC}/auto.ipxe");
     let machine = machine(folder.path(), &script, firmware);
     let agent_url = format!("http://{base}/agent");

@@ -9,17 +9,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use netboot::tftp::{self, TftpConfig};
-use netboot::{Fetched, Files, Observer, Outcome, Plan, Plans, Services};
+use netboot::{Boot, Fetched, Files, Observer, Outcome, Plan, Plans, Services};
 use stdx::MacAddr;
 use tempfile::TempDir;
 use tokio::net::UdpSocket;
 use tokio_util::sync::CancellationToken;
 
-struct Nobody;
+/// Two machines: one with nothing to do, one that may not netboot.
+struct Two;
 
-impl Plans for Nobody {
-    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
-        None
+impl Plans for Two {
+    fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
+        let boot = match mac.to_string().as_str() {
+            "52:54:00:77:00:01" => Boot::LocalDisk,
+            "52:54:00:77:00:02" => Boot::NotAllowed,
+            _ => return None,
+        };
+        Some(Plan { mac, hardware: "default/nuc".to_owned(), addresses: Vec::new(), boot })
     }
     fn by_address(&self, _: IpAddr) -> Option<Plan> {
         None
@@ -57,15 +63,17 @@ async fn server() -> Server {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("ipxe")).unwrap();
     std::fs::write(folder.path().join("ipxe/snponly.efi"), loader()).unwrap();
+    std::fs::create_dir(folder.path().join("agent")).unwrap();
+    std::fs::write(folder.path().join("agent/vmlinuz-aarch64"), b"kernel").unwrap();
     let heard = Arc::new(Heard::default());
     let services = Services {
         files: Files::new(folder.path()),
-        plans: Arc::new(Nobody),
+        plans: Arc::new(Two),
         observer: heard.clone(),
     };
     let config = TftpConfig { script_base: "http://10.77.0.1:7080".to_owned() };
-    let socket = tftp::bind("127.0.0.1:0".parse().unwrap(), None).unwrap();
-    let address = socket.local_addr().unwrap();
+    let socket = tftp::bind("0.0.0.0:0".parse().unwrap(), None).unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], socket.local_addr().unwrap().port()));
     let shutdown = CancellationToken::new();
     tokio::spawn(tftp::serve(socket, config, services, shutdown.clone()));
     Server { address, heard, shutdown, folder }
@@ -128,6 +136,34 @@ async fn atftp_gets_a_file_with_every_option() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loader_without_http_finds_its_configuration_and_its_kernel() {
+    let server = server().await;
+    let local = server.folder.path().join("got");
+    let config = "pxelinux.cfg/01-52-54-00-77-00-01";
+    atftp(&server, config, &local, &[]).await;
+    let text = std::fs::read_to_string(&local).unwrap();
+    assert!(text.starts_with("# Tinbox: default/nuc (52:54:00:77:00:01)\n"), "{text}");
+    assert_eq!(server.outcome(config).await.1, Outcome::Completed);
+    atftp(&server, "/agent/vmlinuz-aarch64", &local, &["blksize 1468"]).await;
+    assert_eq!(std::fs::read(&local).unwrap(), b"kernel");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_that_may_not_netboot_gets_no_loader() {
+    let server = server().await;
+    let local = server.folder.path().join("got");
+    for remote in [
+        "52:54:00:77:00:02/snponly.efi",
+        "52-54-00-77-00-02/snponly.efi",
+        "52:54:00:77:00:02/autoexec.ipxe",
+        "pxelinux.cfg/01-52-54-00-77-00-02",
+    ] {
+        atftp(&server, remote, &local, &[]).await;
+        assert_eq!(server.outcome(remote).await, (0, Outcome::NotFound), "{remote}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn curl_gets_a_file_and_is_told_what_is_missing() {
     let server = server().await;
     let local = server.folder.path().join("curl");
@@ -163,6 +199,64 @@ async fn a_rack_gets_the_same_file_at_once() {
     for (local, client) in clients {
         client.await.unwrap();
         assert!(std::fs::read(&local).unwrap() == loader());
+    }
+}
+
+/// A network namespace at the end of a wire, gone when dropped.
+struct FarEnd(&'static str);
+
+impl FarEnd {
+    /// Its other end is 10.213.77.1 here.
+    fn new(name: &'static str) -> Self {
+        let end = Self(name);
+        end.remove();
+        sh(&format!("ip netns add {name}"));
+        sh(&format!("ip link add {name} type veth peer name eth0 netns {name}"));
+        sh(&format!("ip address add 10.213.77.1/24 dev {name} && ip link set {name} up"));
+        sh(&format!("ip -n {name} address add 10.213.77.2/24 dev eth0"));
+        sh(&format!("ip -n {name} link set eth0 up"));
+        end
+    }
+
+    fn remove(&self) {
+        let words = format!("ip link del {0} 2>/dev/null; ip netns del {0} 2>/dev/null", self.0);
+        let _ = Command::new("sh").args(["-c", &words]).status();
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[track_caller]
+fn sh(line: &str) {
+    let status = Command::new("sh").args(["-c", line]).status().unwrap();
+    assert!(status.success(), "{line}");
+}
+
+/// Windows that the kernel cuts arrive whole over a device that finishes no checksums, and over one
+/// whose packets are too small for a block: there the kernel refuses to cut.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_arrives_over_devices_of_little_skill() {
+    let server = server().await;
+    let wire = FarEnd::new("tftp-far");
+    let port = server.address.port();
+    for (name, change) in [
+        ("able", "true"),
+        ("plain", "ethtool -K tftp-far tx off gso off >/dev/null"),
+        ("narrow", "ip link set tftp-far mtu 1000 && ip -n tftp-far link set eth0 mtu 1000"),
+    ] {
+        sh(change);
+        let local = server.folder.path().join(name);
+        let far = format!("netns exec {} atftp --option", wire.0);
+        let mut args: Vec<String> = far.split(' ').map(str::to_owned).collect();
+        args.extend(["blksize 1468", "--option", "windowsize 32"].map(str::to_owned));
+        let rest = format!("--get -r snponly.efi -l {} 10.213.77.1 {port}", local.display());
+        args.extend(rest.split(' ').map(str::to_owned));
+        let output = client("ip", "iproute2", args).await;
+        assert!(std::fs::read(&local).unwrap_or_default() == loader(), "{name}: {output:?}");
     }
 }
 

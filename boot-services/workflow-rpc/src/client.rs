@@ -9,10 +9,10 @@ use tonic::{Code, Request, Status};
 
 use crate::Attributes;
 use crate::message::{Assignment, Hello, Progress, Refusal, Report};
-use crate::wire::MESSAGE_BYTES;
 use crate::wire::proto::ActionRequest;
 use crate::wire::proto::workflow_service_client::WorkflowServiceClient;
 use crate::wire::tinbox::v1::agent_client::AgentClient;
+use crate::wire::{MESSAGE_BYTES, text};
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -144,10 +144,12 @@ impl Client {
         answer.map(|_| ()).map_err(|status| self.error("ReportActionStatus", status))
     }
 
-    /// Tell how far an action has come. A stock server answers [`Error::Unsupported`].
-    pub async fn progress(&self, progress: Progress) -> Result<(), Error> {
+    /// Tell how far an action has come; the answer is why it must be stopped, if it must. A stock
+    /// server answers [`Error::Unsupported`].
+    pub async fn progress(&self, progress: Progress) -> Result<Option<String>, Error> {
         let answer = self.tinbox.clone().report_progress(self.request(progress.into())).await;
-        answer.map(|_| ()).map_err(|status| self.error("ReportProgress", status))
+        let answer = answer.map_err(|status| self.error("ReportProgress", status))?;
+        Ok(Some(text(answer.into_inner().stop)).filter(|stop| !stop.is_empty()))
     }
 
     /// Greet the box. A stock server answers [`Error::Unsupported`].

@@ -184,8 +184,8 @@ pub trait Workflows: Send + Sync + 'static {
     /// Record a report; `Ok` only once it is durable.
     fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>>;
 
-    /// Note how far an action has come. Must not block.
-    fn progress(&self, progress: Progress);
+    /// Note how far an action has come; the answer is why it must be stopped, if it must.
+    fn progress(&self, progress: Progress) -> Pending<'_, Option<String>>;
 
     /// Note that an agent has booted. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);

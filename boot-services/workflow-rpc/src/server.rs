@@ -62,7 +62,11 @@ impl Caller {
 impl Edge {
     fn admit(&self, agent_id: &str, caller: &Caller) -> Result<(), Status> {
         self.0.authenticate(agent_id, caller.token(), caller.peer).map_err(|refusal| {
-            tracing::warn!(agent_id, peer = ?caller.peer, %refusal, "agent refused");
+            match refusal {
+                // An agent that waits for work asks every other second.
+                Refusal::NotFound(_) => tracing::debug!(agent_id, %refusal, "nothing to do"),
+                _ => tracing::warn!(agent_id, peer = ?caller.peer, %refusal, "agent refused"),
+            }
             refusal.into()
         })
     }
@@ -124,7 +128,7 @@ impl Agent for Edge {
         let (caller, message) = Caller::split(request);
         let progress = Progress::try_from(message)?;
         self.admit(&progress.agent_id, &caller)?;
-        self.0.progress(progress);
-        Ok(Response::new(ProgressReply {}))
+        let stop = self.0.progress(progress).await.unwrap_or_default();
+        Ok(Response::new(ProgressReply { stop }))
     }
 }

@@ -37,9 +37,11 @@ impl Workflows for Tinbox {
         Box::pin(async { Ok(()) })
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         let Progress { bytes_done, bytes_total, message, .. } = progress;
         self.seen.lock().unwrap().push(format!("progress {bytes_done}/{bytes_total} {message}"));
+        let stop = (bytes_done == bytes_total).then(|| "it was cancelled".to_owned());
+        Box::pin(async { stop })
     }
 
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>) {
@@ -129,7 +131,10 @@ async fn everything_arrives_as_it_was_sent() {
         bytes_total: 1 << 40,
         message: "writing".into(),
     };
-    client.progress(progress).await.unwrap();
+    assert_eq!(client.progress(progress.clone()).await.unwrap(), None);
+    let done = Progress { bytes_done: 1 << 40, ..progress };
+    assert_eq!(client.progress(done).await.unwrap().as_deref(), Some("it was cancelled"));
+    tinbox.seen.lock().unwrap().pop();
     assert_eq!(
         *tinbox.seen.lock().unwrap(),
         ["next agent-1 1", "progress 5/1099511627776 writing"]

@@ -28,6 +28,14 @@ impl Tinboxd {
     /// # Errors
     /// It is not built, or does not start; with the end of its log.
     pub fn start() -> Result<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts it with more sections of `box.toml`.
+    ///
+    /// # Errors
+    /// As [`Tinboxd::start`].
+    pub fn start_with(sections: &str) -> Result<Self> {
         let program = program("tinboxd", "TINBOXD")?;
         let folder = TempDir::with_prefix("tinboxd-").context("cannot make a folder")?;
         let address = loopback_address()?;
@@ -36,7 +44,7 @@ impl Tinboxd {
         // DHCP stays off, as it is until somebody asks for it.
         let settings = format!(
             "[network]\ninterface = \"lo\"\naddress = \"{address}\"\n\n\
-             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n",
+             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n\n{sections}",
         );
         fs::write(folder.path().join("box.toml"), settings).context("cannot write box.toml")?;
         let process = spawn(&program, folder.path())?;
@@ -68,6 +76,11 @@ impl Tinboxd {
     /// The API's address.
     pub fn url(&self) -> String {
         format!("https://{}:6443", self.address)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
     }
 
     /// Its process id.

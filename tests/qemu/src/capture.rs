@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use stdx::MacAddr;
 
 use crate::namespace::Namespace;
-use crate::{Error, children, poll};
+use crate::{DhcpKind, DhcpMessage, Error, children, poll};
 
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -23,10 +23,15 @@ pub struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn start(rack: &Namespace, filter: &str, path: PathBuf) -> Result<Self, Error> {
+    pub(crate) fn start(
+        rack: &Namespace,
+        bridge: &str,
+        filter: &str,
+        path: PathBuf,
+    ) -> Result<Self, Error> {
         let mut command = rack.command("tcpdump");
         // -U and immediate mode: a packet is in the file as soon as it was seen.
-        command.args(["-i", "br0", "-U", "--immediate-mode", "-Z", "root", "-w"]).arg(&path);
+        command.args(["-i", bridge, "-U", "--immediate-mode", "-Z", "root", "-w"]).arg(&path);
         command.args(filter.split_whitespace());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = children::spawn(command).map_err(Error::io("start tcpdump"))?;
@@ -58,6 +63,29 @@ impl Capture {
     /// The file cannot be read.
     pub fn datagrams(&self) -> Result<Vec<Datagram>, Error> {
         read_datagrams(&self.path)
+    }
+
+    /// The DHCP messages captured so far.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn dhcp(&self) -> Result<Vec<DhcpMessage>, Error> {
+        Ok(self.datagrams()?.iter().filter_map(DhcpMessage::read).collect())
+    }
+
+    /// The DHCP messages of one kind that `server` (option 54) has sent so far, `since` included.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn answers(
+        &self,
+        server: Ipv4Addr,
+        kind: DhcpKind,
+        since: SystemTime,
+    ) -> Result<Vec<DhcpMessage>, Error> {
+        let mut messages = self.dhcp()?;
+        messages.retain(|it| it.kind == kind && it.server() == Some(server) && it.at() >= since);
+        Ok(messages)
     }
 }
 

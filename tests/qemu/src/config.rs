@@ -2,32 +2,94 @@
 
 use std::path::PathBuf;
 
+use crate::Error;
+
 /// Most NUCs one rack can have: their numbers appear in one decimal byte of every address.
 pub const MAX_NUCS: usize = 99;
 
 /// The firmware a NUC starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firmware {
-    /// SeaBIOS; the network card's iPXE option ROM does the network boot.
+    /// SeaBIOS.
     Bios,
-    /// OVMF; with [`Nic::Virtio`] EDK2's own PXE and HTTP clients do the network boot.
+    /// OVMF: EDK2 for virtual machines.
     Uefi,
 }
 
-/// The network card, as QEMU names it.
+/// How a NUC's firmware goes about a network boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootPath {
+    /// SeaBIOS; the network card's option ROM is iPXE and says so.
+    BiosIpxeRom,
+    /// SeaBIOS with an option ROM that speaks plain PXE, as those of network cards on sale do.
+    BiosPlainPxe,
+    /// OVMF, booting with EDK2's own PXE client over IPv4.
+    UefiPxe4,
+    /// OVMF, booting with EDK2's own HTTP Boot client over IPv4.
+    UefiHttp4,
+    /// OVMF, booting with EDK2's own PXE client over IPv6.
+    UefiPxe6,
+    /// OVMF; the network card's option ROM is iPXE's EFI driver, which takes the boot over.
+    UefiIpxeRom,
+}
+
+impl BootPath {
+    /// The firmware that it belongs to.
+    pub fn firmware(self) -> Firmware {
+        match self {
+            Self::BiosIpxeRom | Self::BiosPlainPxe => Firmware::Bios,
+            Self::UefiPxe4 | Self::UefiHttp4 | Self::UefiPxe6 | Self::UefiIpxeRom => Firmware::Uefi,
+        }
+    }
+
+    /// Whether EDK2's own clients boot, so that no option ROM may be there.
+    pub(crate) fn is_pure_edk2(self) -> bool {
+        matches!(self, Self::UefiPxe4 | Self::UefiHttp4 | Self::UefiPxe6)
+    }
+}
+
+/// The network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nic {
-    /// `virtio-net-pci`: the only one pure EDK2 has a driver for.
+    /// `virtio-net-pci`: the only one EDK2 itself has a driver for.
     Virtio,
-    /// `e1000e`, nearest to a real NUC's I219; iPXE's ROM boots it in both firmwares.
+    /// `e1000e`, nearest to a real NUC's I219.
     E1000e,
+    /// `e1000`, its predecessor: slow to bring its link up, so that its first packet is lost.
+    E1000,
+    /// `rtl8139`, the cheap card of old.
+    Rtl8139,
+    /// `vmxnet3`, VMware's.
+    Vmxnet3,
 }
 
 impl Nic {
-    pub(crate) fn device(self) -> &'static str {
+    /// As QEMU names it.
+    pub fn device(self) -> &'static str {
         match self {
             Self::Virtio => "virtio-net-pci",
             Self::E1000e => "e1000e",
+            Self::E1000 => "e1000",
+            Self::Rtl8139 => "rtl8139",
+            Self::Vmxnet3 => "vmxnet3",
+        }
+    }
+}
+
+/// A part of the rack's network: what one broadcast reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segment {
+    /// The box's own, 10.77.0.0/24.
+    Near,
+    /// Another, 10.78.0.0/24; nothing joins the two until a [`crate::Relay`] does.
+    Far,
+}
+
+impl Segment {
+    pub(crate) fn bridge(self) -> &'static str {
+        match self {
+            Self::Near => "br0",
+            Self::Far => "br1",
         }
     }
 }
@@ -44,10 +106,12 @@ pub enum BootOrder {
 /// One NUC.
 #[derive(Debug, Clone)]
 pub struct NucConfig {
-    /// SeaBIOS or OVMF.
-    pub firmware: Firmware,
+    /// The firmware and its way to boot from the network.
+    pub path: BootPath,
     /// The network card.
     pub nic: Nic,
+    /// Where its network cable ends.
+    pub segment: Segment,
     /// RAM in MiB.
     pub memory_mib: u32,
     /// Virtual CPUs; more than one is slower under emulation.
@@ -64,8 +128,9 @@ impl NucConfig {
     /// A SeaBIOS machine: 512 MiB, 4 GiB disk, virtio network, disk first.
     pub fn bios() -> Self {
         Self {
-            firmware: Firmware::Bios,
+            path: BootPath::BiosIpxeRom,
             nic: Nic::Virtio,
+            segment: Segment::Near,
             memory_mib: 512,
             cpus: 1,
             // RDRAND as every NUC has it: without, a guest waits for entropy.
@@ -75,9 +140,22 @@ impl NucConfig {
         }
     }
 
-    /// The same with OVMF.
+    /// The same with OVMF and EDK2's own PXE client.
     pub fn uefi() -> Self {
-        Self { firmware: Firmware::Uefi, ..Self::bios() }
+        Self { path: BootPath::UefiPxe4, ..Self::bios() }
+    }
+
+    /// SeaBIOS or OVMF.
+    pub fn firmware(&self) -> Firmware {
+        self.path.firmware()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.path.is_pure_edk2() && self.nic != Nic::Virtio {
+            let (path, nic) = (self.path, self.nic.device());
+            return Err(Error::Config(format!("{path:?} needs virtio: EDK2 cannot drive {nic}")));
+        }
+        Ok(())
     }
 }
 

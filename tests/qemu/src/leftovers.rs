@@ -2,7 +2,8 @@
 //! only what carries a rack's name and has no living owner.
 //!
 //! A rack is called `tbPID` (the second of one process `tbPIDx1`, and so on). It owns the
-//! namespaces `NAME-rack` and `NAME-box`, everything running inside them, and `WORK_ROOT/NAME`.
+//! namespaces `NAME-rack`, `NAME-box` and `NAME-host-…`, everything running inside them, and
+//! `WORK_ROOT/NAME`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +30,10 @@ pub fn rack_namespace(name: &str) -> Namespace {
 
 pub fn box_namespace(name: &str) -> Namespace {
     Namespace::new(format!("{name}-box"))
+}
+
+pub fn host_namespace(name: &str, host: &str) -> Namespace {
+    Namespace::new(format!("{name}-host-{host}"))
 }
 
 pub fn work_dir(name: &str) -> PathBuf {
@@ -67,8 +72,7 @@ pub fn sweep() -> Result<Vec<String>, Error> {
     let mut names = BTreeSet::new();
     names.extend(entries(WORK_ROOT));
     for namespace in entries(NETNS_DIR) {
-        let rack = namespace.strip_suffix("-rack").or_else(|| namespace.strip_suffix("-box"));
-        names.extend(rack.map(str::to_owned));
+        names.extend(owner(&namespace).map(str::to_owned));
     }
     let stale: Vec<String> =
         names.into_iter().filter(|name| owner_pid(name).is_some() && !owned(name)).collect();
@@ -78,7 +82,7 @@ pub fn sweep() -> Result<Vec<String>, Error> {
     Ok(stale)
 }
 
-/// Kills what runs in the rack's two namespaces, then deletes them and the work folder. Doing it
+/// Kills what runs in the rack's namespaces, then deletes them and the work folder. Doing it
 /// twice, or for half a rack, is fine.
 ///
 /// # Errors
@@ -87,10 +91,8 @@ pub fn remove(name: &str) -> Result<(), Error> {
     if owner_pid(name).is_none() {
         return Err(Error::Config(format!("`{name}` is not the name of a rack")));
     }
-    for namespace in [rack_namespace(name), box_namespace(name)] {
-        if !namespace.exists() {
-            continue;
-        }
+    let all = entries(NETNS_DIR).into_iter().filter(|entry| owner(entry) == Some(name));
+    for namespace in all.map(Namespace::new) {
         kill_inside(&namespace)?;
         let mut command = Command::new("ip");
         command.args(["netns", "delete", namespace.name()]);
@@ -107,6 +109,12 @@ pub fn remove(name: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// The rack that namespace `name` belongs to.
+fn owner(name: &str) -> Option<&str> {
+    let (rack, role) = name.split_once('-')?;
+    (matches!(role, "rack" | "box") || role.starts_with("host-")).then_some(rack)
 }
 
 fn kill_inside(namespace: &Namespace) -> Result<(), Error> {
@@ -164,6 +172,16 @@ mod tests {
         assert_eq!(owner_pid("tb42x3"), Some(42));
         for foreign in ["tb", "tb-42", "tbx1", "tb42x", "rack", "box", "tb42-rack", "../etc"] {
             assert_eq!(owner_pid(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_tells_whose_it_is() {
+        for name in ["tb42x3-rack", "tb42x3-box", "tb42x3-host-kea"] {
+            assert_eq!(owner(name), Some("tb42x3"), "{name}");
+        }
+        for foreign in ["tb42x3", "tb42x3-", "tb42x3-kea", "tb42x3-racks"] {
+            assert_eq!(owner(foreign), None, "{foreign}");
         }
     }
 

@@ -4,6 +4,8 @@
 //! NUCs. A NUC is a QEMU machine (no KVM needed) that is *off*, which means that no QEMU process
 //! exists, until its BMC (one `ipmi_sim` process each) is told to power it on. The box under test
 //! runs as an ordinary process inside the box's namespace and sees what it would see in a rack.
+//! Other machines ([`Host`]) can be there too: DHCP servers, friendly or not, and a [`Relay`] to a
+//! second segment.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), qemu::Error> {
@@ -27,12 +29,16 @@ mod capture;
 mod chassis;
 mod children;
 mod config;
+mod dhcp;
 mod error;
+mod host;
 mod impairment;
 mod leftovers;
 mod machine;
 mod namespace;
 mod nuc;
+mod peer;
+mod plain_pxe;
 mod power;
 mod preflight;
 mod proc;
@@ -44,11 +50,14 @@ pub use bmc::BmcAccess;
 pub use box_process::{BoxProcess, BoxProgram};
 pub use capture::{Capture, Datagram, read_datagrams};
 pub use chassis::ask as ask_chassis;
-pub use config::{BootOrder, Firmware, Nic, NucConfig, RackConfig, out_dir};
+pub use config::{BootOrder, BootPath, Firmware, Nic, NucConfig, RackConfig, Segment, out_dir};
+pub use dhcp::{Kind as DhcpKind, Message as DhcpMessage};
 pub use error::{Error, Missing};
+pub use host::Host;
 pub use impairment::Direction;
 pub use leftovers::{remove as remove_rack, sweep as sweep_leftovers};
 pub use nuc::Nuc;
+pub use peer::{Dnsmasq, Pool, Relay, start_kea};
 pub use power::{Action, BootDevice, Origin, PowerEvent};
 pub use preflight::preflight;
 pub use rack::{BOX_ADDRESS, Rack};

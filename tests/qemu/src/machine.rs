@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stdx::MacAddr;
 
-use crate::{BootDevice, BootOrder, Firmware, Nic, NucConfig};
+use crate::{BootDevice, BootOrder, BootPath, Firmware, NucConfig};
 
 /// EDK2 for virtual machines with 4 MiB of flash (package ovmf).
 pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
@@ -25,6 +25,9 @@ pub struct Files {
     pub vars: PathBuf,
     pub monitor: PathBuf,
     pub qemu_log: PathBuf,
+    /// What a plain PXE ROM says on the wire, and what of it goes on (see `plain_pxe`).
+    pub said: PathBuf,
+    pub told: PathBuf,
 }
 
 /// `52:54:00:77:00:NN`.
@@ -72,7 +75,7 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
         arguments.push(name.to_owned());
         arguments.push(value);
     };
-    let bios = config.firmware == Firmware::Bios;
+    let bios = config.firmware() == Firmware::Bios;
     // Without graphics SeaBIOS mirrors its screen, and so iPXE's, to the serial port.
     let graphics = if bios { ",graphics=off" } else { "" };
     option("-name", format!("nuc{number}"));
@@ -89,21 +92,17 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
     if !bios {
         option("-drive", format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"));
         option("-drive", format!("if=pflash,format=raw,file={}", files.vars.display()));
-        // IPv6 attempts come first otherwise and time out one by one.
-        option("-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n".to_owned());
+        for (version, boots) in [(4, BootPath::UefiPxe4), (6, BootPath::UefiPxe6)] {
+            if config.path != boots {
+                // It would be tried first, and each try ends by time-out.
+                option(
+                    "-fw_cfg",
+                    format!("name=opt/org.tianocore/IPv{version}PXESupport,string=n"),
+                );
+            }
+        }
     }
-    // An empty `romfile` keeps iPXE's EFI driver out, so that EDK2's own client boots. EDK2 has a
-    // driver for virtio only; elsewhere the ROM is the driver.
-    let rom = if !bios && config.nic == Nic::Virtio { ",romfile=" } else { "" };
-    option("-netdev", format!("tap,id=n0,ifname={},script=no,downscript=no", tap(number)));
-    option(
-        "-device",
-        format!(
-            "{},netdev=n0,id={CABLE},mac={},bootindex={nic_index}{rom}",
-            config.nic.device(),
-            mac(number)
-        ),
-    );
+    network(number, config, files, nic_index).into_iter().for_each(|(name, it)| option(name, it));
     // The host's page cache outlives a killed QEMU, so `unsafe` loses nothing that a power cut of
     // the virtual machine would keep; it only saves the host's disk.
     option(
@@ -120,6 +119,35 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
     arguments
 }
 
+/// The network card, its cable, and what stands between them.
+fn network(
+    number: u8,
+    config: &NucConfig,
+    files: &Files,
+    nic_index: u8,
+) -> Vec<(&'static str, String)> {
+    let plain = config.path == BootPath::BiosPlainPxe;
+    // Whoever rewrites packets wants them as they are on a wire, with nothing before them.
+    let bare = if plain { ",vnet_hdr=off" } else { "" };
+    let tap = tap(number);
+    let mut options =
+        vec![("-netdev", format!("tap,id=n0,ifname={tap},script=no,downscript=no{bare}"))];
+    if plain {
+        let ends = "netdev=n0,queue=rx,outdev=said,indev=told";
+        options.extend([
+            ("-chardev", format!("socket,id=said,path={}", files.said.display())),
+            ("-chardev", format!("socket,id=told,path={}", files.told.display())),
+            ("-object", format!("filter-redirector,id=plain,{ends}")),
+        ]);
+    }
+    // An empty `romfile` keeps iPXE's EFI driver out, so that EDK2's own client boots.
+    let rom = if config.path.is_pure_edk2() { ",romfile=" } else { "" };
+    let (device, mac) = (config.nic.device(), mac(number));
+    let card = format!("{device},netdev=n0,id={CABLE},mac={mac},bootindex={nic_index}{rom}");
+    options.push(("-device", card));
+    options
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +158,8 @@ mod tests {
             vars: "/w/vars".into(),
             monitor: "/w/qmp".into(),
             qemu_log: "/w/log".into(),
+            said: "/w/said".into(),
+            told: "/w/told".into(),
         };
         arguments(3, config, &files, 1).join(" ")
     }
@@ -138,8 +168,26 @@ mod tests {
     fn only_pure_edk2_goes_without_the_option_rom() {
         assert!(line(&NucConfig::uefi()).contains(",romfile= "));
         assert!(!line(&NucConfig::bios()).contains("romfile"));
-        let e1000e = NucConfig { nic: Nic::E1000e, ..NucConfig::uefi() };
-        assert!(!line(&e1000e).contains("romfile"));
+        let ipxe = NucConfig { path: BootPath::UefiIpxeRom, ..NucConfig::uefi() };
+        assert!(!line(&ipxe).contains("romfile"));
+    }
+
+    #[test]
+    fn a_boot_path_leaves_its_own_client_on() {
+        let off = |path| {
+            let line = line(&NucConfig { path, ..NucConfig::uefi() });
+            [4, 6].map(|v| line.contains(&format!("IPv{v}PXESupport,string=n")))
+        };
+        assert_eq!(off(BootPath::UefiPxe4), [false, true]);
+        assert_eq!(off(BootPath::UefiPxe6), [true, false]);
+        assert_eq!(off(BootPath::UefiHttp4), [true, true]);
+    }
+
+    #[test]
+    fn a_plain_rom_has_its_words_go_through_the_harness() {
+        let plain = NucConfig { path: BootPath::BiosPlainPxe, ..NucConfig::bios() };
+        assert!(line(&plain).contains("outdev=said,indev=told"));
+        assert!(!line(&NucConfig::bios()).contains("filter-redirector"));
     }
 
     #[test]

@@ -15,10 +15,11 @@ use stdx::MacAddr;
 use self::run::{Boot, Run};
 use crate::machine::{self, Files};
 use crate::namespace::Namespace;
+use crate::plain_pxe::PlainPxe;
 use crate::power::PowerLog;
 use crate::{
-    Action, BmcAccess, BootDevice, Error, Firmware, NucConfig, Origin, PowerEvent, Serial,
-    children, hold, proc,
+    Action, BmcAccess, BootDevice, BootPath, Error, Firmware, NucConfig, Origin, PowerEvent,
+    Serial, children, hold, proc,
 };
 
 /// Longest path of a Unix socket (sun_path in unix(7), less its end).
@@ -38,6 +39,7 @@ pub struct Nuc {
     run: Mutex<Option<Run>>,
     unplugged: AtomicBool,
     retired: AtomicBool,
+    plain: Mutex<Option<PlainPxe>>,
     me: Weak<Nuc>,
 }
 
@@ -57,14 +59,18 @@ impl Nuc {
             vars: work.join(format!("vars{number}.fd")),
             monitor: work.join(format!("qmp{number}.sock")),
             qemu_log: out.join(format!("nuc{number}.qemu.log")),
+            said: work.join(format!("said{number}.sock")),
+            told: work.join(format!("told{number}.sock")),
         };
         if files.monitor.as_os_str().len() > MAX_SOCKET_PATH {
             return Err(Error::Config(format!("{} is too long", files.monitor.display())));
         }
-        if config.firmware == Firmware::Uefi {
+        if config.firmware() == Firmware::Uefi {
             std::fs::copy(machine::OVMF_VARS, &files.vars)
                 .map_err(Error::path("copy the firmware's variables to", &files.vars))?;
         }
+        let plain = config.path == BootPath::BiosPlainPxe;
+        let plain = plain.then(|| PlainPxe::start(&files.said, &files.told)).transpose()?;
         let console = out.join(format!("nuc{number}.serial.log"));
         let console = File::create(&console).map_err(Error::path("create", &console))?;
         let nuc = Arc::new_cyclic(|me| Self {
@@ -79,6 +85,7 @@ impl Nuc {
             run: Mutex::new(None),
             unplugged: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            plain: Mutex::new(plain),
             me: Weak::clone(me),
         });
         nuc.blank_disk()?;
@@ -262,6 +269,7 @@ impl Nuc {
         if let Some(mut run) = hold(&self.run).take() {
             children::end(&mut run.child);
         }
+        hold(&self.plain).take();
     }
 
     pub(crate) fn is_retired(&self) -> bool {

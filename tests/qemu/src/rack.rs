@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use crate::bmc::{self, Bmc};
 use crate::config::MAX_NUCS;
+use crate::host::complete_checksums;
 use crate::preflight::own_program;
 use crate::{
-    BmcAccess, BoxProcess, BoxProgram, Capture, Direction, Error, Nuc, RackConfig, chassis,
-    children, impairment, leftovers, machine, nuc, preflight,
+    BmcAccess, BoxProcess, BoxProgram, Capture, Direction, Error, Host, Nuc, NucConfig, RackConfig,
+    Segment, chassis, children, impairment, leftovers, machine, nuc, preflight,
 };
 
 /// The box's address on the rack's network, a /24.
@@ -50,6 +51,7 @@ impl Rack {
         if config.nucs.len() > MAX_NUCS {
             return Err(Error::Config(format!("a rack has at most {MAX_NUCS} NUCs")));
         }
+        config.nucs.iter().try_for_each(NucConfig::check)?;
         leftovers::sweep()?;
         let dir = fresh_dir(&config.dir)?;
         let mut rack = Self {
@@ -63,7 +65,7 @@ impl Rack {
             capture: None,
         };
         rack.start_warden()?;
-        rack.wire(config.nucs.len())?;
+        rack.wire(&config.nucs)?;
         if let Some(filter) = &config.capture {
             rack.capture = Some(rack.start_capture(filter, "rack.pcap")?);
         }
@@ -110,7 +112,21 @@ impl Rack {
     /// # Errors
     /// tcpdump does not understand `filter`.
     pub fn start_capture(&self, filter: &str, file: &str) -> Result<Capture, Error> {
-        Capture::start(&leftovers::rack_namespace(&self.name), filter, self.dir.join(file))
+        self.start_capture_on(Segment::Near, filter, file)
+    }
+
+    /// The same on another segment.
+    ///
+    /// # Errors
+    /// As [`Rack::start_capture`].
+    pub fn start_capture_on(
+        &self,
+        segment: Segment,
+        filter: &str,
+        file: &str,
+    ) -> Result<Capture, Error> {
+        let rack = leftovers::rack_namespace(&self.name);
+        Capture::start(&rack, segment.bridge(), filter, self.dir.join(file))
     }
 
     /// A command that runs `program` inside the box's namespace.
@@ -148,6 +164,31 @@ impl Rack {
         children::run(command, "")
     }
 
+    /// Puts one more machine on the network, with a cable to each of `legs`: the segment, and the
+    /// address there, a /24. `name`: at most ten small letters and digits.
+    ///
+    /// # Errors
+    /// There is one of that name.
+    pub fn add_host(&self, name: &str, legs: &[(Segment, Ipv4Addr)]) -> Result<Host, Error> {
+        Host::build(&self.name, name, legs)
+    }
+
+    /// Pulls the box's network cable.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn unplug_box(&self) -> Result<(), Error> {
+        leftovers::rack_namespace(&self.name).ip("link set vbox down\n")
+    }
+
+    /// Puts the box's network cable back.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn plug_box(&self) -> Result<(), Error> {
+        leftovers::rack_namespace(&self.name).ip("link set vbox up\n")
+    }
+
     /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 mends it.
     ///
     /// # Errors
@@ -180,26 +221,32 @@ impl Rack {
     }
 
     /// Lays the network: the box's eth0, the rack's bridge, a port per NUC, the BMCs' addresses.
-    fn wire(&self, nucs: usize) -> Result<(), Error> {
+    fn wire(&self, nucs: &[NucConfig]) -> Result<(), Error> {
         let rack = leftovers::rack_namespace(&self.name);
         let the_box = leftovers::box_namespace(&self.name);
         rack.create()?;
         the_box.create()?;
         let mut batch = format!(
             "link set lo up\n\
-             link add br0 type bridge stp_state 0 forward_delay 0\n\
-             link set br0 up\n\
+             link add {near} type bridge stp_state 0 forward_delay 0\n\
+             link set {near} up\n\
+             link add {far} type bridge stp_state 0 forward_delay 0\n\
+             link set {far} up\n\
              link add vbox type veth peer name eth0 netns {}\n\
-             link set vbox master br0 up\n",
-            the_box.name()
+             link set vbox master {near} up\n",
+            the_box.name(),
+            near = Segment::Near.bridge(),
+            far = Segment::Far.bridge(),
         );
-        for number in (1..=nucs).filter_map(|number| u8::try_from(number).ok()) {
+        for (number, nuc) in (1u8..).zip(nucs) {
             let tap = machine::tap(number);
             let address = bmc::address(number);
             batch += &format!(
                 "tuntap add dev {tap} mode tap\n\
-                 link set {tap} master br0 up\n\
-                 address add {address}/24 dev br0\n"
+                 link set {tap} master {} up\n\
+                 address add {address}/24 dev {}\n",
+                nuc.segment.bridge(),
+                Segment::Near.bridge(),
             );
         }
         rack.ip(&batch)?;
@@ -209,15 +256,11 @@ impl Rack {
              address add fd77::1/64 dev eth0 nodad\n\
              link set eth0 up\n"
         ))?;
-        // UDP leaves a veth with its checksum still to be computed by hardware that is not there;
-        // firmware may drop it.
-        let mut ethtool = the_box.command("ethtool");
-        ethtool.args(["-K", "eth0", "tx", "off"]);
-        children::run(ethtool, "").map(drop)
+        complete_checksums(&the_box, "eth0")
     }
 
     /// Puts NUCs and BMCs in.
-    fn mount(&mut self, configs: Vec<crate::NucConfig>) -> Result<(), Error> {
+    fn mount(&mut self, configs: Vec<NucConfig>) -> Result<(), Error> {
         let work = self.work_dir();
         let program = own_program("rack-chassis")
             .ok_or_else(|| Error::Config("rack-chassis is not beside this program".into()))?;

@@ -22,12 +22,22 @@ pub struct LabConfig {
     pub rack: RackConfig,
     /// Seconds of silence before a machine is booted again.
     pub silence_secs: u32,
+    /// More lines of `[network]` in the box's configuration: what it does about DHCP.
+    pub network: String,
+    /// Whether the machines that are pushed have an address of their own.
+    pub reservations: bool,
+    /// Whether the box fetches files of other servers for its machines.
+    pub images: bool,
 }
+
+/// The box answers machines with a reservation, and is the network's only DHCP server.
+pub const RESERVED: &str = "mode = \"reserved\"";
 
 impl LabConfig {
     /// A lab with this rack and the product's own patience.
     pub fn new(rack: RackConfig) -> Self {
-        Self { rack, silence_secs: 60 }
+        let network = RESERVED.to_owned();
+        Self { rack, silence_secs: 60, network, reservations: true, images: false }
     }
 }
 
@@ -38,6 +48,7 @@ pub struct Lab {
     /// `tinboxd`.
     pub daemon: BoxProcess,
     artifacts: Artifacts,
+    reservations: bool,
     state: PathBuf,
     files: PathBuf,
 }
@@ -63,21 +74,50 @@ impl Lab {
         let (state, files) = (work.join("state"), work.join("files"));
         fs::create_dir_all(&files).context("cannot make the lab's folder")?;
         let settings = work.join("box.toml");
+        let images = if config.images {
+            format!("[images]\ncache = {:?}\n", work.join("cache"))
+        } else {
+            String::new()
+        };
+        // An emulated timer on a busy machine is late enough for Linux to think that it is broken,
+        // and to stop with that.
         let text = format!(
-            "[network]\ninterface = \"eth0\"\naddress = \"10.77.0.1\"\ndhcp = true\n\n\
-             [boot]\nartifacts = {:?}\n\n[agents]\nsilence_secs = {}\nboot_secs = 600\n\n\
-             [bmc]\npoll_secs = 5\n",
+            "[network]\n\
+             interface = \"eth0\"\n\
+             address = \"10.77.0.1\"\n\
+             {}\n\
+             [boot]\n\
+             artifacts = {:?}\n\
+             kernel_args = [\"no_timer_check\"]\n\
+             [agents]\n\
+             silence_secs = {}\n\
+             boot_secs = 600\n\
+             [bmc]\n\
+             poll_secs = 5\n\
+             {images}",
+            config.network,
             artifacts.root(),
             config.silence_secs,
         );
         fs::write(&settings, text).context("cannot write box.toml")?;
         let daemon = BoxProgram::new(program("tinboxd")?, rack.dir().join("tinboxd.log"))
             .args(["--state".as_ref(), state.as_os_str()])
-            .args(["--config".as_ref(), settings.as_os_str()]);
+            .args(["--config".as_ref(), settings.as_os_str()])
+            // People and tests read its log as a file.
+            .env("NO_COLOR", "1");
         let daemon = rack.spawn_box(daemon)?;
-        let lab = Self { rack, daemon, artifacts, state, files };
+        let reservations = config.reservations;
+        let lab = Self { rack, daemon, artifacts, reservations, state, files };
         lab.wait_until_ready()?;
+        lab.wait_until_serving()?;
         Ok(lab)
+    }
+
+    /// Wait until the box has found no other DHCP server and answers machines.
+    fn wait_until_serving(&self) -> anyhow::Result<()> {
+        let serving = || self.event_about("eth0", "Serving").map(drop);
+        poll("the box to serve its network", BOX_START, serving)?;
+        Ok(())
     }
 
     /// Wait until the API answers the administrator.
@@ -174,8 +214,8 @@ impl Lab {
     /// The command's own words.
     pub fn push_nuc(&self, number: usize, ssh_key: &str, user_data: &str) -> anyhow::Result<()> {
         let nuc = self.rack.nuc(number);
-        let uefi = nuc.config().firmware == Firmware::Uefi;
-        let text = nuc_manifest(nuc, uefi, ssh_key, user_data);
+        let uefi = nuc.config().firmware() == Firmware::Uefi;
+        let text = nuc_manifest(nuc, uefi, self.reservations, ssh_key, user_data);
         let path = self.file(&format!("nuc{number}.yaml"), &text)?;
         self.tinbox(&["hardware", "push", "--file", text_of(&path)?])?;
         Ok(())
@@ -263,6 +303,19 @@ impl Lab {
             bail!("workflow {name} ended as {}: {:?}", view.state(), view.actions());
         }
         Ok(view)
+    }
+
+    /// The first line of the box's log with an event `reason` of NUC `number`: quick to look up
+    /// while a machine boots, where the story would be a program's start for every look.
+    pub fn event(&self, number: usize, reason: &str) -> Option<String> {
+        self.event_about(&format!("nuc{number}"), reason)
+    }
+
+    fn event_about(&self, object: &str, reason: &str) -> Option<String> {
+        let log = fs::read_to_string(self.daemon.log()).ok()?;
+        let (object, reason) = (format!("object=\"{object}\""), format!("reason=\"{reason}\""));
+        let mut lines = log.lines();
+        lines.find(|line| line.contains(&object) && line.contains(&reason)).map(str::to_owned)
     }
 
     /// The story of a machine as people read it.

@@ -17,7 +17,7 @@ mod state;
 
 pub use artifacts::Artifacts;
 pub use cluster_manifest::ClusterManifest;
-pub use lab::{Lab, LabConfig};
+pub use lab::{Lab, LabConfig, RESERVED};
 pub use management::Management;
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
@@ -26,5 +26,7 @@ pub use screen::{Screen, exit, say, show};
 pub use state::WorkflowView;
 
 pub use qemu::{
-    Action, BootOrder, Direction, Firmware, NucConfig, Origin, RackConfig, out_dir, poll,
+    Action, BootOrder, BootPath, BoxProcess, BoxProgram, DhcpKind, DhcpMessage, Direction, Dnsmasq,
+    Firmware, Host, Nic, NucConfig, Origin, Pool, RackConfig, Relay, Segment, out_dir, poll,
+    start_kea,
 };

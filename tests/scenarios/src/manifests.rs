@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use qemu::Nuc;
+use qemu::{Nuc, Segment};
 
 /// An image to install.
 #[derive(Debug, Clone)]
@@ -14,10 +14,26 @@ pub struct Image {
 }
 
 /// Secret, bmc Machine and Hardware of one NUC, as one file.
-pub fn nuc_manifest(nuc: &Nuc, uefi: bool, ssh_key: &str, user_data: &str) -> String {
+/// `reserved`: whether it says which address the machine has.
+pub fn nuc_manifest(
+    nuc: &Nuc,
+    uefi: bool,
+    reserved: bool,
+    ssh_key: &str,
+    user_data: &str,
+) -> String {
     let number = nuc.number();
     let (name, mac, bmc) = (format!("nuc{number}"), nuc.mac(), nuc.bmc());
-    let address = format!("10.77.0.{}", 10 + number);
+    let subnet = match nuc.config().segment {
+        Segment::Near => "10.77.0",
+        Segment::Far => "10.78.0",
+    };
+    let ip = if reserved {
+        let address = format!("{subnet}.{}", 10 + number);
+        format!("      ip: {{address: {address}, netmask: 255.255.255.0, gateway: {subnet}.1}}\n")
+    } else {
+        String::new()
+    };
     let indented = user_data.lines().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "    {line}");
         text
@@ -53,7 +69,7 @@ pub fn nuc_manifest(nuc: &Nuc, uefi: bool, ssh_key: &str, user_data: &str) -> St
          \x20     uefi: {uefi}\n\
          \x20     arch: x86_64\n\
          \x20     name_servers: [10.77.0.1]\n\
-         \x20     ip: {{address: {address}, netmask: 255.255.255.0, gateway: 10.77.0.1}}\n\
+         {ip}\
          \x20 metadata:\n\
          \x20   instance:\n\
          \x20     id: \"{mac}\"\n\

@@ -66,7 +66,8 @@ async fn serve(state: &Path) -> Result<PathBuf> {
     });
     engine.create("/services", "default", service, WriteOptions::default()).await?;
     tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
-    tokio::spawn(Collector::new(engine.clone(), Vec::new()).run(std::future::pending()));
+    let collector = Collector::new(engine.clone(), Vec::new()).hesitating();
+    tokio::spawn(collector.run(std::future::pending()));
     let gate = Gate::open(state, &url)?;
     let router = apiserver::router(engine, gate, Router::new());
     let tls = pki.server_config()?;

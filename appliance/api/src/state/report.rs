@@ -1,9 +1,14 @@
 //! What an agent's report changes (upstream tink `internal/grpc`, ReportActionStatus).
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::attempt::begin_again;
 use super::workflow::{Event, next};
-use crate::tinkerbell::{ActionState, CurrentState, WorkflowStatus};
+use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, Ended, WorkflowStatus};
+
+/// What the box adds to an action's own limit before it gives up waiting for its end: the agent
+/// keeps that limit too, and its report may be on the way.
+pub const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// What an agent says of one action.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,14 +21,12 @@ pub struct Report {
     pub action_id: String,
     /// State of the action.
     pub state: ActionState,
-    /// When the agent started it.
-    pub start: Option<Timestamp>,
-    /// When it ended.
-    pub stop: Option<Timestamp>,
     /// For people: `1m2s`.
     pub duration: String,
     /// For people.
     pub message: String,
+    /// The boot of the machine the agent runs in; empty where it is not known.
+    pub boot_id: String,
 }
 
 /// Why a report is not taken.
@@ -62,12 +65,12 @@ pub enum Refused {
 /// The end of an ended action, or of an action of an ended workflow, is acknowledged and changes
 /// nothing, so an agent may repeat a report whose acknowledgement it lost. Beginning one is
 /// refused: the report was under way while the workflow was given up, and the disk must not be
-/// touched now.
+/// touched now. Times are the box's own: an agent's clock may be years off.
 ///
 /// # Errors
 /// [`Refused`]: no such action, another agent's, or too late to begin it.
 pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Result<bool, Refused> {
-    let (task_at, action_at) = find(status, report)?;
+    let (at, is_current) = find(status, report)?;
     let begins = report.state == ActionState::Running;
     let late = |why| {
         let action_id = report.action_id.clone();
@@ -76,27 +79,83 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
     if !status.state.serves() {
         return late("its workflow has ended");
     }
-    let task = &mut status.tasks[task_at];
-    let action = &mut task.actions[action_at];
-    let ended = !matches!(action.state, ActionState::Pending | ActionState::Running);
-    if ended {
+    if !is_current {
+        return late("another attempt of it was begun");
+    }
+    let action = &status.tasks[at.0].actions[at.1];
+    if !matches!(action.state, ActionState::Pending | ActionState::Running) {
         return late("it has ended");
     }
-    if report.state == ActionState::Pending {
-        return Ok(false);
+    if first_open(status) != Some(at) {
+        // Served before the workflow was begun again from its start.
+        return late("one before it is not done");
     }
+    let action = &mut status.tasks[at.0].actions[at.1];
+    match report.state {
+        ActionState::Pending => return Ok(false),
+        ActionState::Running => begin(action, report, now),
+        _ => action.execution_duration.clone_from(&report.duration),
+    }
+    settle(status, at, report.state, &report.message, now);
+    Ok(true)
+}
 
-    action.state = report.state;
-    action.message.clone_from(&report.message);
-    if report.state == ActionState::Running {
-        action.execution_start = Some(report.start.unwrap_or(now));
-        action.execution_stop = None;
-        action.execution_duration.clear();
-    } else {
-        action.execution_start = action.execution_start.or(report.start);
-        action.execution_stop = Some(report.stop.unwrap_or(now));
-        action.execution_duration.clone_from(&report.duration);
+fn begin(action: &mut ActionStatus, report: &Report, now: Timestamp) {
+    action.execution_start = Some(now);
+    action.execution_stop = None;
+    action.execution_duration.clear();
+    action.boot_id.clone_from(&report.boot_id);
+    let limit = SignedDuration::from_secs(action.timeout).saturating_add(TOLERANCE);
+    action.deadline = (action.timeout > 0).then(|| now.saturating_add(limit).ok()).flatten();
+}
+
+/// End the action that runs because its time is up by the box's clock; `None` when none runs.
+pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Option<WorkflowStatus> {
+    let at = running(status).filter(|_| status.state.serves())?;
+    let mut status = status.clone();
+    settle(&mut status, at, ActionState::Timeout, message, now);
+    Some(status)
+}
+
+/// Where the first action is that has not succeeded.
+fn first_open(status: &WorkflowStatus) -> Option<(usize, usize)> {
+    place(status, |action| action.state != ActionState::Success)
+}
+
+/// Where the action is that runs: task and action.
+pub fn running(status: &WorkflowStatus) -> Option<(usize, usize)> {
+    place(status, |action| action.state == ActionState::Running)
+}
+
+fn place(status: &WorkflowStatus, is_it: impl Fn(&ActionStatus) -> bool) -> Option<(usize, usize)> {
+    status.tasks.iter().enumerate().find_map(|(at, task)| {
+        task.actions.iter().position(&is_it).map(|action_at| (at, action_at))
+    })
+}
+
+/// An action is now in this state: what that means for its workflow.
+fn settle(
+    status: &mut WorkflowStatus,
+    at: (usize, usize),
+    state: ActionState,
+    message: &str,
+    now: Timestamp,
+) {
+    let task = &mut status.tasks[at.0];
+    let action = &mut task.actions[at.1];
+    action.state = state;
+    message.clone_into(&mut action.message);
+    if state != ActionState::Running {
+        action.execution_stop = Some(now);
+        action.deadline = None;
     }
+    let failed = matches!(state, ActionState::Failed | ActionState::Timeout);
+    let again = failed && action.retried < action.retries;
+    if again {
+        begin_again(action);
+        action.retried += 1;
+    }
+    let action = &task.actions[at.1];
     status.current_state = Some(CurrentState {
         agent_id: task.agent_id.clone(),
         task_id: task.id.clone(),
@@ -105,13 +164,20 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
         action_name: action.name.clone(),
         task_name: task.name.clone(),
     });
-    advance(status, report.state, now);
-    Ok(true)
+    if !again {
+        let sentence = format!("action {}: {message}", action.name);
+        advance(status, state, sentence, now);
+    }
 }
 
-fn find(status: &WorkflowStatus, report: &Report) -> Result<(usize, usize), Refused> {
+/// Where the action is, and whether the report is of its present attempt.
+fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), bool), Refused> {
+    let id = &report.action_id;
+    let is_it = |action: &ActionStatus| {
+        action.id == *id || action.history.iter().any(|attempt| attempt.id == *id)
+    };
     let found = status.tasks.iter().enumerate().find_map(|(task_at, task)| {
-        let action_at = task.actions.iter().position(|action| action.id == report.action_id)?;
+        let action_at = task.actions.iter().position(is_it)?;
         (task.id == report.task_id).then_some((task_at, action_at))
     });
     let Some((task_at, action_at)) = found else {
@@ -120,23 +186,23 @@ fn find(status: &WorkflowStatus, report: &Report) -> Result<(usize, usize), Refu
             action_id: report.action_id.clone(),
         });
     };
-    let owner = &status.tasks[task_at].agent_id;
-    if *owner != report.agent_id {
+    let task = &status.tasks[task_at];
+    if task.agent_id != report.agent_id {
         return Err(Refused::Agent {
             action_id: report.action_id.clone(),
-            owner: owner.clone(),
+            owner: task.agent_id.clone(),
             agent_id: report.agent_id.clone(),
         });
     }
-    Ok((task_at, action_at))
+    Ok(((task_at, action_at), task.actions[action_at].id == *id))
 }
 
-fn advance(status: &mut WorkflowStatus, reported: ActionState, now: Timestamp) {
+fn advance(status: &mut WorkflowStatus, reported: ActionState, sentence: String, now: Timestamp) {
     let event = match reported {
         ActionState::Pending => return,
         ActionState::Running => {
             if status.global_timeout > 0 && status.global_execution_stop.is_none() {
-                let limit = jiff::SignedDuration::from_secs(status.global_timeout);
+                let limit = SignedDuration::from_secs(status.global_timeout);
                 status.global_execution_stop = now.saturating_add(limit).ok();
             }
             Event::ActionStarted
@@ -153,6 +219,10 @@ fn advance(status: &mut WorkflowStatus, reported: ActionState, now: Timestamp) {
     };
     if let Some(state) = next(status.state, event) {
         status.state = state;
+        if state.ended() {
+            let reason = format!("{event:?}");
+            status.ended = Some(Ended { time: now, reason, message: sentence });
+        }
     }
 }
 

@@ -1,6 +1,15 @@
 //! What an agent is given when it asks for work (upstream tink `internal/grpc`, GetAction).
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
+
+/// An action without a limit, as it is told to agents, in seconds: upstream's takes 0 for an
+/// expired one. Some ten years, which its nanoseconds still hold.
+pub const NO_LIMIT_SECS: i64 = 315_360_000;
+/// The least time from the beginning of an action that leaves the agent OS until an agent can be
+/// heard again that was booted since; one that asks sooner lost its answer.
+const BOOT_LEAST: SignedDuration = SignedDuration::from_secs(20);
 
 /// The answer to an agent that asks.
 #[derive(Debug, PartialEq)]
@@ -19,8 +28,8 @@ pub enum Serve<'a> {
 /// What `agent_id` is to do next in a workflow.
 ///
 /// The first action that has not succeeded is served again for as long as it is pending or running:
-/// an agent that comes back after a power cut starts it anew. An action that leaves the agent OS
-/// reports success before it leaves, so it is never served twice.
+/// an agent that comes back after a power cut starts it anew. For an action that leaves the agent
+/// OS see [`came_back`].
 pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
     match status.state {
         State::New => return Serve::Wait("its template is not rendered yet"),
@@ -48,6 +57,45 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
     Serve::Wait("every action is done")
 }
 
+/// Whether the agent that asks is back from an action that leaves its OS, which then is done: an
+/// upstream agent is killed by its own reboot before it can report, and would be told to reboot
+/// for ever (CAPT #569).
+///
+/// Told by the image's repository name (`reboot`, `kexec`). An agent of ours says which boot of
+/// its machine it runs in: another one than that of the beginning means that it is back. Of an
+/// upstream agent nothing is known but that it asks only when it is idle, so that it has forgotten
+/// the action: it is taken to be back unless it asks sooner than any machine can boot.
+pub fn came_back(action: &ActionStatus, boot_id: &str, now: Timestamp) -> bool {
+    if action.state != ActionState::Running || !leaves(&action.image) {
+        return false;
+    }
+    if !boot_id.is_empty() && !action.boot_id.is_empty() {
+        return action.boot_id != boot_id;
+    }
+    action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
+}
+
+/// The image's action ends by leaving the agent's OS.
+fn leaves(image: &str) -> bool {
+    let name = image.split('@').next().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    matches!(name.split(':').next(), Some("reboot" | "kexec"))
+}
+
+/// Why an agent must stop an action it says it runs; `None` while it is wanted.
+pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
+    if status.state.ended() {
+        let why = status.ended.as_ref().map_or("it has ended", |ended| &ended.message);
+        return Some(format!("its workflow is over: {why}"));
+    }
+    let mut actions = status.tasks.iter().flat_map(|task| &task.actions);
+    match actions.find(|action| action.id == action_id).map(|action| action.state) {
+        Some(ActionState::Pending | ActionState::Running) => None,
+        Some(_) => Some("it has ended".to_owned()),
+        None => Some("this attempt of it is over".to_owned()),
+    }
+}
+
 /// The environment of an action: the task's, overlaid by the action's, as sorted `K=V`.
 pub fn environment(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     let mut merged = task.environment.clone();
@@ -61,77 +109,4 @@ pub fn volumes(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Serve, environment, serve, volumes};
-    use crate::state::workflow::STATES;
-    use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
-
-    fn action(name: &str, state: ActionState) -> ActionStatus {
-        ActionStatus { id: name.into(), name: name.into(), state, ..Default::default() }
-    }
-
-    fn status(state: State, tasks: &[(&str, &[ActionState])]) -> WorkflowStatus {
-        let tasks = tasks
-            .iter()
-            .map(|(agent, states)| TaskStatus {
-                id: format!("task-{agent}"),
-                agent_id: (*agent).into(),
-                actions: states
-                    .iter()
-                    .enumerate()
-                    .map(|(at, state)| action(&format!("{agent}{at}"), *state))
-                    .collect(),
-                ..Default::default()
-            })
-            .collect();
-        WorkflowStatus { state, tasks, ..Default::default() }
-    }
-
-    fn served(status: &WorkflowStatus, agent: &str) -> Option<String> {
-        match serve(status, agent) {
-            Serve::Action { action, .. } => Some(action.id.clone()),
-            Serve::Wait(_) => None,
-        }
-    }
-
-    #[test]
-    fn actions_come_in_order_and_a_running_one_comes_again() {
-        use ActionState::{Failed, Pending, Running, Success, Timeout};
-        /// Tasks by agent and their actions' states, who asks, the action that is served.
-        type Case<'a> = (&'a [(&'a str, &'a [ActionState])], &'a str, Option<&'a str>);
-        let cases: &[Case<'_>] = &[
-            (&[("a", &[Pending, Pending])], "a", Some("a0")),
-            (&[("a", &[Running, Pending])], "a", Some("a0")),
-            (&[("a", &[Success, Pending])], "a", Some("a1")),
-            (&[("a", &[Success, Success])], "a", None),
-            (&[("a", &[Failed, Pending])], "a", None),
-            (&[("a", &[Timeout, Pending])], "a", None),
-            (&[("a", &[Success]), ("b", &[Pending])], "a", None),
-            (&[("a", &[Success]), ("b", &[Pending])], "b", Some("b0")),
-            (&[("a", &[Pending]), ("b", &[Pending])], "b", None),
-        ];
-        for (tasks, agent, want) in cases {
-            let got = served(&status(State::Running, tasks), agent);
-            assert_eq!(got.as_deref(), *want, "{tasks:?} {agent}");
-        }
-    }
-
-    #[test]
-    fn only_pending_and_running_workflows_serve() {
-        for state in STATES {
-            let status = status(state, &[("a", &[ActionState::Pending])]);
-            assert_eq!(served(&status, "a").is_some(), state.serves(), "{state:?}");
-        }
-    }
-
-    #[test]
-    fn the_action_overlays_its_task() {
-        let mut task = TaskStatus { volumes: vec!["/dev:/dev".into()], ..Default::default() };
-        task.environment = [("A".into(), "task".into()), ("B".into(), "task".into())].into();
-        let mut action = action("x", ActionState::Pending);
-        action.volumes = vec!["/tmp:/tmp".into()];
-        action.environment = [("B".into(), "action".into())].into();
-        assert_eq!(environment(&task, &action), ["A=task", "B=action"]);
-        assert_eq!(volumes(&task, &action), ["/dev:/dev", "/tmp:/tmp"]);
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! The states of a Workflow as one table (upstream: tink's `internal/workflow`).
 //! A pair that is not in the table changes nothing: late news never revives a workflow that has
-//! ended.
+//! ended. Only a retry does, which somebody asked for, and never one that succeeded.
 
 use crate::tinkerbell::State;
 
@@ -27,6 +27,18 @@ pub enum Event {
     TimeRanOut,
     /// The steps after the last action are done.
     PostDone,
+    /// Somebody wants it to end.
+    Cancelled,
+    /// It is to be tried again, and its machine is permitted to boot or booted first.
+    RetriedForBoot,
+    /// It is to be tried again by an agent that may ask at once.
+    RetriedForAgent,
+    /// It is to be tried again, and was never rendered.
+    RetriedUnrendered,
+    /// Somebody wants nothing new to be begun; that holds the state where it is.
+    Paused,
+    /// Somebody wants it to go on from there.
+    Resumed,
 }
 
 /// Every state, for tables and diagrams.
@@ -42,7 +54,7 @@ pub const STATES: [State; 8] = [
 ];
 
 /// Every event, for tables and diagrams.
-pub const EVENTS: [Event; 10] = [
+pub const EVENTS: [Event; 16] = [
     Event::RenderedForBoot,
     Event::RenderedForAgent,
     Event::BootPrepared,
@@ -53,6 +65,12 @@ pub const EVENTS: [Event; 10] = [
     Event::LastActionSucceeded,
     Event::TimeRanOut,
     Event::PostDone,
+    Event::Cancelled,
+    Event::RetriedForBoot,
+    Event::RetriedForAgent,
+    Event::RetriedUnrendered,
+    Event::Paused,
+    Event::Resumed,
 ];
 
 /// The state after `event`, or `None` where the event changes nothing.
@@ -70,12 +88,17 @@ pub fn next(state: State, event: Event) -> Option<State> {
         (S::Pending | S::Running, E::LastActionSucceeded) => S::Post,
         (S::Preparing | S::Pending | S::Running, E::TimeRanOut) => S::Timeout,
         (S::Post, E::PostDone) => S::Success,
+        // In POST every action is done: there is nothing left to cancel.
+        (S::New | S::Preparing | S::Pending | S::Running, E::Cancelled) => S::Failed,
+        (S::Failed | S::Timeout, E::RetriedForBoot) => S::Preparing,
+        (S::Failed | S::Timeout, E::RetriedForAgent) => S::Pending,
+        (S::Failed | S::Timeout, E::RetriedUnrendered) => S::New,
         _ => return None,
     })
 }
 
 impl State {
-    /// Nothing moves it any more.
+    /// Nothing moves it any more but a retry, and that not where it succeeded.
     pub fn ended(self) -> bool {
         matches!(self, State::Success | State::Failed | State::Timeout)
     }
@@ -132,19 +155,46 @@ mod tests {
             .flat_map(|state| EVENTS.into_iter().map(move |event| (state, event)))
             .filter_map(|(state, event)| next(state, event).map(|to| (state, event, to)))
             .collect();
-        assert_eq!(moves.len(), 17);
-        for (from, _, to) in moves {
-            assert!(!from.ended(), "{from:?} is final and must not move");
+        assert_eq!(moves.len(), 27);
+        for (from, event, to) in moves {
+            assert!(!from.ended() || RETRIES.contains(&event), "{from:?} is left by {event:?}");
             assert_ne!(from, to);
         }
     }
 
+    const RETRIES: [Event; 3] =
+        [Event::RetriedForBoot, Event::RetriedForAgent, Event::RetriedUnrendered];
+
     #[test]
     fn late_news_never_revives() {
         for state in [State::Success, State::Failed, State::Timeout] {
-            for event in EVENTS {
+            let news = EVENTS.into_iter().filter(|event| !RETRIES.contains(event));
+            for event in news {
                 assert_eq!(next(state, event), None, "{state:?} {event:?}");
             }
+        }
+        for event in EVENTS {
+            assert_eq!(next(State::Success, event), None, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_did_not_succeed_is_tried_again() {
+        for state in STATES {
+            let again = matches!(state, State::Failed | State::Timeout);
+            for event in RETRIES {
+                assert_eq!(next(state, event).is_some(), again, "{state:?} {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_moves_nothing_and_a_cancel_all_that_may_still_touch_the_machine() {
+        for state in STATES {
+            assert_eq!(next(state, Event::Paused), None, "{state:?}");
+            assert_eq!(next(state, Event::Resumed), None, "{state:?}");
+            let want = (!state.ended() && state != State::Post).then_some(State::Failed);
+            assert_eq!(next(state, Event::Cancelled), want, "{state:?}");
         }
     }
 

@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
 
+/// The most times one action is begun again.
+const RETRIES_MAX: i64 = 10;
 /// The longest name of a workflow, task or action, in characters.
 const NAME_CHARS_MAX: usize = 199;
 
@@ -62,6 +64,8 @@ pub struct Action {
     pub pid: String,
     /// Namespaces to share with the host.
     pub namespaces: Option<Namespaces>,
+    /// How often it may fail and be begun again (upstream's v1alpha2 has this name).
+    pub retries: i64,
 }
 
 /// Why a rendered template is not a workflow.
@@ -144,6 +148,10 @@ impl Task {
             if action.timeout < 0 {
                 problems.push(format!("{path}.timeout: {} s is below zero", action.timeout));
             }
+            if !(0..=RETRIES_MAX).contains(&action.retries) {
+                let retries = action.retries;
+                problems.push(format!("{path}.retries: {retries} is not 0 to {RETRIES_MAX}"));
+            }
         }
     }
 }
@@ -160,6 +168,7 @@ impl Action {
             pid: self.pid,
             namespaces: self.namespaces,
             environment: self.environment,
+            retries: self.retries,
             ..ActionStatus::default()
         }
     }

@@ -2,11 +2,16 @@
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1`).
 
 mod hardware;
+mod retry;
 mod workflow;
 
 pub use hardware::{
     Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance, InstanceIp,
     Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
+};
+pub use retry::{
+    ActionAttempt, Attempt, CANCEL_REQUEST, Ended, RETRY_FROM, RETRY_REQUEST, Requests, Retry,
+    RetryFrom,
 };
 pub use workflow::{
     ActionState, ActionStatus, BootMode, BootOptions, BootOptionsStatus, Condition, CurrentState,

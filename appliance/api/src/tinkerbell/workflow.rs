@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::retry::{ActionAttempt, Attempt, Ended, Requests, Retry};
 use crate::bmc::Action as BmcAction;
 use crate::meta::Object;
 
@@ -43,6 +44,12 @@ pub struct WorkflowSpec {
     pub disabled: Option<bool>,
     /// How the machine is brought into the agent OS.
     pub boot_options: BootOptions,
+    /// Ours: whether what failed is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// Ours: nothing new is begun while true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
 }
 
 /// How the machine is brought into the agent OS.
@@ -84,7 +91,7 @@ pub struct Custom {
     pub post_actions: Vec<BmcAction>,
 }
 
-/// State of a workflow, in upstream's spelling.
+/// State of a workflow, in upstream's spelling; that of its charts up to 0.6 is read too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
@@ -93,18 +100,25 @@ pub enum State {
     #[serde(rename = "")]
     New,
     /// Network boot is being permitted and BMC jobs run.
+    #[serde(alias = "STATE_PREPARING")]
     Preparing,
     /// Waits for its agent.
+    #[serde(alias = "STATE_PENDING")]
     Pending,
     /// An action runs.
+    #[serde(alias = "STATE_RUNNING")]
     Running,
     /// Steps after the last action.
+    #[serde(alias = "STATE_POST")]
     Post,
     /// Done.
+    #[serde(alias = "STATE_SUCCESS")]
     Success,
     /// An action or a boot job failed.
+    #[serde(alias = "STATE_FAILED")]
     Failed,
     /// An action or the whole took too long.
+    #[serde(alias = "STATE_TIMEOUT")]
     Timeout,
 }
 
@@ -114,14 +128,19 @@ pub enum State {
 pub enum ActionState {
     /// Not started.
     #[default]
+    #[serde(alias = "STATE_PENDING")]
     Pending,
     /// The agent runs it.
+    #[serde(alias = "STATE_RUNNING")]
     Running,
     /// It ended with an error.
+    #[serde(alias = "STATE_FAILED")]
     Failed,
     /// It took too long.
+    #[serde(alias = "STATE_TIMEOUT")]
     Timeout,
     /// It ended well.
+    #[serde(alias = "STATE_SUCCESS")]
     Success,
 }
 
@@ -154,9 +173,24 @@ pub struct WorkflowStatus {
     /// Conditions, upstream's shape (`time`, not `lastTransitionTime`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// Ours: which attempt this is, from 1; 0 is read as 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attempts: i64,
+    /// Ours: when a later attempt began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_start: Option<Timestamp>,
+    /// Ours: how it ended, as long as it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    /// Ours: the attempts before this one, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Attempt>,
+    /// Ours: the requests that were answered last.
+    #[serde(skip_serializing_if = "Requests::is_empty")]
+    pub requests: Requests,
 }
 
-fn is_zero(number: &i64) -> bool {
+pub(super) fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
@@ -280,6 +314,24 @@ pub struct ActionStatus {
     /// For people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// Ours: how often it may fail within one attempt of its workflow and be begun again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retries: i64,
+    /// Ours: how often that was done in this attempt of its workflow.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retried: i64,
+    /// Ours: which attempt of this action this is, from 1; 0 is read as 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub attempts: i64,
+    /// Ours: its attempts before this one, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<ActionAttempt>,
+    /// Ours: when the box gives up waiting for its end, by the box's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Ours: the boot of the machine on which it was begun, where the agent says that.
+    #[serde(rename = "bootID", skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
 }
 
 /// Namespaces an action shares with its host.

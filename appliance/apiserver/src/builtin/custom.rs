@@ -2,6 +2,7 @@
 //! the schemas.
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
+use api::network::NetworkSpec;
 use api::tinkerbell::{HardwareSpec, TemplateSpec, WorkflowSpec};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::definition::{ResourceDefinition, Validate};
 
 /// In the order of discovery: of two kinds of one name clients take the first, and `machines` are
 /// those of a cluster.
-const MANIFESTS: [&str; 13] = [
+const MANIFESTS: [&str; 14] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
     include_str!("manifests/kubeadmconfigs.json"),
@@ -25,6 +26,7 @@ const MANIFESTS: [&str; 13] = [
     include_str!("manifests/machines.bmc.json"),
     include_str!("manifests/jobs.bmc.json"),
     include_str!("manifests/tasks.bmc.json"),
+    include_str!("manifests/networks.json"),
 ];
 
 /// Every compiled-in CustomResourceDefinition.
@@ -56,6 +58,7 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("bmc.tinkerbell.org", "machines") => validated::<MachineSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "jobs") => validated::<JobSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
+        ("tinbox.dev", "networks") => validated::<NetworkSpec>(rules::network),
         _ => return None,
     })
 }

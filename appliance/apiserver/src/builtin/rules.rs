@@ -1,7 +1,8 @@
 //! What the compiled-in kinds demand of their objects beyond their schemas: Kubernetes' rules for
-//! its own kinds, and two of ours for workflows. That fields are of the type our controllers read
-//! is [`super::typed`]'s to check.
+//! its own kinds, two of ours for workflows, one for networks. That fields are of the type our
+//! controllers read is [`super::typed`]'s to check.
 
+use api::network::NetworkSpec;
 use api::tinkerbell::WorkflowSpec;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +29,17 @@ const MAX_SECRET_BYTES: usize = 1024 * 1024;
 /// No rule beyond the schema.
 pub(super) fn nothing(_object: &Value, _old: Option<&Value>) -> Errors {
     Vec::new()
+}
+
+/// Network: every address is one, every range lies in its network. What cannot be read at all is
+/// told by the check of types.
+pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
+    let Ok(spec) = NetworkSpec::deserialize(&object["spec"]) else { return Vec::new() };
+    let told = spec.plan().err().unwrap_or_default().into_iter().map(|problem| {
+        let field = format!("spec.{}", problem.field);
+        FieldError::invalid(field, &Value::from(problem.value), problem.why)
+    });
+    told.collect()
 }
 
 /// Workflow: its name leaves room for those of its Jobs; what a run is made of stays as it is once

@@ -61,6 +61,8 @@ pub struct Collector {
     expiries: Expiries,
     /// Namespaces that are ending: what happens in them may let them go.
     ending: BTreeSet<String>,
+    /// Whether a namespace that begins to end is left alone for a while.
+    hesitates: bool,
     queue: Queue,
     /// The registry's generation at which the queue was last filled with everything owned.
     generation: u64,
@@ -76,9 +78,19 @@ impl Collector {
             graph: Graph::default(),
             expiries: Expiries::default(),
             ending: BTreeSet::new(),
+            hesitates: false,
             queue: Queue::default(),
             generation: 0,
         }
+    }
+
+    /// Leaves a namespace that begins to end alone for five seconds, as upstream's namespace
+    /// controller does (`namespaceDeletionGracePeriod`). Nobody has to wait for that on a box; but
+    /// clients are written that take away its finalizer themselves, and fail where it is gone.
+    #[must_use]
+    pub fn hesitating(mut self) -> Self {
+        self.hesitates = true;
+        self
     }
 
     /// Collects until `shutdown` resolves.
@@ -187,8 +199,12 @@ impl Collector {
         }
         if definition.is_namespace {
             if head.is_deleting() {
-                self.ending.insert(key.name.clone());
-                self.push(Work::Ending(key.name.clone()));
+                let work = Work::Ending(key.name.clone());
+                if self.ending.insert(key.name.clone()) && self.hesitates {
+                    self.queue.put_aside(work, Instant::now());
+                } else {
+                    self.push(work);
+                }
             } else {
                 self.push(Work::Beginning(key.name.clone()));
             }

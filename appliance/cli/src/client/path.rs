@@ -59,6 +59,28 @@ impl Path {
         }
     }
 
+    /// The last lines that a machine said over syslog: the box's own extension of the API.
+    pub fn log(namespace: &str, hardware: &str, lines: usize) -> Path {
+        let (namespace, name) = (escape(namespace), escape(hardware));
+        Path {
+            path: format!(
+                "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/log?lines={lines}"
+            ),
+            shown: format!("log of hardware/{hardware}"),
+        }
+    }
+
+    /// Who asked for an address in the last hour: the box's own extension of the API.
+    pub fn heard() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();
+        Path { path, shown: "list of who asked for an address".to_owned() }
+    }
+
+    /// The files of other servers that the box keeps: its own extension of the API.
+    pub fn images() -> Path {
+        Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }
+    }
+
     /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path

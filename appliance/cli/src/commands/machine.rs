@@ -1,5 +1,6 @@
-//! `machine`: a machine's power and its story.
+//! `machine`: a machine's power, its story and its log.
 
+mod log;
 mod power;
 mod story;
 
@@ -17,6 +18,10 @@ pub enum Command {
     ///
     /// Example: `tinbox machine story nuc1 --follow`
     Story(story::Arguments),
+    /// Show what a machine said over syslog last: its iPXE, its agent OS, its installed system.
+    ///
+    /// Example: `tinbox machine log nuc1 --lines 50`
+    Log(log::Arguments),
 }
 
 /// Do it.
@@ -27,5 +32,6 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Power(arguments) => power::run(context, arguments).await,
         Command::Story(arguments) => story::run(context, arguments).await,
+        Command::Log(arguments) => log::run(context, arguments).await,
     }
 }

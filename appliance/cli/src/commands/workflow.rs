@@ -2,11 +2,12 @@
 
 mod create;
 mod follow;
+mod request;
 mod rows;
 
 use std::time::Duration;
 
-use api::tinkerbell::{WORKFLOW, Workflow};
+use api::tinkerbell::{RetryFrom, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -48,6 +49,43 @@ pub enum Command {
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
         timeout: Duration,
     },
+    /// Try a workflow again that failed or timed out.
+    ///
+    /// Its machine is booted again when its agent is gone and it has a BMC. Example:
+    /// `tinbox workflow retry nuc1-x7k2p --from start`
+    #[command(verbatim_doc_comment)]
+    Retry {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+        /// Where it begins: at the action that failed, or at the first; else as spec.retry says.
+        #[arg(long, value_name = "failed|start", value_parser = request::from)]
+        from: Option<RetryFrom>,
+    },
+    /// End a workflow; the action that runs is stopped.
+    ///
+    /// What it has written so far stays as it is. Example: `tinbox workflow cancel nuc1-x7k2p`
+    #[command(verbatim_doc_comment)]
+    Cancel {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+    },
+    /// Begin nothing new in a workflow; an action that runs goes on to its end.
+    ///
+    /// Example: `tinbox workflow pause nuc1-x7k2p`
+    #[command(verbatim_doc_comment)]
+    Pause {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+    },
+    /// Let a paused workflow go on. Example: `tinbox workflow resume nuc1-x7k2p`
+    Resume {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+    },
     /// Delete workflows; one that runs stops being served. Example: `tinbox workflow delete a b`
     Delete {
         /// Names or ids.
@@ -78,6 +116,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
                 None => context.printer.table(&rows::table(&rows)),
             }
         }
+        Command::Retry { workflow, from } => request::retry(context, &workflow, from).await,
+        Command::Cancel { workflow } => request::cancel(context, &workflow).await,
+        Command::Pause { workflow } => request::pause(context, &workflow, true).await,
+        Command::Resume { workflow } => request::pause(context, &workflow, false).await,
         Command::Delete { workflows } => context.delete(WORKFLOW, &workflows).await,
     }
 }

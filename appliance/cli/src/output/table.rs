@@ -18,6 +18,11 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Cell {
+    /// Words that mean something good or bad.
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Cell {
+        Cell { text: text.into(), tone: Some(tone) }
+    }
+
     /// A state.
     pub fn word(word: Word) -> Cell {
         Cell { text: word.text.to_owned(), tone: Some(word.tone) }

@@ -158,3 +158,38 @@ async fn on_a_terminal_one_line_moves() {
     let ended = tokio::time::timeout(crate::place::PATIENCE, child.wait()).await;
     assert!(ended.unwrap().unwrap().success());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_left_for_the_box_to_answer() {
+    let place = rack().await;
+    let line = ["workflow", "create", "-t", "debian", "-r", "nuc1", "--name", "a"];
+    place.run(&line).await.good();
+    let early = place.run(&["workflow", "retry", "a"]).await;
+    assert_eq!(early.code, 1, "{early:?}");
+    assert!(early.err.starts_with("error: cannot retry workflow a: "), "{early:?}");
+
+    place.run(&["workflow", "pause", "a"]).await.good();
+    let paused = place.engine.get(WORKFLOW, "default", "a").await.unwrap();
+    assert_eq!(paused["spec"]["paused"], true);
+    assert_eq!(paused["spec"]["templateRef"], "debian", "nothing else is touched");
+    place.run(&["workflow", "resume", "a"]).await.good();
+    let resumed = place.engine.get(WORKFLOW, "default", "a").await.unwrap();
+    assert_eq!(resumed["spec"].get("paused"), None);
+
+    let told = place.run(&["workflow", "cancel", "a"]).await.good();
+    assert_eq!(told, "workflow/a cancel requested\n");
+    place.write_status(WORKFLOW, "a", status("FAILED", "FAILED", "PENDING", "no")).await;
+    let late = place.run(&["workflow", "cancel", "a"]).await;
+    assert!(late.code == 1 && late.err.contains("in state FAILED: failed"), "{late:?}");
+
+    place.run(&["workflow", "retry", "a", "--from", "start"]).await.good();
+    let first = place.engine.get(WORKFLOW, "default", "a").await.unwrap();
+    let annotations = &first["metadata"]["annotations"];
+    assert_eq!(annotations["tinbox.dev/retry-from"], "start");
+    place.run(&["workflow", "retry", "a"]).await.good();
+    let second = place.engine.get(WORKFLOW, "default", "a").await.unwrap();
+    let again = &second["metadata"]["annotations"];
+    assert_ne!(again["tinbox.dev/retry"], annotations["tinbox.dev/retry"]);
+    assert_eq!(again.get("tinbox.dev/retry-from"), None, "it is not taken over");
+    assert_eq!(place.run(&["workflow", "retry", "a", "--from", "middle"]).await.code, 2);
+}

@@ -12,6 +12,7 @@ use stdx::Clock;
 
 use crate::objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 use crate::runtime::{Reconciled, Reconciler};
+use crate::workflow::is_post_job;
 use decide::{Observed, Step};
 
 /// Brings Jobs to their end.
@@ -60,7 +61,10 @@ impl JobReconciler {
             Some(owner) => {
                 let key = ObjectKey::new(&key.namespace, &owner.name);
                 let workflow: Option<Workflow> = find(objects, WORKFLOW, &key).await?;
-                workflow.is_some_and(|it| it.metadata.uid == owner.uid && !it.status.state.ended())
+                workflow.is_some_and(|it| {
+                    let after = is_post_job(&it, &job.metadata.name);
+                    it.metadata.uid == owner.uid && (after || !it.status.state.ended())
+                })
             }
             None => true,
         };

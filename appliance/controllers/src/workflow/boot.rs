@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use api::bmc::{Action, BootDevice, Job, OneTimeBootDevice, PowerAction};
 use api::state::workflow::Event;
-use api::tinkerbell::{BootMode, JobStatus, NetbootToggle, Workflow, WorkflowStatus};
+use api::tinkerbell::{BootMode, JobStatus, NetbootToggle, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
+use super::again::{self, Agent};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 
 /// The wait for a Job of an earlier Workflow to go.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
 
-/// Condition of a Workflow that stands in the queue for its machine.
-const WAITING: &str = "Waiting";
-/// Between two looks at the Workflow ahead.
-const QUEUE_WAIT: Duration = Duration::from_secs(2);
+/// Condition of a Workflow whose machine was left as it must be after the run.
+const TIDIED_UP: &str = "TidiedUp";
 
 /// How far a boot Job is.
 pub enum Progress {
@@ -51,11 +50,34 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
     }
 }
 
+/// Name of the Job after the run, and the actions in it.
 fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
-    let actions = &workflow.spec.boot_options.custom.post_actions;
-    let custom = workflow.spec.boot_options.boot_mode == Some(BootMode::Customboot);
-    let name = format!("customboot-post-{}", workflow.metadata.name);
-    (custom && !actions.is_empty()).then(|| (name, actions.clone()))
+    let options = &workflow.spec.boot_options;
+    let actions = match options.boot_mode {
+        Some(BootMode::Isoboot) => {
+            let eject = serde_json::json!({ "kind": "CD", "mediaURL": "" });
+            vec![Action { virtual_media_action: Some(eject), ..Action::default() }]
+        }
+        Some(BootMode::Customboot) => options.custom.post_actions.clone(),
+        Some(BootMode::Netboot) | None => Vec::new(),
+    };
+    let name = post_name(workflow)?;
+    (!actions.is_empty()).then_some((name, actions))
+}
+
+/// Upstream's name of the Job after the run.
+fn post_name(workflow: &Workflow) -> Option<String> {
+    let name = &workflow.metadata.name;
+    match workflow.spec.boot_options.boot_mode? {
+        BootMode::Isoboot => Some(format!("iso-eject-{name}")),
+        BootMode::Customboot => Some(format!("customboot-post-{name}")),
+        BootMode::Netboot => None,
+    }
+}
+
+/// Whether a Job is the one after the run: it alone is wanted when the Workflow has ended.
+pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
+    post_name(workflow).is_some_and(|name| name == job)
 }
 
 /// Off, next boot from the network, on: upstream's netboot Job.
@@ -70,11 +92,8 @@ pub fn netboot(observed: &Observed) -> Vec<Action> {
 /// Names of every boot Job this Workflow may have made.
 pub fn job_names(workflow: &Workflow) -> Vec<String> {
     let name = &workflow.metadata.name;
-    let mut names = vec![
-        format!("netboot-{name}"),
-        format!("customboot-preparing-{name}"),
-        format!("customboot-post-{name}"),
-    ];
+    let mut names = vec![format!("netboot-{name}"), format!("customboot-preparing-{name}")];
+    names.extend(post_name(workflow));
     names.extend(workflow.status.boot_options.jobs.keys().cloned());
     names.extend(super::rescue::next_name(workflow));
     names.sort();
@@ -86,22 +105,10 @@ pub fn job_names(workflow: &Workflow) -> Vec<String> {
 pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let fail = |message: String| {
-        let steps = moved(workflow, Event::BootFailed, "BootFailed", message.clone());
+        let steps = moved(workflow, Event::BootFailed, "BootFailed", message.clone(), now);
         let steps = with_step_condition(steps, "BootJobFailed", &message, now);
         Decision { steps, again: None }
     };
-    if let Some(ahead) = &observed.ahead {
-        let message = format!("waits until workflow {ahead} is done with the machine");
-        let status = with_condition(&workflow.status, WAITING, true, "Queued", &message, now);
-        let news = status != workflow.status;
-        let steps = news.then(|| Step::Status(Box::new(status))).into_iter().collect();
-        return Decision { steps, again: Some(QUEUE_WAIT) };
-    }
-    if workflow.status.conditions.iter().any(|it| it.kind == WAITING) {
-        let mut status = workflow.status.clone();
-        status.conditions.retain(|it| it.kind != WAITING);
-        return Decision { steps: vec![Step::Status(Box::new(status))], again: None };
-    }
     if observed.hardware.is_none() {
         return fail("booting a machine needs hardwareRef, and there is no such hardware".into());
     }
@@ -112,11 +119,18 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
         Ok(job) => job,
         Err(why) => return fail(why),
     };
-    let Some((name, actions)) = job else {
-        let message = "network boot is permitted".to_owned();
-        let steps = moved(workflow, Event::BootPrepared, "Prepared", message);
-        return Decision { steps, again: None };
+    let prepared = |message: &str| {
+        let steps = moved(workflow, Event::BootPrepared, "Prepared", message.to_owned(), now);
+        Decision { steps, again: None }
     };
+    let Some((name, actions)) = job else { return prepared("network boot is permitted") };
+    if !workflow.status.boot_options.jobs.contains_key(&name) {
+        match again::agent(observed, now) {
+            Agent::There => return prepared("its agent is there: the machine is not booted again"),
+            Agent::Unheard(left) => return Decision::later(left),
+            Agent::Gone => {}
+        }
+    }
     match run_job(observed, &name, actions) {
         Progress::Due(decision) => decision,
         Progress::Runs => Decision::rest(),
@@ -125,7 +139,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
             let status = completed(&workflow.status, &name, now);
             let workflow = Workflow { status, ..workflow.clone() };
             let message = "the machine was powered on to boot from the network".to_owned();
-            let steps = moved(&workflow, Event::BootPrepared, "Prepared", message);
+            let steps = moved(&workflow, Event::BootPrepared, "Prepared", message, now);
             Decision { steps, again: None }
         }
     }
@@ -133,25 +147,48 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
 
 /// After the last action: forbid network boot, then run the post Job.
 pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
-    let workflow = &observed.workflow;
-    if let Some(decision) = untoggle(observed, now) {
+    if let Some(decision) = tidy(observed, now) {
         return decision;
     }
-    if let Some((name, actions)) = post_job(workflow) {
-        match run_job(observed, &name, actions) {
-            Progress::Due(decision) => return decision,
-            Progress::Runs => return Decision::rest(),
-            Progress::Completed | Progress::Failed(_) => {}
-        }
-    }
     let message = "every action succeeded".to_owned();
-    Decision { steps: moved(workflow, Event::PostDone, "Succeeded", message), again: None }
+    let steps = moved(&observed.workflow, Event::PostDone, "Succeeded", message, now);
+    Decision { steps, again: None }
 }
 
-/// After a failure too, a machine must not be left permitted to boot from the network: upstream
-/// leaves it so, and the machine loops.
-pub fn tidy(observed: &Observed, now: Timestamp) -> Decision {
-    untoggle(observed, now).unwrap_or_else(Decision::rest)
+/// What a run leaves undone, whichever way it ended: after a failure too a machine must not be
+/// permitted to boot from the network, nor keep the medium it was booted from. Upstream leaves it
+/// so, and the machine loops. Its condition says that it is done, so that it is done once.
+pub fn tidy(observed: &Observed, now: Timestamp) -> Option<Decision> {
+    let workflow = &observed.workflow;
+    let status = &workflow.status;
+    if let Some(decision) = untoggle(observed, now) {
+        return Some(decision);
+    }
+    let tidied = status.conditions.iter().any(|it| it.kind == TIDIED_UP);
+    if tidied || status.state == State::Success {
+        return None;
+    }
+    let mut trouble = None;
+    let job = post_job(workflow)
+        .filter(|_| status.state == State::Post || !status.boot_options.jobs.is_empty());
+    let job_is_due = job.is_some();
+    if let Some((name, actions)) = job {
+        match run_job(observed, &name, actions) {
+            Progress::Due(decision) => return Some(decision),
+            Progress::Runs => return Some(Decision::rest()),
+            Progress::Completed => {}
+            Progress::Failed(why) => trouble = Some(format!("job {name}: {why}")),
+        }
+    }
+    if !job_is_due && !toggle(status).toggled_true {
+        return None;
+    }
+    let (good, reason, message) = match &trouble {
+        None => (true, "Complete", "the machine is left as it must be after the run"),
+        Some(why) => (false, "Error", why.as_str()),
+    };
+    let status = with_condition(status, TIDIED_UP, good, reason, message, now);
+    Some(Decision { steps: vec![Step::Status(Box::new(status))], again: None })
 }
 
 fn toggle(status: &WorkflowStatus) -> NetbootToggle {
@@ -208,6 +245,10 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
         job.metadata.owner_references.iter().any(|owner| owner.uid == workflow.metadata.uid)
     };
     match job {
+        // Its name is free in a moment.
+        Some(job) if job.metadata.deletion_timestamp.is_some() => {
+            Progress::Due(Decision::later(DELETE_WAIT))
+        }
         Some(job) if !ours(job) => {
             let steps = vec![Step::DeleteJob(name.to_owned())];
             Progress::Due(Decision { steps, again: Some(DELETE_WAIT) })

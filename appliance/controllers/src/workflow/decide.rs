@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
-use api::state::workflow::{Event, next};
+use api::state::attempt;
+use api::state::report::{running, time_out};
+use api::state::workflow::Event;
 use api::template;
 use api::tinkerbell::{Condition, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
 use super::observe::Observed;
-use super::{Patience, boot, rescue};
+use super::{Patience, again, boot, request, rescue};
 
 /// The wait for a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
+
+/// Condition of a Workflow that stands in the queue for its machine.
+const WAITING: &str = "Waiting";
+/// Between two looks at the Workflow ahead.
+const QUEUE_WAIT: Duration = Duration::from_secs(2);
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,13 +79,43 @@ pub fn decide(
     if workflow.metadata.deletion_timestamp.is_some() || workflow.spec.disabled == Some(true) {
         return Decision::rest();
     }
+    if let Some(decision) = request::decide(observed, now) {
+        return decision;
+    }
+    if workflow.status.state.ended() {
+        return again::after_the_end(observed, now);
+    }
+    if let Some(decision) = request::pause(observed, now) {
+        return decision;
+    }
+    if let Some(decision) = queue(observed, now) {
+        return decision;
+    }
     match workflow.status.state {
         State::New => render(observed, now, id),
         State::Preparing => boot::prepare(observed, now),
         State::Pending | State::Running => watch(observed, patience, now),
         State::Post => boot::finish(observed, now),
-        State::Success | State::Failed | State::Timeout => boot::tidy(observed, now),
+        State::Success | State::Failed | State::Timeout => Decision::rest(),
     }
+}
+
+/// What is due while another Workflow is to be done with the machine first.
+fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
+    let status = &observed.workflow.status;
+    if let Some(ahead) = &observed.ahead {
+        let message = format!("waits until workflow {ahead} is done with the machine");
+        let after = with_condition(status, WAITING, true, "Queued", &message, now);
+        let news = after != *status;
+        let steps = news.then(|| Step::Status(Box::new(after))).into_iter().collect();
+        return Some(Decision { steps, again: Some(QUEUE_WAIT) });
+    }
+    if status.conditions.iter().any(|it| it.kind == WAITING) {
+        let mut status = status.clone();
+        status.conditions.retain(|it| it.kind != WAITING);
+        return Some(Decision { steps: vec![Step::Status(Box::new(status))], again: None });
+    }
+    None
 }
 
 /// The status moved by `event`, with a sentence about it; nothing when the event changes nothing.
@@ -87,10 +124,12 @@ pub fn moved(
     event: Event,
     reason: &'static str,
     message: String,
+    now: Timestamp,
 ) -> Vec<Step> {
-    let Some(state) = next(workflow.status.state, event) else { return Vec::new() };
-    let status = WorkflowStatus { state, ..workflow.status.clone() };
-    let warning = matches!(state, State::Failed | State::Timeout);
+    let Some(status) = attempt::end(&workflow.status, event, reason, &message, now) else {
+        return Vec::new();
+    };
+    let warning = matches!(status.state, State::Failed | State::Timeout);
     vec![Step::Status(Box::new(status)), Step::Tell { reason, message, warning }]
 }
 
@@ -138,7 +177,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
             workflow.status = status;
             let actions: usize = workflow.status.tasks.iter().map(|it| it.actions.len()).sum();
             let message = format!("template rendered: {actions} action(s)");
-            Decision { steps: moved(&workflow, event, "Rendered", message), again: None }
+            Decision { steps: moved(&workflow, event, "Rendered", message, now), again: None }
         }
         Err(why) => {
             let kind = "TemplateRenderedSuccess";
@@ -171,18 +210,34 @@ fn rendered(observed: &Observed) -> Result<template::Document, String> {
 }
 
 fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
-    let workflow = &observed.workflow;
-    let status = &workflow.status;
-    if let Some(stop) = status.global_execution_stop {
-        if now >= stop {
-            let message = format!("not done within its {} s", status.global_timeout);
-            let steps = moved(workflow, Event::TimeRanOut, "Timeout", message);
-            return Decision { steps, again: None };
-        }
-        let left = Duration::try_from(stop.duration_since(now)).unwrap_or_default();
-        let decision = rescue::decide(observed, patience, now);
-        let again = decision.again.map_or(left, |again| again.min(left));
-        return Decision { again: Some(again), ..decision };
+    if let Some(decision) = action_clock(observed, now) {
+        return decision;
     }
-    rescue::decide(observed, patience, now)
+    let workflow = &observed.workflow;
+    if observed.left.whole.is_some_and(|left| left.is_zero()) {
+        let message = format!("not done within its {} s", workflow.status.global_timeout);
+        let steps = moved(workflow, Event::TimeRanOut, "Timeout", message, now);
+        return Decision { steps, again: None };
+    }
+    let decision = rescue::decide(observed, patience, now);
+    let left = [decision.again, observed.left.whole, observed.left.action];
+    Decision { again: left.into_iter().flatten().min(), ..decision }
+}
+
+/// The end of an action whose time is up by the box's clock: its agent keeps the same limit, so it
+/// is gone, or cannot be believed.
+pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
+    observed.left.action.filter(|left| left.is_zero())?;
+    let status = &observed.workflow.status;
+    let at = running(status)?;
+    let action = &status.tasks[at.0].actions[at.1];
+    let heard = match observed.life.heard {
+        Some(heard) => format!("last heard {} s ago", now.duration_since(heard).as_secs().max(0)),
+        None => "not heard of since the box started".to_owned(),
+    };
+    let agent = &status.tasks[at.0].agent_id;
+    let message = format!("no end within its {} s; agent {agent} was {heard}", action.timeout);
+    let after = time_out(status, &message, now)?;
+    let tell = Step::Tell { reason: "ActionTimedOut", message, warning: true };
+    Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], again: None })
 }

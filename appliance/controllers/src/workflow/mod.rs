@@ -2,18 +2,24 @@
 //! and tidies up after the last action. The actions themselves are served and reported through
 //! crate `workflow-rpc`; the rules of that are in `api::state`.
 
+mod again;
 mod apply;
 mod boot;
+mod clocks;
 mod decide;
 mod observe;
+mod request;
 mod rescue;
 
 use std::sync::Arc;
 
 use api::meta::ObjectKey;
+pub use boot::is_post_job;
+pub use clocks::Deadlines;
 use jiff::{SignedDuration, Timestamp};
 use stdx::Clock;
 
+use crate::ObjectError;
 use crate::objects::Objects;
 use crate::runtime::{Again, Reconciled, Reconciler};
 
@@ -53,6 +59,8 @@ pub struct WorkflowReconciler {
     pub clock: Arc<dyn Clock>,
     /// How long silence is borne.
     pub patience: Patience,
+    /// What each has left.
+    pub deadlines: Arc<Deadlines>,
 }
 
 impl Reconciler for WorkflowReconciler {
@@ -62,7 +70,13 @@ impl Reconciler for WorkflowReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let observed = self.observe(key).await?;
+            let observed = match self.observe(key).await {
+                Err(error @ ObjectError::NotFound(_)) => {
+                    self.deadlines.forget(key);
+                    return Err(error);
+                }
+                observed => observed?,
+            };
             let mut id = || uuid::Uuid::now_v7().to_string();
             let decision = decide::decide(&observed, self.patience, self.clock.now(), &mut id);
             for step in decision.steps {

@@ -2,9 +2,11 @@
 
 use api::bmc::{JOB, Job, MACHINE, Machine};
 use api::meta::ObjectKey;
+use api::state::queue;
 use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, Workflow};
 use serde_json::Value;
 
+use super::clocks::Left;
 use super::{Life, WorkflowReconciler, boot};
 use crate::ObjectError;
 use crate::objects::{fetch, find, read};
@@ -26,8 +28,10 @@ pub struct Observed {
     pub life: Life,
     /// Its machine's BMC did not answer when it was last asked.
     pub bmc_away: bool,
-    /// An older Workflow that is not done with the same Hardware.
+    /// A Workflow that is to be done with the same Hardware first.
     pub ahead: Option<String>,
+    /// How long its action and the whole may still take.
+    pub left: Left,
 }
 
 impl Observed {
@@ -72,33 +76,33 @@ impl WorkflowReconciler {
         };
         let ahead = self.ahead(&workflow).await?;
         let life = self.agents.life(&workflow.status.agent_id);
-        Ok(Observed { workflow, template, hardware, hardware_json, jobs, life, bmc_away, ahead })
+        let left = self.deadlines.left(key, &workflow.status, self.clock.as_ref());
+        Ok(Observed {
+            workflow,
+            template,
+            hardware,
+            hardware_json,
+            jobs,
+            life,
+            bmc_away,
+            ahead,
+            left,
+        })
     }
 
-    /// The oldest Workflow before this one that is not done with the same Hardware. Asked only
-    /// while this one prepares: later it is this one that others wait for.
+    /// The Workflow this one waits for. Asked only until this one begins: later it is this one
+    /// that others wait for.
     async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
-        if workflow.status.state != State::Preparing || workflow.spec.hardware_ref.is_empty() {
+        let waits = matches!(workflow.status.state, State::Preparing | State::Pending)
+            && !queue::begun(&workflow.status);
+        if !waits || workflow.spec.hardware_ref.is_empty() {
             return Ok(None);
         }
-        let rank = |it: &Workflow| {
-            let preparing = matches!(it.status.state, State::New | State::Preparing);
-            (preparing, it.metadata.creation_timestamp, it.metadata.name.clone())
-        };
         let namespace = Some(workflow.metadata.namespace.as_str());
-        let mut before = Vec::new();
-        for other in self.objects.list(WORKFLOW, namespace).await? {
-            // A Workflow that cannot be read holds up nobody.
-            let Ok(other) = read::<Workflow>(other) else { continue };
-            let competes = other.spec.hardware_ref == workflow.spec.hardware_ref
-                && other.metadata.name != workflow.metadata.name
-                && other.spec.disabled != Some(true)
-                && !matches!(other.status.state, State::New)
-                && !other.status.state.ended();
-            if competes && rank(&other) < rank(workflow) {
-                before.push(rank(&other));
-            }
-        }
-        Ok(before.into_iter().min().map(|(_, _, name)| name))
+        let others = self.objects.list(WORKFLOW, namespace).await?;
+        // A Workflow that cannot be read holds up nobody.
+        let others: Vec<Workflow> =
+            others.into_iter().filter_map(|other| read(other).ok()).collect();
+        Ok(queue::ahead(workflow, others.iter()).map(str::to_owned))
     }
 }

@@ -48,17 +48,8 @@ pub fn next_name(workflow: &Workflow) -> Option<String> {
 pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     // Only a machine the box itself booted may be booted again.
-    if workflow.spec.boot_options.boot_mode != Some(BootMode::Netboot) {
-        return Decision::rest();
-    }
-    // In a Workflow of several machines only the one the box booted may be booted again.
-    let agent = &workflow.status.agent_id;
-    let ours = observed.hardware.as_ref().is_some_and(|hardware| {
-        hardware.spec.agent_id.as_ref() == Some(agent)
-            || hardware.spec.macs().any(|mac| mac.to_string() == *agent)
-    });
-    if !ours {
-        return Decision::rest();
+    if workflow.spec.boot_options.boot_mode != Some(BootMode::Netboot) || !ours(observed) {
+        return lost(observed, patience, now);
     }
     let boots = boots(workflow);
     if let Some(last) = boots.last() {
@@ -75,10 +66,8 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     let life = observed.life;
     // Only an agent that was heard since the last boot, and that is at work, owes a heartbeat. A
     // machine on its way through its firmware is given the time of a boot.
-    let current = workflow.status.current_state.as_ref();
-    let at_work = running && current.is_some_and(|it| it.state == ActionState::Running);
     let patience = match life.heard {
-        Some(heard) if at_work && heard > booted => patience.agent,
+        Some(heard) if at_work(workflow) && heard > booted => patience.agent,
         _ => patience.boot,
     };
     let since = life.heard.unwrap_or(Timestamp::MIN).max(booted).max(life.listening_since);
@@ -92,7 +81,46 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
         // to both is broken, and what is queued now would strike a healthy machine later.
         return Decision::later(BMC_WAIT);
     }
-    boot_again(observed, boots.len(), silent.as_secs())
+    boot_again(observed, boots.len(), silent.as_secs(), now)
+}
+
+/// The agent whose turn it is runs on the machine that this Workflow may boot: in one of several
+/// machines that is true of one.
+pub fn ours(observed: &Observed) -> bool {
+    let agent = &observed.workflow.status.agent_id;
+    observed.hardware.as_ref().is_some_and(|hardware| {
+        hardware.spec.agent_id.as_ref() == Some(agent)
+            || hardware.spec.macs().any(|mac| mac.to_string() == *agent)
+    })
+}
+
+fn at_work(workflow: &Workflow) -> bool {
+    let current = workflow.status.current_state.as_ref();
+    workflow.status.state == State::Running
+        && current.is_some_and(|it| it.state == ActionState::Running)
+}
+
+/// A machine that died at work and that nothing can boot: somebody may switch it on again within
+/// the time of a boot; then the Workflow has ended, and says why.
+fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
+    let (workflow, life) = (&observed.workflow, observed.life);
+    if !at_work(workflow) || !life.beats {
+        return Decision::rest();
+    }
+    let since = life.heard.unwrap_or(Timestamp::MIN).max(life.listening_since);
+    let silent = now.duration_since(since);
+    if silent < patience.boot {
+        let left = Duration::try_from(patience.boot - silent).unwrap_or_default();
+        return Decision::later(left + Duration::from_millis(100));
+    }
+    let agent = &workflow.status.agent_id;
+    let secs = silent.as_secs();
+    let message = format!(
+        "agent {agent} has been silent for {secs} s in the middle of an action, and nothing here \
+         can boot its machine"
+    );
+    let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
+    Decision { steps, again: None }
 }
 
 fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
@@ -111,7 +139,7 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
         Progress::Failed(why) => {
             let message = format!("boot job {last}: {why}");
             Decision {
-                steps: moved(workflow, Event::BootFailed, "BootFailed", message),
+                steps: moved(workflow, Event::BootFailed, "BootFailed", message, now),
                 again: None,
             }
         }
@@ -150,12 +178,12 @@ fn last_boot(observed: &Observed) -> Timestamp {
     ended.chain(booked).max().unwrap_or(Timestamp::MIN)
 }
 
-fn boot_again(observed: &Observed, boots: usize, silent_secs: i64) -> Decision {
+fn boot_again(observed: &Observed, boots: usize, silent_secs: i64, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let agent = &workflow.status.agent_id;
     let Some(name) = next_name(workflow) else {
         let message = format!("agent {agent} is silent after {boots} boots; look at its screen");
-        let steps = moved(workflow, Event::BootFailed, "BootFailed", message);
+        let steps = moved(workflow, Event::BootFailed, "BootFailed", message, now);
         return Decision { steps, again: None };
     };
     let message = format!("agent {agent} has been silent for {silent_secs} s: booting it again");
@@ -167,7 +195,8 @@ fn boot_again(observed: &Observed, boots: usize, silent_secs: i64) -> Decision {
         }
         Progress::Runs | Progress::Completed => Decision::rest(),
         Progress::Failed(why) => {
-            Decision { steps: moved(workflow, Event::BootFailed, "BootFailed", why), again: None }
+            let steps = moved(workflow, Event::BootFailed, "BootFailed", why, now);
+            Decision { steps, again: None }
         }
     }
 }

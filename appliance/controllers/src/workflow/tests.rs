@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use stdx::{Clock as _, TestClock};
 
-use super::{Agents, Life, Patience, WorkflowReconciler};
+use super::{Agents, Deadlines, Life, Patience, WorkflowReconciler};
 use crate::memory::Memory;
 use crate::objects::Objects as _;
 use crate::runtime::Reconciler as _;
@@ -28,6 +28,7 @@ struct World {
     clock: TestClock,
     heard: Arc<Heard>,
     key: ObjectKey,
+    deadlines: Arc<Deadlines>,
 }
 
 impl World {
@@ -58,7 +59,8 @@ impl World {
         let start = Timestamp::UNIX_EPOCH;
         let life = Life { heard: None, listening_since: start, beats: true };
         let heard = Arc::new(Heard(Mutex::new(life)));
-        let world = Self { memory, clock: TestClock::at(start), heard, key };
+        let (clock, deadlines) = (TestClock::at(start), Arc::default());
+        let world = Self { memory, clock, heard, key, deadlines };
         world.template();
         world
     }
@@ -86,6 +88,7 @@ impl World {
                     agent: SignedDuration::from_secs(60),
                     boot: SignedDuration::from_secs(300),
                 },
+                deadlines: self.deadlines.clone(),
             };
             reconciler.reconcile(&self.key).await.unwrap();
             if before == self.memory.peek(WORKFLOW, "wf") && jobs == self.memory.names(JOB) {
@@ -224,6 +227,7 @@ async fn the_global_clock_is_the_boxs_own() {
             status["globalExecutionStop"] = json!(stop);
         })
         .await;
+    world.settle().await;
     world.advance(599);
     world.settle().await;
     assert_eq!(world.state(), "RUNNING");
@@ -354,3 +358,5 @@ async fn disabled_is_left_alone() {
     world.settle().await;
     assert_eq!(world.state(), "");
 }
+
+mod requests;

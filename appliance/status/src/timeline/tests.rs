@@ -7,7 +7,7 @@ use crate::story::{Moment, Stage, Via};
 
 const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-fn told(millis: i64, moment: &Moment) -> Told {
+pub(super) fn told(millis: i64, moment: &Moment) -> Told {
     let happening = Happening {
         about: HARDWARE,
         namespace: "default".into(),

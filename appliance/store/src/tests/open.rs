@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use redb::Database;
+use redb::{Database, StorageBackend as _};
 
-use super::{block_on, key, options, write};
+use super::disk::{Disk, Seeded};
+use super::{block_on, key, options, start, write};
+use crate::open::was_left_open;
 use crate::tables::{FORMAT, META, META_FORMAT, META_REVISION};
 use crate::{Error, Store};
 
@@ -23,6 +25,21 @@ fn a_new_store_is_private_and_comes_back() {
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(store.revision(), 1);
     assert_eq!(*store.get(&key("", "a")).unwrap().unwrap().value, *b"1");
+}
+
+#[test]
+fn only_a_store_that_a_crash_left_open_is_said_to_be_repaired() {
+    let left_open = |disk: &Disk| was_left_open(disk, disk.len().unwrap()).unwrap();
+    let disk = Disk::default();
+    assert!(!left_open(&disk), "there is none yet");
+    let store = start(&disk, options()).unwrap();
+    block_on(write(&store, |txn| txn.put(key("", "a"), b"1".to_vec()))).unwrap();
+    let crashed = disk.cut(&mut Seeded::new(1));
+    drop(store);
+    assert!(!left_open(&disk), "it was closed");
+    assert!(left_open(&crashed));
+    drop(start(&crashed, options()).unwrap());
+    assert!(!left_open(&crashed), "it was repaired, and closed");
 }
 
 #[test]

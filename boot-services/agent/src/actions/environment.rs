@@ -3,6 +3,11 @@
 use std::path::PathBuf;
 
 use crate::Error;
+use crate::select::Selector;
+use crate::stream::Checksum;
+
+/// Longest wait that can be asked for: a week.
+const MINUTES_MAX: u64 = 7 * 24 * 60;
 
 /// The `KEY=value` list of one action.
 pub(super) struct Environment<'a> {
@@ -24,6 +29,13 @@ impl<'a> Environment<'a> {
         value.filter(|value| !value.is_empty())
     }
 
+    /// All of it, for a program.
+    pub(super) fn pairs(&self) -> Vec<(String, String)> {
+        let pairs = self.list.iter().filter_map(|entry| entry.split_once('='));
+        let whole = pairs.filter(|(name, value)| !name.is_empty() && !value.contains('\0'));
+        whole.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
     pub(super) fn required(&self, name: &'static str) -> Result<&'a str, Error> {
         self.optional(name).ok_or(Error::MissingSetting { action: self.action, name })
     }
@@ -32,13 +44,12 @@ impl<'a> Environment<'a> {
         Error::BadSetting { action: self.action, name, reason: reason.into() }
     }
 
-    /// An absolute path under `/dev`.
+    /// A path under `/dev`, or what the disk is known by.
     pub(super) fn device(&self, name: &'static str) -> Result<PathBuf, Error> {
         let value = self.required(name)?;
-        if value.starts_with('/') {
-            Ok(PathBuf::from(value))
-        } else {
-            Err(self.bad(name, format!("{value:?} is not an absolute path such as /dev/sda")))
+        match Selector::parse(value) {
+            Ok(_) => Ok(PathBuf::from(value)),
+            Err(reason) => Err(self.bad(name, reason)),
         }
     }
 
@@ -49,6 +60,22 @@ impl<'a> Environment<'a> {
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
             other => Err(self.bad(name, format!("{other:?} is neither true nor false"))),
         }
+    }
+
+    /// Whole minutes, at least one.
+    pub(super) fn minutes(&self, name: &'static str) -> Result<Option<u64>, Error> {
+        let Some(value) = self.optional(name) else { return Ok(None) };
+        let minutes = value.parse().ok().filter(|minutes| (1..=MINUTES_MAX).contains(minutes));
+        let bad = || self.bad(name, format!("{value:?} is not a number of minutes"));
+        minutes.map(Some).ok_or_else(bad)
+    }
+
+    /// `algorithm:hex`.
+    pub(super) fn checksum(&self, name: &'static str, text: &str) -> Result<Checksum, Error> {
+        text.parse().map_err(|()| {
+            let reason = "it is not sha256:, sha512: or md5: and as many hexadecimal digits";
+            self.bad(name, reason)
+        })
     }
 
     /// A user or group id in decimal.

@@ -1,46 +1,87 @@
-//! `image2disk`: IMG_URL, DEST_DISK, COMPRESSED and, beyond upstream's, IMG_SHA256.
+//! `image2disk` and `qemuimg2disk`, which differ in nothing here: IMG_URL, DEST_DISK, COMPRESSED,
+//! RETRY_DURATION_MINUTES and, beyond upstream's, a checksum of the image as served (IMG_SHA256,
+//! IMG_SHA512, IMG_MD5, IMG_CHECKSUM as `algorithm:hex`, or IMG_CHECKSUM_URL, a file of sums) and
+//! VERIFY_READ_BACK. What an image is packed in is told by its first bytes. Settings about how
+//! upstream's programs print or convert (PROGRESS_INTERVAL_SECONDS, TEXT_LOGGING, RETRY_ENABLED,
+//! FORMAT) change nothing.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Limits;
 use super::environment::Environment;
-use crate::stream::{self, Image};
+use crate::stream::{self, Algorithm, Checksum, Image, Proof};
 use crate::{Error, Meter};
 
+/// Settings that state a sum by value, and which.
+const SUMS: [(&str, Algorithm); 3] = [
+    ("IMG_SHA512", Algorithm::Sha512),
+    ("IMG_SHA256", Algorithm::Sha256),
+    ("IMG_MD5", Algorithm::Md5),
+];
+
 pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Image, Error> {
-    let sha256 = environment.optional("IMG_SHA256").map(|text| {
-        parse_sha256(text).ok_or_else(|| {
-            environment
-                .bad("IMG_SHA256", "it is not 64 hexadecimal digits, with or without sha256:")
-        })
-    });
+    let mut patience = limits.patience;
+    if let Some(minutes) = environment.minutes("RETRY_DURATION_MINUTES")? {
+        patience.silence = Duration::from_secs(minutes * 60);
+    }
+    if environment.optional("EXTRA_ARGS").is_some() {
+        let reason = "there is no qemu-img here that would take arguments";
+        return Err(environment.bad("EXTRA_ARGS", reason));
+    }
     Ok(Image {
         url: environment.required("IMG_URL")?.parse()?,
-        sha256: sha256.transpose()?,
+        proof: proof(environment)?,
         compressed: environment.flag("COMPRESSED")?,
+        read_back: environment.flag("VERIFY_READ_BACK")?,
         disk: environment.device("DEST_DISK")?,
         accept: limits.accept,
-        patience: limits.patience,
+        patience,
     })
 }
 
+fn proof(environment: &Environment<'_>) -> Result<Option<Proof>, Error> {
+    let mut proofs = Vec::new();
+    for (name, algorithm) in SUMS {
+        if let Some(text) = environment.optional(name) {
+            let (sum, digits) = (Checksum::parse(algorithm, text), algorithm.digits());
+            let bad = || {
+                let spelled = algorithm.name();
+                let reason = "hexadecimal digits, with or without";
+                environment.bad(name, format!("it is not {digits} {reason} {spelled}:"))
+            };
+            proofs.push((name, Proof::Sum(sum.ok_or_else(bad)?)));
+        }
+    }
+    if let Some(text) = environment.optional("IMG_CHECKSUM") {
+        proofs.push(("IMG_CHECKSUM", Proof::Sum(environment.checksum("IMG_CHECKSUM", text)?)));
+    }
+    if let Some(text) = environment.optional("IMG_CHECKSUM_URL") {
+        proofs.push(("IMG_CHECKSUM_URL", Proof::Sums(text.parse()?)));
+    }
+    if let [_, (second, _), ..] = proofs.as_slice() {
+        return Err(environment.bad(second, "another checksum is stated beside it; state one"));
+    }
+    Ok(proofs.pop().map(|(_, proof)| proof))
+}
+
 /// 64 hexadecimal digits, with or without `sha256:` before them.
-pub fn parse_sha256(text: &str) -> Option<[u8; 32]> {
-    let text = text.trim();
-    stdx::unhex(text.strip_prefix("sha256:").unwrap_or(text))?.try_into().ok()
+pub fn parse_sha256(text: &str) -> Option<Checksum> {
+    Checksum::parse(Algorithm::Sha256, text)
 }
 
 pub(super) async fn run(image: &Image, meter: &Arc<Meter>) -> Result<String, Error> {
     let begun = Instant::now();
     let summary = stream::write_image(image, meter).await?;
     let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let verified = if image.sha256.is_some() { ", sha256 verified" } else { "" };
+    let verified = summary.verified.map(|algorithm| format!(", {} verified", algorithm.name()));
+    let read_back = if image.read_back { ", read back and compared" } else { "" };
     Ok(format!(
-        "wrote {} from {} in {} ({}){verified}",
+        "wrote {} from {} in {} ({}){}{read_back}",
         stdx::bytes(summary.image),
         stdx::bytes(summary.fetched),
         stdx::seconds(millis),
         stdx::rate(summary.image, millis),
+        verified.unwrap_or_default(),
     ))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use super::grub;
-use crate::mount::Mounted;
+use crate::mount::{Mounted, Purpose};
 use crate::stream::blocking;
 use crate::{Error, Meter, sys};
 
@@ -63,7 +63,7 @@ impl Kexec {
     }
 
     fn load_now(&self) -> Result<(), Error> {
-        let mounted = Mounted::mount(&self.device, &self.fs_type, true)?;
+        let mounted = Mounted::mount(&self.device, &self.fs_type, Purpose::Read)?;
         let found = match &self.source {
             Source::Named(kernel) => kernel.clone(),
             Source::Grub(path) => read_grub(&mounted, path)?,

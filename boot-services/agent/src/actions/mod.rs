@@ -1,6 +1,8 @@
 //! What is built in. An action is told by its image's repository name, whatever the registry and
 //! tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`.
 
+mod archive2disk;
+mod cexec;
 mod disk_wipe;
 mod environment;
 mod grub;
@@ -20,7 +22,8 @@ use environment::Environment;
 pub use image2disk::parse_sha256;
 
 /// The names of all built-in actions, as an operator reads them in a refusal.
-const KNOWN: &str = "image2disk, writefile, disk-wipe, kexec and reboot";
+const KNOWN: &str = "image2disk, qemuimg2disk, archive2disk, writefile, cexec, disk-wipe, kexec \
+    and reboot";
 
 /// An action with everything it needs, checked before anything is touched.
 #[derive(Debug, Clone)]
@@ -29,6 +32,10 @@ pub enum Action {
     Image2Disk(Image),
     /// Write a file to a partition.
     WriteFile(writefile::WriteFile),
+    /// Unpack an archive to a partition.
+    Archive2Disk(archive2disk::Archive2Disk),
+    /// Run programs of a partition.
+    Cexec(cexec::Cexec),
     /// Erase a disk.
     DiskWipe(disk_wipe::DiskWipe),
     /// Start a kernel from a partition.
@@ -78,7 +85,13 @@ impl Action {
         let read = |action| Environment::new(action, &assignment.environment);
         match repository(&assignment.image) {
             "image2disk" => image2disk::parse(&read("image2disk"), limits).map(Self::Image2Disk),
+            "qemuimg2disk" => {
+                image2disk::parse(&read("qemuimg2disk"), limits).map(Self::Image2Disk)
+            }
             "writefile" => writefile::WriteFile::parse(&read("writefile")).map(Self::WriteFile),
+            "archive2disk" => archive2disk::Archive2Disk::parse(&read("archive2disk"), limits)
+                .map(Self::Archive2Disk),
+            "cexec" => cexec::Cexec::parse(&read("cexec")).map(Self::Cexec),
             "disk-wipe" => disk_wipe::DiskWipe::parse(&read("disk-wipe")).map(Self::DiskWipe),
             "kexec" => kexec::Kexec::parse(&read("kexec")).map(Self::Kexec),
             "reboot" => Ok(Self::Reboot),
@@ -94,6 +107,8 @@ impl Action {
         match self {
             Self::Image2Disk(image) => image2disk::run(&image, meter).await.map(Outcome::Done),
             Self::WriteFile(file) => file.run(meter).await.map(Outcome::Done),
+            Self::Archive2Disk(archive) => archive.run(meter).await.map(Outcome::Done),
+            Self::Cexec(cexec) => cexec.run(meter).await.map(Outcome::Done),
             Self::DiskWipe(wipe) => wipe.run(meter).await.map(Outcome::Done),
             Self::Kexec(kexec) => kexec.load(meter).await.map(|()| Outcome::Leave(Leave::Kexec)),
             Self::Reboot => Ok(Outcome::Leave(Leave::Reboot)),

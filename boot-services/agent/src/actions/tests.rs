@@ -3,6 +3,7 @@
 use workflow_rpc::Assignment;
 
 use super::{Action, Limits, repository};
+use crate::stream::{Algorithm, Checksum, Proof};
 
 fn parse(image: &str, environment: &[&str]) -> Result<Action, String> {
     let assignment = Assignment {
@@ -31,7 +32,7 @@ fn an_image_is_known_by_its_repository() {
     assert_eq!(
         error,
         "no action is built in for image \"docker.io/library/alpine:3\"; built in are \
-         image2disk, writefile, disk-wipe, kexec and reboot"
+         image2disk, qemuimg2disk, archive2disk, writefile, cexec, disk-wipe, kexec and reboot"
     );
 }
 
@@ -51,7 +52,8 @@ fn image2disk_reads_its_environment() {
         let Ok(Action::Image2Disk(image)) = action else { panic!("{action:?}") };
         assert_eq!(image.url.to_string(), "http://10.77.0.1:7080/images/a.zst");
         assert_eq!(image.disk.to_str(), Some("/dev/vda"));
-        assert_eq!(image.sha256, Some([0xab; 32]));
+        let sum = Checksum::parse(Algorithm::Sha256, &digest).unwrap();
+        assert_eq!(image.proof, Some(Proof::Sum(sum)));
         assert!(image.compressed);
     }
 }
@@ -68,12 +70,33 @@ fn every_mistake_has_its_sentence() {
         ("image2disk", &[url, disk, "COMPRESSED=maybe"], "cannot use COMPRESSED: \"maybe\""),
         ("image2disk", &[url, disk, "IMG_SHA256=abc"], "cannot use IMG_SHA256: it is not 64"),
         ("image2disk", &["IMG_URL=https://box/a", disk], "https is not supported"),
+        ("image2disk", &[url, disk, "IMG_CHECKSUM=00ff"], "cannot use IMG_CHECKSUM: it is not"),
+        ("image2disk", &[url, disk, "IMG_CHECKSUM_URL=SUMS"], "does not begin with http://"),
+        ("image2disk", &[url, disk, "RETRY_DURATION_MINUTES=0"], "not a number of minutes"),
+        (
+            "image2disk",
+            &[url, disk, "IMG_MD5=900150983cd24fb0d6963f7d28e17f72", "IMG_CHECKSUM_URL=http://a/b"],
+            "cannot use IMG_CHECKSUM_URL: another checksum is stated beside it",
+        ),
+        ("qemuimg2disk", &[url, disk, "EXTRA_ARGS=-W"], "qemuimg2disk cannot use EXTRA_ARGS"),
         ("writefile", &[], "writefile needs DEST_PATH"),
         ("writefile", &["DEST_PATH=etc/a", disk, "FS_TYPE=ext4"], "is not an absolute path"),
         ("writefile", &["DEST_PATH=/a/../b", disk, "FS_TYPE=ext4"], "without .."),
         ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "MODE=9"], "not an octal mode"),
         ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "UID=root"], "not a number"),
         ("disk-wipe", &[], "disk-wipe needs BLOCK_DEVICE"),
+        (
+            "disk-wipe",
+            &["BLOCK_DEVICE=/dev/vda", "WIPE_METHOD=nvme-format"],
+            "nvme-format is not built in yet",
+        ),
+        (
+            "disk-wipe",
+            &["BLOCK_DEVICE=serial="],
+            "cannot use BLOCK_DEVICE: \"serial\" has no value",
+        ),
+        ("cexec", &["BLOCK_DEVICE=/dev/vda1", "FS_TYPE=ext4"], "cexec needs CMD_LINE"),
+        ("archive2disk", &["ARCHIVE_URL=http://a/b"], "archive2disk needs TARFILE_CHECKSUM"),
         ("kexec", &["FS_TYPE=ext4"], "kexec needs BLOCK_DEVICE"),
     ];
     for (image, environment, words) in cases {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::environment::Environment;
-use crate::mount::{Mounted, Owner};
+use crate::mount::{Mounted, Owner, Purpose};
 use crate::stream::blocking;
 use crate::{Error, Meter};
 
@@ -61,7 +61,7 @@ impl WriteFile {
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
         meter.say(format!("writing {} on {}", self.path, self.device.display()));
         blocking("writing the file", move || {
-            let mounted = Mounted::mount(&self.device, &self.fs_type, false)?;
+            let mounted = Mounted::mount(&self.device, &self.fs_type, Purpose::Write)?;
             mounted.write(&self.path, self.contents.as_bytes(), self.owner)?;
             mounted.unmount()?;
             let size = stdx::bytes(self.contents.len() as u64);

@@ -5,6 +5,7 @@ use std::fmt;
 use stdx::{MacAddr, Secret};
 
 use crate::Error;
+use crate::select::Selector;
 
 /// What the box told the machine through its boot script.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct CommandLine {
     pub worker_id: Option<String>,
     /// `hw_addr`: the interface that booted.
     pub hw_addr: Option<MacAddr>,
+    /// `tinbox.preserve`: disks that no action may write.
+    pub preserve: Vec<Selector>,
     /// `tinbox.token`: proves to the box which boot this is.
     pub token: Option<Secret>,
 }
@@ -25,6 +28,7 @@ impl fmt::Debug for CommandLine {
             .field("grpc_authority", &self.grpc_authority)
             .field("worker_id", &self.worker_id)
             .field("hw_addr", &self.hw_addr)
+            .field("preserve", &self.preserve)
             .finish_non_exhaustive()
     }
 }
@@ -55,6 +59,8 @@ impl CommandLine {
                 .ok_or_else(|| bad("grpc_authority", "it is missing".to_owned()))?,
             worker_id: value("worker_id"),
             hw_addr,
+            preserve: crate::preserve::parse(&value("tinbox.preserve").unwrap_or_default())
+                .map_err(|reason| bad("tinbox.preserve", reason))?,
             token: value("tinbox.token").map(Secret::from),
         })
     }
@@ -88,12 +94,14 @@ mod tests {
             "initrd=initramfs-x86_64 vlan_id= facility=onprem syslog_host=10.77.0.1 \
              grpc_authority=10.77.0.1:42113 tinkerbell_tls=false \
              worker_id=52:54:00:77:00:01 hw_addr=52:54:00:77:00:01 \
+             tinbox.preserve=/dev/sdb;wwn=0x5 \
              tinbox.token=abc note=\"two words\" console=ttyS0,115200\n",
         )
         .unwrap();
         assert_eq!(line.grpc_authority, "10.77.0.1:42113");
         assert_eq!(line.worker_id.as_deref(), Some("52:54:00:77:00:01"));
         assert_eq!(line.hw_addr.unwrap().to_string(), "52:54:00:77:00:01");
+        assert_eq!(line.preserve.len(), 2);
         assert_eq!(line.token.as_ref().unwrap().expose(), "abc");
         assert!(!format!("{line:?}").contains("abc"));
     }
@@ -104,6 +112,8 @@ mod tests {
         assert!(error.contains("grpc_authority"), "{error}");
         let error = CommandLine::parse("grpc_authority=a:1 hw_addr=nonsense").unwrap_err();
         assert!(error.to_string().contains("hw_addr"), "{error}");
+        let error = CommandLine::parse("grpc_authority=a:1 tinbox.preserve=sdb").unwrap_err();
+        assert!(error.to_string().contains("tinbox.preserve"), "{error}");
         let line = CommandLine::parse("grpc_authority=a:1 worker_id=x worker_id=y").unwrap();
         assert_eq!(line.worker_id.as_deref(), Some("y"));
     }

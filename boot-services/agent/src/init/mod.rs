@@ -12,7 +12,7 @@ use workflow_rpc::client::Client;
 use crate::actions::{Leave, Limits};
 use crate::console::Console;
 use crate::runner::{Host, Runner};
-use crate::{Error, inventory, net};
+use crate::{Error, inventory, net, preserve};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 
@@ -57,7 +57,8 @@ async fn serve() -> Error {
 
 async fn start() -> Result<Runner<Machine>, Error> {
     mounts::load_modules();
-    let arguments = CommandLine::read()?;
+    let mut arguments = CommandLine::read()?;
+    preserve::set(std::mem::take(&mut arguments.preserve));
     net::loopback_up()?;
     let configured = net::configure(arguments.hw_addr).await?;
     let agent_id = arguments.worker_id.clone().unwrap_or_else(|| configured.mac().to_string());

@@ -1,10 +1,9 @@
 //! What being the first process asks for besides work.
 
-use rustix::process::{WaitOptions, wait};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::Error;
+use crate::{Error, children};
 
 /// Threads for calls and downloads; decoding and writing have their own.
 const WORKERS: usize = 2;
@@ -21,10 +20,10 @@ pub fn runtime() -> Result<Runtime, Error> {
         .map_err(Error::io("start the runtime"))
 }
 
-/// Collect orphans, which the kernel hands to process 1. The agent has no children of its own.
+/// Collect orphans, which the kernel hands to process 1.
 pub(super) async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else { return };
     while children.recv().await.is_some() {
-        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        children::collect();
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::lz4::Lz4;
 use super::piece::Source;
 use crate::Error;
 
 /// Bytes that tell every format known here.
-const MAGIC: usize = 6;
+pub(super) const MAGIC: usize = 8;
 /// Most memory an xz image may make the decoder use, KiB: preset 9 needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 80 << 10;
 /// Largest zstd window, as a power of two: 128 MiB, what `zstd --ultra -22` uses.
@@ -19,6 +20,10 @@ pub(super) enum Format {
     Gzip,
     Xz,
     Zstd,
+    Bzip2,
+    Lz4,
+    /// No stream: its parts lie anywhere in the file.
+    Qcow2,
 }
 
 impl Format {
@@ -28,6 +33,9 @@ impl Format {
             Self::Gzip => "gzip",
             Self::Xz => "xz",
             Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Lz4 => "lz4",
+            Self::Qcow2 => "qcow2",
         }
     }
 
@@ -39,11 +47,15 @@ impl Format {
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Ok(Self::Xz),
             // A zstd frame, or one of the sixteen skippable frames (RFC 8878 section 3.1).
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Self::Zstd),
-            [b'B', b'Z', b'h', ..] => Err("a bzip2 stream"),
-            [0x04, 0x22, 0x4d, 0x18, ..] => Err("an lz4 stream"),
-            [b'Q', b'F', b'I', 0xfb, ..] => Err("a qcow2 image"),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Ok(Self::Bzip2),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Ok(Self::Lz4),
+            [b'Q', b'F', b'I', 0xfb, ..] => Ok(Self::Qcow2),
             [b'K', b'D', b'M', b'V', ..] => Err("a vmdk image"),
+            [b'v', b'h', b'd', b'x', b'f', b'i', b'l', b'e', ..] => Err("a vhdx image"),
+            [b'c', b'o', b'n', b'e', b'c', b't', b'i', b'x', ..] => Err("a vhd image"),
+            [b'<', b'<', b'<', b' ', ..] => Err("a vdi image"),
             [b'P', b'K', 3, 4, ..] => Err("a zip archive"),
+            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Err("a 7z archive"),
             [b'<', ..] => Err("a web page or XML"),
             _ => Ok(Self::Raw),
         }
@@ -57,18 +69,16 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
+    /// For a stream that is not [`Format::Qcow2`], which only its own reader takes apart.
     pub(super) fn new(mut source: Source, compressed: bool) -> Result<Self, Error> {
+        let format = detect(&mut source)?;
         let url = source.url.to_string();
-        // The download's own error says more than this one and is the one reported.
-        let head = source.peek(MAGIC).map_err(|_| Error::Stopped)?;
-        let format =
-            Format::detect(head).map_err(|found| Error::Format { url: url.clone(), found })?;
         if compressed && format == Format::Raw {
             let found = "not compressed, though COMPRESSED is true, or compressed in a way";
-            return Err(Error::Format { url, found });
+            return Err(Error::Format { url, found: found.to_owned() });
         }
         let inner: Box<dyn Read> = match format {
-            Format::Raw => Box::new(source),
+            Format::Raw | Format::Qcow2 => Box::new(source),
             Format::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
             Format::Xz => {
                 Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, XZ_MEMORY_KIB))
@@ -78,18 +88,17 @@ impl Decoder {
                 url,
                 source,
             })?),
+            Format::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
+            Format::Lz4 => Box::new(Lz4::new(source)),
         };
         Ok(Self { format, inner })
     }
-}
 
-fn zstd_reader<R: BufRead>(source: R) -> io::Result<impl Read> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-    Ok(decoder)
-}
+    /// An image that another reader takes apart.
+    pub(super) fn of(format: Format, inner: Box<dyn Read>) -> Self {
+        Self { format, inner }
+    }
 
-impl Decoder {
     /// Fill `out` as far as the image goes; fewer bytes only at its end.
     pub(super) fn fill(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
@@ -103,4 +112,36 @@ impl Decoder {
         }
         Ok(filled)
     }
+
+    /// Refuse what is packed twice, as a qcow2 image within gzip: written as it comes out it would
+    /// be no disk.
+    pub(super) fn check_inside(&self, head: &[u8], url: &str) -> Result<(), Error> {
+        let found = match (self.format, Format::detect(&head[..head.len().min(MAGIC)])) {
+            (Format::Raw | Format::Qcow2, _) | (_, Ok(Format::Raw)) => return Ok(()),
+            (outer, Ok(inner)) => format!("{} within {}", inner.name(), outer.name()),
+            (outer, Err(inner)) => format!("{inner} within {}", outer.name()),
+        };
+        Err(Error::Format { url: url.to_owned(), found })
+    }
+}
+
+impl Read for Decoder {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(out)
+    }
+}
+
+/// What the stream is.
+pub(super) fn detect(source: &mut Source) -> Result<Format, Error> {
+    // The download's own error says more than this one and is the one reported.
+    let head = source.peek(MAGIC).map_err(|_| Error::Stopped)?;
+    let found = Format::detect(head);
+    let url = source.url.to_string();
+    found.map_err(|found| Error::Format { url, found: found.to_owned() })
+}
+
+fn zstd_reader<R: BufRead>(source: R) -> io::Result<impl Read> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+    Ok(decoder)
 }

@@ -14,9 +14,11 @@ use hyper::body::Incoming;
 use sha2::{Digest as _, Sha256};
 use stdx::Backoff;
 
+use super::Url;
+use super::checksum::{Algorithm, Checksum, Hasher};
 use super::http1::{self, Failure};
 use super::piece::Sink;
-use super::{Image, Url};
+use super::validator::{self, Validator};
 use crate::{Error, Meter};
 
 /// How long the download waits for a server that is away or silent.
@@ -45,30 +47,44 @@ impl Patience {
 /// How often in a row a server may send everything again without getting further.
 const REPEATS: u32 = 10;
 
+/// What to fetch.
+pub(super) struct Wanted<'a> {
+    pub(super) url: &'a Url,
+    pub(super) patience: Patience,
+    /// What it must hash to.
+    pub(super) checksum: Option<&'a Checksum>,
+    /// Whether another sum is an error, and not for the caller to judge.
+    pub(super) strict: bool,
+}
+
 /// A finished download.
 pub(super) struct Fetched {
     pub(super) length: u64,
     pub(super) sha256: [u8; 32],
+    pub(super) validator: Option<Validator>,
+    /// Computed as the wanted one; without one, SHA-256.
+    pub(super) sum: Checksum,
 }
 
-/// Fetch all of the image into `sink`.
-pub(super) async fn run(image: &Image, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
+/// Fetch all of it into `sink`; its checksum is right then, but what was passed on before is gone.
+pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
+    let other = wanted.checksum.map(Checksum::algorithm).filter(|it| *it != Algorithm::Sha256);
     let mut download = Download {
-        url: &image.url,
-        patience: image.patience,
-        // With a checksum a wrong splice is found out in the end; without one, a validator must
-        // rule it out beforehand.
-        checked: image.sha256.is_some(),
+        url: wanted.url,
+        patience: wanted.patience,
+        checksum: wanted.checksum,
+        strict: wanted.strict,
         meter,
         sink,
         hash: Sha256::new(),
+        other: other.map(Hasher::new),
         offset: 0,
         total: None,
         validator: None,
         newest: Instant::now(),
         repeats: 0,
     };
-    let mut backoff = Backoff::new(image.patience.first_wait, image.patience.longest_wait);
+    let mut backoff = Backoff::new(wanted.patience.first_wait, wanted.patience.longest_wait);
     loop {
         let before = download.offset;
         let reason = match download.attempt().await {
@@ -80,28 +96,24 @@ pub(super) async fn run(image: &Image, meter: &Meter, sink: Sink) -> Result<Fetc
             backoff.reset();
         }
         download.lose_patience(&reason)?;
-        let (url, at) = (&image.url, stdx::bytes(download.offset));
+        let (url, at) = (&wanted.url, stdx::bytes(download.offset));
         tracing::warn!(%url, at, reason, "download interrupted, trying again");
         tokio::time::sleep(backoff.next_wait()).await;
     }
 }
 
-/// What identifies the image on the server (RFC 9110 section 8.8).
-#[derive(Clone, PartialEq, Eq)]
-enum Validator {
-    /// A strong entity tag: good for If-Range.
-    Strong(HeaderValue),
-    /// A weak tag or a date: compared, but not sent.
-    Weak(HeaderValue),
-}
-
 struct Download<'a> {
     url: &'a Url,
     patience: Patience,
-    checked: bool,
+    /// With one a wrong splice is found out in the end; without, a validator must rule it out
+    /// beforehand.
+    checksum: Option<&'a Checksum>,
+    strict: bool,
     meter: &'a Meter,
     sink: Sink,
     hash: Sha256,
+    /// When the checksum is another.
+    other: Option<Hasher>,
     /// Bytes passed on so far.
     offset: u64,
     total: Option<u64>,
@@ -132,8 +144,13 @@ impl Download<'_> {
     }
 
     async fn finish(self) -> Result<Fetched, Error> {
+        let actual = self.other.unwrap_or(Hasher::Sha256(self.hash.clone())).finish();
+        if let Some(expected) = self.checksum.filter(|it| self.strict && **it != actual) {
+            return Err(mismatch(self.url, &actual, expected));
+        }
         self.sink.end().await.map_err(|_| Error::Stopped)?;
-        Ok(Fetched { length: self.offset, sha256: self.hash.finalize().into() })
+        let sha256 = self.hash.finalize().into();
+        Ok(Fetched { length: self.offset, sha256, validator: self.validator, sum: actual })
     }
 
     /// One connection; `Ok` when the image is complete.
@@ -142,7 +159,17 @@ impl Download<'_> {
         if self.offset > 0 && whole_length(&answer.response) == Some(self.offset) {
             return Ok(());
         }
-        let mut repeat = self.begin(&answer.response)?;
+        let mut repeat = match self.begin(&answer.response) {
+            Err(Failure::Transient(reason)) => {
+                let said = http1::sentence(&mut answer.response).await;
+                return Err(Failure::Transient(format!("{reason}{said}")));
+            }
+            Err(Failure::Fatal(Error::Status { url, status })) => {
+                let said = http1::sentence(&mut answer.response).await;
+                return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
+            }
+            begun => begun?,
+        };
         let length = self.total;
         loop {
             let frame = tokio::time::timeout(self.patience.stall, answer.response.frame()).await;
@@ -170,7 +197,7 @@ impl Download<'_> {
     /// The fields that ask for the rest.
     fn range(&self) -> HeaderMap {
         let mut fields = HeaderMap::new();
-        if self.offset == 0 || (self.validator.is_none() && !self.checked) {
+        if self.offset == 0 || (self.validator.is_none() && self.checksum.is_none()) {
             return fields;
         }
         if let Ok(range) = HeaderValue::from_str(&format!("bytes={}-", self.offset)) {
@@ -190,7 +217,7 @@ impl Download<'_> {
             StatusCode::RANGE_NOT_SATISFIABLE if self.offset > 0 => {
                 return Err(Failure::Fatal(self.changed()));
             }
-            _ if may_pass(status) => {
+            _ if validator::may_pass(status) => {
                 return Err(Failure::Transient(format!("the server answered {status}")));
             }
             _ => {
@@ -204,10 +231,10 @@ impl Download<'_> {
             let url = self.url.to_string();
             return Err(Failure::Fatal(Error::Url { url, reason: reason.to_owned() }));
         }
-        if !self.checked && !bounded(response.headers()) {
+        if self.checksum.is_none() && !bounded(response.headers()) {
             return Err(Failure::Fatal(Error::Unbounded { url: self.url.to_string() }));
         }
-        let (start, total) = extent(response)
+        let (start, total) = validator::extent(response)
             .ok_or_else(|| Failure::Transient("the answer's Content-Range is unusable".into()))?;
         self.recognise(response.headers(), total)?;
         if status == StatusCode::PARTIAL_CONTENT && start != self.offset {
@@ -222,7 +249,7 @@ impl Download<'_> {
 
     /// Make sure that this is the image the download began with.
     fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<(), Failure> {
-        let validator = validator(headers);
+        let validator = Validator::of(headers);
         if self.offset == 0 {
             self.validator = validator;
             self.total = total;
@@ -250,6 +277,9 @@ impl Download<'_> {
         }
         self.repeats = 0;
         self.hash.update(&bytes);
+        if let Some(other) = &mut self.other {
+            other.update(&bytes);
+        }
         self.offset += bytes.len() as u64;
         self.meter.set_done(self.offset);
         let sent = self.sink.data(bytes).await;
@@ -263,20 +293,13 @@ impl Download<'_> {
     }
 }
 
-/// Statuses of a server that is overloaded, starting or shutting down.
-fn may_pass(status: StatusCode) -> bool {
-    status.is_server_error()
-        || matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
-        )
-}
-
-fn validator(headers: &HeaderMap) -> Option<Validator> {
-    match headers.get(header::ETAG) {
-        Some(tag) if tag.as_bytes().starts_with(b"W/") => Some(Validator::Weak(tag.clone())),
-        Some(tag) => Some(Validator::Strong(tag.clone())),
-        None => headers.get(header::LAST_MODIFIED).cloned().map(Validator::Weak),
+/// The bytes are not the expected ones.
+pub(super) fn mismatch(url: &Url, actual: &Checksum, expected: &Checksum) -> Error {
+    Error::Digest {
+        algorithm: expected.algorithm().name(),
+        actual: actual.to_string(),
+        expected: expected.to_string(),
+        url: url.to_string(),
     }
 }
 
@@ -295,18 +318,4 @@ fn whole_length(response: &Response<Incoming>) -> Option<u64> {
     }
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes */")?.parse().ok()
-}
-
-/// Where the body begins and how long the whole image is, when the server says so; `None` when
-/// a partial answer does not (RFC 9110 section 14.4).
-fn extent(response: &Response<Incoming>) -> Option<(u64, Option<u64>)> {
-    let headers = response.headers();
-    if response.status() != StatusCode::PARTIAL_CONTENT {
-        let length = headers.get(header::CONTENT_LENGTH);
-        return Some((0, length.and_then(|value| value.to_str().ok()?.parse().ok())));
-    }
-    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
-    let (span, total) = range.strip_prefix("bytes ")?.split_once('/')?;
-    let start = span.split_once('-')?.0.parse().ok()?;
-    Some((start, total.parse().ok()))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use http::{Request, Response};
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -19,6 +19,9 @@ use crate::Error;
 const ANSWER: Duration = Duration::from_secs(15);
 /// The connection's read buffer, hence the longest piece.
 pub(super) const READ_BUFFER: usize = 256 << 10;
+/// Longest wait for what a server says about its failure, and the most that is read of it.
+const SENTENCE: Duration = Duration::from_secs(2);
+const SENTENCE_BYTES: usize = 600;
 /// Redirects followed in a row.
 const REDIRECTS: usize = 5;
 
@@ -63,6 +66,23 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
     }
     let reason = format!("it leads through more than {REDIRECTS} redirects");
     Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
+}
+
+/// What a server says of its refusal in plain text, as `: <line>`: a box that could not fetch the
+/// image for us says why.
+pub(super) async fn sentence(response: &mut Response<Incoming>) -> String {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let plain = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !plain || response.status().is_success() {
+        return String::new();
+    }
+    let frame = tokio::time::timeout(SENTENCE, response.frame()).await;
+    let bytes = frame.ok().flatten().and_then(Result::ok).and_then(|it| it.into_data().ok());
+    let bytes = bytes.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SENTENCE_BYTES)]);
+    let line = text.lines().next().unwrap_or_default();
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    if line.is_empty() { line } else { format!(": {line}") }
 }
 
 async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {

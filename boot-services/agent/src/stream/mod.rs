@@ -3,44 +3,76 @@
 //!
 //! ```text
 //! fetch (async) ── pieces ──▶ decode (thread) ── 4 MiB buffers ──▶ write (thread)
-//!   hashes, resumes            gzip, xz, zstd                      direct I/O, holes for zeros
+//!   hashes, resumes            gzip, xz, zstd,                     direct I/O, holes for zeros
+//!                              bzip2, lz4
 //! ```
+//!
+//! A qcow2 image is no stream: it is read by [`ranges`], part by part, and when it has a checksum
+//! it is fetched once before for that, of the same version.
 //!
 //! The first buffer is written last, once the checksum is known to be right: until then the disk's
 //! beginning is zeros, so that neither a power cut nor a wrong image leaves something that boots.
 
+mod archive;
+mod checksum;
 mod decode;
 mod fetch;
+mod gpt;
 mod http1;
+mod lz4;
 mod piece;
+pub mod qcow2;
+mod ranges;
+mod readback;
 #[cfg(test)]
 mod tests;
 mod url;
+mod validator;
 mod write;
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 pub use crate::disk::Accept;
+pub use archive::{Archive, read_archive};
+pub use checksum::{Algorithm, Checksum, find_sum};
 pub use fetch::Patience;
 pub use url::Url;
 
 use crate::disk::Disk;
 use crate::{Error, Meter};
-use write::Staged;
+use decode::{Decoder, Format};
+use fetch::{Fetched, Wanted};
+use piece::Source;
+use ranges::Ranges;
+use write::{Asked, Staged, Streamed};
 
 /// How often an image that changes under our hands is begun anew.
 const BEGINNINGS: u32 = 3;
+
+/// What the stream as served, that is, compressed, must hash to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proof {
+    /// This.
+    Sum(Checksum),
+    /// What a file of sums says for the name that the image's URL ends with.
+    Sums(Url),
+}
 
 /// What to write and where.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// Where it is served.
     pub url: Url,
-    /// SHA-256 of the stream as served, that is, compressed.
-    pub sha256: Option<[u8; 32]>,
+    /// How to know that it is the right one.
+    pub proof: Option<Proof>,
     /// Whether an image that is not compressed is a mistake.
     pub compressed: bool,
+    /// Whether to read the disk back and compare.
+    pub read_back: bool,
     /// The disk.
     pub disk: PathBuf,
     /// Whether the disk may be a regular file.
@@ -58,14 +90,16 @@ pub struct Summary {
     pub image: u64,
     /// Of those, bytes that were zeros and never sent to the disk.
     pub holes: u64,
-    /// SHA-256 of the bytes as served.
-    pub sha256: [u8; 32],
+    /// SHA-256 of the bytes as served; `None` when they were read in parts.
+    pub sha256: Option<[u8; 32]>,
+    /// The sum that was asked for and is right.
+    pub verified: Option<Algorithm>,
 }
 
 /// Write the image. Dropping the future stops the work at its next step.
 ///
 /// # Errors
-/// A sentence for the operator; nothing on the disk boots then.
+/// A sentence for the operator; nothing on the disk boots then, or nothing was written.
 pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error> {
     let _stop = StopOnDrop(meter.clone());
     let mut beginning = 1;
@@ -81,47 +115,135 @@ pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, E
 }
 
 async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error> {
+    let checksum = expected(&image.url, image.proof.as_ref(), image.patience).await?;
     let (path, accept) = (image.disk.clone(), image.accept);
     meter.say(format!("waiting for {}", path.display()));
     let disk = blocking("opening the disk", move || Disk::open(&path, accept)).await?;
     meter.say(format!("writing {} to {}", image.url, image.disk.display()));
 
-    let (sink, source) = piece::channel(image.url.clone());
-    let (meter_of_writer, compressed) = (meter.clone(), image.compressed);
-    let writing = blocking("writing the image", move || {
-        write::run(source, disk, compressed, &meter_of_writer)
+    let asked = Asked { compressed: image.compressed, read_back: image.read_back };
+    let (url, patience) = (&image.url, image.patience);
+    let wanted = Wanted { url, patience, checksum: checksum.as_ref(), strict: true };
+    let meter_of_writer = meter.clone();
+    let streamed = receive(&wanted, meter, "writing the image", move |source| {
+        write::run(source, disk, asked, &meter_of_writer)
     });
-    let fetching = fetch::run(image, meter, sink);
-    let (fetched, staged) = tokio::join!(fetching, writing);
-    let (fetched, staged) = first_cause(fetched, staged)?;
-
-    check_digest(image, &fetched.sha256)?;
-    meter.say("flushing the disk");
-    let (length, holes) = (staged.length, staged.holes);
-    blocking("finishing the disk", move || staged.commit()).await?;
-    Ok(Summary { fetched: fetched.length, image: length, holes, sha256: fetched.sha256 })
+    let verified = checksum.as_ref().map(Checksum::algorithm);
+    let (fetched, staged) = match streamed.await? {
+        (Some(fetched), Streamed::Staged(staged)) => (fetched, staged),
+        (None, Streamed::Staged(_)) => return Err(Error::Stopped),
+        (_, Streamed::Qcow2(disk)) => {
+            let (length, staged) = write_qcow2(&wanted, disk, asked, meter).await?;
+            let summary = finish(staged, meter).await?;
+            return Ok(Summary { fetched: length, verified, ..summary });
+        }
+    };
+    let summary = finish(staged, meter).await?;
+    let sha256 = Some(fetched.sha256);
+    Ok(Summary { fetched: fetched.length, sha256, verified, ..summary })
 }
 
-/// When one side fails the other fails for want of it: tell the cause, not the consequence.
-fn first_cause(
-    fetched: Result<fetch::Fetched, Error>,
-    staged: Result<Staged, Error>,
-) -> Result<(fetch::Fetched, Staged), Error> {
-    match (fetched, staged) {
-        (Ok(fetched), Ok(staged)) => Ok((fetched, staged)),
+async fn finish(staged: Staged, meter: &Arc<Meter>) -> Result<Summary, Error> {
+    meter.say("flushing the disk");
+    let (image, holes, meter) = (staged.length, staged.holes, meter.clone());
+    blocking("finishing the disk", move || staged.commit(&meter)).await?;
+    Ok(Summary { fetched: 0, image, holes, sha256: None, verified: None })
+}
+
+/// Fetch into a blocking reader. When the reader is content before the end, what was fetched is
+/// `None`.
+async fn receive<T: Send + 'static>(
+    wanted: &Wanted<'_>,
+    meter: &Arc<Meter>,
+    part: &'static str,
+    work: impl FnOnce(Source) -> Result<T, Error> + Send + 'static,
+) -> Result<(Option<Fetched>, T), Error> {
+    let (sink, source) = piece::channel(wanted.url.clone());
+    let working = blocking(part, move || work(source));
+    match tokio::join!(fetch::run(wanted, meter, sink), working) {
+        (Ok(fetched), Ok(done)) => Ok((Some(fetched), done)),
+        (Err(Error::Stopped), Ok(done)) => Ok((None, done)),
+        // When one side fails the other fails for want of it: tell the cause, not the consequence.
         (Err(Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => Err(error),
     }
 }
 
-fn check_digest(image: &Image, actual: &[u8; 32]) -> Result<(), Error> {
-    match image.sha256 {
-        Some(expected) if expected != *actual => Err(Error::Digest {
-            actual: stdx::hex(actual),
-            expected: stdx::hex(&expected),
-            url: image.url.to_string(),
-        }),
-        _ => Ok(()),
+/// A qcow2 image, read where its clusters are. Returns the file's length beside.
+async fn write_qcow2(
+    wanted: &Wanted<'_>,
+    disk: Disk,
+    asked: Asked,
+    meter: &Arc<Meter>,
+) -> Result<(u64, Staged), Error> {
+    let mut verified = None;
+    if wanted.checksum.is_some() {
+        meter.say(format!("verifying {}", wanted.url));
+        let (fetched, ()) = receive(wanted, meter, "verifying the image", read_to_end).await?;
+        verified = fetched.and_then(|fetched| fetched.validator);
+        meter.say(format!("writing {} to {}", wanted.url, disk.path().display()));
     }
+    let (checked, url, patience) = (wanted.checksum.is_some(), wanted.url.clone(), wanted.patience);
+    let (meter, runtime) = (meter.clone(), Handle::current());
+    blocking("writing the image", move || {
+        let ranges = Ranges::open(url.clone(), patience, meter.clone(), runtime)?;
+        if checked && ranges.validator() != verified.as_ref() {
+            return Err(Error::Changed { url: url.to_string() });
+        }
+        let (length, shown) = (qcow2::Storage::length(&ranges), url.to_string());
+        let image = qcow2::Disk::open(ranges)
+            .map_err(|error| write::undecoded(Format::Qcow2.name(), &shown, error))?;
+        write::check_size(&disk, image.size(), &shown)?;
+        meter.set_total(image.size());
+        let metered = Metered { inner: image, done: 0, meter: meter.clone() };
+        let decoder = Decoder::of(Format::Qcow2, Box::new(metered));
+        Ok((length, write::write(decoder, disk, asked, &shown, &meter)?))
+    })
+    .await
+}
+
+/// Tells how much was read of it.
+struct Metered<R> {
+    inner: R,
+    done: u64,
+    meter: Arc<Meter>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(out)?;
+        self.done += count as u64;
+        self.meter.set_done(self.done);
+        Ok(count)
+    }
+}
+
+fn read_to_end(mut source: Source) -> Result<(), Error> {
+    std::io::copy(&mut source, &mut std::io::sink()).map(|_| ()).map_err(|_| Error::Stopped)
+}
+
+/// The sum that is to be met, looked up where that is asked for.
+async fn expected(
+    url: &Url,
+    proof: Option<&Proof>,
+    patience: Patience,
+) -> Result<Option<Checksum>, Error> {
+    let sums = match proof {
+        None => return Ok(None),
+        Some(Proof::Sum(checksum)) => return Ok(Some(checksum.clone())),
+        Some(Proof::Sums(sums)) => sums,
+    };
+    let wanted = Wanted { url: sums, patience, checksum: None, strict: true };
+    let (_, text) = receive(&wanted, &Arc::default(), "reading the sums", |source| {
+        let mut text = Vec::new();
+        let read = source.take(checksum::SUMS_BYTES).read_to_end(&mut text);
+        read.map_err(|_| Error::Stopped)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    })
+    .await?;
+    let name = url.file_name();
+    let found = find_sum(&text, name);
+    let missing = || Error::NoSum { sums: sums.to_string(), name: name.to_owned() };
+    found.map(Some).ok_or_else(missing)
 }
 
 struct StopOnDrop(Arc<Meter>);

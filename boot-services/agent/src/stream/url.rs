@@ -31,6 +31,12 @@ impl Url {
         &self.path
     }
 
+    /// The last part of the path, without the query.
+    pub(super) fn file_name(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.rsplit('/').next().unwrap_or_default()
+    }
+
     /// Where a `Location` field leads from here (RFC 9110 section 10.2.2).
     pub(super) fn join(&self, location: &str) -> Result<Self, Error> {
         if location.contains("://") {

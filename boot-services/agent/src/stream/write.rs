@@ -3,13 +3,15 @@
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::decode::Decoder;
+use super::decode::{Decoder, Format, detect};
+use super::gpt;
 use super::piece::Source;
+use super::readback::{self, Sums};
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
 /// One write.
-const BUFFER: usize = 4 << 20;
+pub(super) const BUFFER: usize = 4 << 20;
 /// Buffers between the decoder and the disk.
 const BUFFERS: usize = 3;
 /// Zeros are looked for in units of this.
@@ -31,18 +33,68 @@ pub(super) struct Staged {
     head: Full,
     pub(super) length: u64,
     pub(super) holes: u64,
+    /// Sums of the buffers as decoded, when they are to be compared with what the disk has.
+    sums: Option<Sums>,
+    url: String,
 }
 
-/// Decode and write. Blocks.
+/// What became of a stream.
+pub(super) enum Streamed {
+    Staged(Staged),
+    /// It is no stream but a qcow2 image; nothing was written.
+    Qcow2(Disk),
+}
+
+/// What is asked of the writer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// Whether an image that is not compressed is a mistake.
+    pub(super) compressed: bool,
+    /// Whether to read back what was written.
+    pub(super) read_back: bool,
+}
+
+/// Decode and write a stream. Blocks. Nothing is written before the first buffer is decoded.
 pub(super) fn run(
-    source: Source,
+    mut source: Source,
     disk: Disk,
-    compressed: bool,
+    asked: Asked,
+    meter: &Meter,
+) -> Result<Streamed, Error> {
+    let format = detect(&mut source)?;
+    if format == Format::Qcow2 {
+        return Ok(Streamed::Qcow2(disk));
+    }
+    let url = source.url.to_string();
+    // The total is known before the first byte comes.
+    if format == Format::Raw {
+        check_size(&disk, meter.read().1, &url)?;
+    }
+    let decoder = Decoder::new(source, asked.compressed)?;
+    write(decoder, disk, asked, &url, meter).map(Streamed::Staged)
+}
+
+/// Refuse an image of `size` bytes that the disk cannot hold.
+pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
+    match disk.size() {
+        Some(room) if size > room => {
+            Err(Error::TooLarge { url: url.to_owned(), disk: disk.path().to_owned(), size: room })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Write what the decoder gives. Blocks.
+pub(super) fn write(
+    decoder: Decoder,
+    disk: Disk,
+    asked: Asked,
+    url: &str,
     meter: &Meter,
 ) -> Result<Staged, Error> {
-    let url = source.url.to_string();
+    let url = url.to_owned();
     let mut writer = Writer { disk, url: url.clone(), head: None, hole: None, holes: 0 };
-    writer.clear_head()?;
+    let mut sums = asked.read_back.then(Sums::default);
     let (filled, to_write) = sync_channel(BUFFERS);
     let (spent, to_fill) = sync_channel(BUFFERS);
     for _ in 0..BUFFERS {
@@ -51,7 +103,7 @@ pub(super) fn run(
     }
     let decoded = std::thread::scope(|scope| {
         let writing = scope.spawn(move || writer.drain(&to_write, &spent).map(|()| writer));
-        let decoding = decode(source, compressed, meter, &to_fill, filled);
+        let decoding = decode(decoder, &url, meter, sums.as_mut(), &to_fill, filled);
         match writing.join() {
             Ok(Ok(writer)) => decoding.map(|length| (writer, length)),
             Ok(Err(error)) => Err(error),
@@ -64,30 +116,34 @@ pub(super) fn run(
         let source = io::Error::from(io::ErrorKind::UnexpectedEof);
         return Err(Error::Decode { format: "empty", url, source });
     };
-    Ok(Staged { disk: writer.disk, head, length, holes: writer.holes })
+    gpt::check_whole(head.filled(), length, &url)?;
+    Ok(Staged { disk: writer.disk, head, length, holes: writer.holes, sums, url })
 }
 
 /// Fill buffers until the image ends; its length. `filled` is dropped at the end.
 fn decode(
-    source: Source,
-    compressed: bool,
+    mut decoder: Decoder,
+    url: &str,
     meter: &Meter,
+    mut sums: Option<&mut Sums>,
     to_fill: &Receiver<Aligned>,
     filled: SyncSender<Full>,
 ) -> Result<u64, Error> {
-    let url = source.url.to_string();
-    let mut decoder = Decoder::new(source, compressed)?;
     let mut offset = 0;
     // A closed channel means that the writer has failed: its error is the one reported.
     while let Ok(mut buffer) = to_fill.recv() {
         if meter.is_stopped() {
             return Err(Error::Stopped);
         }
-        let length = decoder.fill(buffer.bytes_mut()).map_err(|source| Error::Decode {
-            format: decoder.format.name(),
-            url: url.clone(),
-            source,
-        })?;
+        let length = decoder
+            .fill(buffer.bytes_mut())
+            .map_err(|error| undecoded(decoder.format.name(), url, error))?;
+        if offset == 0 {
+            decoder.check_inside(&buffer.bytes()[..length], url)?;
+        }
+        if let Some(sums) = &mut sums {
+            sums.add(&buffer.bytes()[..length]);
+        }
         // A used buffer's old bytes must not pad the image's last sector.
         buffer.bytes_mut()[length..].fill(0);
         if length > 0 && filled.send(Full { buffer, length, offset }).is_err() {
@@ -99,6 +155,20 @@ fn decode(
         }
     }
     Err(Error::Stopped)
+}
+
+/// A failure to decode, or the failure to read that a reader below met.
+pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Error {
+    match error.downcast::<Error>() {
+        Ok(cause) => cause,
+        Err(source) => Error::Decode { format, url: url.to_owned(), source },
+    }
+}
+
+impl Full {
+    fn filled(&self) -> &[u8] {
+        &self.buffer.bytes()[..self.length]
+    }
 }
 
 struct Writer {
@@ -124,6 +194,7 @@ impl Writer {
         for full in full {
             if full.offset == 0 {
                 self.check_fit(&full)?;
+                self.clear_head()?;
                 self.head = Some(full);
                 let _ = spent.try_send(Aligned::new(BUFFER));
                 continue;
@@ -135,15 +206,7 @@ impl Writer {
     }
 
     fn check_fit(&self, full: &Full) -> Result<(), Error> {
-        let end = full.offset + full.length as u64;
-        match self.disk.size() {
-            Some(size) if end > size => Err(Error::TooLarge {
-                url: self.url.clone(),
-                disk: self.disk.path().to_owned(),
-                size,
-            }),
-            _ => Ok(()),
-        }
+        check_size(&self.disk, full.offset + full.length as u64, &self.url)
     }
 
     /// Write what is not zeros; remember what is. A short run of zeros between data is written
@@ -213,15 +276,21 @@ impl Writer {
 }
 
 impl Staged {
-    /// Write the beginning and flush everything: from now on the disk boots. Blocks.
-    pub(super) fn commit(self) -> Result<(), Error> {
-        let Self { disk, head, length, .. } = self;
+    /// Write the beginning and flush everything: from now on the disk boots. When that was asked
+    /// for, all of it is read back and compared. Blocks.
+    pub(super) fn commit(self, meter: &Meter) -> Result<(), Error> {
+        let Self { disk, head, length, sums, url, .. } = self;
         let data = &head.buffer.bytes()[..padded(&head, &disk)];
         let path = disk.path().display().to_string();
         let doing = |doing: &str| Error::io(format!("{doing} {path}"));
         // Everything else first, durably: the beginning is what makes the disk boot.
         disk.flush().map_err(doing("flush"))?;
         disk.write(data, 0).map_err(doing("write the beginning of"))?;
+        if let Some(sums) = &sums {
+            disk.flush().map_err(doing("flush"))?;
+            meter.say(format!("reading back {path}"));
+            readback::compare(&disk, sums, length, &url, meter)?;
+        }
         disk.finish(length)
     }
 }

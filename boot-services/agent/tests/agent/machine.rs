@@ -3,78 +3,12 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::tinbox::{Files, action};
-use agent::actions::{Action, Limits, Outcome};
+use crate::loops::{Loop, act, file_environment, inspect, run};
+use crate::tinbox::Files;
 use agent::{Meter, stream};
-
-/// The agent mounts at one place, and partitions are the whole machine's: one test at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-/// A loop device over a sparse file; detached when dropped.
-struct Loop {
-    path: PathBuf,
-    backing: PathBuf,
-    _folder: tempfile::TempDir,
-    _machine: MutexGuard<'static, ()>,
-}
-
-impl Loop {
-    fn new(size: u64) -> Self {
-        let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-        // Not in memory: a loop device over tmpfs has no direct I/O to prove anything with.
-        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-        let backing = folder.path().join("disk");
-        File::create(&backing).unwrap().set_len(size).unwrap();
-        let path = run("losetup", &["--find", "--show", backing.to_str().unwrap()]);
-        Self { path: path.into(), backing, _folder: folder, _machine: machine }
-    }
-
-    fn environment(&self, name: &str) -> String {
-        format!("{name}={}", self.path.display())
-    }
-
-    /// The backing file's bytes, and how many of them it stores.
-    fn read(&self) -> (Vec<u8>, u64) {
-        run("sync", &["-f", self.backing.to_str().unwrap()]);
-        let mut bytes = Vec::new();
-        File::open(&self.backing).unwrap().read_to_end(&mut bytes).unwrap();
-        (bytes, self.backing.metadata().unwrap().blocks() * 512)
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.path).status();
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("this test needs the program {program}: {error}"));
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?} failed (this test needs root and loop devices): {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-async fn act(image: &str, environment: &[String]) -> Result<String, String> {
-    let assignment = action(image, image, environment);
-    let action =
-        Action::parse(&assignment, Limits::MACHINE).map_err(|error| stdx::chain(&error))?;
-    match action.run(&Arc::new(Meter::default())).await {
-        Ok(Outcome::Done(message)) => Ok(message),
-        Ok(Outcome::Leave(how)) => panic!("{how:?}"),
-        Err(error) => Err(stdx::chain(&error)),
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn image2disk_writes_past_the_cache_and_leaves_holes() {
@@ -126,23 +60,6 @@ async fn image2disk_refuses_what_it_must_not_write() {
         format!("{path} is in use: it, or a partition of it, is mounted")
     );
     run("fsck.ext4", &["-fn", disk.path.to_str().unwrap()]);
-}
-
-/// What `writefile` made, read through a mount of the test's own.
-fn inspect(device: &Path, look: impl FnOnce(&Path)) {
-    let mount = tempfile::tempdir().unwrap();
-    let place = mount.path().to_str().unwrap();
-    run("mount", &[device.to_str().unwrap(), place]);
-    let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| look(mount.path())));
-    run("umount", &[place]);
-    if let Err(payload) = looked {
-        std::panic::resume_unwind(payload);
-    }
-}
-
-fn file_environment(disk: &Loop, fs_type: &str, more: &[&str]) -> Vec<String> {
-    let fixed = [disk.environment("DEST_DISK"), format!("FS_TYPE={fs_type}")];
-    fixed.into_iter().chain(more.iter().map(|entry| (*entry).to_owned())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,15 +123,66 @@ async fn disk_wipe_leaves_nothing() {
     drop(device);
     let message = act("disk-wipe", &[disk.environment("BLOCK_DEVICE")]).await.unwrap();
     assert!(message.starts_with("wiped 48 MiB of /dev/loop"), "{message}");
+    let record = "method zero, 50332160 bytes, 257 samples of 64 KiB read back as zeros";
+    assert!(message.ends_with(record), "{message}");
     assert!(disk.read().0.iter().all(|byte| *byte == 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disk_wipe_discards_what_can_be_discarded() {
+    let disk = Loop::new(16 << 20);
+    File::options().write(true).open(&disk.path).unwrap().write_all(&vec![0xee; 16 << 20]).unwrap();
+    let environment = [disk.environment("BLOCK_DEVICE"), "WIPE_METHOD=discard".to_owned()];
+    let message = act("disk-wipe", &environment).await.unwrap();
+    assert!(message.contains("discarded by the device"), "{message}");
+    let (bytes, stored) = disk.read();
+    assert!(bytes.iter().all(|byte| *byte == 0) && stored < 1 << 20, "{stored}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preserved_disk_is_not_written_by_anything() {
+    let disk = Loop::new(8 << 20);
+    run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
+    let (before, _) = disk.read();
+    let files = Files::start(vec![1; 1000]).await;
+    agent::preserve::set(agent::preserve::parse(disk.path.to_str().unwrap()).unwrap());
+    let name = disk.path.file_name().unwrap().to_str().unwrap();
+    let expected = format!("/dev/{name} is not written: disk {name} is to be preserved");
+    let (url, target) = (format!("IMG_URL={}", files.url()), disk.environment("DEST_DISK"));
+    let refusals = [
+        act("image2disk", &[url, target]).await,
+        act("disk-wipe", &[disk.environment("BLOCK_DEVICE")]).await,
+        act("writefile", &file_environment(&disk, "ext4", &["DEST_PATH=/a", "CONTENTS=x"])).await,
+    ];
+    agent::preserve::set(Vec::new());
+    for refusal in refusals {
+        assert_eq!(refusal.unwrap_err(), expected);
+    }
+    assert!(disk.read().0 == before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_fails_on_the_way_is_named() {
+    // The backing file's filesystem is full at 60 %: the loop device answers writes with errors.
+    let disk = Loop::on_small_filesystem(32 << 20, 20 << 20);
+    let noise: Vec<u8> = (0..30_u32 << 20).map(|n| (n ^ (n >> 7) ^ (n >> 15)) as u8 | 1).collect();
+    let files = Files::start(zstd::encode_all(noise.as_slice(), 1).unwrap()).await;
+    let url = format!("IMG_URL={}", files.url());
+    let error = act("image2disk", &[url, disk.environment("DEST_DISK")]).await.unwrap_err();
+    let path = disk.path.display();
+    assert!(error.starts_with(&format!("cannot write {path} at ")), "{error}");
+    let mut head = vec![0; 4 << 20];
+    File::open(&disk.path).unwrap().read_exact(&mut head).unwrap();
+    assert!(head.iter().all(|byte| *byte == 0), "nothing there boots");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_disk_is_waited_for_and_then_named() {
     let image = stream::Image {
         url: "http://127.0.0.1:1/x".parse().unwrap(),
-        sha256: None,
+        proof: None,
         compressed: false,
+        read_back: false,
         disk: "/dev/no-such-disk".into(),
         accept: stream::Accept::BlockDevices,
         patience: stream::Patience::DEFAULT,

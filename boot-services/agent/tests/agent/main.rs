@@ -1,6 +1,9 @@
 //! The agent as a whole: its loop against the real service, its actions on real block devices.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod archive;
+mod loops;
 mod machine;
+mod programs;
 mod runner;
 mod tinbox;

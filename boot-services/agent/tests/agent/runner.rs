@@ -145,6 +145,25 @@ async fn a_time_limit_stops_the_action() {
     assert_eq!(report.message, "stopped after its limit of 1 s");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_the_box_no_longer_wants_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    let files = Files::start(vec![7; 1_000_000]).await;
+    files.hold_at(1000);
+    let environment = [format!("IMG_URL={}", files.url()), format!("DEST_DISK={}", disk.display())];
+    let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
+    tinbox.stop_actions("its workflow is over: cancelled");
+    let _agent = agent(&tinbox, Guest);
+    until("the action ends", || tinbox.reports().len() == 2).await;
+    let report = tinbox.reports().remove(1);
+    assert_eq!(report.state, ActionState::Failed);
+    assert_eq!(report.message, "stopped: its workflow is over: cancelled");
+    files.release();
+    until("the agent asks again", || tinbox.questions() >= 2).await;
+    assert!(std::fs::read(&disk).is_ok_and(|disk| disk.len() < 1_000_000), "it went on writing");
+}
+
 /// Remembers how it was left, and whether the box had heard of it by then.
 #[derive(Clone, Default)]
 struct Witness {

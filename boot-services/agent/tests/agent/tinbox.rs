@@ -51,6 +51,7 @@ struct Heard {
     progress: Mutex<Vec<Progress>>,
     hellos: Mutex<Vec<Hello>>,
     questions: AtomicUsize,
+    stop: Mutex<Option<String>>,
 }
 
 impl Seen {
@@ -82,8 +83,10 @@ impl Workflows for Seen {
         Box::pin(async move { refusal.map_or(Ok(()), Err) })
     }
 
-    fn progress(&self, progress: Progress) {
+    fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         self.0.progress.lock().unwrap().push(progress);
+        let stop = self.0.stop.lock().unwrap().clone();
+        Box::pin(async { stop })
     }
 
     fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
@@ -167,6 +170,11 @@ impl Tinbox {
 
     pub fn questions(&self) -> usize {
         self.seen.0.questions.load(Ordering::Relaxed)
+    }
+
+    /// Answer progress with this from now on.
+    pub fn stop_actions(&self, why: &str) {
+        *self.seen.0.stop.lock().unwrap() = Some(why.to_owned());
     }
 
     /// The answers to the coming reports; `None` accepts.

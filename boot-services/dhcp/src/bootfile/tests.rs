@@ -1,5 +1,7 @@
 //! Which file for whom.
 
+use stdx::MacAddr;
+
 use super::{Boot, boot};
 use crate::options::Options;
 use crate::request::Request;
@@ -53,11 +55,18 @@ fn the_loader_follows_the_architecture_then_the_settings_then_the_machine() {
         (7, "ipxe.efi"),
         (9, "snponly.efi"),
         (11, "snp-arm64.efi"),
-        (6, "no-loader-for-architecture-6"),
+        (6, "snponly-i386.efi"),
+        (10, "snp-arm32.efi"),
+        (15, "snponly-i386.efi"),
+        (18, "snp-arm32.efi"),
+        (41, "snp-arm64.efi"),
+        (8, "no-loader-for-architecture-8"),
         (65535, "no-loader-for-architecture-65535"),
     ] {
         assert_eq!(boot(&config, &machine(), &options(arch)), tftp(file), "{arch}");
     }
+    let pi = Reservation { mac: MacAddr([0xdc, 0xa6, 0x32, 1, 2, 3]), ..machine() };
+    assert_eq!(boot(&config, &pi, &options(0)), tftp("snp-arm64.efi"));
     let machine = Reservation { ipxe_binary: Some("mine.efi".to_owned()), ..machine() };
     assert_eq!(boot(&config, &machine, &options(7)), tftp("mine.efi"));
     assert_eq!(boot(&config, &machine, &options(6)), tftp("mine.efi"));

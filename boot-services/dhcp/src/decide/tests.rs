@@ -12,7 +12,7 @@ use crate::vectors::*;
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 99);
 
 fn decided(packet: Packet) -> Decision {
-    decide(&config(), &machine(), &Request::read(&packet.end()).unwrap())
+    decide(&config(), &machine(), FIXED, &Request::read(&packet.end()).unwrap())
 }
 
 fn asks(address: Ipv4Addr) -> Packet {
@@ -69,6 +69,9 @@ fn a_record_may_ask_for_silence() {
     let machine = Reservation { disable_dhcp: true, ..machine() };
     for packet in [udhcpc(DISCOVER), selecting(udhcpc(REQUEST)), udhcpc(8).ciaddr(ADDRESS)] {
         let request = Request::read(&packet.end()).unwrap();
-        assert_eq!(decide(&config(), &machine, &request), Decision::Silence(Silence::Disabled));
+        assert_eq!(
+            decide(&config(), &machine, FIXED, &request),
+            Decision::Silence(Silence::Disabled)
+        );
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use stdx::MacAddr;
 
-use super::{Destination, Engine, Outgoing};
+use super::{Destination, Engine, Outgoing, Output};
 use crate::client::Stage;
 use crate::reservation::Reservation;
-use crate::seen::{Seen, Silence};
+use crate::seen::{Observer as _, Seen, Silence};
 use crate::vectors::*;
 
 struct Bench {
@@ -26,12 +26,21 @@ impl Bench {
 
     fn with(machine: Reservation) -> Self {
         let now = Instant::now();
-        let engine = Engine::new(config(), now);
+        let engine = Engine::new(config(), &[], 0, now);
         Self { engine, directory: One(machine), story: Story::default(), now }
     }
 
     fn send(&mut self, packet: Packet) -> Option<Outgoing> {
-        self.engine.handle(&packet.end(), &self.directory, &self.story, self.now).unwrap()
+        let outputs = self.engine.handle(&packet.end(), &self.directory, &self.story, self.now);
+        let mut outputs = outputs.unwrap();
+        assert!(outputs.len() < 2, "{outputs:?}");
+        match outputs.pop()? {
+            Output::Send(outgoing) => {
+                self.story.seen(outgoing.seen.clone());
+                Some(outgoing)
+            }
+            Output::Check { .. } => None,
+        }
     }
 
     fn place(&mut self, packet: Packet) -> Option<Destination> {
@@ -55,6 +64,16 @@ fn the_story_of_a_bios_boot() {
             Seen::Acked { mac: MAC, address: ADDRESS, file: Some(url.to_owned()) },
         ]
     );
+}
+
+#[test]
+fn an_ack_is_not_told_before_it_is_sent() {
+    let mut bench = Bench::new();
+    let request = selecting(udhcpc(REQUEST)).end();
+    let outputs = bench.engine.handle(&request, &bench.directory, &bench.story, bench.now);
+    let [Output::Send(outgoing)] = &outputs.unwrap()[..] else { panic!("no answer") };
+    assert_eq!(outgoing.seen, Seen::Acked { mac: MAC, address: ADDRESS, file: None });
+    assert!(!bench.story.take().contains(&outgoing.seen));
 }
 
 #[test]
@@ -96,7 +115,8 @@ fn a_stranger_gets_silence_and_is_recorded_once() {
         assert_eq!(bench.place(packet.mac(mac)), None);
     }
     let vendor_class = Some("PXEClient:Arch:00007:UNDI:003000".to_owned());
-    let unknown = Seen::UnknownMac { mac, vendor_class, arch: Some(7) };
+    let unknown =
+        Seen::UnknownMac { mac, vendor_class, arch: Some(7), silence: Some(Silence::Unknown) };
     assert_eq!(bench.story.take(), [unknown]);
 }
 
@@ -154,7 +174,8 @@ proptest! {
         }
         let mut bench = Bench::new();
         let answer = bench.engine.handle(&bytes, &bench.directory, &bench.story, bench.now);
-        if let Ok(Some(outgoing)) = answer {
+        for output in answer.unwrap_or_default() {
+            let Output::Send(outgoing) = output else { continue };
             prop_assert!((300..=1472).contains(&outgoing.message.len()));
             prop_assert_eq!(outgoing.message[0], 2);
             prop_assert_eq!(&outgoing.message[4..8], &bytes[4..8]);

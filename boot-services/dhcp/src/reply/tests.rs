@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Answer, grant, nak};
+use super::{Answer, Grant, nak};
 use crate::bootfile::boot;
 use crate::options::Options;
 use crate::request::Request;
@@ -46,7 +46,8 @@ fn read(bytes: Vec<u8>) -> Read {
 fn answer_of(machine: &Reservation, packet: Packet, answer: Answer, lease: bool) -> Read {
     let request = Request::read(&packet.end()).unwrap();
     let boot = boot(&config(), machine, &request.client);
-    read(grant(&config(), machine, &request, answer, lease, &boot))
+    let (config, fixed) = (&config(), machine.fixed.unwrap());
+    read(Grant { config, machine, fixed, request: &request, boot: &boot }.message(answer, lease))
 }
 
 fn offer(packet: Packet) -> Read {

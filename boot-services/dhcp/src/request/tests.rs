@@ -39,7 +39,7 @@ fn captured_messages_are_understood() {
         assert_eq!(request.mac, MAC, "{name}");
         assert_eq!(request.xid, [0xde, 0xad, 0xbe, 0xef], "{name}");
         let netboots = stage != Stage::System;
-        assert_eq!(request.wants_boot_file, netboots, "{name}");
+        assert_eq!(request.wants(67), netboots, "{name}");
         assert_eq!(request.client.machine_id, netboots.then_some(MACHINE_ID), "{name}");
     }
     let request = Request::read(&selecting(ipxe_bios(REQUEST)).end()).unwrap();

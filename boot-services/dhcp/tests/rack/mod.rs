@@ -7,15 +7,19 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dhcp::{Config, Directory, Netboot, Observer, Reservation, Seen};
+use dhcp::{Config, Directory, Gate, LeaseFile, Netboot, Observer, Reservation, Seen};
 use stdx::MacAddr;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+pub mod networkd;
 
 pub const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -134,6 +138,10 @@ impl Directory for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
         (mac == self.0.mac).then(|| self.0.clone())
     }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.0.fixed.is_some_and(|fixed| fixed.address == address)
+    }
 }
 
 pub fn machine(netboot: Netboot) -> Reservation {
@@ -149,7 +157,7 @@ pub fn machine(netboot: Netboot) -> Reservation {
     }
 }
 
-/// `dhcp::run` in the box's namespace, until dropped.
+/// `dhcp::Service` in the box's namespace, until dropped.
 pub struct Service {
     pub story: Arc<Story>,
     shutdown: CancellationToken,
@@ -162,17 +170,46 @@ impl Service {
     }
 
     pub fn with(wire: &Wire, machine: Reservation, config: Config) -> Self {
+        Self::keeping(wire, machine, config, None)
+    }
+
+    /// A service that keeps its leases in the file at `path`.
+    pub fn keeping(wire: &Wire, machine: Reservation, config: Config, path: Option<&Path>) -> Self {
+        let leases = path.map(|path| Arc::new(LeaseFile::open(path).unwrap()) as Arc<_>);
         let story = Arc::new(Story::default());
         let shutdown = CancellationToken::new();
         let (seen, stop) = (Arc::clone(&story), shutdown.clone());
         let thread = wire.in_box(move || {
-            tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap()
-                .block_on(dhcp::run(config, Arc::new(One(machine)), seen, stop))
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
+                async {
+                    let (_config, config) = watch::channel(config);
+                    let (_gate, gate) = watch::channel(Gate::Open);
+                    let directory = Arc::new(One(machine));
+                    let service = dhcp::Service {
+                        config,
+                        gate,
+                        directory,
+                        observer: seen,
+                        leases,
+                        checker: None,
+                        bound: watch::Sender::new(0),
+                    };
+                    service.run(stop).await
+                },
+            )
         });
         Self { story, shutdown, thread: Some(thread) }
+    }
+
+    /// Waits until it listens.
+    pub fn listens(&self, wire: &Wire) {
+        wait_for("UDP port 67", Duration::from_secs(10), || {
+            let sockets = Command::new("ip")
+                .args(["netns", "exec", &wire.box_space, "cat", "/proc/net/udp"])
+                .output()
+                .unwrap();
+            String::from_utf8_lossy(&sockets.stdout).contains(":0043 ").then_some(())
+        });
     }
 
     /// Stops the service and gives its result.

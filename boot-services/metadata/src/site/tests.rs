@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use super::{Observer, router};
 use crate::ec2::tests::instance;
-use crate::{Instance, Instances, PhoneHome};
+use crate::{Config, Imdsv2, Instance, Instances, PhoneHome, Provisioning, UserData};
 
 /// Two machines, each with its own user data.
 struct Two;
@@ -30,12 +30,16 @@ impl Instances for Two {
             _ => None,
         }
     }
+    fn by_instance_id(&self, id: &str) -> Option<Instance> {
+        (id == "i-1").then(instance)
+    }
 }
 
 #[derive(Default)]
 struct Heard {
     asked: Mutex<Vec<(String, u16)>>,
     news: Mutex<Vec<PhoneHome>>,
+    withheld: Mutex<Vec<String>>,
 }
 
 impl Observer for Heard {
@@ -45,6 +49,13 @@ impl Observer for Heard {
     fn phoned_home(&self, news: PhoneHome) {
         self.news.lock().unwrap().push(news);
     }
+    fn withheld(&self, _: IpAddr, hardware: &str) {
+        self.withheld.lock().unwrap().push(hardware.to_owned());
+    }
+}
+
+fn site(config: Config) -> Router {
+    router(config, Arc::new(Two), Arc::new(Heard::default()))
 }
 
 async fn ask(router: &Router, peer: &str, request: Request<Body>) -> (StatusCode, String) {
@@ -69,7 +80,7 @@ const NOBODY: &str = "10.77.0.99:1000";
 #[tokio::test]
 async fn each_machine_gets_its_own_data_and_strangers_none() {
     let heard = Arc::new(Heard::default());
-    let site = router(Arc::new(Two), heard.clone());
+    let site = router(Config::default(), Arc::new(Two), heard.clone());
     let two = "two\r\n\u{e9}\t%s\0 ".to_owned();
     assert_eq!(fetch(&site, ONE, "/2009-04-04/user-data").await.1, "#cloud-config\n{}\n");
     assert_eq!(fetch(&site, TWO, "/2009-04-04/user-data/").await, (200, two.clone()));
@@ -81,6 +92,10 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
         "/metadata",
         "/nocloud/user-data",
         "/nocloud/meta-data",
+        "/nocloud/v1/network-config",
+        "/ignition",
+        "/config.ign",
+        "/talos?u=c0ffee&m=52:54:00:77:00:01",
     ] {
         assert_eq!(fetch(&site, NOBODY, path).await, (404, String::new()), "{path}");
         assert_eq!(fetch(&site, ONE, path).await.0, 200, "{path}");
@@ -92,7 +107,7 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
 
 #[tokio::test]
 async fn the_tree_answers_with_and_without_a_slash() {
-    let site = router(Arc::new(Two), Arc::new(Heard::default()));
+    let site = site(Config::default());
     for path in ["/2009-04-04", "/2009-04-04/", "/2016-09-02", "/latest/"] {
         assert_eq!(fetch(&site, ONE, path).await, (200, "meta-data/\nuser-data".to_owned()));
     }
@@ -104,7 +119,7 @@ async fn the_tree_answers_with_and_without_a_slash() {
 
 #[tokio::test]
 async fn tokens_are_given_and_honoured_and_not_needed() {
-    let site = router(Arc::new(Two), Arc::new(Heard::default()));
+    let site = site(Config::default());
     let put = |life: &str| {
         let header = "X-aws-ec2-metadata-token-ttl-seconds";
         let request = Request::put("/latest/api/token").header(header, life);
@@ -128,26 +143,27 @@ async fn tokens_are_given_and_honoured_and_not_needed() {
 #[tokio::test]
 async fn phoning_home_is_recorded_within_limits() {
     let heard = Arc::new(Heard::default());
-    let site = router(Arc::new(Two), heard.clone());
+    let site = router(Config::default(), Arc::new(Two), heard.clone());
     let post = |path: &str, body: Vec<u8>| Request::post(path).body(Body::from(body)).unwrap();
     let form = b"instance_id=i-1&hostname=nuc-1".to_vec();
-    for path in ["/phone-home", "/phone-home/", "/phone-home/i-1"] {
-        assert_eq!(ask(&site, ONE, post(path, form.clone())).await.0, StatusCode::OK);
+    for (path, more) in [("/phone-home", ""), ("/phone-home/", "&a=b"), ("/phone-home/i-1", "&=")] {
+        let form = [&form, more.as_bytes()].concat();
+        assert_eq!(ask(&site, ONE, post(path, form)).await.0, StatusCode::OK);
     }
     assert_eq!(ask(&site, NOBODY, post("/phone-home", form)).await.0, StatusCode::NOT_FOUND);
     let flood = vec![b'x'; 1 << 20];
     let (status, _) = ask(&site, ONE, post("/phone-home", flood)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     let news = heard.news.lock().unwrap();
-    assert_eq!(news.len(), 3);
+    assert_eq!(news.len(), 1, "what is repeated is told once");
     assert_eq!(news[0].hardware, "default/nuc-1");
     assert_eq!(news[0].instance_id.as_deref(), Some("i-1"));
 }
 
 #[tokio::test]
 async fn storage_is_what_rootio_reads() {
-    let site = router(Arc::new(Two), Arc::new(Heard::default()));
-    let wanted = r#"{"metadata":{"instance":{"storage":{}}}}"#;
+    let site = site(Config::default());
+    let wanted = r#"{"metadata":{"instance":{"storage":{"disks":null,"filesystems":null}}}}"#;
     assert_eq!(fetch(&site, ONE, "/metadata").await, (200, wanted.to_owned()));
 }
 
@@ -157,10 +173,165 @@ async fn it_shares_a_port_with_the_boot_files() {
         .route("/ipxe/script/{mac}/auto.ipxe", get(async || "script"))
         .route("/images/{*path}", get(async || "image"))
         .route("/healthz", get(async || "ok"));
-    let site = files.merge(router(Arc::new(Two), Arc::new(Heard::default())));
+    let site = files.merge(site(Config::default()));
     assert_eq!(fetch(&site, ONE, "/ipxe/script/a/auto.ipxe").await.1, "script");
     assert_eq!(fetch(&site, ONE, "/images/a/b").await.1, "image");
     assert_eq!(fetch(&site, ONE, "/healthz").await.1, "ok");
     assert_eq!(fetch(&site, ONE, "/latest/meta-data/instance-id").await.1, "i-1");
     assert_eq!(fetch(&site, ONE, "/ipxe/other").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_required_token_is_required() {
+    let site =
+        site(Config { imdsv2: Imdsv2::Required, instance_endpoint: true, ..Config::default() });
+    let by_id = "/tootles/instanceID/i-1/2009-04-04/user-data";
+    for path in ["/latest/meta-data/", "/2009-04-04/meta-data/instance-id", by_id] {
+        assert_eq!(fetch(&site, ONE, path).await, (401, String::new()), "{path}");
+    }
+    let life = "X-aws-ec2-metadata-token-ttl-seconds";
+    let put = Request::put("/latest/api/token").header(life, "60").body(Body::empty()).unwrap();
+    let (_, token) = ask(&site, ONE, put).await;
+    for method in ["GET", "HEAD"] {
+        let request = Request::builder().method(method).uri("/2009-04-04/meta-data/instance-id");
+        let request = request.header("X-aws-ec2-metadata-token", &token);
+        let (status, body) = ask(&site, ONE, request.body(Body::empty()).unwrap()).await;
+        assert_eq!((status, body.is_empty()), (StatusCode::OK, method == "HEAD"));
+    }
+    // These clients know no tokens.
+    for path in ["/nocloud/user-data", "/ignition", "/talos", "/metadata"] {
+        assert_eq!(fetch(&site, ONE, path).await.0, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_for_who_asks_directly_and_for_a_life_that_ec2_gives() {
+    let proxied = |life: &str, client: &str| {
+        let request = Request::put("/latest/api/token").header("X-Forwarded-For", client);
+        let life = ("X-aws-ec2-metadata-token-ttl-seconds", life);
+        request.header(life.0, life.1).body(Body::empty()).unwrap()
+    };
+    let direct = site(Config::default());
+    let (status, _) = ask(&direct, ONE, proxied("60", "10.77.0.12")).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let trusting =
+        site(Config { trusted_proxies: vec!["10.9.9.9/32".parse().unwrap()], ..Config::default() });
+    for (peer, wanted) in [("10.9.9.9:1", StatusCode::OK), (ONE, StatusCode::FORBIDDEN)] {
+        let (status, _) = ask(&trusting, peer, proxied("60", "10.77.0.12")).await;
+        assert_eq!(status, wanted, "{peer}");
+    }
+    for life in ["", "-1", "+5x", "21601", "1.5", "99999999999999999999"] {
+        let (status, _) = ask(&trusting, "10.9.9.9:1", proxied(life, "10.77.0.12")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{life}");
+    }
+    let none = Request::put("/latest/api/token").body(Body::empty()).unwrap();
+    assert_eq!(ask(&direct, ONE, none).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn nothing_but_get_and_head_is_allowed() {
+    let site = site(Config { instance_endpoint: true, ..Config::default() });
+    for path in [
+        "/2009-04-04/user-data",
+        "/latest",
+        "/tootles/instanceID/i-1/2009-04-04",
+        "/nocloud/user-data",
+        "/ignition",
+        "/metadata",
+    ] {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+            let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+            let (status, _) = ask(&site, ONE, request).await;
+            assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_speaks_for_a_machine() {
+    let proxies = vec!["10.9.9.0/24".parse().unwrap()];
+    let site = site(Config { trusted_proxies: proxies, ..Config::default() });
+    let through = |list: &'static [u8]| {
+        let request = Request::get("/latest/meta-data/instance-id");
+        request.header("X-Forwarded-For", list).body(Body::empty()).unwrap()
+    };
+    let proxy = "10.9.9.9:1";
+    let ok = |id: &str| (StatusCode::OK, id.to_owned());
+    assert_eq!(ask(&site, proxy, through(b"10.77.0.12, 10.77.0.11")).await, ok("i-1"));
+    assert_eq!(ask(&site, proxy, through(b"::ffff:10.77.0.12,10.9.9.8")).await, ok("i-2"));
+    assert_eq!(ask(&site, TWO, through(b"10.77.0.11")).await, ok("i-2"));
+    assert_eq!(ask(&site, proxy, through(b"who?")).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(fetch(&site, proxy, "/latest/meta-data/instance-id").await.0, 404);
+}
+
+#[tokio::test]
+async fn the_tree_of_any_machine_is_there_when_asked_for() {
+    let path = "/tootles/instanceID/i-1/2009-04-04/user-data";
+    let closed = site(Config::default());
+    assert_eq!(fetch(&closed, ONE, path).await.0, 404);
+    let open = site(Config { instance_endpoint: true, ..Config::default() });
+    for peer in [TWO, NOBODY] {
+        assert_eq!(fetch(&open, peer, path).await, (200, "#cloud-config\n{}\n".to_owned()));
+        let list = (200, "meta-data/\nuser-data".to_owned());
+        assert_eq!(fetch(&open, peer, "/tootles/instanceID/i-1/2009-04-04").await, list);
+        assert_eq!(fetch(&open, peer, "/tootles/instanceID/i-1/2009-04-04/").await, list);
+        assert_eq!(fetch(&open, peer, &path.replace("i-1", "i-3")).await.0, 404);
+        assert_eq!(fetch(&open, peer, &path.replace("2009-04-04", "latest")).await.0, 404);
+    }
+}
+
+#[tokio::test]
+async fn configurations_are_user_data_byte_for_byte() {
+    let site = site(Config::default());
+    let two = "two\r\n\u{e9}\t%s\0 ".to_owned();
+    for (path, kind) in [
+        ("/ignition", "application/vnd.coreos.ignition+json"),
+        ("/config.ign", "application/vnd.coreos.ignition+json"),
+        // The query is another machine's: the address counts.
+        ("/talos?u=c0ffee&m=52:54:00:77:00:01&h=nuc-1", "application/yaml"),
+    ] {
+        assert_eq!(fetch(&site, TWO, path).await, (200, two.clone()), "{path}");
+        let mut request = Request::get(path).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(ConnectInfo(TWO.parse::<SocketAddr>().unwrap()));
+        let response = site.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.headers()["content-type"], kind);
+    }
+}
+
+/// One machine that was installed so many seconds ago.
+struct Installed(u64);
+
+impl Instances for Installed {
+    fn by_address(&self, address: IpAddr) -> Option<Instance> {
+        let ago = std::time::Duration::from_secs(self.0);
+        let vendor_data = Some("vendor".into());
+        let provisioning = Provisioning::Ended { ago };
+        let instance = Instance { vendor_data, provisioning, ..instance() };
+        Two.by_address(address).map(|_| instance)
+    }
+    fn by_instance_id(&self, _: &str) -> Option<Instance> {
+        self.by_address(ONE.parse::<SocketAddr>().unwrap().ip())
+    }
+}
+
+#[tokio::test]
+async fn outside_its_window_a_machine_has_no_user_data() {
+    let config =
+        Config { user_data: UserData::Window, instance_endpoint: true, ..Config::default() };
+    let by_id = "/tootles/instanceID/i-1/2009-04-04/user-data";
+    let seed = ["/latest/user-data", "/2009-04-04/user-data/", "/nocloud/user-data", by_id];
+    for (ago, open) in [(10, true), (4000, false)] {
+        let heard = Arc::new(Heard::default());
+        let site = router(config.clone(), Arc::new(Installed(ago)), heard.clone());
+        for path in seed.into_iter().chain(["/nocloud/vendor-data"]) {
+            let (status, text) = fetch(&site, ONE, path).await;
+            assert_eq!((status, !text.is_empty()), (200, open), "{path}");
+        }
+        for path in ["/ignition", "/talos"] {
+            assert_eq!(fetch(&site, ONE, path).await.0, if open { 200 } else { 404 }, "{path}");
+        }
+        assert_eq!(fetch(&site, ONE, "/nocloud/meta-data").await.0, 200);
+        let withheld = heard.withheld.lock().unwrap();
+        assert_eq!(*withheld, vec!["default/nuc-1"; if open { 0 } else { 7 }]);
+    }
 }

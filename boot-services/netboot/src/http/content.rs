@@ -1,4 +1,5 @@
-//! A file as an HTTP answer: conditions, ranges, and a body that holds one chunk in memory.
+//! A file as an HTTP answer: conditions, ranges, the record of it, and for the router a body that
+//! holds one chunk in memory.
 
 use std::io::SeekFrom;
 use std::net::IpAddr;
@@ -30,8 +31,8 @@ pub(super) struct Record {
     peer: IpAddr,
     path: String,
     started: Instant,
-    status: StatusCode,
-    bytes: u64,
+    pub(super) status: StatusCode,
+    pub(super) bytes: u64,
 }
 
 impl Record {
@@ -40,12 +41,33 @@ impl Record {
         Self { observer, peer, path: shortened(path), started: Instant::now(), status, bytes: 0 }
     }
 
+    /// A sentence about what went wrong.
+    pub(super) fn sentence(self, status: StatusCode, sentence: &str) -> Response {
+        let mut response = self.empty(status);
+        *response.body_mut() = Body::from(format!("{sentence}\n"));
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, plain);
+        response
+    }
+
     /// An answer without a body.
     pub(super) fn empty(mut self, status: StatusCode) -> Response {
         self.status = status;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = status;
         response
+    }
+}
+
+impl<'a> Conditions<'a> {
+    /// Those of a request that the router has.
+    pub(super) fn read(asked: &'a HeaderMap) -> Self {
+        let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
+        Self {
+            range: text(header::RANGE),
+            if_range: text(header::IF_RANGE),
+            if_none_match: text(header::IF_NONE_MATCH),
+        }
     }
 }
 
@@ -62,59 +84,109 @@ impl Drop for Record {
     }
 }
 
-/// The answer to a GET of an open file. A HEAD gets the same; the body is dropped unread.
-pub(super) async fn answer(opened: Opened, asked: &HeaderMap, mut record: Record) -> Response {
-    let Opened { mut file, size, tag } = opened;
-    let tag = tag.to_string();
-    let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
-    if text(header::IF_NONE_MATCH).is_some_and(|known| matches(known, &tag)) {
-        return with(record.empty(StatusCode::NOT_MODIFIED), header::ETAG, &tag);
+/// The conditions of a request, as it said them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Conditions<'a> {
+    /// `Range`.
+    pub range: Option<&'a str>,
+    /// `If-Range`.
+    pub if_range: Option<&'a str>,
+    /// `If-None-Match`.
+    pub if_none_match: Option<&'a str>,
+}
+
+/// What is answered for a file, its bytes aside.
+pub(super) struct Verdict {
+    pub(super) status: StatusCode,
+    /// Where the body starts in the file.
+    pub(super) first: u64,
+    /// How long it is.
+    pub(super) length: u64,
+    pub(super) headers: Vec<(HeaderName, String)>,
+}
+
+impl Verdict {
+    /// For a request that has no file.
+    pub(super) fn none(status: StatusCode) -> Self {
+        let headers = vec![(header::CONTENT_LENGTH, "0".to_owned())];
+        Self { status, first: 0, length: 0, headers }
     }
-    // A range of another version of the file is of no use: then all of it is sent.
-    let current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
-    let wanted = if current { part(text(header::RANGE), size) } else { Part::Whole };
-    let (first, length, status) = match wanted {
-        Part::Whole => (0, size, StatusCode::OK),
-        Part::Bytes(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
-        Part::Unsatisfiable => {
-            let response = record.empty(StatusCode::RANGE_NOT_SATISFIABLE);
-            return with(response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+
+    /// RFC 9110 sections 13 and 14, for a file of `size` bytes with this entity tag.
+    pub(super) fn of(asked: Conditions<'_>, size: u64, tag: &str) -> Self {
+        if asked.if_none_match.is_some_and(|known| matches(known, tag)) {
+            let headers = vec![(header::ETAG, tag.to_owned())];
+            return Self { status: StatusCode::NOT_MODIFIED, first: 0, length: 0, headers };
         }
-    };
-    if first > 0
-        && let Err(error) = file.seek(SeekFrom::Start(first)).await
+        // A range of another version of the file is of no use: then all of it is sent.
+        let current = asked.if_range.is_none_or(|known| known.trim() == tag);
+        let wanted = if current { part(asked.range, size) } else { Part::Whole };
+        let (first, length, status) = match wanted {
+            Part::Whole => (0, size, StatusCode::OK),
+            Part::Bytes(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
+            Part::Unsatisfiable => {
+                let mut none = Self::none(StatusCode::RANGE_NOT_SATISFIABLE);
+                none.headers.push((header::CONTENT_RANGE, format!("bytes */{size}")));
+                return none;
+            }
+        };
+        let mut headers = vec![
+            (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (header::ACCEPT_RANGES, "bytes".to_owned()),
+            (header::ETAG, tag.to_owned()),
+            (header::CONTENT_LENGTH, length.to_string()),
+        ];
+        if status == StatusCode::PARTIAL_CONTENT {
+            let range = format!("bytes {first}-{}/{size}", first + length - 1);
+            headers.push((header::CONTENT_RANGE, range));
+        }
+        Self { status, first, length, headers }
+    }
+}
+
+impl Verdict {
+    /// The answer, with this body.
+    pub(super) fn respond(self, body: Body) -> Response {
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        for (name, value) in self.headers {
+            // Every value is made of digits, names and quotes by this file.
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// The answer to a GET of an open file. A HEAD gets the same; the body is dropped unread.
+pub(super) async fn answer(
+    opened: Opened<File>,
+    asked: &HeaderMap,
+    mut record: Record,
+) -> Response {
+    let Opened { mut file, size, tag } = opened;
+    let verdict = Verdict::of(Conditions::read(asked), size, &tag.to_string());
+    if verdict.first > 0
+        && let Err(error) = file.seek(SeekFrom::Start(verdict.first)).await
     {
         tracing::warn!(path = record.path, %error, "a file could not be read from an offset");
         return record.empty(StatusCode::INTERNAL_SERVER_ERROR);
     }
     file.set_max_buf_size(CHUNK);
-    record.status = status;
-    let reader = ReaderStream::with_capacity(file.take(length), CHUNK);
-    let mut response = Response::new(Body::from_stream(Recorded { reader, record }));
-    *response.status_mut() = status;
-    let response = with(response, header::CONTENT_TYPE, "application/octet-stream");
-    let response = with(response, header::ACCEPT_RANGES, "bytes");
-    let response = with(response, header::ETAG, &tag);
-    let response = with(response, header::CONTENT_LENGTH, &length.to_string());
-    if status == StatusCode::PARTIAL_CONTENT {
-        let range = format!("bytes {first}-{}/{size}", first + length - 1);
-        with(response, header::CONTENT_RANGE, &range)
+    record.status = verdict.status;
+    let body = if verdict.length == 0 {
+        Body::empty()
     } else {
-        response
-    }
+        let reader = ReaderStream::with_capacity(file.take(verdict.length), CHUNK);
+        Body::from_stream(Recorded { reader, record })
+    };
+    verdict.respond(body)
 }
 
 /// RFC 9110 section 13.1.2, the weak comparison.
 fn matches(known: &str, tag: &str) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
-}
-
-fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
-    // Every value here is made of digits, names and quotes by this file.
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(name, value);
-    }
-    response
 }
 
 /// A body that counts what it hands over.

@@ -1,9 +1,10 @@
-//! The listening edge: connections with limits, over HTTP/1.1 and HTTP/2.
+//! The listening edge: connections with limits, plain or over TLS, HTTP/1.1 and HTTP/2.
 
+use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,20 +17,21 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::carrier::{Carrier, STALL};
+use super::connection::{HEAD_TIMEOUT, Next, Rewound, files};
+use super::downloads::Downloads;
 
 /// Connections at once; further ones wait in the kernel's queue.
 pub const MAX_CONNECTIONS: usize = 512;
-/// A client sends its request's head within this.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// A client takes something of an answer within this, or loses its connection.
-const STALL: Duration = Duration::from_secs(60);
 /// Bytes of a request's head, and of an answer that wait for the socket.
 const MAX_BUFFER: usize = 256 << 10;
 /// Requests at once on one HTTP/2 connection.
@@ -39,11 +41,61 @@ const LINGER: Duration = Duration::from_secs(5);
 /// Rest after a failed accept: it fails for want of file descriptors, which others give back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `router` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
+/// What a listener serves: a router, and files that go past it.
+#[derive(Clone)]
+pub struct Face {
+    pub(super) router: Router,
+    downloads: Option<Downloads>,
+}
+
+impl From<Router> for Face {
+    fn from(router: Router) -> Self {
+        Self { router, downloads: None }
+    }
+}
+
+impl Face {
+    /// A router whose files go out by the shortest way. The router must answer their paths too:
+    /// over HTTP/2, and on a connection that asked for something else before.
+    pub fn with_downloads(router: Router, downloads: Downloads) -> Self {
+        Self { router, downloads: Some(downloads) }
+    }
+}
+
+/// Serves `face` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
 /// Running answers get five seconds to end.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
+pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: CancellationToken) {
+    let face = face.into();
+    let connection = move |stream, peer, shutdown| serve_one(stream, peer, face.clone(), shutdown);
+    accept(listener, connection, shutdown).await;
+}
+
+/// As [`serve`], over TLS. A client finishes its handshake within half a minute.
+pub async fn serve_tls(
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    face: impl Into<Face>,
+    shutdown: CancellationToken,
+) {
+    let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
+    let connection = move |stream, peer, shutdown| {
+        let (face, handshake) = (face.clone(), acceptor.accept(stream));
+        async move {
+            let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
+            serve_one(stream, peer, face, shutdown).await
+        }
+    };
+    accept(listener, connection, shutdown).await;
+}
+
+/// Takes connections, within the limit, and lets each be served in a task of its own.
+async fn accept<F: Future<Output = Ended> + Send + 'static>(
+    listener: TcpListener,
+    connection: impl Fn(TcpStream, SocketAddr, CancellationToken) -> F,
+    shutdown: CancellationToken,
+) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
+    let tasks = TaskTracker::new();
     loop {
         let accept = async {
             // The semaphore is never closed.
@@ -64,27 +116,45 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
         };
         // Small answers follow each other at once; a failure leaves the connection merely slower.
         let _ = stream.set_nodelay(true);
-        let connection = connection(stream, peer, router.clone());
-        let watched = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = watched.await {
+        let connection = connection(stream, peer, shutdown.clone());
+        tasks.spawn(async move {
+            if let Err(error) = connection.await {
                 tracing::debug!(%peer, error, "an HTTP connection ended early");
             }
             drop(slot);
         });
     }
     drop(listener);
-    if tokio::time::timeout(LINGER, graceful.shutdown()).await.is_err() {
+    tasks.close();
+    if tokio::time::timeout(LINGER, tasks.wait()).await.is_err() {
         tracing::warn!("HTTP answers were cut off by the shutdown");
     }
 }
 
-/// One connection, ready to be driven.
-fn connection(
-    stream: TcpStream,
+type Ended = Result<(), Box<dyn Error + Send + Sync>>;
+
+/// One connection from its first byte to its last.
+async fn serve_one<C: Carrier>(
+    carrier: C,
     peer: SocketAddr,
-    router: Router,
-) -> impl GracefulConnection<Error = Box<dyn std::error::Error + Send + Sync>> + Send + 'static {
+    face: Face,
+    shutdown: CancellationToken,
+) -> Ended {
+    let rest = match &face.downloads {
+        Some(downloads) => match files(carrier, peer, downloads, &shutdown).await? {
+            Next::Closed => return Ok(()),
+            Next::Router(rest) => rest,
+        },
+        None => Rewound::fresh(carrier),
+    };
+    route(rest, peer, face.router, shutdown).await
+}
+
+/// The part of a connection that is the router's, over HTTP/1.1 or HTTP/2.
+async fn route<S>(stream: S, peer: SocketAddr, router: Router, shutdown: CancellationToken) -> Ended
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -102,7 +172,13 @@ fn connection(
         request.extensions_mut().insert(ConnectInfo(peer));
         service.call(request.map(Body::new))
     });
-    builder.serve_connection(TokioIo::new(Stalling::new(stream, STALL)), service).into_owned()
+    let stream = TokioIo::new(Stalling::new(stream, STALL));
+    let mut connection = pin!(builder.serve_connection(stream, service));
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
 }
 
 /// A stream whose writes fail when the other side takes nothing for `limit`, so that a machine

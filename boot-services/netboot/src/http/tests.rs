@@ -10,19 +10,32 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{HttpConfig, router, serve};
-use crate::{Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use super::{Downloads, Face, HttpConfig, router, serve};
+use crate::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
+
+mod requests;
 
 const MAC: &str = "52:54:00:77:00:01";
+/// Known, and not allowed to netboot.
+const FORBIDDEN: &str = "52:54:00:77:00:02";
+/// Installing, the one at the loopback address, the other elsewhere.
+const INSTALLING: &str = "52:54:00:77:00:03";
+const ELSEWHERE: &str = "52:54:00:77:00:04";
 
-/// One machine, which holds the loopback address.
-struct One;
+/// Four machines, one of which is found by the loopback address.
+struct Four;
 
-impl Plans for One {
+impl Plans for Four {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
-        let boot = Boot::LocalDisk;
-        let plan = Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot };
-        (mac.to_string() == MAC).then_some(plan)
+        let boot = match mac.to_string().as_str() {
+            MAC => Boot::LocalDisk,
+            FORBIDDEN => Boot::NotAllowed,
+            INSTALLING | ELSEWHERE => Boot::Agent(AgentBoot::default()),
+            _ => return None,
+        };
+        let here = mac.to_string() == INSTALLING;
+        let addresses = vec![if here { [127, 0, 0, 1].into() } else { [10, 77, 0, 14].into() }];
+        Some(Plan { mac, hardware: "default/nuc-1".to_owned(), addresses, boot })
     }
     fn by_address(&self, address: IpAddr) -> Option<Plan> {
         address.is_loopback().then(|| self.by_mac(MAC.parse().unwrap()).unwrap())
@@ -42,6 +55,7 @@ struct Server {
     address: SocketAddr,
     heard: Arc<Heard>,
     shutdown: CancellationToken,
+    face: Face,
     _folder: tempfile::TempDir,
 }
 
@@ -59,7 +73,7 @@ async fn server() -> Server {
     let heard = Arc::new(Heard::default());
     let services = Services {
         files: Files::new(folder.path()),
-        plans: Arc::new(One),
+        plans: Arc::new(Four),
         observer: heard.clone(),
     };
     let config = HttpConfig {
@@ -69,8 +83,10 @@ async fn server() -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    tokio::spawn(serve(listener, router(config, services), shutdown.clone()));
-    Server { address, heard, shutdown, _folder: folder }
+    let routes = router(config, services.clone());
+    let face = Face::with_downloads(routes, Downloads::boot(services));
+    tokio::spawn(serve(listener, face.clone(), shutdown.clone()));
+    Server { address, heard, shutdown, face, _folder: folder }
 }
 
 /// A megabyte in which every place has its own content.
@@ -90,6 +106,13 @@ struct Answer {
 }
 
 impl Answer {
+    fn read(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self { status, head, body: bytes[end + 4..].to_vec() }
+    }
+
     fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -98,16 +121,7 @@ impl Answer {
 
 impl Server {
     async fn ask(&self, method: &str, path: &str, headers: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nhost: box\r\nconnection: close\r\n{headers}\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).await.unwrap();
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head, body: bytes[end + 4..].to_vec() }
+        ask(self.address, method, path, headers).await
     }
 
     async fn get(&self, path: &str) -> Answer {
@@ -124,6 +138,34 @@ impl Server {
         }
         panic!("not heard within 5 s: {:?}", self.heard.0.lock().unwrap());
     }
+}
+
+async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nhost: box\r\nconnection: close\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    Answer::read(&bytes)
+}
+
+#[tokio::test]
+async fn an_agents_script_is_for_its_machine_alone() {
+    let server = server().await;
+    for (mac, status, word) in [(INSTALLING, 200, "agent"), (ELSEWHERE, 404, "withheld")] {
+        let answer = server.get(&format!("/ipxe/script/{mac}/auto.ipxe")).await;
+        assert_eq!(answer.status, status, "{mac}");
+        server
+            .heard(|fetched| match fetched {
+                Fetched::Script { boot, status: told, .. } if *boot == word => Some(*told),
+                _ => None,
+            })
+            .await;
+    }
+    let config =
+        server.get(&format!("/tftp/pxelinux.cfg/01-{}", ELSEWHERE.replace(':', "-"))).await;
+    assert_eq!(config.status, 404);
 }
 
 #[tokio::test]
@@ -217,7 +259,11 @@ async fn each_machine_gets_its_script() {
     for path in [
         "/ipxe/script/52:54:00:77:00:01/auto.ipxe",
         "/ipxe/script/52-54-00-77-00-01/auto.ipxe",
+        "/ipxe/script/5254.0077.0001/auto.ipxe",
+        "/ipxe/script/525400770001/auto.ipxe",
         "/ipxe/script/auto.ipxe",
+        "/52:54:00:77:00:01/auto.ipxe",
+        "/auto.ipxe",
     ] {
         let answer = server.get(path).await;
         assert_eq!(
@@ -236,6 +282,36 @@ async fn each_machine_gets_its_script() {
     assert_eq!(server.heard(unknown).await.to_string(), "52:54:00:77:00:99");
     let autoexec = String::from_utf8(server.get("/ipxe/binary/autoexec.ipxe").await.body).unwrap();
     assert_eq!(autoexec, golden("autoexec-known.ipxe"));
+}
+
+#[tokio::test]
+async fn a_machine_that_may_not_netboot_gets_nothing_to_boot() {
+    let server = server().await;
+    for path in [
+        "/ipxe/script/52:54:00:77:00:02/auto.ipxe",
+        "/52:54:00:77:00:02/auto.ipxe",
+        "/ipxe/binary/52:54:00:77:00:02/ipxe.efi",
+        "/ipxe/binary/52-54-00-77-00-02/autoexec.ipxe",
+        "/tftp/52:54:00:77:00:02/ipxe.efi",
+        "/tftp/pxelinux.cfg/01-52-54-00-77-00-02",
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.body.len()), (404, 0), "{path}");
+    }
+    // The path says another machine than the address: the path counts.
+    assert_eq!(server.get("/ipxe/binary/52:54:00:77:00:01/ipxe.efi").await.status, 200);
+}
+
+#[tokio::test]
+async fn what_tftp_has_is_here_for_loaders_that_boot_pxe_over_http() {
+    let server = server().await;
+    assert_eq!(server.get("/tftp/ipxe.efi").await.body, b"loader");
+    assert_eq!(server.get("/tftp/agent/vmlinuz-x86_64").await.body, b"kernel");
+    let config = server.get("/tftp/pxelinux.cfg/01-52-54-00-77-00-01").await;
+    let text = String::from_utf8(config.body).unwrap();
+    assert!(text.ends_with("LABEL disk\n  LOCALBOOT 0\n"), "{text}");
+    assert_eq!(server.get("/tftp/pxelinux.cfg/01-52-54-00-77-00-99").await.status, 404);
+    assert_eq!(server.get("/tftp/pxelinux.cfg/default").await.status, 404);
 }
 
 #[tokio::test]

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::{autoexec, render};
+use super::{HOOK_ARGS, autoexec, command_line, render, stranger};
 use crate::{AgentBoot, Boot, Plan};
 
 fn plan(boot: Boot) -> Plan {
     let mac = "52:54:00:77:00:01".parse().unwrap();
-    Plan { mac, hardware: "default/nuc-1".to_owned(), address: None, boot }
+    Plan { mac, hardware: "default/nuc-1".to_owned(), addresses: Vec::new(), boot }
 }
 
 fn agent() -> AgentBoot {
@@ -42,9 +42,55 @@ fn scripts_are_as_recorded() {
     golden("local-disk.ipxe", &render(&plan(Boot::LocalDisk)));
     let url = "http://boot.example/menu.ipxe".to_owned();
     golden("chain.ipxe", &render(&plan(Boot::Chain { url })));
+    golden("disk-loader.ipxe", &render(&plan(Boot::DiskLoader)));
     golden("autoexec.ipxe", &autoexec("http://10.77.0.1:7080", None));
     let mac = Some("52:54:00:77:00:01".parse().unwrap());
     golden("autoexec-known.ipxe", &autoexec("http://10.77.0.1:7080", mac));
+}
+
+#[test]
+fn hook_and_captain_boot_as_from_smee() {
+    let mut args = HOOK_ARGS.map(str::to_owned).to_vec();
+    args.push("tink_worker_image=10.77.0.1:5000/tink-worker:v0.10.0".to_owned());
+    let hook = AgentBoot {
+        vlan_id: Some("7".to_owned()),
+        consoles: vec!["tty0".to_owned(), "ttyS1,115200".to_owned()],
+        args,
+        ..agent()
+    };
+    let line = command_line(plan(Boot::LocalDisk).mac, &hook).join(" ");
+    assert_eq!(
+        line,
+        "vlan_id=7 facility=onprem syslog_host=10.77.0.1 grpc_authority=10.77.0.1:42113 \
+         tinkerbell_tls=false tinkerbell_insecure_tls=false worker_id=52:54:00:77:00:01 \
+         hw_addr=52:54:00:77:00:01 modules=loop,squashfs,sd-mod,usb-storage intel_iommu=on \
+         iommu=pt initrd=initramfs-x86_64 console=tty0 console=ttyS1,115200 \
+         tink_worker_image=10.77.0.1:5000/tink-worker:v0.10.0"
+    );
+    golden("hook.ipxe", &render(&plan(Boot::Agent(hook))));
+    let captain = AgentBoot {
+        kernel: "vmlinuz-6.18.16-x86_64".to_owned(),
+        initrd: "initramfs-6.18.16-x86_64".to_owned(),
+        syslog_host: Some("log.rack.example".to_owned()),
+        facility: "onprem console=ttyS1,115200".to_owned(),
+        ..agent()
+    };
+    golden("captain.ipxe", &render(&plan(Boot::Agent(captain))));
+}
+
+#[test]
+fn a_stranger_says_itself_who_it_is() {
+    let boot = AgentBoot {
+        kernel: "vmlinuz-${arch}".to_owned(),
+        initrd: "initramfs-${arch}".to_owned(),
+        args: HOOK_ARGS[1..].iter().map(|arg| (*arg).to_owned()).collect(),
+        ..agent()
+    };
+    let script = stranger(&boot);
+    for absent in ["facility=", "vlan_id=", "tinkerbell_insecure_tls=", "52:54"] {
+        assert!(!script.contains(absent), "{absent} in {script}");
+    }
+    golden("stranger.ipxe", &script);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Loaders in memory, one copy for all transfers that are running: a rack that powers on together
+//! Files in memory, one copy for all transfers that are running: a rack that powers on together
 //! asks for the same file a hundred times.
 
 use std::collections::HashMap;
@@ -12,18 +12,25 @@ const MAX_RESIDENT: u64 = 128 << 20;
 /// Names remembered.
 const MAX_NAMES: usize = 64;
 
+type Name = (Shelf, String);
+
 /// Contents by name; a content lives as long as a transfer holds it.
 #[derive(Default)]
 pub(super) struct Cache {
-    held: HashMap<String, (Tag, Weak<[u8]>)>,
+    held: HashMap<Name, (Tag, Weak<[u8]>)>,
 }
 
 impl Cache {
-    /// The content of a loader, read from disk unless a running transfer has the same one.
-    pub(super) async fn get(&mut self, files: &Files, name: &str) -> io::Result<Arc<[u8]>> {
-        let opened = files.open(Shelf::Loaders, name).await?;
-        let tag = opened.tag;
-        if let Some((known, content)) = self.held.get(name)
+    /// The content of a file, read from disk unless a running transfer has the same one.
+    pub(super) async fn get(
+        &mut self,
+        files: &Files,
+        shelf: Shelf,
+        name: &str,
+    ) -> io::Result<Arc<[u8]>> {
+        let opened = files.open(shelf, name).await?;
+        let (tag, key) = (opened.tag, (shelf, name.to_owned()));
+        if let Some((known, content)) = self.held.get(&key)
             && *known == tag
             && let Some(content) = content.upgrade()
         {
@@ -36,7 +43,7 @@ impl Cache {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         let content: Arc<[u8]> = opened.load().await?.into();
-        self.held.insert(name.to_owned(), (tag, Arc::downgrade(&content)));
+        self.held.insert(key, (tag, Arc::downgrade(&content)));
         Ok(content)
     }
 }

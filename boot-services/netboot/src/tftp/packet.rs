@@ -173,12 +173,10 @@ impl Options {
     }
 }
 
-/// The bytes of a DATA packet, written over `packet`.
-pub fn data(packet: &mut Vec<u8>, block: u16, payload: &[u8]) {
-    packet.clear();
-    packet.extend_from_slice(&3_u16.to_be_bytes());
-    packet.extend_from_slice(&block.to_be_bytes());
-    packet.extend_from_slice(payload);
+/// What stands before a DATA packet's payload.
+pub fn data_head(block: u64) -> [u8; 4] {
+    let [_, _, _, _, _, _, high, low] = block.to_be_bytes();
+    [0, 3, high, low]
 }
 
 /// The bytes of an ERROR packet.

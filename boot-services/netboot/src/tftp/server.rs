@@ -2,22 +2,20 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
-use super::packet;
-use super::session::{MAX_BLKSIZE, low_bits};
+use super::send::{Blocks, Sender};
 use super::transfers::{Output, Transfers};
-use crate::loader::Wanted;
-use crate::{Error, Services, script};
+use crate::files::Shelf;
+use crate::loader::{Wanted, owner};
+use crate::{Error, Services, iso, pxelinux, script, udp};
 
 /// Asked of the kernel for each direction, so that a window for each of a rack's machines fits.
 const SOCKET_BUFFER: usize = 1 << 20;
@@ -25,6 +23,8 @@ const SOCKET_BUFFER: usize = 1 << 20;
 const MAX_DATAGRAM: usize = 2048;
 /// Receive errors in a row before the server stops.
 const MAX_ERRORS: usize = 16;
+/// Datagrams taken in one turn of the loop, before the timer and loaded files are looked at.
+const MAX_DRAINED: usize = 128;
 /// The timer's rest when no transfer runs.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -38,19 +38,7 @@ pub struct TftpConfig {
 /// Opens the server's socket. `interface` binds it to one network device, so that a request that
 /// came in elsewhere is never answered.
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
-    let open = || -> io::Result<UdpSocket> {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_nonblocking(true)?;
-        if let Some(interface) = interface {
-            socket.bind_device(Some(interface.as_bytes()))?;
-        }
-        // The kernel gives what its limits allow; less is slower, not wrong.
-        socket.set_recv_buffer_size(SOCKET_BUFFER)?;
-        socket.set_send_buffer_size(SOCKET_BUFFER)?;
-        socket.bind(&address.into())?;
-        UdpSocket::from_std(socket.into())
-    };
-    open().map_err(|source| Error::Bind { address, source })
+    udp::bind(address, interface, SOCKET_BUFFER).map_err(|source| Error::Bind { address, source })
 }
 
 /// Serves until `shutdown`. Running transfers are dropped then; their clients ask again.
@@ -60,39 +48,27 @@ pub async fn serve(
     services: Services,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let cache = Arc::new(Mutex::new(Cache::default()));
-    let mut transfers = Transfers::default();
+    let site = Arc::new(Site { config, services, cache: Mutex::default() });
+    let mut server =
+        Server { site, socket, sender: Sender::new(true), transfers: Transfers::default() };
     let mut loads = JoinSet::new();
     let mut datagram = vec![0; MAX_DATAGRAM];
     let mut errors = 0;
     let timer = tokio::time::sleep(IDLE);
     tokio::pin!(timer);
     loop {
-        while let Some(output) = transfers.output() {
-            match output {
-                Output::Packet { to, bytes } => send(&socket, to, &bytes).await,
-                Output::Blocks { to, content, blksize, blocks } => {
-                    send_blocks(&socket, to, &content, blksize, blocks).await;
-                }
-                Output::Load { peer, ticket, file } => {
-                    let (config, services, cache) =
-                        (config.clone(), services.clone(), cache.clone());
-                    loads.spawn(async move {
-                        let content = load(&config, &services, &cache, peer, &file).await;
-                        (peer, ticket, content)
-                    });
-                }
-                Output::Ended(fetched) => services.observer.fetched(fetched),
-            }
+        server.act(&mut loads).await;
+        let due = server.transfers.due().unwrap_or_else(|| Instant::now() + IDLE).into();
+        if timer.deadline() != due {
+            timer.as_mut().reset(due);
         }
-        let due = transfers.due().unwrap_or_else(|| Instant::now() + IDLE);
-        timer.as_mut().reset(due.into());
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
-            received = socket.recv_from(&mut datagram) => match received {
+            received = server.socket.recv_from(&mut datagram) => match received {
                 Ok((length, peer)) => {
                     errors = 0;
-                    transfers.datagram(peer, &datagram[..length], Instant::now());
+                    server.transfers.datagram(peer, &datagram[..length], Instant::now());
+                    server.drain(&mut datagram, &mut loads).await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "receiving a TFTP datagram failed");
@@ -102,67 +78,107 @@ pub async fn serve(
                     }
                 }
             },
-            Some(done) = loads.join_next() => {
-                match done {
-                    Ok((peer, ticket, content)) => {
-                        transfers.loaded(peer, ticket, content, Instant::now());
-                    }
-                    Err(error) if error.is_panic() => {
-                        std::panic::resume_unwind(error.into_panic());
-                    }
-                    Err(_) => {}
-                }
-            },
-            () = &mut timer => transfers.timer(Instant::now()),
+            Some(done) = loads.join_next() => server.loaded(done),
+            () = &mut timer => server.transfers.timer(Instant::now()),
         }
     }
 }
 
-async fn load(
-    config: &TftpConfig,
-    services: &Services,
-    cache: &Mutex<Cache>,
+/// The socket, and the transfers that it feeds.
+struct Server {
+    site: Arc<Site>,
+    socket: UdpSocket,
+    sender: Sender,
+    transfers: Transfers,
+}
+
+/// A file that was looked for: who wanted it, and what came of it.
+struct Load {
     peer: SocketAddr,
-    file: &str,
-) -> io::Result<Arc<[u8]>> {
-    match Wanted::read(file) {
-        // One load at a time: the second asker of a file finds the first one's copy.
-        Some(Wanted::File(name)) => cache.lock().await.get(&services.files, &name).await,
-        Some(Wanted::Autoexec) => {
-            let plan = services.plans.by_address(peer.ip().to_canonical());
-            let mac = plan.map(|plan| plan.mac);
-            Ok(script::autoexec(&config.script_base, mac).into_bytes().into())
+    ticket: u64,
+    content: io::Result<Arc<[u8]>>,
+}
+
+impl Server {
+    /// Does what the transfers want done.
+    async fn act(&mut self, loads: &mut JoinSet<Load>) {
+        while let Some(output) = self.transfers.output() {
+            match output {
+                Output::Packet { to, bytes } => self.sender.packet(&self.socket, to, &bytes).await,
+                Output::Blocks { to, content, blksize, blocks: numbers } => {
+                    let blocks = Blocks { content: &content, blksize, numbers };
+                    self.sender.blocks(&self.socket, to, blocks).await;
+                }
+                Output::Load { peer, ticket, file } => {
+                    let site = Arc::clone(&self.site);
+                    loads.spawn(async move {
+                        let content = site.load(peer, &file).await;
+                        Load { peer, ticket, content }
+                    });
+                }
+                Output::Ended(fetched) => self.site.services.observer.fetched(fetched),
+            }
         }
-        Some(Wanted::NotAllowed) | None => Err(io::ErrorKind::NotFound.into()),
+    }
+
+    /// Takes what else has arrived by now, each answered at once: many transfers in one turn of
+    /// the loop.
+    async fn drain(&mut self, datagram: &mut [u8], loads: &mut JoinSet<Load>) {
+        for _ in 0..MAX_DRAINED {
+            self.act(loads).await;
+            // Nothing more, or an error that the next wait reports.
+            let Ok((length, peer)) = self.socket.try_recv_from(datagram) else { break };
+            self.transfers.datagram(peer, &datagram[..length], Instant::now());
+        }
+    }
+
+    fn loaded(&mut self, done: Result<Load, JoinError>) {
+        match done {
+            Ok(Load { peer, ticket, content }) => {
+                self.transfers.loaded(peer, ticket, content, Instant::now());
+            }
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => {}
+        }
     }
 }
 
-async fn send_blocks(
-    socket: &UdpSocket,
-    to: SocketAddr,
-    content: &[u8],
-    blksize: u16,
-    blocks: RangeInclusive<u64>,
-) {
-    let mut bytes = Vec::with_capacity(usize::from(MAX_BLKSIZE) + 4);
-    for block in blocks {
-        let payload = payload(content, blksize, block);
-        packet::data(&mut bytes, low_bits(block), payload);
-        send(socket, to, &bytes).await;
-    }
+/// What files are made of.
+struct Site {
+    config: TftpConfig,
+    services: Services,
+    /// One load at a time: the second asker of a file finds the first one's copy.
+    cache: Mutex<Cache>,
 }
 
-/// The bytes of one block; empty behind the end.
-fn payload(content: &[u8], blksize: u16, block: u64) -> &[u8] {
-    let offset = block.saturating_sub(1).saturating_mul(blksize.into());
-    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-    let end = (start + usize::from(blksize)).min(content.len());
-    &content[start..end]
-}
-
-async fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8]) {
-    if let Err(error) = socket.send_to(bytes, to).await {
-        // A packet that could not be sent is a packet that was lost: the timer sends it again.
-        tracing::debug!(%to, %error, "a TFTP packet could not be sent");
+impl Site {
+    async fn load(&self, peer: SocketAddr, name: &str) -> io::Result<Arc<[u8]>> {
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let wanted = Wanted::read(name).ok_or_else(missing)?;
+        let (peer, owner) = (peer.ip().to_canonical(), owner(name));
+        if !self.services.may_netboot(owner, peer) {
+            return Err(missing());
+        }
+        if iso::is_unified(name) {
+            // Never from the cache: it differs from machine to machine.
+            return iso::load_unified(&self.services, name, peer).await.map(Into::into);
+        }
+        let files = &self.services.files;
+        match wanted {
+            Wanted::File(file) => self.cache.lock().await.get(files, Shelf::Loaders, &file).await,
+            Wanted::Agent(file) => self.cache.lock().await.get(files, Shelf::Agent, &file).await,
+            Wanted::Autoexec => {
+                let plan = self.services.plans.by_address(peer);
+                let mac = plan.map(|plan| plan.mac);
+                Ok(script::autoexec(&self.config.script_base, mac).into_bytes().into())
+            }
+            Wanted::Pxelinux(mac) => {
+                let reader = self.services.reader(peer);
+                let plan = self.services.plans.by_mac(mac).filter(|plan| plan.is_for(reader));
+                let text = plan.and_then(|plan| pxelinux::config(&plan, &self.config.script_base));
+                text.map(|text| text.into_bytes().into()).ok_or_else(missing)
+            }
+            Wanted::NotAllowed => Err(missing()),
+        }
     }
 }

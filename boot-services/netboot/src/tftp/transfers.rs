@@ -14,20 +14,41 @@ use crate::seen::shortened;
 use crate::{Fetched, Outcome};
 
 /// Transfers at once.
-const MAX_TRANSFERS: usize = 512;
+pub const MAX_TRANSFERS: usize = 512;
 /// Transfers at once of one address: a machine runs one, a simulated rack behind one address more.
 const MAX_PER_PEER: usize = 64;
 /// The same request from the same port within this time is the network's copy, not a new wish.
 const COPY_WINDOW: Duration = Duration::from_secs(1);
 
 /// What the socket's owner has to do.
-pub(super) enum Output {
+pub enum Output {
     /// Send this datagram.
-    Packet { to: SocketAddr, bytes: Vec<u8> },
+    Packet {
+        /// The client.
+        to: SocketAddr,
+        /// The whole payload.
+        bytes: Vec<u8>,
+    },
     /// Send these blocks of `content` as DATA packets.
-    Blocks { to: SocketAddr, content: Arc<[u8]>, blksize: u16, blocks: RangeInclusive<u64> },
+    Blocks {
+        /// The client.
+        to: SocketAddr,
+        /// The whole file.
+        content: Arc<[u8]>,
+        /// Bytes in every block but the last.
+        blksize: u16,
+        /// Their numbers, from 1, not yet modulo 65536.
+        blocks: RangeInclusive<u64>,
+    },
     /// Find this file and answer with [`Transfers::loaded`].
-    Load { peer: SocketAddr, ticket: u64, file: String },
+    Load {
+        /// The client.
+        peer: SocketAddr,
+        /// To be given back with the answer.
+        ticket: u64,
+        /// The name as it was asked for.
+        file: String,
+    },
     /// Tell the observer.
     Ended(Fetched),
 }
@@ -43,7 +64,7 @@ struct Transfer {
 
 /// The table of transfers, by the client's address and port.
 #[derive(Default)]
-pub(super) struct Transfers {
+pub struct Transfers {
     table: HashMap<SocketAddr, Transfer>,
     outputs: VecDeque<Output>,
     tickets: u64,
@@ -53,17 +74,22 @@ pub(super) struct Transfers {
 
 impl Transfers {
     /// The next thing to do.
-    pub(super) fn output(&mut self) -> Option<Output> {
+    pub fn output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
     /// When to call [`Transfers::timer`].
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
+    /// How many there are, at most [`MAX_TRANSFERS`].
+    pub fn count(&self) -> usize {
+        self.table.len()
+    }
+
     /// A datagram arrived.
-    pub(super) fn datagram(&mut self, peer: SocketAddr, bytes: &[u8], now: Instant) {
+    pub fn datagram(&mut self, peer: SocketAddr, bytes: &[u8], now: Instant) {
         match Packet::parse(bytes) {
             Ok(Packet::Read(request)) if request.octet => {
                 self.request(peer, request.file, request.options, now);
@@ -123,7 +149,7 @@ impl Transfers {
     }
 
     /// A file that was asked for by [`Output::Load`] is here, or is not.
-    pub(super) fn loaded(
+    pub fn loaded(
         &mut self,
         peer: SocketAddr,
         ticket: u64,
@@ -167,13 +193,15 @@ impl Transfers {
     }
 
     /// The clock moved.
-    pub(super) fn timer(&mut self, now: Instant) {
+    pub fn timer(&mut self, now: Instant) {
         let sessions = self.table.iter().filter_map(|(peer, t)| Some((*peer, t.running.as_ref()?)));
-        let late: Vec<SocketAddr> = sessions
-            .filter(|(_, (session, _))| session.deadline() <= now)
-            .map(|(peer, _)| peer)
+        let mut late: Vec<(Instant, SocketAddr)> = sessions
+            .map(|(peer, (session, _))| (session.deadline(), peer))
+            .filter(|(deadline, _)| *deadline <= now)
             .collect();
-        for peer in late {
+        // Who waits longest is served first, and the same events have the same outcome.
+        late.sort_unstable();
+        for (_, peer) in late {
             self.advance(peer, now, |session| session.timer(now));
         }
         let running = self.table.values().filter_map(|t| t.running.as_ref());

@@ -11,3 +11,4 @@ mod merge;
 mod openapi;
 mod protobuf;
 mod servers;
+mod tootles;

@@ -51,6 +51,9 @@ impl Nuc {
     /// A paused machine that will boot from the one-time device now and in its permanent order
     /// after that.
     pub(super) fn start(&self) -> Result<Run, Error> {
+        if let Some(plain) = &*hold(&self.plain) {
+            plain.reset();
+        }
         // A socket left by a killed QEMU would be in the way of the new one's.
         let _ = std::fs::remove_file(&self.files.monitor);
         let log = &self.files.qemu_log;
@@ -167,6 +170,9 @@ impl RunEvents {
     /// `HaveRunPost`), and each reads the boot order again. So a boot begins when the firmware
     /// prints something; resets before that belong to it.
     fn reset(&self, nuc: &Nuc, guest: bool) {
+        if let Some(plain) = &*hold(&nuc.plain) {
+            plain.reset();
+        }
         let armed = {
             let boot = hold(&nuc.boot);
             boot.in_force && boot.once != BootDevice::Normal

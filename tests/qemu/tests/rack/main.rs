@@ -4,6 +4,7 @@ mod boot;
 mod cable;
 mod lifetime;
 mod power;
+mod segment;
 
 use std::time::Duration;
 

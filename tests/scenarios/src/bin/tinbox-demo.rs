@@ -46,7 +46,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Kind::Uefi => NucConfig::uefi(),
         Kind::Bios => NucConfig::bios(),
     };
-    let firmware = if nuc.firmware == Firmware::Uefi { "UEFI" } else { "BIOS" };
+    let firmware = if nuc.firmware() == Firmware::Uefi { "UEFI" } else { "BIOS" };
     say(&format!("a rack with {} {firmware} NUC(s), switched off", arguments.nucs));
     let mut rack = RackConfig::new("demo").nucs(arguments.nucs.into(), &nuc);
     rack.keep = !arguments.keep.is_empty();

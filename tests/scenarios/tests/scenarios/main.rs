@@ -5,6 +5,7 @@
 
 mod cluster_api;
 mod faults;
+mod images;
 mod path;
 mod restarts;
 mod strangers;

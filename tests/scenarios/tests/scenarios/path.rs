@@ -58,92 +58,54 @@ fn debian_on_bios() {
 mod capture {
     //! What was on the wire, against what the reference says of each ROM and of our answers.
 
-    use scenarios::{Firmware, Lab};
+    use std::net::Ipv4Addr;
 
-    /// One DHCP message of a capture.
-    struct Message<'a> {
-        kind: u8,
-        options: Vec<(u8, &'a [u8])>,
-        bytes: &'a [u8],
-    }
+    use scenarios::{DhcpKind, Firmware, Lab};
 
-    fn read(bytes: &[u8]) -> Option<Message<'_>> {
-        let mut rest = bytes.strip_prefix(bytes.get(..240)?)?;
-        if bytes.get(236..240)? != [0x63, 0x82, 0x53, 0x63] {
-            return None;
-        }
-        let mut options = Vec::new();
-        while let [code, tail @ ..] = rest {
-            match code {
-                0 => rest = tail,
-                255 => break,
-                code => {
-                    let (length, tail) = tail.split_first()?;
-                    let (value, tail) = tail.split_at_checked(usize::from(*length))?;
-                    options.push((*code, value));
-                    rest = tail;
-                }
-            }
-        }
-        let kind = *options.iter().find(|(code, _)| *code == 53)?.1.first()?;
-        Some(Message { kind, options, bytes })
-    }
-
-    impl Message<'_> {
-        fn option(&self, code: u8) -> Option<&[u8]> {
-            self.options.iter().find(|(known, _)| *known == code).map(|(_, value)| *value)
-        }
-
-        fn text(&self, code: u8) -> String {
-            String::from_utf8_lossy(self.option(code).unwrap_or_default()).into_owned()
-        }
-
-        fn address(&self, at: usize) -> [u8; 4] {
-            self.bytes[at..at + 4].try_into().unwrap()
-        }
-    }
+    const BOX: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
     pub fn check(lab: &Lab) {
-        let datagrams = lab.rack.capture().unwrap().datagrams().unwrap();
-        let messages: Vec<Message<'_>> =
-            datagrams.iter().filter_map(|datagram| read(&datagram.payload)).collect();
-        let firmware = lab.rack.nuc(1).config().firmware;
+        let messages = lab.rack.capture().unwrap().dhcp().unwrap();
+        let firmware = lab.rack.nuc(1).config().firmware();
         let (arch, class) = match firmware {
             Firmware::Bios => ([0_u8, 0], "PXEClient:Arch:00000:UNDI:002001"),
             Firmware::Uefi => ([0, 7], "PXEClient:Arch:00007:UNDI:003000"),
         };
 
-        let first = messages.iter().find(|message| message.kind == 1).unwrap();
+        // The box asks too: for other servers.
+        let mac = lab.rack.nuc(1).mac();
+        let mut asked = messages.iter().filter(|message| message.chaddr() == mac);
+        let first = asked.find(|message| message.kind == DhcpKind::Discover).unwrap();
         assert_eq!(first.option(93), Some(&arch[..]), "architecture of the first DISCOVER");
         assert_eq!(first.text(60), class);
         let guid = first.option(97).unwrap();
         assert_eq!(&guid[..9], [0, 0x77, 0x77, 0x77, 0x77, 0, 0, 0, 0x40], "SMBIOS byte order");
 
-        let answers: Vec<_> = messages.iter().filter(|it| matches!(it.kind, 2 | 5)).collect();
+        let is_answer = |kind| matches!(kind, DhcpKind::Offer | DhcpKind::Ack);
+        let answers: Vec<_> = messages.iter().filter(|it| is_answer(it.kind)).collect();
         assert!(answers.len() >= 4, "an OFFER and an ACK for firmware and for the agent");
         for answer in &answers {
-            assert_eq!(answer.bytes[0], 2, "op is BOOTREPLY");
-            assert_eq!(answer.address(16), [10, 77, 0, 11], "yiaddr");
-            assert_eq!(answer.option(54), Some(&[10, 77, 0, 1][..]), "server id");
+            assert_eq!(answer.op(), 2, "op is BOOTREPLY");
+            assert_eq!(answer.yiaddr(), Ipv4Addr::new(10, 77, 0, 11));
+            assert_eq!(answer.server(), Some(BOX));
             assert_eq!(answer.option(1), Some(&[255, 255, 255, 0][..]), "netmask");
-            assert_eq!(answer.option(3), Some(&[10, 77, 0, 1][..]), "router");
+            assert_eq!(answer.address(3), Some(BOX), "router");
             assert_eq!(answer.option(51), Some(&86_400_u32.to_be_bytes()[..]), "lease time");
             assert_eq!(answer.text(12), "nuc1");
-            assert!(answer.bytes.len() >= 300, "BOOTP's least length");
+            assert!(answer.datagram.payload.len() >= 300, "BOOTP's least length");
+            assert_eq!(answer.chaddr(), mac, "only the known machine was answered");
         }
-        let booting = answers.iter().find(|it| it.kind == 5).unwrap();
-        let file = String::from_utf8_lossy(&booting.bytes[108..236]).replace('\0', "");
+        let booting = answers.iter().find(|it| it.kind == DhcpKind::Ack).unwrap();
         match firmware {
             Firmware::Bios => {
                 let script = "http://10.77.0.1:7080/ipxe/script/52:54:00:77:00:01/auto.ipxe";
-                assert!([file, booting.text(67)].contains(&script.to_owned()), "iPXE's script");
+                assert!([booting.file(), booting.text(67)].contains(&script.to_owned()));
             }
             Firmware::Uefi => {
-                assert_eq!(booting.address(20), [10, 77, 0, 1], "siaddr");
-                assert!(file == "snponly.efi" || booting.text(67).starts_with("snponly.efi"));
+                assert_eq!(booting.siaddr(), BOX);
+                let named = booting.text(67).starts_with("snponly.efi");
+                assert!(booting.file() == "snponly.efi" || named);
             }
         }
-        let foreign = answers.iter().any(|it| it.bytes[28..34] != [0x52, 0x54, 0, 0x77, 0, 1]);
-        assert!(!foreign, "only the known machine was answered");
     }
 }

@@ -9,7 +9,11 @@ pub const SMALL: Duration = Duration::from_secs(420);
 
 /// A lab with one machine, pushed, and the template `install` of the small system.
 pub fn small_lab(name: &str, nuc: NucConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
-    let mut config = LabConfig::new(RackConfig::new(name).nuc(nuc));
+    small_lab_of(LabConfig::new(RackConfig::new(name).nuc(nuc)), image)
+}
+
+/// The same in a lab of one's own.
+pub fn small_lab_of(mut config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
     config.silence_secs = 20;
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();

@@ -1,7 +1,7 @@
 //! kube-rs' own tests that need a cluster, and its reflector over many restarts of the box.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,18 @@ const FOLDER: &str = "kube-rs";
 /// How often the box is killed while it is watched.
 const RESTARTS: usize = 50;
 /// Longest wait for a write to be acknowledged.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program that writes and watches. Left alone where the test fails, it would look for the box
+/// for ever, and whoever waits for the end of the tests' output would wait as long.
+struct Watching(Child);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 fn holds(package: &str) -> Result<()> {
     crate::holds(FOLDER, package, Suite::ignored)
@@ -43,13 +54,14 @@ fn a_reflector_lives_through_restarts() -> Result<()> {
     let _turn = crate::TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
     let mut tinboxd = Tinboxd::start()?;
-    let mut child = Command::new(watching.program())
+    let child = Command::new(watching.program())
         .env("KUBECONFIG", tinboxd.kubeconfig())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot run watching")?;
-    let output = BufReader::new(child.stdout.take().context("it has an output")?);
+    let mut child = Watching(child);
+    let output = BufReader::new(child.0.stdout.take().context("it has an output")?);
     let written = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&written);
     let reader = std::thread::spawn(move || {
@@ -63,12 +75,12 @@ fn a_reflector_lives_through_restarts() -> Result<()> {
     for restart in 0..RESTARTS {
         // Another number each time: it is killed before, in and after a write.
         await_writes(&written, 3 + restart * 7 % 11)
-            .with_context(|| format!("after {restart} restarts"))?;
+            .with_context(|| format!("after {restart} restarts, by {:?}", child.0.try_wait()))?;
         tinboxd.restart()?;
     }
     await_writes(&written, 1)?;
-    drop(child.stdin.take());
-    let status = child.wait().context("it ends")?;
+    drop(child.0.stdin.take());
+    let status = child.0.wait().context("it ends")?;
     let last = reader.join().ok().context("its output ends")?;
     ensure!(status.success() && last.starts_with("same: "), "{status}: {last}");
     println!("{RESTARTS} restarts, {last}, {:.1?}", begun.elapsed());

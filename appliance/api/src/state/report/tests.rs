@@ -1,6 +1,6 @@
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Refused, Report, take};
+use super::{Refused, Report, TOLERANCE, running, take, time_out};
 use crate::state::workflow::STATES;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
@@ -121,4 +121,61 @@ fn strangers_are_refused() {
     assert!(matches!(take(&mut status, &missing, AT), Err(Refused::Action { .. })));
     let other = Report { agent_id: "b".into(), ..report("a-0", ActionState::Running) };
     assert!(matches!(take(&mut status, &other, AT), Err(Refused::Agent { .. })));
+}
+
+#[test]
+fn an_action_with_retries_is_begun_again_under_another_id() {
+    use ActionState::{Failed, Pending, Running, Success, Timeout};
+    let mut status = workflow(&[("a", 2)]);
+    status.tasks[0].actions[0].retries = 2;
+    play(&mut status, &[("a-0", Running), ("a-0", Failed)]);
+    let action = &status.tasks[0].actions[0];
+    assert_eq!(
+        (status.state, action.state, action.id.as_str()),
+        (State::Running, Pending, "a-0-2")
+    );
+    // The same report again, and all else that is late, burns no attempt.
+    for late in [Failed, Timeout, Success] {
+        assert_eq!(take(&mut status, &report("a-0", late), AT), Ok(false), "{late:?}");
+    }
+    assert!(matches!(take(&mut status, &report("a-0", Running), AT), Err(Refused::Late { .. })));
+    play(&mut status, &[("a-0-2", Running), ("a-0-2", Timeout)]);
+    play(&mut status, &[("a-0-3", Running), ("a-0-3", Failed)]);
+    assert_eq!(status.state, State::Failed);
+    let action = &status.tasks[0].actions[0];
+    assert_eq!((action.attempts, action.history.len(), action.state), (3, 2, Failed));
+    assert_eq!(status.ended.unwrap().reason, "ActionFailed");
+}
+
+#[test]
+fn the_box_keeps_an_actions_limit_by_its_own_clock() {
+    let mut status = workflow(&[("a", 1)]);
+    status.tasks[0].actions[0].timeout = 30;
+    play(&mut status, &[("a-0", ActionState::Running)]);
+    let action = &status.tasks[0].actions[0];
+    let limit = SignedDuration::from_secs(30).checked_add(TOLERANCE).unwrap();
+    assert_eq!(action.deadline, Some(AT.checked_add(limit).unwrap()));
+    assert_eq!((action.execution_start, running(&status)), (Some(AT), Some((0, 0))));
+    let after = time_out(&status, "not heard of", AT).unwrap();
+    assert_eq!((after.state, after.tasks[0].actions[0].deadline), (State::Timeout, None));
+    assert_eq!(after.ended.unwrap().message, "action step 0: not heard of");
+    assert_eq!(time_out(&workflow(&[("a", 1)]), "", AT), None, "nothing runs");
+}
+
+#[test]
+fn no_limit_is_no_deadline() {
+    let mut status = workflow(&[("a", 1)]);
+    play(&mut status, &[("a-0", ActionState::Running)]);
+    assert_eq!(status.tasks[0].actions[0].deadline, None);
+}
+
+#[test]
+fn no_action_is_begun_before_its_turn() {
+    let mut status = workflow(&[("a", 2), ("b", 1)]);
+    for early in ["a-1", "b-0"] {
+        let begin = report(early, ActionState::Running);
+        assert!(matches!(take(&mut status, &begin, AT), Err(Refused::Late { .. })), "{early}");
+        assert_eq!(take(&mut status, &report(early, ActionState::Failed), AT), Ok(false));
+    }
+    assert_eq!(status, workflow(&[("a", 2), ("b", 1)]));
 }

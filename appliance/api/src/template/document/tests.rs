@@ -76,3 +76,17 @@ fn image_references() {
         assert!(!is_image_reference(bad), "{bad}");
     }
 }
+
+#[test]
+fn an_action_may_be_begun_again_a_few_times() {
+    let with = |retries: &str| {
+        let end = format!("timeout: 2400\n        retries: {retries}\n");
+        parse(&SEED.replace("timeout: 2400\n", &end))
+    };
+    let tasks = with("3").unwrap().into_tasks(String::new);
+    assert_eq!((tasks[0].actions[0].retries, tasks[1].actions[0].retries), (0, 3));
+    for wrong in ["-1", "11"] {
+        let error = with(wrong).unwrap_err().to_string();
+        assert!(error.contains(&format!("tasks[1].actions[0].retries: {wrong} is not")), "{error}");
+    }
+}

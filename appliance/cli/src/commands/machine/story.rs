@@ -8,7 +8,7 @@ use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use status::story::stranger;
-use status::timeline::{End, Line, Told, timeline, times};
+use status::timeline::{End, Line, Told, silence, timeline, times};
 use status::words::Tone;
 use tokio::time::{Instant, timeout_at};
 
@@ -64,6 +64,10 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
         }
         None => {
             lines.iter().try_for_each(|line| context.printer.line(&shown(context, line)))?;
+            if let Some(silence) = silence(&lines, Timestamp::now()) {
+                let sentence = context.printer.toned(&silence.sentence(), Tone::Bad);
+                context.printer.line(&format!("{:>10}  {sentence}", "now"))?;
+            }
             table_of_times(context, &lines)
         }
     }

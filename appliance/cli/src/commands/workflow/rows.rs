@@ -137,6 +137,9 @@ impl Feed {
 /// Why a workflow did not succeed, in one phrase.
 pub fn why(workflow: &Workflow) -> String {
     let status = &workflow.status;
+    if let Some(ended) = status.ended.as_ref().filter(|ended| !ended.message.is_empty()) {
+        return plain(&ended.message);
+    }
     let actions = status.tasks.iter().flat_map(|task| &task.actions);
     let bad =
         |action: &&ActionStatus| matches!(action.state, ActionState::Failed | ActionState::Timeout);

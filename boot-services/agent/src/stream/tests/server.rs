@@ -19,6 +19,8 @@ pub(super) enum Fault {
     ChangeTo(&'static [u8]),
     /// Ignore Range.
     NoRanges,
+    /// Name no version: neither ETag nor Last-Modified.
+    NoTag,
     /// State no length: the connection's end is the body's end.
     NoLength,
 }
@@ -26,6 +28,7 @@ pub(super) enum Fault {
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) range: Option<usize>,
+    pub(super) path: String,
     pub(super) if_range: bool,
 }
 
@@ -40,6 +43,8 @@ struct Shared {
     change: Option<&'static [u8]>,
     ranges: bool,
     length: bool,
+    tag: bool,
+    sums: Mutex<String>,
     faults: Mutex<std::vec::IntoIter<Fault>>,
     seen: Mutex<Vec<Seen>>,
     sent: Mutex<usize>,
@@ -60,6 +65,8 @@ impl Server {
             change,
             ranges: !is(|fault| matches!(fault, Fault::NoRanges)),
             length: !is(|fault| matches!(fault, Fault::NoLength)),
+            tag: !is(|fault| matches!(fault, Fault::NoTag)),
+            sums: Mutex::default(),
             faults: Mutex::new(once.into_iter()),
             seen: Mutex::default(),
             sent: Mutex::default(),
@@ -83,6 +90,12 @@ impl Server {
         format!("http://{}/images/disk", self.address)
     }
 
+    /// Serve this as the file of sums, and where.
+    pub(super) fn sums(&self, text: &str) -> String {
+        *self.shared.sums.lock().unwrap() = text.to_owned();
+        format!("http://{}/SUMS", self.address)
+    }
+
     pub(super) fn requests(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
@@ -99,9 +112,16 @@ impl Shared {
             let mut fields = head.lines().filter_map(|line| line.split_once(": "));
             fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
         };
-        let range = field("range")
-            .and_then(|value| value.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-        let seen = Seen { range, if_range: field("if-range").is_some() };
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        if path == "/SUMS" {
+            let text = self.sums.lock().unwrap().clone();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len());
+            return stream.write_all((head + &text).as_bytes()).await;
+        }
+        let (range, last) = field("range")
+            .and_then(|value| value.strip_prefix("bytes=")?.split_once('-'))
+            .map_or((None, None), |(start, last)| (start.parse().ok(), last.parse().ok()));
+        let seen = Seen { range, path, if_range: field("if-range").is_some() };
         let number = {
             let mut all = self.seen.lock().unwrap();
             all.push(seen);
@@ -109,17 +129,23 @@ impl Shared {
         };
         let fault = self.faults.lock().unwrap().next();
         if let Some(Fault::Answer(status)) = fault {
-            let text = format!("HTTP/1.1 {status} No\r\ncontent-length: 0\r\n\r\n");
+            let text = format!(
+                "HTTP/1.1 {status} No\r\ncontent-type: text/plain\r\ncontent-length: 6\r\n\r\n\
+                 why so"
+            );
             return stream.write_all(text.as_bytes()).await;
         }
         let body = self.change.filter(|_| number > 1).unwrap_or(&self.body);
         let tag = format!("\"{}-{}\"", body.len(), body.iter().map(|b| u64::from(*b)).sum::<u64>());
         let same = field("if-range").is_none_or(|value| value == tag);
-        let start = range.filter(|_| self.ranges && same).unwrap_or(0);
-        stream.write_all(self.head(body.len(), start, &tag).as_bytes()).await?;
+        let part = range.filter(|_| self.ranges && same);
+        let start = part.unwrap_or(0);
+        let whole = last.filter(|_| part.is_some()).map_or(body.len(), |last: usize| last + 1);
+        let span = part.map(|start| (start, whole));
+        stream.write_all(self.head(body.len(), span, &tag).as_bytes()).await?;
         let end = match fault {
-            Some(Fault::CutAt(at) | Fault::StallAt(at)) => at.clamp(start, body.len()),
-            _ => body.len(),
+            Some(Fault::CutAt(at) | Fault::StallAt(at)) => at.clamp(start, whole),
+            _ => whole,
         };
         stream.write_all(&body[start..end]).await?;
         *self.sent.lock().unwrap() += end - start;
@@ -130,18 +156,22 @@ impl Shared {
         stream.shutdown().await
     }
 
-    fn head(&self, length: usize, start: usize, tag: &str) -> String {
-        let last = length.saturating_sub(1);
-        let mut head = match start {
-            0 => "HTTP/1.1 200 OK\r\n".to_owned(),
-            _ => format!(
-                "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {start}-{last}/{length}\r\n"
+    fn head(&self, length: usize, span: Option<(usize, usize)>, tag: &str) -> String {
+        let (start, end) = span.unwrap_or((0, length));
+        let mut head = match span {
+            None => "HTTP/1.1 200 OK\r\n".to_owned(),
+            Some(_) => format!(
+                "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {start}-{}/{length}\r\n",
+                end.saturating_sub(1)
             ),
         };
         if self.length {
-            head.push_str(&format!("content-length: {}\r\n", length - start));
+            head.push_str(&format!("content-length: {}\r\n", end - start));
         }
-        head + &format!("etag: {tag}\r\nconnection: close\r\n\r\n")
+        if self.tag {
+            head.push_str(&format!("etag: {tag}\r\n"));
+        }
+        head + "connection: close\r\n\r\n"
     }
 }
 

@@ -11,7 +11,7 @@ pub struct Normal {
 }
 
 /// In this order.
-const RULES: [(&str, &str); 13] = [
+const RULES: [(&str, &str); 14] = [
     (r"(?s)-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", "CERTIFICATE"),
     // A JSON web token.
     (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "JWT"),
@@ -20,6 +20,8 @@ const RULES: [(&str, &str); 13] = [
     (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
     // The prefix of a line of klog, with its goroutine or process and its source line.
     (r"(?m)^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ([\w./]+):\d+\]", "$1 $2]"),
+    // kubectl's own time was up while it asked for a watch, and not while it waited for events.
+    (r#"(?m)^E reflector\.go\] "Failed to watch" err="context deadline exceeded".*\n"#, ""),
     (r#"(resourceVersion"?:\s*"?)\d+"#, "${1}RV"),
     (r"(Resource Version:\s+)\d+", "${1}RV"),
     (r"/tmp/(LIVE|MERGED)-\d+", "/tmp/$1"),
@@ -72,6 +74,9 @@ fn what_means_something_stays() {
     let text = "NAME   READY   AGE\nnuc-1  3       2m4s\n  indented: 5 apples\n";
     assert_eq!(normal.text(text), "NAME  READY  AGE\nnuc-1  3  AGE\n  indented: 5 apples\n");
     assert_eq!(normal.text("wrong:\n* b\n* a\nend\n"), "wrong:\n* a\n* b\nend\n");
+    let late = "E1122 10:11:12.131415   99 reflector.go:204] \"Failed to watch\" err=";
+    let text = format!("{late}\"context deadline exceeded\" reflector=\"a\"\n{late}\"EOF\"\n");
+    assert_eq!(normal.text(&text), "E reflector.go] \"Failed to watch\" err=\"EOF\"\n");
     let text = "{\"resourceVersion\":\"17\",\"generation\":17} https://127.1.2.3:6443/api";
     assert_eq!(normal.text(text), "{\"resourceVersion\":\"RV\",\"generation\":17} SERVER/api");
 }

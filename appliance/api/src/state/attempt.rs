@@ -1,0 +1,168 @@
+//! Attempts: what another one keeps of the last, and how a workflow is given up.
+//!
+//! An action that is begun again is given a new id, so that a late report of its last attempt can
+//! never be taken for one of this.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::report::turn;
+use super::workflow::{Event, next};
+use crate::tinkerbell::{
+    ActionAttempt, ActionState, ActionStatus, Attempt, BootOptionsStatus, Ended, Retry, RetryFrom,
+    State, WorkflowStatus,
+};
+
+/// The most attempts of a workflow that are made without being asked for.
+pub const ATTEMPTS_MAX: i64 = 20;
+/// Attempts of a workflow that are remembered; of more, the last.
+pub const HISTORY_MAX: usize = 20;
+/// Attempts of an action that are remembered; of more, the last.
+pub const ACTION_HISTORY_MAX: usize = 8;
+/// The wait before the second attempt where none is given, in seconds.
+const BACKOFF_SECS: i64 = 10;
+/// The longest wait before another attempt, in seconds.
+const BACKOFF_MAX_SECS: i64 = 3600;
+
+/// Conditions that are true of one attempt only.
+const OF_ONE_ATTEMPT: [&str; 7] = [
+    "AllowNetbootTrue",
+    "AllowNetbootFalse",
+    "BootJobComplete",
+    "BootJobFailed",
+    "Cancelled",
+    "Retrying",
+    "TidiedUp",
+];
+
+/// Which attempt of a workflow this is, from 1.
+pub fn number(status: &WorkflowStatus) -> i64 {
+    status.attempts.max(1)
+}
+
+/// How often a workflow is tried in all without being asked.
+pub fn limit(retry: Option<&Retry>) -> i64 {
+    retry.map_or(1, |retry| retry.attempts.clamp(1, ATTEMPTS_MAX))
+}
+
+/// The wait between the end of attempt `number` and the next.
+pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
+    let first = if retry.backoff_seconds > 0 { retry.backoff_seconds } else { BACKOFF_SECS };
+    let doublings = u32::try_from(number - 1).unwrap_or(0).min(30);
+    let wait = first.saturating_mul(1_i64 << doublings);
+    SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS))
+}
+
+/// The next attempt of a workflow that has failed or timed out; `None` where the table has none.
+/// `boots` tells that its machine must be permitted to boot, or be booted, before its agent asks.
+pub fn another(
+    status: &WorkflowStatus,
+    from: RetryFrom,
+    boots: bool,
+    now: Timestamp,
+) -> Option<WorkflowStatus> {
+    let event = match (status.tasks.is_empty(), boots) {
+        (true, _) => Event::RetriedUnrendered,
+        (false, true) => Event::RetriedForBoot,
+        (false, false) => Event::RetriedForAgent,
+    };
+    let mut status = WorkflowStatus { state: next(status.state, event)?, ..remembered(status) };
+    status.attempts = number(&status) + 1;
+    status.attempt_start = Some(now);
+    status.current_state = None;
+    status.global_execution_stop = None;
+    status.boot_options = BootOptionsStatus::default();
+    status.conditions.retain(|it| !OF_ONE_ATTEMPT.contains(&it.kind.as_str()));
+    for action in status.tasks.iter_mut().flat_map(|task| &mut task.actions) {
+        if from == RetryFrom::Start || action.state != ActionState::Success {
+            action.retried = 0;
+            begin_again(action);
+        }
+    }
+    status.agent_id = turn(&status).unwrap_or(status.agent_id);
+    Some(status)
+}
+
+/// The status with this attempt moved into its history.
+fn remembered(status: &WorkflowStatus) -> WorkflowStatus {
+    let mut after = status.clone();
+    let ended = after.ended.take().unwrap_or_default();
+    after.history.push(Attempt {
+        attempt: number(status),
+        state: status.state,
+        reason: ended.reason,
+        message: ended.message,
+        time: ended.time,
+    });
+    keep_last(&mut after.history, HISTORY_MAX);
+    after
+}
+
+/// Make an action pending again, under a new id if it was begun.
+pub fn begin_again(action: &mut ActionStatus) {
+    if action.state == ActionState::Pending {
+        return;
+    }
+    let last = ActionStatus {
+        state: ActionState::Pending,
+        attempts: action.attempts.max(1) + 1,
+        execution_start: None,
+        execution_stop: None,
+        execution_duration: String::new(),
+        message: String::new(),
+        deadline: None,
+        boot_id: String::new(),
+        ..action.clone()
+    };
+    let last = std::mem::replace(action, last);
+    let end = format!("-{}", last.attempts);
+    let first = last.id.strip_suffix(&end).filter(|_| last.attempts > 1).unwrap_or(&last.id);
+    action.id = format!("{first}-{}", action.attempts);
+    action.history.push(ActionAttempt {
+        id: last.id,
+        state: last.state,
+        message: last.message,
+        execution_start: last.execution_start,
+        execution_stop: last.execution_stop,
+    });
+    keep_last(&mut action.history, ACTION_HISTORY_MAX);
+}
+
+fn keep_last<T>(list: &mut Vec<T>, most: usize) {
+    list.drain(..list.len().saturating_sub(most));
+}
+
+/// End a workflow that something other than a report ends; `None` where the table says that it
+/// does not. What runs is stopped in the books, which is how its agent learns of it.
+pub fn end(
+    status: &WorkflowStatus,
+    event: Event,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> Option<WorkflowStatus> {
+    let mut status = WorkflowStatus { state: next(status.state, event)?, ..status.clone() };
+    if !status.state.ended() {
+        return Some(status);
+    }
+    let stopped = match status.state {
+        State::Timeout => ActionState::Timeout,
+        _ => ActionState::Failed,
+    };
+    let running = |action: &&mut ActionStatus| action.state == ActionState::Running;
+    for action in status.tasks.iter_mut().flat_map(|task| &mut task.actions).filter(running) {
+        action.state = stopped;
+        action.message = message.to_owned();
+        action.execution_stop = Some(now);
+        action.deadline = None;
+        if let Some(current) = status.current_state.as_mut().filter(|it| it.action_id == action.id)
+        {
+            current.state = stopped;
+        }
+    }
+    status.ended =
+        Some(Ended { time: now, reason: reason.to_owned(), message: message.to_owned() });
+    Some(status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::{collection, proptest};
+
+use super::{ACTION_HISTORY_MAX, HISTORY_MAX, another, backoff, end, limit, number};
+use crate::state::report::{Report, take, time_out};
+use crate::state::serve::{Serve, serve};
+use crate::state::workflow::{Event, next};
+use crate::tinkerbell::{
+    ActionState, ActionStatus, Retry, RetryFrom, State, TaskStatus, WorkflowStatus,
+};
+
+const AT: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn workflow(actions: usize, retries: i64) -> WorkflowStatus {
+    let actions = (0..actions)
+        .map(|at| ActionStatus { id: format!("id{at}"), retries, ..ActionStatus::default() })
+        .collect();
+    let task =
+        TaskStatus { id: "task".into(), agent_id: "a".into(), actions, ..TaskStatus::default() };
+    WorkflowStatus {
+        state: State::Pending,
+        agent_id: "a".into(),
+        tasks: vec![task],
+        ..WorkflowStatus::default()
+    }
+}
+
+fn say(status: &mut WorkflowStatus, id: &str, state: ActionState) {
+    let report = Report {
+        agent_id: "a".into(),
+        task_id: "task".into(),
+        action_id: id.into(),
+        state,
+        ..Report::default()
+    };
+    // A refusal changes nothing, which is what is tested.
+    let _ = take(status, &report, AT);
+}
+
+fn failed_at_the_second() -> WorkflowStatus {
+    use ActionState::{Failed, Running, Success};
+    let mut status = workflow(3, 0);
+    for (id, state) in [("id0", Running), ("id0", Success), ("id1", Running), ("id1", Failed)] {
+        say(&mut status, id, state);
+    }
+    assert_eq!(status.state, State::Failed);
+    status
+}
+
+fn states(status: &WorkflowStatus) -> Vec<ActionState> {
+    status.tasks[0].actions.iter().map(|action| action.state).collect()
+}
+
+#[test]
+fn from_the_failed_action_or_from_the_start() {
+    use ActionState::{Pending, Success};
+    let failed = failed_at_the_second();
+    let again = another(&failed, RetryFrom::Failed, false, AT).unwrap();
+    assert_eq!(states(&again), [Success, Pending, Pending]);
+    assert_eq!((again.state, number(&again)), (State::Pending, 2));
+    assert_eq!((again.history[0].attempt, again.history[0].state), (1, State::Failed));
+    assert_eq!(again.history[0].message, "action : ");
+    assert_eq!(again.tasks[0].actions[1].history[0].id, "id1");
+    let Serve::Action { action, .. } = serve(&again, "a") else { panic!("nothing is served") };
+    assert_eq!(action.id, "id1-2");
+
+    let again = another(&failed, RetryFrom::Start, true, AT).unwrap();
+    assert_eq!(states(&again), [Pending, Pending, Pending]);
+    assert_eq!((again.state, again.tasks[0].actions[0].id.as_str()), (State::Preparing, "id0-2"));
+    assert_eq!(again.tasks[0].actions[2].id, "id2", "never begun: nothing can be late of it");
+}
+
+#[test]
+fn what_was_never_rendered_is_rendered() {
+    let failed = WorkflowStatus { state: State::Failed, ..WorkflowStatus::default() };
+    let again = another(&failed, RetryFrom::Failed, true, AT).unwrap();
+    assert_eq!(again.state, State::New);
+}
+
+#[test]
+fn nothing_but_a_failure_is_tried_again() {
+    for state in crate::state::workflow::STATES {
+        let status = WorkflowStatus { state, ..failed_at_the_second() };
+        let again = another(&status, RetryFrom::Start, false, AT).is_some();
+        assert_eq!(again, matches!(state, State::Failed | State::Timeout), "{state:?}");
+    }
+}
+
+#[test]
+fn the_wait_doubles_to_a_limit() {
+    let retry = Retry { attempts: 50, backoff_seconds: 30, from: RetryFrom::Failed };
+    for (attempt, secs) in [(1, 30), (2, 60), (3, 120), (8, 3600), (1000, 3600)] {
+        assert_eq!(backoff(&retry, attempt), SignedDuration::from_secs(secs), "{attempt}");
+    }
+    let wild = Retry { backoff_seconds: i64::MAX, ..retry.clone() };
+    assert_eq!(backoff(&wild, 2), SignedDuration::from_secs(3600));
+    assert_eq!(backoff(&Retry { backoff_seconds: -1, ..retry.clone() }, 1).as_secs(), 10);
+    assert_eq!((limit(Some(&retry)), limit(None)), (20, 1));
+}
+
+#[test]
+fn histories_have_a_limit() {
+    let mut status = failed_at_the_second();
+    for _ in 0..2 * HISTORY_MAX {
+        status = another(&status, RetryFrom::Failed, false, AT).unwrap();
+        let id = status.tasks[0].actions[1].id.clone();
+        say(&mut status, &id, ActionState::Running);
+        say(&mut status, &id, ActionState::Failed);
+    }
+    assert_eq!(status.history.len(), HISTORY_MAX);
+    assert_eq!(status.tasks[0].actions[1].history.len(), ACTION_HISTORY_MAX);
+    assert_eq!(status.tasks[0].actions[1].id, "id1-41", "the id does not grow");
+}
+
+#[test]
+fn a_cancelled_action_has_ended_too() {
+    let mut status = workflow(2, 3);
+    say(&mut status, "id0", ActionState::Running);
+    let after = end(&status, Event::Cancelled, "Cancelled", "somebody said so", AT).unwrap();
+    assert_eq!((after.state, states(&after)[0]), (State::Failed, ActionState::Failed));
+    assert_eq!(after.current_state.unwrap().state, ActionState::Failed);
+    assert_eq!(
+        end(&WorkflowStatus { state: State::Post, ..status }, Event::Cancelled, "", "", AT),
+        None
+    );
+}
+
+/// What may happen, in any order.
+#[derive(Debug, Clone)]
+enum Happens {
+    /// A report about one of all ids that ever were.
+    Report(usize, ActionState),
+    TimeOut,
+    Cancel,
+    TimeRanOut,
+    Retry(RetryFrom),
+    PostDone,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    use ActionState::{Failed, Pending, Running, Success, Timeout};
+    let state = proptest::sample::select(vec![Pending, Running, Running, Failed, Timeout, Success]);
+    prop_oneof![
+        12 => (any::<usize>(), state).prop_map(|(at, state)| Happens::Report(at, state)),
+        1 => Just(Happens::TimeOut),
+        1 => Just(Happens::Cancel),
+        1 => Just(Happens::TimeRanOut),
+        2 => Just(Happens::Retry(RetryFrom::Failed)),
+        1 => Just(Happens::Retry(RetryFrom::Start)),
+        1 => Just(Happens::PostDone),
+    ]
+}
+
+fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &Happens) {
+    let after = match what {
+        Happens::Report(at, state) => {
+            let id = ids[at % ids.len()].clone();
+            say(status, &id, *state);
+            None
+        }
+        Happens::TimeOut => time_out(status, "late", AT),
+        Happens::Cancel => end(status, Event::Cancelled, "Cancelled", "", AT),
+        Happens::TimeRanOut => end(status, Event::TimeRanOut, "Timeout", "", AT),
+        Happens::Retry(from) => another(status, *from, false, AT),
+        Happens::PostDone => end(status, Event::PostDone, "Succeeded", "", AT),
+    };
+    if let Some(after) = after {
+        *status = after;
+    }
+    for action in &status.tasks[0].actions {
+        if !ids.contains(&action.id) {
+            ids.push(action.id.clone());
+        }
+    }
+}
+
+proptest! {
+    /// No order of duplicate, late and lost reports, retries, cancels and clocks moves a workflow
+    /// that has ended but by a retry, loses a completed step, or completes one that was not begun
+    /// in its attempt.
+    #[test]
+    fn no_order_of_news_revives_or_loses(
+        retries in 0_i64..3,
+        news in collection::vec(happens(), 1..80),
+    ) {
+        let mut status = workflow(3, retries);
+        let mut ids: Vec<String> = (0..3).map(|at| format!("id{at}")).collect();
+        for what in &news {
+            let before = status.clone();
+            apply(&mut status, &mut ids, what);
+            let is_retry = matches!(what, Happens::Retry(_));
+            if before.state.ended() && !is_retry {
+                assert_eq!(status, before, "{what:?} moved what had ended");
+            }
+            if before.state == State::Success {
+                assert_eq!(status, before, "{what:?} moved what had succeeded");
+            }
+            let from_start = matches!(what, Happens::Retry(RetryFrom::Start));
+            let (old, new) = (&before.tasks[0].actions, &status.tasks[0].actions);
+            for (old, new) in old.iter().zip(new) {
+                if old.state == ActionState::Success && !from_start {
+                    assert_eq!(old, new, "{what:?} lost a completed step");
+                }
+                if new.state == ActionState::Success && old.state != ActionState::Success {
+                    let Happens::Report(at, _) = what else { panic!("{what:?} completed a step") };
+                    assert_eq!(ids[at % ids.len()], new.id, "another attempt's report counted");
+                }
+            }
+            let done = new.iter().all(|action| action.state == ActionState::Success);
+            let over = matches!(status.state, State::Post | State::Success);
+            assert!(done || !over, "{:?} with open actions", status.state);
+            assert!(status.history.len() <= HISTORY_MAX);
+            let moved = before.state == status.state
+                || crate::state::workflow::EVENTS
+                    .into_iter()
+                    .any(|event| next(before.state, event) == Some(status.state))
+                // The end of an action never begun in the books is two moves in one.
+                || before.state == State::Pending;
+            assert!(moved, "{:?} to {:?} is not in the table", before.state, status.state);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `image`: the files of other servers that the box keeps.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use status::image::{Act, Image, Images, Order, State};
+use status::story::plain;
+use status::words::Tone;
+
+use super::Context;
+use crate::client::Path;
+use crate::error::Error;
+use crate::output::{Cell, Table, since};
+
+/// The files of other servers that the box keeps.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List images: those on their way, those that are missing, then those that the box has, the
+    /// next to go first when there is no room.
+    ///
+    /// Example: `tinbox image list`
+    List,
+    /// Keep an image whatever happens; one that the box does not have is fetched.
+    ///
+    /// Example: `tinbox image pin https://images.example/debian.raw.zst`
+    Pin(Named),
+    /// Let a pinned image go when there is no room.
+    ///
+    /// Example: `tinbox image unpin https://images.example/debian.raw.zst`
+    Unpin(Named),
+    /// Take an image out of the box; one that is pinned, read or needed by a workflow stays.
+    ///
+    /// Example: `tinbox image rm 5891b5b522d5`
+    Rm(Named),
+}
+
+/// Which one.
+#[derive(Debug, clap::Args)]
+pub struct Named {
+    /// Its URL, its SHA-256, or the beginning of that as the list shows it.
+    #[arg(value_name = "URL|DIGEST")]
+    image: String,
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    match command {
+        Command::List => list(context).await,
+        Command::Pin(named) => act(context, named, Act::Pin).await,
+        Command::Unpin(named) => act(context, named, Act::Unpin).await,
+        Command::Rm(named) => act(context, named, Act::Remove).await,
+    }
+}
+
+async fn list(context: &Context) -> Result<(), Error> {
+    let answer = context.client.get(&Path::images()).await?;
+    let images: Images = serde_json::from_value(answer).unwrap_or_default();
+    if let Some(printed) = context.printer.values(&images.items) {
+        return printed;
+    }
+    context.printer.table(&table(&images.items, Timestamp::now()))?;
+    let (used, capacity) = (stdx::bytes(images.used), stdx::bytes(images.capacity));
+    context.printer.note(&format!("{used} of the cache's {capacity} are taken"));
+    if !images.warning.is_empty() {
+        context.printer.note(&format!("warning: {}", plain(&images.warning)));
+    }
+    Ok(())
+}
+
+async fn act(context: &Context, named: Named, act: Act) -> Result<(), Error> {
+    let Named { image } = named;
+    let order = serde_json::to_value(Order { image: image.clone(), act }).unwrap_or_default();
+    let answer = context.client.create(&Path::images(), &order).await?;
+    let message = answer.get("message").and_then(Value::as_str).unwrap_or_default();
+    context.printer.line(&format!("{image}: {}", plain(message)))
+}
+
+fn table(items: &[Image], now: Timestamp) -> Table {
+    let columns = ["DIGEST", "SIZE", "USED", "STATE", "STAYS", "WORKFLOWS", "ORIGIN"];
+    let mut table = Table::new(&columns);
+    for item in items {
+        let size = if item.size > 0 { stdx::bytes(item.size) } else { String::new() };
+        let used = item.last_used.map(|at| since(at, now)).unwrap_or_default();
+        table.row([
+            plain(item.short_name()).into(),
+            size.into(),
+            used.into(),
+            Cell::toned(item.line(), tone(item.state)),
+            item.stays().into(),
+            plain(&item.workflows.join(",")).into(),
+            plain(&item.origin).into(),
+        ]);
+    }
+    table
+}
+
+fn tone(state: State) -> Tone {
+    match state {
+        State::Ready => Tone::Good,
+        State::Fetching => Tone::Busy,
+        State::Failed => Tone::Bad,
+        State::Waiting | State::Missing => Tone::Quiet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use status::image::Images;
+
+    #[test]
+    fn the_list() {
+        let digest = |digit: char| format!("sha256:{}", String::from(digit).repeat(64));
+        let images: Images = serde_json::from_value(json!({ "items": [
+            {
+                "origin": "https://images.example/debian.raw.zst", "state": "fetching",
+                "size": 400_u64 << 20, "received": 100_u64 << 20, "bytesPerSecond": 50_u64 << 20,
+                "needed": true, "workflows": ["default/debian-nuc1", "default/debian-nuc2"],
+            },
+            {
+                "origin": "http://files.example/missing.raw", "state": "failed", "needed": true,
+                "message": "could not fetch http://files.example/missing.raw: it answers 404",
+                "workflows": ["default/old"],
+            },
+            {
+                "origin": "http://files.example/old.raw.gz", "state": "ready",
+                "digest": digest('5'),
+                "size": 300_u64 << 20, "lastUsed": "2026-01-01T00:00:00Z", "goes": 1,
+            },
+            {
+                "origin": "http://files.example/kept.raw.gz", "state": "ready",
+                "digest": digest('a'), "size": 1_u64 << 30, "lastUsed": "2026-01-03T00:00:00Z",
+                "pinned": true, "inUse": true,
+            },
+        ]}))
+        .unwrap();
+        let now = "2026-01-03T00:05:00Z".parse().unwrap();
+        crate::golden::check("image-list.txt", &super::table(&images.items, now).render(false));
+    }
+}

@@ -1,0 +1,81 @@
+//! `workflow retry`, `cancel`, `pause`, `resume`: what is asked of a workflow that is there.
+
+use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, WORKFLOW};
+use serde_json::{Value, json};
+use status::words;
+
+use super::super::{Context, name_of};
+use super::typed;
+use crate::error::Error;
+
+/// Read the argument of `--from`.
+pub fn from(text: &str) -> Result<RetryFrom, String> {
+    RetryFrom::parse(text).ok_or_else(|| "it is `failed` or `start`".to_owned())
+}
+
+/// Ask for another attempt.
+///
+/// # Errors
+/// When there is nothing to retry, or the box refuses.
+pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Result<(), Error> {
+    let object = context.find(WORKFLOW, text).await?;
+    let state = typed(&object)?.status.state;
+    if !matches!(state, State::Failed | State::Timeout) {
+        let hint = "a workflow that has not ended goes on by itself; to do one that succeeded \
+            again, create another";
+        return Err(unable("retry", &object, state, hint));
+    }
+    let patch = json!({ "metadata": { "annotations": {
+        RETRY_REQUEST: id(),
+        RETRY_FROM: from.map(RetryFrom::as_str),
+    } } });
+    ask(context, &object, &patch, "retry requested").await
+}
+
+/// Ask for the end.
+///
+/// # Errors
+/// When it has ended, or the box refuses.
+pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
+    let object = context.find(WORKFLOW, text).await?;
+    let state = typed(&object)?.status.state;
+    if state.ended() || state == State::Post {
+        let hint = "`tinbox workflow delete` takes it out of the list";
+        return Err(unable("cancel", &object, state, hint));
+    }
+    let patch = json!({ "metadata": { "annotations": { CANCEL_REQUEST: id() } } });
+    ask(context, &object, &patch, "cancel requested").await
+}
+
+/// Hold a workflow, or let it go on.
+///
+/// # Errors
+/// When it has ended, or the box refuses.
+pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Error> {
+    let object = context.find(WORKFLOW, text).await?;
+    let state = typed(&object)?.status.state;
+    if paused && state.ended() {
+        let hint = "nothing is begun in it any more";
+        return Err(unable("pause", &object, state, hint));
+    }
+    // Taken away rather than set to false: then it is as if it had never been paused.
+    let value = if paused { json!(true) } else { Value::Null };
+    let word = if paused { "paused" } else { "resumed" };
+    ask(context, &object, &json!({ "spec": { "paused": value } }), word).await
+}
+
+/// Tells this request from every other, so that the box answers it once.
+fn id() -> String {
+    stdx::random_hex(8)
+}
+
+async fn ask(context: &Context, object: &Value, patch: &Value, done: &str) -> Result<(), Error> {
+    let path = context.path(WORKFLOW, &name_of(object));
+    let object = context.client.patch(&path, patch).await?;
+    context.printer.done(&object, done)
+}
+
+fn unable(verb: &str, object: &Value, state: State, hint: &'static str) -> Error {
+    let why = format!("it is in state {}: {}", state.as_str(), words::workflow(state).text);
+    Error::Unable { what: format!("{verb} workflow {}", name_of(object)), why, hint }
+}

@@ -1,0 +1,109 @@
+//! What people ask of a workflow that is under way: cancel, retry, pause, resume.
+//!
+//! Cancel and retry are annotations, which every client carries through; the value that was
+//! answered last is kept in the status, written together with what was done about it, so that no
+//! request is answered twice, whatever restarts in between.
+
+use api::state::attempt;
+use api::state::workflow::Event;
+use api::tinkerbell::{
+    CANCEL_REQUEST, Condition, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, Workflow,
+    WorkflowStatus,
+};
+use jiff::Timestamp;
+
+use super::decide::{Decision, Step, with_condition};
+use super::observe::Observed;
+use super::{again, clocks};
+
+/// Condition of a workflow in which nothing new is begun.
+const PAUSED: &str = "Paused";
+/// Condition of a workflow that somebody ended.
+pub const CANCELLED: &str = "Cancelled";
+
+/// What is due because somebody asked; `None` when all was answered.
+pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
+    let workflow = &observed.workflow;
+    let status = &workflow.status;
+    if let Some(request) = asked(workflow, CANCEL_REQUEST, &status.requests.cancel) {
+        return Some(cancel(workflow, request, now));
+    }
+    let request = asked(workflow, RETRY_REQUEST, &status.requests.retry)?;
+    if !matches!(status.state, State::Failed | State::Timeout) {
+        let mut status = status.clone();
+        request.clone_into(&mut status.requests.retry);
+        let message = "nothing to retry: only a workflow that failed or timed out is tried again";
+        return Some(answered(status, "NothingToRetry", message));
+    }
+    if let Some(decision) = super::boot::tidy(observed, now) {
+        return Some(decision);
+    }
+    let from = workflow.metadata.annotations.get(RETRY_FROM);
+    let from = from.and_then(|text| RetryFrom::parse(text));
+    let wanted = workflow.spec.retry.as_ref().map_or(RetryFrom::Failed, |retry| retry.from);
+    let mut asked_of = observed.clone();
+    request.clone_into(&mut asked_of.workflow.status.requests.retry);
+    Some(again::retry(&asked_of, from.unwrap_or(wanted), "asked for", now))
+}
+
+/// The value of a request that was not answered yet.
+fn asked<'a>(workflow: &'a Workflow, annotation: &str, answered: &str) -> Option<&'a str> {
+    let value = workflow.metadata.annotations.get(annotation)?.as_str();
+    (!value.is_empty() && value != answered).then_some(value)
+}
+
+fn answered(status: WorkflowStatus, reason: &'static str, message: &str) -> Decision {
+    let tell = Step::Tell { reason, message: message.to_owned(), warning: true };
+    Decision { steps: vec![Step::Status(Box::new(status)), tell], again: None }
+}
+
+fn cancel(workflow: &Workflow, request: &str, now: Timestamp) -> Decision {
+    let mut status = workflow.status.clone();
+    request.clone_into(&mut status.requests.cancel);
+    let message = "cancelled: somebody asked for its end";
+    match attempt::end(&status, Event::Cancelled, CANCELLED, message, now) {
+        Some(status) => {
+            let status = with_condition(&status, CANCELLED, true, "Requested", message, now);
+            answered(status, CANCELLED, message)
+        }
+        None => answered(status, "NothingToCancel", "nothing to cancel: every action is done"),
+    }
+}
+
+/// What is due because of a pause, or its end; `None` where there is neither. What has begun goes
+/// on to its end: an action within its limits, a boot Job, the steps after the last action.
+pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
+    let workflow = &observed.workflow;
+    let status = &workflow.status;
+    let since = status.conditions.iter().find(|it| it.kind == PAUSED);
+    let wanted = workflow.spec.paused == Some(true) && status.state != State::Post;
+    match (wanted, since) {
+        (false, None) => None,
+        (true, Some(_)) => Some(match super::decide::action_clock(observed, now) {
+            Some(decision) => decision,
+            None => Decision { steps: Vec::new(), again: observed.left.action },
+        }),
+        (true, None) => {
+            let message = "nothing new is begun until it is resumed";
+            let status = with_condition(status, PAUSED, true, "Requested", message, now);
+            Some(told(status, "Paused", message))
+        }
+        (false, Some(condition)) => {
+            let status = resumed(status, condition, now);
+            Some(told(status, "Resumed", "it goes on"))
+        }
+    }
+}
+
+fn resumed(status: &WorkflowStatus, pause: &Condition, now: Timestamp) -> WorkflowStatus {
+    let mut status = status.clone();
+    let pause = now.duration_since(pause.time.unwrap_or(now));
+    status.global_execution_stop = clocks::later(status.global_execution_stop, pause);
+    status.conditions.retain(|it| it.kind != PAUSED);
+    status
+}
+
+fn told(status: WorkflowStatus, reason: &'static str, message: &str) -> Decision {
+    let tell = Step::Tell { reason, message: message.to_owned(), warning: false };
+    Decision { steps: vec![Step::Status(Box::new(status)), tell], again: None }
+}

@@ -1,0 +1,155 @@
+//! A machine that stopped talking in the middle of its boot: for how long, and what it usually is.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Line;
+use crate::story::{Stage, reason};
+
+/// A silence that is longer than the step before it explains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Silence {
+    /// Since the last line.
+    pub millis: u64,
+    /// What it usually is after such a line, the likeliest first; each a clause.
+    pub causes: &'static [&'static str],
+}
+
+impl Silence {
+    /// `silent for 43 s; usual causes: …`.
+    pub fn sentence(&self) -> String {
+        let causes = self.causes.join("; ");
+        format!("silent for {}; usual causes: {causes}", stdx::seconds(self.millis))
+    }
+}
+
+/// The silence at the end of a story, if it has not come to its end and the machine should have
+/// been heard by now.
+pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
+    // What is said about the machine, by its BMC or its workflow, is not said by the machine; a
+    // story that ended there has ended.
+    if lines.last()?.end().is_some() {
+        return None;
+    }
+    let last = lines.iter().rev().find(|line| line.kind == "Hardware")?;
+    let (patience, causes) = usual(last)?;
+    let quiet = now.duration_since(last.at);
+    let millis = u64::try_from(quiet.as_millis()).ok()?;
+    (quiet >= patience).then_some(Silence { millis, causes })
+}
+
+/// How long a machine is quiet after a line when all is well, at most, and what is wrong when it is
+/// quiet for longer. `None`: nothing is expected of it.
+fn usual(line: &Line) -> Option<(SignedDuration, &'static [&'static str])> {
+    let by = |stage: Stage| line.sentence.ends_with(&format!("({})", stage.word()));
+    let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
+    let (secs, causes): (i64, &[&str]) = match line.reason.as_str() {
+        reason::POWERED_ON => (60, AFTER_POWER_ON),
+        reason::ASKED_FOR_ADDRESS if !by(Stage::System) => (40, AFTER_QUESTION),
+        reason::GOT_ADDRESS if firmware.into_iter().any(by) => (20, AFTER_ADDRESS),
+        reason::FETCHED_LOADER => (20, AFTER_LOADER),
+        reason::GOT_ADDRESS if by(Stage::Ipxe) => (20, AFTER_IPXE_ADDRESS),
+        reason::FETCHED_SCRIPT => (30, AFTER_SCRIPT),
+        reason::FETCHED_KERNEL | reason::FETCHED_INITRD => (60, AFTER_KERNEL),
+        reason::SENT_TO_DISK => (300, AFTER_DISK),
+        reason::ASKED_METADATA => (600, AFTER_METADATA),
+        _ => return None,
+    };
+    Some((SignedDuration::from_secs(secs), causes))
+}
+
+const AFTER_POWER_ON: &[&str] = &[
+    "the network is not in its boot order, or network boot is off in its firmware",
+    "its cable is in another network or another port than the one that is registered",
+    "its firmware trains new memory, which takes minutes once",
+];
+const AFTER_QUESTION: &[&str] = &[
+    "another DHCP server answered it",
+    "the answer is lost on its way: a switch port that learns slowly (spanning tree), a VLAN",
+    "it gave up on its network card and went on to its disk",
+];
+const AFTER_ADDRESS: &[&str] = &[
+    "it cannot reach the box by TFTP or HTTP: a firewall or another VLAN is between",
+    "its firmware has no network boot for this card",
+];
+const AFTER_LOADER: &[&str] = &[
+    "Secure Boot refused the loader: its screen says “Access Denied” or “Security Violation”",
+    "the loader does not drive its network card: the next attempt gets another one",
+];
+const AFTER_IPXE_ADDRESS: &[&str] = &[
+    "iPXE waits at its prompt, or for another network card: look at its screen",
+    "it cannot reach the box by HTTP: a firewall is between",
+];
+const AFTER_SCRIPT: &[&str] = &[
+    "it cannot fetch the kernel: its screen shows iPXE's error and a link that explains it",
+    "the kernel is not among the box's artifacts",
+];
+const AFTER_KERNEL: &[&str] = &[
+    "the agent OS has no driver for its network card",
+    "it has less memory than the agent OS needs: 512 MiB",
+    "the kernel stopped: look at its screen or serial console",
+];
+const AFTER_DISK: &[&str] = &[
+    "nothing on its disk boots in this firmware mode (UEFI or BIOS)",
+    "the installed system does not phone home: its cloud-init is not told to",
+];
+const AFTER_METADATA: &[&str] = &[
+    "its cloud-init failed: look at /var/log/cloud-init.log on it",
+    "its user data does not tell cloud-init to phone home",
+];
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::super::tests::told;
+    use super::{Silence, silence};
+    use crate::story::{Moment, Stage, Via};
+    use crate::timeline::timeline;
+
+    const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn after(moments: &[Moment], secs: i64) -> Option<Silence> {
+        let events = moments.iter().map(|moment| told(0, moment)).collect();
+        silence(&timeline(events), ZERO + SignedDuration::from_secs(secs))
+    }
+
+    #[test]
+    fn a_machine_that_took_its_loader_and_fell_silent() {
+        let file = "snponly.efi".to_owned();
+        let loader = Moment::FetchedLoader { file, via: Via::Tftp, bytes: 1, millis: 1 };
+        let moments = [Moment::PoweredOn, loader];
+        assert_eq!(after(&moments, 19), None, "it may be busy");
+        let sentence = after(&moments, 43).unwrap().sentence();
+        assert!(sentence.starts_with("silent for 43 s; usual causes: Secure Boot"), "{sentence}");
+    }
+
+    #[test]
+    fn what_the_silence_means_depends_on_who_spoke_last() {
+        let asked = |stage| Moment::AskedForAddress { stage };
+        let got = |stage| Moment::GotAddress { ip: [10, 77, 0, 11].into(), stage };
+        let causes = |moment| after(&[moment], 60).map(|silence| silence.causes[0]);
+        let first = [
+            causes(Moment::PoweredOn),
+            causes(asked(Stage::UefiFirmware)),
+            causes(got(Stage::UefiFirmware)),
+            causes(got(Stage::Ipxe)),
+            causes(Moment::FetchedScript),
+            causes(Moment::FetchedKernel { bytes: 1, millis: 1 }),
+        ];
+        assert!(first.iter().all(Option::is_some));
+        let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+        assert_eq!(distinct.len(), first.len());
+    }
+
+    #[test]
+    fn nothing_is_expected_of_a_machine_that_is_off_or_installed() {
+        let phoned = Moment::PhonedHome { hostname: "nuc1".into() };
+        for moments in [&[Moment::PoweredOff][..], &[Moment::PoweredOn, phoned], &[]] {
+            assert_eq!(after(moments, 100_000), None, "{moments:?}");
+        }
+        assert_eq!(
+            after(&[Moment::GotAddress { ip: [10, 0, 0, 1].into(), stage: Stage::System }], 9999),
+            None
+        );
+    }
+}

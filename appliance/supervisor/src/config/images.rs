@@ -1,0 +1,50 @@
+//! `[images]`: where files of other servers are kept, and how much of them.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// What the cache may be told to take of its partition, in percent: below the line from which on
+/// the owner is warned.
+const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=netboot::cache::room::NOTICE_PERCENT;
+
+/// Files of other servers that workflows mention are fetched by the box, and by machines from it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Images {
+    /// The folder, made when it is absent; best on a partition of its own. Whatever is in it may be
+    /// lost at any time.
+    pub cache: PathBuf,
+    /// What the partition may be filled to, in percent, before files go for new ones.
+    #[serde(default = "budget")]
+    pub budget_percent: u64,
+    /// Certificates (PEM) of the authorities whose word is taken for `https` servers; else those of
+    /// the operating system.
+    #[serde(default)]
+    pub authorities: Option<PathBuf>,
+}
+
+fn budget() -> u64 {
+    netboot::cache::room::BUDGET_PERCENT
+}
+
+impl Images {
+    /// Every mistake, by key and unit.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let (folder, budget) = (&self.cache, self.budget_percent);
+        if !folder.is_absolute() || (folder.exists() && !folder.is_dir()) {
+            problems.push(format!("images.cache: {} is no absolute folder", folder.display()));
+        }
+        if !BUDGET_PERCENT.contains(&budget) {
+            let (from, to) = (BUDGET_PERCENT.start(), BUDGET_PERCENT.end());
+            problems.push(format!(
+                "images.budget_percent: {budget} % is not between {from} % and {to} %"
+            ));
+        }
+        if let Some(file) = self.authorities.as_ref().filter(|file| !file.is_file()) {
+            problems.push(format!("images.authorities: {} is no file", file.display()));
+        }
+        problems
+    }
+}

@@ -1,0 +1,151 @@
+//! Every machine that looked for a DHCP server in the last hour, and what it was told (NW-9).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dhcp::Seen;
+use jiff::{SignedDuration, Timestamp};
+use stdx::MacAddr;
+
+/// How long a machine stays in the list after it asked.
+const KEPT: SignedDuration = SignedDuration::from_hours(1);
+/// Machines remembered; of more, those that asked last.
+const MACHINES_MAX: usize = 1024;
+
+/// The list.
+#[derive(Default)]
+pub struct HeardList(Mutex<HashMap<MacAddr, Asked>>);
+
+/// When a machine asked last, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// When.
+    pub at: Timestamp,
+    /// In words.
+    pub decision: String,
+}
+
+/// What an observation is to the list.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    /// A machine asks.
+    Asks(MacAddr, String),
+    /// More is known of what it is told.
+    Told(MacAddr, String),
+}
+
+impl HeardList {
+    /// Takes in what was seen at a moment.
+    pub fn note(&self, seen: &Seen, now: Timestamp) {
+        let mut machines = self.machines();
+        match news(seen) {
+            Some(News::Asks(mac, decision)) => {
+                machines.insert(mac, Asked { at: now, decision });
+                if machines.len() > MACHINES_MAX
+                    && let Some(eldest) = machines.iter().min_by_key(|(_, it)| it.at)
+                {
+                    let eldest = *eldest.0;
+                    machines.remove(&eldest);
+                }
+            }
+            Some(News::Told(mac, decision)) => {
+                if let Some(asked) = machines.get_mut(&mac) {
+                    asked.decision = decision;
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Who asked in the hour before `now`, the last first.
+    pub fn list(&self, now: Timestamp) -> Vec<(MacAddr, Asked)> {
+        let mut machines = self.machines();
+        machines.retain(|_, asked| now.duration_since(asked.at) < KEPT);
+        let mut list: Vec<_> = machines.iter().map(|(mac, asked)| (*mac, asked.clone())).collect();
+        list.sort_by_key(|(mac, asked)| (std::cmp::Reverse(asked.at), mac.0));
+        list
+    }
+
+    fn machines(&self) -> MutexGuard<'_, HashMap<MacAddr, Asked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn news(seen: &Seen) -> Option<News> {
+    Some(match seen {
+        Seen::Discover { mac, .. } => News::Asks(*mac, "not answered yet".to_owned()),
+        Seen::UnknownMac { mac, silence: None, .. } => {
+            News::Asks(*mac, "not answered yet".to_owned())
+        }
+        Seen::UnknownMac { mac, silence: Some(why), .. } => {
+            News::Asks(*mac, format!("not answered: {why}"))
+        }
+        // Beside another server the offer is of what to boot.
+        Seen::Offered { mac, address } if address.is_unspecified() => {
+            News::Told(*mac, "told what to boot".to_owned())
+        }
+        Seen::Offered { mac, address } => News::Told(*mac, format!("offered {address}")),
+        Seen::Acked { mac, address, .. } if address.is_unspecified() => {
+            News::Told(*mac, "told what to boot".to_owned())
+        }
+        Seen::Acked { mac, address, .. } => News::Told(*mac, format!("has {address}")),
+        Seen::Refused { mac, reason } => News::Told(*mac, format!("refused: {reason}")),
+        Seen::Ignored { mac, reason } => News::Told(*mac, format!("not answered: {reason}")),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use dhcp::{Seen, Silence, Stage};
+    use jiff::{SignedDuration, Timestamp};
+    use stdx::MacAddr;
+
+    use super::{HeardList, KEPT, MACHINES_MAX};
+
+    const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
+    const STRANGER: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)
+    }
+
+    fn stranger(mac: MacAddr) -> Seen {
+        Seen::UnknownMac { mac, vendor_class: None, arch: None, silence: Some(Silence::Unknown) }
+    }
+
+    #[test]
+    fn everybody_who_asked_within_the_hour_stands_with_the_last_word() {
+        let list = HeardList::default();
+        let address = Ipv4Addr::new(10, 77, 0, 11);
+        list.note(&Seen::Acked { mac: MAC, address, file: None }, at(0));
+        assert_eq!(list.list(at(0)), [], "a renewal is no question");
+        list.note(&Seen::Discover { mac: MAC, stage: Stage::Pxe }, at(1));
+        list.note(&stranger(STRANGER), at(2));
+        list.note(&Seen::Offered { mac: MAC, address }, at(3));
+        let words = |now| -> Vec<(MacAddr, String)> {
+            list.list(now).into_iter().map(|(mac, asked)| (mac, asked.decision)).collect()
+        };
+        let unknown = "not answered: no Hardware has this MAC address; enrol it?".to_owned();
+        let offered = (MAC, "offered 10.77.0.11".to_owned());
+        assert_eq!(words(at(3)), [(STRANGER, unknown.clone()), offered]);
+        list.note(&Seen::Ignored { mac: MAC, reason: Silence::Held }, at(4));
+        assert!(words(at(4))[1].1.starts_with("not answered: DHCP is held"));
+        assert_eq!(words(at(1) + KEPT), [(STRANGER, unknown)]);
+        assert_eq!(words(at(2) + KEPT), []);
+    }
+
+    #[test]
+    fn invented_addresses_push_out_the_eldest_and_no_more() {
+        let list = HeardList::default();
+        for number in 0..u16::try_from(MACHINES_MAX + 10).unwrap() {
+            let [high, low] = number.to_be_bytes();
+            list.note(&stranger(MacAddr([2, 0, 0, 0, high, low])), at(number.into()));
+        }
+        let kept = list.list(at(0));
+        assert_eq!(kept.len(), MACHINES_MAX);
+        assert_eq!(kept.last().unwrap().0, MacAddr([2, 0, 0, 0, 0, 10]));
+    }
+}

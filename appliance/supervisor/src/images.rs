@@ -1,0 +1,234 @@
+//! Files of other servers: fetched as soon as a workflow mentions them, given to its machine by the
+//! box, kept for as long as they are needed or pinned. Without `[images]` none of this happens, and
+//! machines fetch them themselves.
+
+mod answers;
+mod connector;
+mod mentions;
+mod pins;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api::meta::ObjectKey;
+use api::tinkerbell::Workflow;
+use axum::Router;
+use netboot::Observer;
+use netboot::cache::room::Held;
+use netboot::cache::{Cache, Digest, HttpOrigin, Wanted, shown};
+
+pub use answers::router;
+
+use crate::config::{Config, HTTP_PORT};
+use crate::networks::nic;
+use mentions::Own;
+use pins::{Pin, Pins};
+
+/// The fewest hexadecimal digits of a digest that name a file.
+const MIN_PREFIX: usize = 6;
+
+/// The box's images. Cheap to clone.
+#[derive(Clone)]
+pub struct Images(Option<Arc<Inner>>);
+
+struct Inner {
+    cache: Cache,
+    own: Own,
+    pins: Mutex<Pins>,
+    mentions: Mutex<BTreeMap<ObjectKey, Mention>>,
+}
+
+/// What one workflow mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mention {
+    files: Vec<Wanted>,
+    ended: bool,
+}
+
+/// Why something cannot be done.
+#[derive(Debug)]
+enum Refused {
+    /// There is no such image.
+    Missing(String),
+    /// Not as it is now.
+    Conflict(String),
+    /// What was said cannot be meant.
+    Invalid(String),
+}
+
+impl Images {
+    /// The cache that the configuration names, and the pins in `STATE/image-pins`. Needs a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// When a folder or file of these cannot be used.
+    pub fn open(config: &Config, state: &Path) -> anyhow::Result<Self> {
+        let Some(settings) = &config.images else { return Ok(Self(None)) };
+        let connector = connector::make(settings.authorities.as_deref())?;
+        let origin = Arc::new(HttpOrigin::new(connector));
+        let cache = Cache::with_budget(&settings.cache, origin, settings.budget_percent)?;
+        let with_ipv6 = config.networks.iter().filter(|network| network.ipv6);
+        let ipv6 = with_ipv6.filter_map(|network| nic::ipv6(&network.interface).ok());
+        let names = config.api_names().into_iter().chain(ipv6.map(|own| own.to_string()));
+        let (pins, mentions) = (Mutex::new(Pins::open(state)?), Mutex::default());
+        let inner = Arc::new(Inner { cache, own: Own::new(names), pins, mentions });
+        inner.keep_pins();
+        Ok(Self(Some(inner)))
+    }
+
+    /// The cache, if there is one.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.0.as_ref().map(|inner| &inner.cache)
+    }
+
+    /// Where machines get the files; no routes without a cache.
+    pub fn routes(&self, observer: &Arc<dyn Observer>) -> Router {
+        let cached = |cache: &Cache| netboot::http::cached_router(cache.clone(), observer.clone());
+        self.cache().map(cached).unwrap_or_default()
+    }
+
+    /// Takes a workflow in, or its new version: its files are fetched while its machine boots.
+    pub fn put_workflow(&self, workflow: &Workflow) {
+        let Some(inner) = &self.0 else { return };
+        let files = mentions::of_workflow(&inner.own, &workflow.status);
+        inner.put(workflow.key(), Mention { files, ended: workflow.status.state.ended() });
+    }
+
+    /// Forgets a workflow.
+    pub fn remove_workflow(&self, key: &ObjectKey) {
+        let Some(inner) = &self.0 else { return };
+        inner.put(key.clone(), Mention { files: Vec::new(), ended: true });
+    }
+
+    /// An action's environment as its agent is told it: files of other servers are the box's at
+    /// `server`.
+    pub fn told(&self, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
+        let Some(inner) = &self.0 else { return environment };
+        mentions::rewritten(&inner.own, &environment, |wanted| {
+            format!("http://{server}:{HTTP_PORT}{}", wanted.path())
+        })
+    }
+}
+
+impl Inner {
+    fn put(&self, key: ObjectKey, mention: Mention) {
+        let mut mentions = self.mentions();
+        let known = mentions.get(&key);
+        if known.map_or(mention.files.is_empty(), |known| *known == mention) {
+            return;
+        }
+        let is_new = |wanted: &&Wanted| !known.is_some_and(|known| known.files.contains(wanted));
+        let new: Vec<Wanted> = mention.files.iter().filter(is_new).cloned().collect();
+        let ended = mention.ended;
+        if mention.files.is_empty() {
+            mentions.remove(&key);
+        } else {
+            mentions.insert(key, mention);
+        }
+        let waiting = mentions.values().filter(|mention| !mention.ended);
+        self.cache.offer(waiting.flat_map(|mention| mention.files.iter().cloned()));
+        drop(mentions);
+        for wanted in new.iter().filter(|wanted| !ended && self.cache.digest(wanted).is_none()) {
+            self.cache.fetch(wanted);
+        }
+    }
+
+    /// Keeps an image whatever happens, and fetches it if it is not here.
+    fn pin(self: &Arc<Self>, text: &str) -> Result<String, Refused> {
+        let pin = match self.find(text)? {
+            Some(held) => {
+                let url = Some(held.origin).filter(|origin| !origin.is_empty());
+                Pin { digest: Some(held.digest), url }
+            }
+            None if self.own.is_foreign(text) => Pin { digest: None, url: Some(text.to_owned()) },
+            None => return Err(Refused::Missing(format!("{text}: there is no such image"))),
+        };
+        let here = pin.digest.is_some();
+        self.pins().add(pin).map_err(|error| Refused::Invalid(format!("{error:#}")))?;
+        self.keep_pins();
+        Ok(if here { "pinned" } else { "pinned, and being fetched" }.to_owned())
+    }
+
+    fn unpin(self: &Arc<Self>, text: &str) -> Result<String, Refused> {
+        let is_meant = |pin: &Pin| {
+            pin.digest.is_some_and(|digest| is_named(digest, text))
+                || pin.url.as_ref().is_some_and(|url| url == text || shown(url) == text)
+        };
+        match self.pins().drop_if(is_meant) {
+            Ok(true) => {}
+            Ok(false) => return Err(Refused::Missing(format!("{text} is not pinned"))),
+            Err(error) => return Err(Refused::Conflict(format!("{error:#}"))),
+        }
+        self.keep_pins();
+        Ok("no longer pinned".to_owned())
+    }
+
+    fn remove(&self, text: &str) -> Result<String, Refused> {
+        let missing = || Refused::Missing(format!("{text}: there is no such image"));
+        let held = self.find(text)?.ok_or_else(missing)?;
+        let kept = |why| Refused::Conflict(format!("{text} stays: {why}"));
+        self.cache.remove(held.digest).map_err(kept)?;
+        Ok("removed".to_owned())
+    }
+
+    /// The one file in the cache that `text` means.
+    fn find(&self, text: &str) -> Result<Option<Held>, Refused> {
+        let is_meant = |held: &Held| {
+            is_named(held.digest, text) || held.origin == text || shown(&held.origin) == text
+        };
+        let mut found = self.cache.list().into_iter().filter(is_meant);
+        let first = found.next();
+        match found.next() {
+            None => Ok(first),
+            Some(_) => Err(Refused::Invalid(format!("{text} means several images: say a digest"))),
+        }
+    }
+
+    /// Tells the cache what is pinned, and fetches what of that is not here.
+    fn keep_pins(self: &Arc<Self>) {
+        let pins = self.pins().list().to_vec();
+        let digests: BTreeSet<Digest> = pins.iter().filter_map(|pin| pin.digest).collect();
+        self.cache.pin(digests);
+        for wanted in pins.iter().filter_map(Pin::wanted) {
+            if wanted.checksum.is_some() && self.cache.digest(&wanted).is_some() {
+                continue;
+            }
+            let (inner, download) = (Arc::clone(self), self.cache.fetch(&wanted));
+            tokio::spawn(async move {
+                // Why it did not come is in the log and in the list. The blob lives until the pin
+                // knows it.
+                if let Ok(blob) = download.ended().await {
+                    inner.learn(&wanted.url, blob.digest);
+                }
+            });
+        }
+    }
+
+    fn learn(&self, url: &str, digest: Digest) {
+        let mut pins = self.pins();
+        if let Err(error) = pins.learn(url, digest) {
+            tracing::warn!(error = format!("{error:#}"), "a pin is forgotten at the next start");
+        }
+        self.cache.pin(pins.list().iter().filter_map(|pin| pin.digest).collect());
+    }
+
+    fn pins(&self) -> MutexGuard<'_, Pins> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mentions(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Mention>> {
+        self.mentions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether `text` is a digest or the beginning of one.
+fn is_named(digest: Digest, text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    digits.len() >= MIN_PREFIX && digest.hex().starts_with(digits)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The images over the API.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+use status::image::{Act, Order};
+
+use super::{Images, Inner, Refused, report};
+use crate::live::failure;
+
+/// `/apis/tinbox.dev/v1alpha1/images`: a GET is answered with
+/// [`status::image::Images`], a POST of an [`Order`] with a message.
+pub fn router(images: Images) -> Router {
+    Router::new().route("/apis/tinbox.dev/v1alpha1/images", get(list).post(act)).with_state(images)
+}
+
+async fn list(State(images): State<Images>) -> Response {
+    let look = |inner: &Arc<Inner>| {
+        let pins = inner.pins().list().to_vec();
+        let mentions = inner.mentions().clone();
+        Ok(Json(report::report(&inner.cache, &mentions, &pins)).into_response())
+    };
+    off_the_runtime(images, look).await
+}
+
+async fn act(State(images): State<Images>, Json(order): Json<Order>) -> Response {
+    let act = move |inner: &Arc<Inner>| {
+        let done = match order.act {
+            Act::Pin => inner.pin(&order.image),
+            Act::Unpin => inner.unpin(&order.image),
+            Act::Remove => inner.remove(&order.image),
+        };
+        done.map(|message| Json(json!({ "message": message })).into_response())
+    };
+    off_the_runtime(images, act).await
+}
+
+/// Runs what reads the cache's folders where waiting for the disk harms nobody.
+async fn off_the_runtime(
+    images: Images,
+    work: impl FnOnce(&Arc<Inner>) -> Result<Response, Refused> + Send + 'static,
+) -> Response {
+    let Some(inner) = images.0 else {
+        let why = "the box keeps no images: its configuration has no [images]";
+        return failure(StatusCode::NOT_FOUND, "NotFound", why);
+    };
+    match tokio::task::spawn_blocking(move || work(&inner)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(Refused::Missing(why))) => failure(StatusCode::NOT_FOUND, "NotFound", &why),
+        Ok(Err(Refused::Conflict(why))) => failure(StatusCode::CONFLICT, "Conflict", &why),
+        Ok(Err(Refused::Invalid(why))) => failure(StatusCode::BAD_REQUEST, "BadRequest", &why),
+        Err(error) => {
+            tracing::error!(%error, "the images could not be looked at");
+            let why = "the images could not be looked at";
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why)
+        }
+    }
+}

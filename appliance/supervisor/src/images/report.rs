@@ -1,0 +1,138 @@
+//! The images as people see them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::meta::ObjectKey;
+use jiff::Timestamp;
+use netboot::cache::room::{self, Held, Space};
+use netboot::cache::{Cache, Checksum, Progress, Wanted, shown};
+use status::image::{Image, Images, State};
+
+use super::Mention;
+use super::pins::Pin;
+
+/// All of them.
+pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pin]) -> Images {
+    let users = Users::of(mentions);
+    let (held, downloads) = (cache.list(), cache.downloads());
+    let space = cache.space().unwrap_or(Space { capacity: 0, used: 0 });
+    let mut items: Vec<Image> =
+        downloads.iter().map(|(wanted, progress)| arriving(wanted, progress)).collect();
+    let running: BTreeSet<String> = downloads.iter().map(|(wanted, _)| wanted.key()).collect();
+    let waiting = mentions.values().filter(|mention| !mention.ended);
+    let mentioned = waiting.flat_map(|mention| mention.files.iter().cloned());
+    let mut seen = running;
+    for wanted in mentioned.chain(pins.iter().filter_map(Pin::wanted)) {
+        if cache.digest(&wanted).is_none() && seen.insert(wanted.key()) {
+            items.push(missing(&wanted, cache));
+        }
+    }
+    for item in &mut items {
+        item.pinned = pins.iter().any(|pin| pin.wanted().is_some_and(|it| is_of(item, &it)));
+        item.workflows = users.of_item(|wanted| is_of(item, wanted));
+        item.needed = users.need(|wanted| is_of(item, wanted));
+    }
+    let mut place = 0;
+    for file in &held {
+        let mut item = whole(file, &mut place);
+        item.workflows = users.of_item(|wanted| cache.digest(wanted) == Some(file.digest));
+        items.push(item);
+    }
+    let warning = warning(space, &held);
+    Images { capacity: space.capacity, used: space.used, warning, items }
+}
+
+/// Which workflows mention which files.
+struct Users<'a>(Vec<(String, bool, &'a [Wanted])>);
+
+impl<'a> Users<'a> {
+    fn of(mentions: &'a BTreeMap<ObjectKey, Mention>) -> Self {
+        let one = |(key, mention): (&ObjectKey, &'a Mention)| {
+            (key.to_string(), !mention.ended, &*mention.files)
+        };
+        Self(mentions.iter().map(one).collect())
+    }
+
+    fn of_item(&self, is_it: impl Fn(&Wanted) -> bool) -> Vec<String> {
+        let users = self.0.iter().filter(|(_, _, files)| files.iter().any(&is_it));
+        users.map(|(name, ..)| name.clone()).collect()
+    }
+
+    fn need(&self, is_it: impl Fn(&Wanted) -> bool) -> bool {
+        self.0.iter().any(|(_, waits, files)| *waits && files.iter().any(&is_it))
+    }
+}
+
+fn is_of(item: &Image, wanted: &Wanted) -> bool {
+    item.origin == wanted.shown()
+}
+
+fn named(wanted: &Wanted) -> Image {
+    let digest = match wanted.checksum {
+        Some(Checksum::Sha256(digest)) => digest.to_string(),
+        _ => String::new(),
+    };
+    Image { digest, origin: wanted.shown(), ..Image::default() }
+}
+
+fn arriving(wanted: &Wanted, progress: &Progress) -> Image {
+    let state = if progress.received > 0 { State::Fetching } else { State::Waiting };
+    Image {
+        state,
+        size: progress.total.unwrap_or(0),
+        received: progress.received,
+        bytes_per_second: progress.rate.unwrap_or(0),
+        ..named(wanted)
+    }
+}
+
+fn missing(wanted: &Wanted, cache: &Cache) -> Image {
+    match cache.failure(wanted) {
+        Some(error) => {
+            let message = stdx::chain(&error);
+            Image { state: State::Failed, message, ..named(wanted) }
+        }
+        None => named(wanted),
+    }
+}
+
+/// A whole file; `place` counts those that may go.
+fn whole(file: &Held, place: &mut u32) -> Image {
+    let goes = if file.may_go() {
+        *place += 1;
+        *place
+    } else {
+        0
+    };
+    Image {
+        digest: file.digest.to_string(),
+        origin: shown(&file.origin),
+        size: file.size,
+        last_used: Timestamp::try_from(file.last_used).ok(),
+        state: State::Ready,
+        received: file.size,
+        pinned: file.pinned,
+        needed: file.needed,
+        in_use: file.in_use,
+        goes,
+        ..Image::default()
+    }
+}
+
+/// What the owner should know of the partition.
+fn warning(space: Space, held: &[Held]) -> String {
+    let (percent, line) = (space.percent(), room::REFUSE_PERCENT);
+    if percent >= line {
+        let largest = room::largest(held);
+        return format!(
+            "the cache's partition is {percent} % full: no new file is fetched above {line} %; \
+             the largest in it: {largest}"
+        );
+    }
+    if percent >= room::NOTICE_PERCENT {
+        return format!(
+            "the cache's partition is {percent} % full: above {line} % no new file is fetched"
+        );
+    }
+    String::new()
+}

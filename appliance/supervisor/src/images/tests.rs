@@ -1,0 +1,137 @@
+//! What is offered, told to agents and listed, without a server to fetch from.
+
+use std::pin::Pin as Pinned;
+
+use api::meta::ObjectMeta;
+use api::tinkerbell::{ActionStatus, State, TaskStatus, WorkflowStatus};
+use futures_util::stream;
+use netboot::cache::{Origin, Part, Refusal};
+use status::image;
+
+use super::*;
+
+/// A server that has one small file, `http://a.example/good`, and refuses all else for good.
+struct Small;
+
+impl Origin for Small {
+    fn part<'a>(
+        &'a self,
+        url: &'a str,
+        _: u64,
+        _: Option<&'a str>,
+    ) -> Pinned<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>> {
+        Box::pin(async move {
+            if !url.starts_with(GOOD) {
+                return Err(Refusal::Never("it answers 404 Not Found".to_owned()));
+            }
+            let body = Box::pin(stream::iter([Ok(b"image".to_vec().into())]));
+            Ok(Part { first: 0, total: Some(5), tag: None, body })
+        })
+    }
+}
+
+const GOOD: &str = "http://a.example/good.raw";
+const BAD: &str = "http://a.example/bad.raw";
+
+fn open(folder: &Path) -> Arc<Inner> {
+    let cache = Cache::open(folder.join("cache"), Arc::new(Small)).unwrap();
+    let pins = Mutex::new(Pins::open(folder).unwrap());
+    let own = Own::new(["10.77.0.1".to_owned()]);
+    let inner = Arc::new(Inner { cache, own, pins, mentions: Mutex::default() });
+    inner.keep_pins();
+    inner
+}
+
+fn workflow(name: &str, urls: &[&str], state: State) -> Workflow {
+    let action = |url: &&str| {
+        let environment = [("IMG_URL".to_owned(), (*url).to_owned())].into();
+        ActionStatus { environment, ..ActionStatus::default() }
+    };
+    let task = TaskStatus { actions: urls.iter().map(action).collect(), ..TaskStatus::default() };
+    Workflow {
+        metadata: ObjectMeta {
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            ..ObjectMeta::default()
+        },
+        status: WorkflowStatus { state, tasks: vec![task], ..WorkflowStatus::default() },
+        ..Workflow::default()
+    }
+}
+
+fn listed(inner: &Inner) -> Vec<image::Image> {
+    let pins = inner.pins().list().to_vec();
+    report::report(&inner.cache, &inner.mentions().clone(), &pins).items
+}
+
+/// Waits until the images are as `test` wants them.
+async fn until(inner: &Inner, test: impl Fn(&[image::Image]) -> bool) -> Vec<image::Image> {
+    for _ in 0..500 {
+        let items = listed(inner);
+        if test(&items) {
+            return items;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("not so within 5 s: {:?}", listed(inner));
+}
+
+fn told(images: &Images, url: &str) -> String {
+    images.told(vec![format!("IMG_URL={url}")], [10, 77, 0, 1].into()).remove(0)
+}
+
+#[tokio::test]
+async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = open(folder.path());
+    let images = Images(Some(Arc::clone(&inner)));
+    images.put_workflow(&workflow("one", &[GOOD, BAD], State::Pending));
+    let over = |items: &[image::Image]| {
+        let states: Vec<image::State> = items.iter().map(|item| item.state).collect();
+        states == [image::State::Failed, image::State::Ready]
+    };
+    let items = until(&inner, over).await;
+    assert!(items[0].needed && items[0].message.ends_with("it answers 404 Not Found"));
+    let good = &items[1];
+    assert_eq!((good.origin.as_str(), good.size, good.goes), (GOOD, 5, 0));
+    assert_eq!((good.needed, &*good.workflows), (true, &["default/one".to_owned()][..]));
+    assert!(matches!(inner.remove(GOOD), Err(Refused::Conflict(_))));
+
+    let wanted = Wanted { url: GOOD.to_owned(), checksum: None };
+    let place = format!("IMG_URL=http://10.77.0.1:7080/cache/{}/good.raw", wanted.key());
+    assert_eq!(told(&images, GOOD), place);
+    assert!(told(&images, BAD).starts_with("IMG_URL=http://10.77.0.1:7080/cache/"));
+    assert_eq!(told(&images, "http://10.77.0.1/a"), "IMG_URL=http://10.77.0.1/a");
+    assert_eq!(told(&Images(None), GOOD), format!("IMG_URL={GOOD}"));
+
+    images.put_workflow(&workflow("one", &[GOOD, BAD], State::Success));
+    let items = until(&inner, |items| items.len() == 1).await;
+    assert_eq!((items[0].needed, items[0].goes, items[0].workflows.len()), (false, 1, 1));
+    images.remove_workflow(&ObjectKey::new("default", "one"));
+    assert!(listed(&inner)[0].workflows.is_empty());
+    inner.remove(items[0].short_name()).unwrap();
+    assert!(listed(&inner).is_empty());
+}
+
+#[tokio::test]
+async fn a_pin_fetches_and_outlives_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = open(folder.path());
+    assert!(matches!(inner.pin("nonsense"), Err(Refused::Missing(_))));
+    assert_eq!(inner.pin(GOOD).unwrap(), "pinned, and being fetched");
+    let is_pinned = |items: &[image::Image]| {
+        let [one] = items else { return false };
+        one.pinned && one.state == image::State::Ready
+    };
+    until(&inner, is_pinned).await;
+    drop(inner);
+
+    // All of the cache may be lost.
+    std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
+    let inner = open(folder.path());
+    let items = until(&inner, is_pinned).await;
+    assert!(matches!(inner.remove(GOOD), Err(Refused::Conflict(_))));
+    assert_eq!(inner.unpin(items[0].short_name()).unwrap(), "no longer pinned");
+    assert!(matches!(inner.unpin(GOOD), Err(Refused::Missing(_))));
+    assert_eq!(listed(&inner)[0].goes, 1);
+}

@@ -1,0 +1,45 @@
+//! What the kernel knows of its IPv4 neighbours.
+
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+/// The kernel's ARP table: address, hardware type, flags, hardware address, mask, device.
+const TABLE: &str = "/proc/net/arp";
+/// Flag of a complete entry (`ATF_COM` of `linux/if_arp.h`).
+const COMPLETE: u32 = 2;
+
+/// Who answers for an address, if the kernel has asked lately: it has, for whoever just sent it
+/// something.
+pub fn hardware_address(address: Ipv4Addr) -> Option<MacAddr> {
+    find(&std::fs::read_to_string(TABLE).ok()?, address)
+}
+
+fn find(table: &str, address: Ipv4Addr) -> Option<MacAddr> {
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        if fields.next()?.parse() != Ok(address) {
+            return None;
+        }
+        let flags = u32::from_str_radix(fields.nth(1)?.trim_start_matches("0x"), 16).ok()?;
+        (flags & COMPLETE != 0).then(|| fields.next()?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    const TABLE: &str = "IP address  HW type  Flags  HW address  Mask  Device\n\
+        10.77.0.11       0x1         0x2         52:54:00:77:00:01     *        eth0\n\
+        10.77.0.12       0x1         0x0         00:00:00:00:00:00     *        eth0\n";
+
+    #[test]
+    fn only_complete_entries_count() {
+        let mac = "52:54:00:77:00:01".parse().ok();
+        assert_eq!(find(TABLE, [10, 77, 0, 11].into()), mac);
+        assert_eq!(find(TABLE, [10, 77, 0, 12].into()), None);
+        assert_eq!(find(TABLE, [10, 77, 0, 1].into()), None);
+        assert_eq!(find("", [10, 77, 0, 11].into()), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! A Workflow as the boot path sees it.
+
+use api::meta::ObjectKey;
+use api::state::queue::{self, Place};
+use api::tinkerbell::{ActionState, State, Workflow};
+use jiff::Timestamp;
+
+/// The part of a Workflow that the boot path needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its uid.
+    pub uid: String,
+    /// Its Hardware.
+    pub hardware: ObjectKey,
+    /// Agents with a task in it.
+    pub agents: Vec<String>,
+    /// Its state.
+    pub state: State,
+    /// Its place in the queue of its machine.
+    pub place: Place,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// When its last action ended.
+    pub stopped: Option<Timestamp>,
+    /// Nothing is begun for it, and nobody waits for it.
+    pub idle: bool,
+    /// Ids of its actions that have not ended.
+    pub open: Vec<String>,
+}
+
+impl Run {
+    /// What the boot path needs of a Workflow.
+    pub fn of(workflow: &Workflow) -> Self {
+        let status = &workflow.status;
+        let mut agents: Vec<String> =
+            status.tasks.iter().map(|task| task.agent_id.clone()).collect();
+        agents.dedup();
+        let namespace = &workflow.metadata.namespace;
+        let actions = || status.tasks.iter().flat_map(|task| &task.actions);
+        let is_open = |state| matches!(state, ActionState::Pending | ActionState::Running);
+        Self {
+            uid: workflow.metadata.uid.clone(),
+            hardware: ObjectKey::new(namespace, &workflow.spec.hardware_ref),
+            agents,
+            state: status.state,
+            place: Place::of(workflow),
+            created: workflow.metadata.creation_timestamp,
+            stopped: actions().filter_map(|action| action.execution_stop).max(),
+            idle: queue::idle(workflow),
+            open: actions().filter(|it| is_open(it.state)).map(|it| it.id.clone()).collect(),
+        }
+    }
+}

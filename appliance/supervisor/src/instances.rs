@@ -1,0 +1,134 @@
+//! One Hardware as its installed system sees it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use api::tinkerbell::{Dhcp, Hardware, InstanceIp, Interface};
+use ipnet::IpNet;
+use jiff::Timestamp;
+use metadata::{Instance, OperatingSystem, Provisioning, Route};
+
+use crate::hardware_views::HardwareViews;
+
+/// Annotations of Hardware that the machine may read about itself: `meta-data.tinbox.dev/role` is
+/// `{{ ds.meta_data.role }}`.
+const EXTRA: &str = "meta-data.tinbox.dev/";
+/// VLANs that a frame can be tagged with (IEEE 802.1Q, 9.6).
+const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
+
+impl metadata::Instances for HardwareViews {
+    fn by_address(&self, address: IpAddr) -> Option<Instance> {
+        let hardware = self.index.by_address(address)?;
+        Some(self.instance(&hardware, Some(address)))
+    }
+
+    fn by_instance_id(&self, id: &str) -> Option<Instance> {
+        Some(self.instance(&*self.index.by_instance_id(id)?, None))
+    }
+}
+
+impl HardwareViews {
+    fn instance(&self, hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
+        let (underway, ended) = self.index.progress(&hardware.key());
+        let provisioning = provisioning(underway, ended, self.clock.now());
+        Instance { provisioning, ..instance(hardware, asked) }
+    }
+}
+
+fn provisioning(underway: bool, ended: Option<Timestamp>, now: Timestamp) -> Provisioning {
+    match ended {
+        _ if underway => Provisioning::Underway,
+        // An end in the future is of a clock that was set back: as good as now.
+        Some(end) => Provisioning::Ended {
+            ago: Duration::try_from(now.duration_since(end)).unwrap_or_default(),
+        },
+        None => Provisioning::Unrecorded,
+    }
+}
+
+/// The machine, found by the address that was asked from, if by any.
+fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
+    let spec = &hardware.spec;
+    let metadata = spec.metadata.clone().unwrap_or_default();
+    let from = metadata.instance.unwrap_or_default();
+    let system = from.operating_system.unwrap_or_default();
+    let mut interfaces: Vec<_> = spec.interfaces.iter().filter_map(interface).collect();
+    let holds = |it: &metadata::Interface| it.address.map(|address| address.addr()) == asked;
+    if let Some(place) = asked.and_then(|_| interfaces.iter().position(holds)) {
+        interfaces[..=place].rotate_right(1);
+    }
+    let ip = |wanted: fn(&InstanceIp) -> bool| {
+        let found = from.ips.iter().find(|ip| wanted(ip) && !ip.address.is_empty());
+        found.map(|ip| ip.address.clone()).unwrap_or_default()
+    };
+    let own = &hardware.metadata;
+    let extra = own
+        .annotations
+        .iter()
+        .filter_map(|(key, value)| Some((key.strip_prefix(EXTRA)?.to_owned(), value.clone())));
+    Instance {
+        id: from.id.clone(),
+        hardware: hardware.key().to_string(),
+        name: own.name.clone(),
+        uuid: own.uid.clone(),
+        // Cluster API Provider Tinkerbell's form.
+        provider_id: format!("tinkerbell://{}/{}", own.namespace, own.name),
+        hostname: from.hostname.clone(),
+        public_keys: from.ssh_keys.clone(),
+        user_data: spec.user_data.clone().map(Into::into),
+        vendor_data: spec.vendor_data.clone().map(Into::into),
+        interfaces,
+        tags: from.tags.clone(),
+        plan: metadata.facility.plan_slug,
+        facility: metadata.facility.facility_code,
+        public_ipv4: ip(|it| it.family == 4 && it.public),
+        local_ipv4: ip(|it| it.family == 4 && !it.public),
+        public_ipv6: ip(|it| it.family == 6),
+        operating_system: OperatingSystem {
+            slug: system.slug,
+            distro: system.distro,
+            version: system.version,
+            image_tag: system.image_tag,
+        },
+        storage: from.storage.clone(),
+        extra: extra.collect(),
+        provisioning: Provisioning::default(),
+    }
+}
+
+/// One interface; `None` when it has no hardware address to know it by.
+fn interface(from: &Interface) -> Option<metadata::Interface> {
+    let dhcp = from.dhcp.as_ref()?;
+    let routes = dhcp.classless_static_routes.iter();
+    Some(metadata::Interface {
+        name: dhcp.iface_name.clone(),
+        hostname: dhcp.hostname.clone(),
+        address: address(dhcp),
+        gateway: dhcp.ip.as_ref().and_then(|ip| ip.gateway.parse().ok()),
+        name_servers: dhcp.name_servers.iter().filter_map(|text| text.parse().ok()).collect(),
+        domain: dhcp.domain_name.clone(),
+        routes: routes
+            .filter_map(|route| {
+                let to = route.destination_descriptor.parse().ok()?;
+                Some(Route { to, via: route.router.parse().ok()? })
+            })
+            .collect(),
+        vlan: dhcp.vlan_id.parse().ok().filter(|vlan| VLANS.contains(vlan)),
+        dhcp: !from.disable_dhcp,
+        ..metadata::Interface::new(dhcp.mac?)
+    })
+}
+
+/// The reserved address in its network; `None` without one, or without a mask that is one. For IPv6
+/// the mask may be the prefix's length.
+fn address(dhcp: &Dhcp) -> Option<IpNet> {
+    let ip = dhcp.ip.as_ref()?;
+    let address: IpAddr = ip.address.parse().ok()?;
+    match ip.netmask.parse::<u8>() {
+        Ok(length) if address.is_ipv6() => IpNet::new(address, length).ok(),
+        _ => IpNet::with_netmask(address, ip.netmask.parse().ok()?).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Which boot loader works on which machine: learned from its boots, kept on its Hardware.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use api::tinkerbell::{HARDWARE, Hardware};
+use controllers::Objects;
+use netboot::fallback::{BIOS, Decision, EFI, Event, Fallback, Learned};
+use stdx::MacAddr;
+use tokio::sync::mpsc;
+
+/// Where a machine's loader is kept.
+const ANNOTATION: &str = "tinbox.dev/loader";
+/// Machines that are learned of at once.
+const MACHINES_MAX: usize = 4096;
+/// Lessons that wait to be written; more are learned again at the next boot.
+const LESSONS_MAX: usize = 64;
+
+/// A loader to remember.
+pub struct Lesson {
+    hardware: api::meta::ObjectKey,
+    learned: Learned,
+}
+
+/// What is being learned.
+pub struct Loaders {
+    machines: Mutex<HashMap<MacAddr, Fallback>>,
+    lessons: mpsc::Sender<Lesson>,
+}
+
+impl Loaders {
+    /// Nothing learned yet; lessons come out at the other end.
+    pub fn new() -> (Self, mpsc::Receiver<Lesson>) {
+        let (lessons, receiver) = mpsc::channel(LESSONS_MAX);
+        (Self { machines: Mutex::default(), lessons }, receiver)
+    }
+
+    fn machines(&self) -> MutexGuard<'_, HashMap<MacAddr, Fallback>> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The loader to name to a machine, if something is known of it.
+    pub fn learned(&self, mac: MacAddr) -> Option<String> {
+        self.machines().get(&mac).map(|fallback| fallback.loader().to_owned())
+    }
+
+    /// A machine's firmware asked what to load; `first` is what it would be told.
+    pub fn asked(&self, hardware: &Hardware, mac: MacAddr, first: &str) -> Option<(&str, &str)> {
+        let mut machines = self.machines();
+        if !machines.contains_key(&mac) && machines.len() < MACHINES_MAX {
+            machines.insert(mac, known(hardware, first)?);
+        }
+        drop(machines);
+        self.next(hardware, mac, Event::Asked)
+    }
+
+    /// A machine fetched a whole file.
+    pub fn fetched(&self, hardware: &Hardware, mac: MacAddr, file: &str) {
+        self.next(hardware, mac, Event::Fetched(file));
+    }
+
+    /// A machine's iPXE spoke.
+    pub fn spoke(&self, hardware: &Hardware, mac: MacAddr) {
+        self.next(hardware, mac, Event::Ipxe);
+    }
+
+    /// What did not work and what is tried next, where that is what follows.
+    fn next(
+        &self,
+        hardware: &Hardware,
+        mac: MacAddr,
+        event: Event<'_>,
+    ) -> Option<(&'static str, &'static str)> {
+        let mut machines = self.machines();
+        let fallback = machines.get_mut(&mac)?;
+        let decision = fallback.next(event, Instant::now());
+        let learned = fallback.learned();
+        drop(machines);
+        if decision != Decision::Nothing
+            && self.lessons.try_send(Lesson { hardware: hardware.key(), learned }).is_err()
+        {
+            tracing::debug!(%mac, "a lesson about loaders is not kept: too many at once");
+        }
+        match decision {
+            Decision::Next { from, to } => Some((from, to)),
+            Decision::Nothing | Decision::Works => None,
+        }
+    }
+}
+
+/// What a machine's Hardware remembers, else a beginning; `None` where its firmware has but one
+/// loader.
+fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
+    let kept = hardware.metadata.annotations.get(ANNOTATION);
+    let row = [EFI, BIOS].into_iter().find(|row| row.contains(&first))?;
+    let kept: Option<Learned> = kept.and_then(|text| text.parse().ok());
+    // A machine that was switched from BIOS to UEFI remembers the wrong kind.
+    let fits = |kept: &Fallback| row.contains(&kept.loader());
+    let kept = kept.map(Fallback::from).filter(fits);
+    Some(kept.unwrap_or_else(|| Fallback::new(row, first)))
+}
+
+/// Keeps lessons on the machines' Hardware.
+pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<Lesson>) {
+    while let Some(Lesson { hardware, learned }) = lessons.recv().await {
+        let Ok(mut object) = objects.get(HARDWARE, &hardware).await else { continue };
+        if let Some(annotations) = object["metadata"]
+            .as_object_mut()
+            .map(|metadata| metadata.entry("annotations").or_insert_with(|| serde_json::json!({})))
+        {
+            annotations[ANNOTATION] = learned.to_string().into();
+        }
+        // Somebody else wrote at the same time: it is learned again at the next boot.
+        if let Err(error) = objects.update(HARDWARE, object).await {
+            tracing::debug!(%hardware, %error, "a machine's loader is not kept");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::tinkerbell::Hardware;
+    use stdx::MacAddr;
+
+    use super::{ANNOTATION, Loaders};
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    #[test]
+    fn a_machine_is_named_what_it_remembers() {
+        let (loaders, mut lessons) = Loaders::new();
+        let mut hardware = Hardware::default();
+        let annotations = &mut hardware.metadata.annotations;
+        annotations.insert(ANNOTATION.into(), "ipxe.efi works".into());
+        assert_eq!(loaders.learned(MAC), None);
+        assert_eq!(loaders.asked(&hardware, MAC, "snponly.efi"), None);
+        assert_eq!(loaders.learned(MAC).as_deref(), Some("ipxe.efi"));
+        loaders.fetched(&hardware, MAC, "ipxe.efi");
+        loaders.spoke(&hardware, MAC);
+        assert!(lessons.try_recv().is_err(), "nothing new");
+    }
+
+    #[test]
+    fn what_works_is_a_lesson_and_what_is_of_another_firmware_is_none() {
+        let (loaders, mut lessons) = Loaders::new();
+        let mut hardware = Hardware::default();
+        hardware.metadata.annotations.insert(ANNOTATION.into(), "undionly.kpxe works".into());
+        loaders.asked(&hardware, MAC, "snponly.efi");
+        assert_eq!(loaders.learned(MAC).as_deref(), Some("snponly.efi"));
+        loaders.fetched(&hardware, MAC, "snponly.efi");
+        loaders.spoke(&hardware, MAC);
+        assert_eq!(lessons.try_recv().unwrap().learned.to_string(), "snponly.efi works");
+        assert_eq!(loaders.asked(&hardware, MacAddr([2; 6]), "snp-arm64.efi"), None);
+        assert_eq!(loaders.learned(MacAddr([2; 6])), None, "there is but one for it");
+    }
+}

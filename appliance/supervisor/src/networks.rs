@@ -1,0 +1,236 @@
+//! The box's networks: what the file says of each, what people have said since, and the DHCP
+//! services that follow both without a restart.
+//!
+//! A Network object is made for every `[network]` of the file, named after the interface. Its spec
+//! is the file's until somebody changes it through the API; a file that changes speaks again.
+
+mod leases;
+pub mod nic;
+mod plan;
+mod report;
+mod serve;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use api::meta::{ObjectKey, ObjectMeta};
+use api::network::{NETWORK, Network, NetworkSpec};
+use apiserver::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
+use controllers::{Objects, find, read};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use stdx::Clock;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::hardware_views::HardwareViews;
+use crate::index::Index;
+use crate::objects::id;
+use crate::observers::Observers;
+
+/// Says which file's words a Network's spec is.
+const FROM_FILE: &str = "tinbox.dev/from-file";
+/// The wait after a watch that failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// What every network's service works with.
+pub struct Networks {
+    /// Where changes come from.
+    pub engine: Engine,
+    /// Objects, typed.
+    pub objects: Arc<dyn Objects>,
+    /// Who is known.
+    pub views: Arc<HardwareViews>,
+    /// Who holds which address.
+    pub index: Index,
+    /// The story.
+    pub observers: Arc<Observers>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What the file says.
+    pub config: Arc<Config>,
+    /// Where leases and what was heard on the networks outlive a restart.
+    pub state: PathBuf,
+}
+
+/// What is wanted of one network.
+type Wanted = Arc<Network>;
+
+impl Networks {
+    /// Makes the objects of the file's networks, and writes the file's words into those whose file
+    /// has changed.
+    ///
+    /// # Errors
+    /// When an object cannot be read or written.
+    pub async fn adopt(&self) -> anyhow::Result<()> {
+        for network in &self.config.network {
+            let spec = network.spec();
+            let name = name_of(&spec.interface);
+            self.adopt_one(&name, spec)
+                .await
+                .with_context(|| format!("cannot keep the network {name}"))?;
+        }
+        Ok(())
+    }
+
+    async fn adopt_one(&self, name: &str, spec: NetworkSpec) -> anyhow::Result<()> {
+        let said = stdx::hex(&Sha256::digest(serde_json::to_vec(&spec)?)[..16]);
+        let found: Option<Network> =
+            find(self.objects.as_ref(), NETWORK, &ObjectKey::new("", name)).await?;
+        let Some(mut network) = found else {
+            let metadata = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
+            let mut network = Network { metadata, spec, ..Network::default() };
+            network.metadata.annotations.insert(FROM_FILE.to_owned(), said);
+            self.objects.create(NETWORK, manifest(&network)?).await?;
+            return Ok(());
+        };
+        if network.metadata.annotations.get(FROM_FILE) == Some(&said) {
+            return Ok(());
+        }
+        network.metadata.annotations.insert(FROM_FILE.to_owned(), said);
+        network.spec = spec;
+        self.objects.update(NETWORK, manifest(&network)?).await?;
+        Ok(())
+    }
+
+    /// Serves every network as its object says, until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let networks = Arc::new(self);
+        let mut services = Services { networks: Arc::clone(&networks), running: HashMap::new() };
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                followed = networks.follow(&mut services, &mut tasks, &shutdown) => {
+                    if let Err(error) = followed {
+                        tracing::warn!(%error, "the watch of networks begins anew");
+                    }
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+        drop(services);
+        while let Some(ended) = tasks.join_next().await {
+            resume_panic(ended);
+        }
+    }
+
+    /// Lists, then watches until the watch ends.
+    async fn follow(
+        &self,
+        services: &mut Services,
+        tasks: &mut JoinSet<()>,
+        shutdown: &CancellationToken,
+    ) -> Result<(), StatusError> {
+        let list = self.engine.list(&id(NETWORK), None, ListOptions::default()).await?;
+        let mut gone: Vec<String> = services.running.keys().cloned().collect();
+        for object in list.items {
+            let name = services.want(object, tasks, shutdown);
+            gone.retain(|other| Some(other) != name.as_ref());
+        }
+        gone.iter().for_each(|name| services.forget(name));
+        let options = WatchOptions { after: Some(list.revision), ..WatchOptions::default() };
+        let mut watch = self.engine.watch(&id(NETWORK), None, options).await?;
+        loop {
+            let event = tokio::select! {
+                event = watch.next() => event?,
+                Some(ended) = tasks.join_next() => {
+                    resume_panic(ended);
+                    continue;
+                }
+            };
+            match event.kind {
+                EventKind::Added | EventKind::Modified => {
+                    services.want(event.object, tasks, shutdown);
+                }
+                EventKind::Deleted => {
+                    let name = event.object.pointer("/metadata/name").and_then(Value::as_str);
+                    services.forget(name.unwrap_or_default());
+                }
+                EventKind::Bookmark => {}
+            }
+        }
+    }
+}
+
+/// The services that run, by the name of their Network.
+struct Services {
+    networks: Arc<Networks>,
+    running: HashMap<String, watch::Sender<Wanted>>,
+}
+
+impl Services {
+    /// Has a network served as its object says; its name, if it can be read.
+    fn want(
+        &mut self,
+        object: Value,
+        tasks: &mut JoinSet<()>,
+        shutdown: &CancellationToken,
+    ) -> Option<String> {
+        let network: Network = match read(object) {
+            Ok(network) => network,
+            Err(error) => {
+                tracing::warn!(%error, "a network is not served");
+                return None;
+            }
+        };
+        let name = network.metadata.name.clone();
+        let wanted = Arc::new(network);
+        if let Some(running) = self.running.get(&name)
+            && running.send(Arc::clone(&wanted)).is_ok()
+        {
+            return Some(name);
+        }
+        let (sender, receiver) = watch::channel(wanted);
+        self.running.insert(name.clone(), sender);
+        let (networks, shutdown) = (Arc::clone(&self.networks), shutdown.clone());
+        let served = name.clone();
+        tasks.spawn(async move { networks.keep_serving(served, receiver, shutdown).await });
+        Some(name)
+    }
+
+    fn forget(&mut self, name: &str) {
+        // Its service ends when nobody is left to say what is wanted.
+        self.running.remove(name);
+    }
+}
+
+/// The name of an interface's Network: one that objects may have.
+fn name_of(interface: &str) -> String {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let name: String =
+        interface.to_ascii_lowercase().chars().map(|c| if allowed(c) { c } else { '-' }).collect();
+    name.trim_matches('-').to_owned()
+}
+
+fn manifest(network: &Network) -> serde_json::Result<Value> {
+    let mut object = serde_json::to_value(network)?;
+    object["apiVersion"] = NETWORK.api_version().into();
+    object["kind"] = NETWORK.kind.into();
+    Ok(object)
+}
+
+fn resume_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn every_interface_has_a_name_that_objects_may_have() {
+        assert_eq!(name_of("eth0"), "eth0");
+        assert_eq!(name_of("enp3s0.100"), "enp3s0-100");
+        assert_eq!(name_of("_Rack"), "rack");
+    }
+}

@@ -1,0 +1,134 @@
+//! A network's status: what is told of it, and when it is written.
+
+use api::core::Happening;
+use api::meta::ObjectKey;
+use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
+use controllers::find;
+use dhcp::foreign::{Foreign, Hold, Neighbour, State};
+use jiff::Timestamp;
+
+use super::plan::pools;
+use super::{Networks, manifest};
+
+/// What is to be told of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    status: NetworkStatus,
+    /// Somebody should look at it.
+    warning: bool,
+}
+
+impl Report {
+    /// Nothing is answered, as asked for.
+    pub fn off() -> Self {
+        Self::new(Phase::Off, "no DHCP message is answered, for spec.mode is off".to_owned())
+    }
+
+    /// It cannot be served.
+    pub fn failed(why: &str) -> Self {
+        Self { warning: true, ..Self::new(Phase::Failed, why.to_owned()) }
+    }
+
+    fn new(phase: Phase, message: String) -> Self {
+        let status = NetworkStatus { phase, message, ..NetworkStatus::default() };
+        Self { status, warning: false }
+    }
+}
+
+/// What the watch's state means to people.
+pub fn report(state: &State, plan: &NetworkPlan, leased: usize) -> Report {
+    let mut report = match state {
+        State::Held(Hold::NoCarrier) => Report::new(
+            Phase::Probing,
+            format!("no cable in {}, or nothing at its other end", plan.interface),
+        ),
+        State::Held(_) => {
+            let message = "looking for other DHCP servers before the first answer".to_owned();
+            Report::new(Phase::Probing, message)
+        }
+        State::Serving if plan.mode == api::network::Mode::Pool => {
+            Report::new(Phase::Serving, format!("known machines, and {}", pools(plan)))
+        }
+        State::Serving => Report::new(Phase::Serving, "known machines".to_owned()),
+        State::Stopped(foreign) => stopped(foreign),
+        State::Proxy(Neighbour::Unknown) => {
+            let message = "boot files; looking for the server that gives addresses".to_owned();
+            Report::new(Phase::Serving, message)
+        }
+        State::Proxy(Neighbour::Nobody) => {
+            let message = "boot files, but no DHCP server answers here: machines get no address";
+            Report { warning: true, ..Report::new(Phase::Serving, message.to_owned()) }
+        }
+        State::Proxy(Neighbour::Server(foreign)) => {
+            Report::new(Phase::Serving, format!("boot files, beside the DHCP server {foreign}"))
+        }
+    };
+    let all: u64 = plan.subnets.iter().map(|subnet| subnet.addresses()).sum();
+    report.status.leased = u32::try_from(leased).unwrap_or(u32::MAX);
+    report.status.free =
+        u32::try_from(all).unwrap_or(u32::MAX).saturating_sub(report.status.leased);
+    report
+}
+
+fn stopped(foreign: &Foreign) -> Report {
+    let message = format!(
+        "DHCP stopped: there is another DHCP server, {foreign}; take it off this network, then \
+         serve again with: tinbox network rearm {}",
+        foreign.interface
+    );
+    let mut report = Report { warning: true, ..Report::new(Phase::Stopped, message) };
+    report.status.foreign_server = Some(ForeignServer {
+        address: foreign.server.to_string(),
+        mac: foreign.mac.map(|mac| mac.to_string()).unwrap_or_default(),
+        offered: foreign.offered.map(|address| address.to_string()).unwrap_or_default(),
+        since: Timestamp::try_from(foreign.when).ok(),
+    });
+    report
+}
+
+impl Networks {
+    /// Writes the status if it differs from what was `told` last, and an Event where the phase
+    /// does.
+    pub(super) async fn report(&self, name: &str, report: &Report, told: &mut Option<Report>) {
+        if told.as_ref() == Some(report) {
+            return;
+        }
+        let key = ObjectKey::new("", name);
+        let found = find::<Network>(self.objects.as_ref(), NETWORK, &key).await;
+        let Ok(Some(mut network)) = found else { return };
+        let before = std::mem::take(&mut network.status);
+        network.status = report.status.clone();
+        network.status.observed_generation = network.metadata.generation;
+        if before != network.status {
+            let written = match manifest(&network) {
+                Ok(object) => self.objects.update_status(NETWORK, object).await,
+                Err(error) => return tracing::warn!(name, %error, "a network's status is no JSON"),
+            };
+            if let Err(error) = written {
+                // Somebody else wrote; what they changed brings us here again.
+                return tracing::debug!(name, %error, "cannot write a network's status");
+            }
+        }
+        let said = |status: &NetworkStatus| (status.phase, status.message.clone());
+        if said(&before) != said(&network.status) {
+            self.tell(&network, report.warning);
+        }
+        *told = Some(report.clone());
+    }
+
+    fn tell(&self, network: &Network, warning: bool) {
+        let status = &network.status;
+        let phase = serde_json::to_value(status.phase).unwrap_or_default();
+        self.objects.record(Happening {
+            about: NETWORK,
+            namespace: "default".to_owned(),
+            name: network.metadata.name.clone(),
+            uid: network.metadata.uid.clone(),
+            reason: phase.as_str().unwrap_or_default().to_owned(),
+            message: status.message.clone(),
+            warning,
+            component: "tinboxd".to_owned(),
+            at: self.clock.now(),
+        });
+    }
+}

@@ -1,0 +1,353 @@
+//! One network's services: kept running as its object says, watched over, and told of in its
+//! status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use api::network::{Network, NetworkPlan};
+use dhcp::foreign::{self, Permit, Role, Start};
+use dhcp::{Checked, Checker, Gate, Service};
+use stdx::Backoff;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::leases::KnownLeases;
+use super::plan::{needs_restart, refusal, service_config, service_mode};
+use super::report::{self, Report};
+use super::{Networks, Wanted, nic};
+use crate::config::HTTP_PORT;
+
+/// Waits between attempts to serve a network that cannot be served.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+/// Addresses that may wait to be asked for; the service goes on without an answer for more.
+const QUESTIONS_MAX: usize = 256;
+
+/// How a session ended.
+enum End {
+    /// Something else is wanted than what ran.
+    Changed,
+    /// Nobody is left to say what is wanted.
+    Gone,
+}
+
+impl Networks {
+    /// Serves the network `name` as `wanted` says, until nobody is left to say. What fails is
+    /// tried again, with a word in the status and an Event.
+    pub(super) async fn keep_serving(
+        &self,
+        name: String,
+        mut wanted: watch::Receiver<Wanted>,
+        shutdown: CancellationToken,
+    ) {
+        let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+        // Only a program that starts may take up what it did before; a person's word is new.
+        let mut start = Start::Resume;
+        loop {
+            let network = wanted.borrow_and_update().clone();
+            let session = self.session(&network, &mut wanted, start, &shutdown);
+            let ended = tokio::select! {
+                () = shutdown.cancelled() => return,
+                ended = session => ended,
+            };
+            self.index.set_enrolls(&name, false);
+            match ended {
+                Ok(End::Gone) => return,
+                Ok(End::Changed) => {
+                    backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+                    start = Start::Arm;
+                }
+                Err(error) => {
+                    let report = Report::failed(&format!("{error:#}"));
+                    self.report(&name, &report, &mut None).await;
+                    tokio::select! {
+                        () = shutdown.cancelled() => return,
+                        () = tokio::time::sleep(backoff.next_wait()) => {}
+                        changed = wanted.changed() => if changed.is_err() { return },
+                    }
+                }
+            }
+        }
+    }
+
+    async fn session(
+        &self,
+        network: &Network,
+        wanted: &mut watch::Receiver<Wanted>,
+        start: Start,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<End> {
+        let plan = self.plan(network)?;
+        let Some(mode) = service_mode(plan.mode) else {
+            self.report(&network.metadata.name, &Report::off(), &mut None).await;
+            return Ok(self.until_changed(network, wanted).await);
+        };
+        let nic = nic::read(&plan.interface)
+            .with_context(|| format!("cannot read the interface {}", plan.interface))?;
+        if let Some(why) = refusal(&plan, nic) {
+            self.report(&network.metadata.name, &Report::failed(&why), &mut None).await;
+            return Ok(self.until_changed(network, wanted).await);
+        }
+        let stop = shutdown.child_token();
+        let _stopped = stop.clone().drop_guard();
+        let mut session = Session::begin(self, &plan, mode, start, &stop).await?;
+        session.attend(self, network, plan, wanted).await
+    }
+
+    /// The plan of a Network, if it is one that the box can serve.
+    fn plan(&self, network: &Network) -> anyhow::Result<NetworkPlan> {
+        let plan = network.spec.plan().map_err(|problems| {
+            let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("{}", told.join("; "))
+        })?;
+        let listed =
+            |it: &&NetworkPlan| it.interface == plan.interface && it.address == plan.address;
+        anyhow::ensure!(
+            self.config.networks.iter().any(|it| listed(&it)),
+            "the box serves no boot files at {} on {}: add a [[network]] to its configuration",
+            plan.address,
+            plan.interface
+        );
+        Ok(plan)
+    }
+
+    /// Waits for another spec.
+    async fn until_changed(&self, now: &Network, wanted: &mut watch::Receiver<Wanted>) -> End {
+        loop {
+            if wanted.changed().await.is_err() {
+                return End::Gone;
+            }
+            if wanted.borrow_and_update().spec != now.spec {
+                return End::Changed;
+            }
+        }
+    }
+}
+
+/// The services of one network while its mode and place stay the same.
+struct Session {
+    tasks: JoinSet<anyhow::Result<()>>,
+    config: watch::Sender<dhcp::Config>,
+    gate: watch::Sender<Gate>,
+    states: watch::Receiver<foreign::State>,
+    rearm: Arc<Notify>,
+    bound: watch::Receiver<usize>,
+    mode: dhcp::Mode,
+}
+
+impl Session {
+    async fn begin(
+        networks: &Networks,
+        plan: &NetworkPlan,
+        mode: dhcp::Mode,
+        start: Start,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let (config, settings) = watch::channel(service_config(plan, mode));
+        let (gate, gated) = watch::channel(Gate::Closed);
+        let (news, states) = watch::channel(foreign::State::default());
+        let rearm = Arc::new(Notify::new());
+        let mut tasks = JoinSet::new();
+        let (counted, bound) = watch::channel(0);
+        let leases = match mode {
+            dhcp::Mode::Pool => Some(networks.leases(&plan.interface).await? as _),
+            _ => None,
+        };
+        let service = Service {
+            config: settings,
+            gate: gated,
+            directory: Arc::clone(&networks.views) as _,
+            observer: Arc::clone(&networks.observers) as _,
+            leases,
+            checker: Some(checker(&plan.interface, &mut tasks, stop).await?),
+            bound: counted,
+        };
+        let stopped = stop.clone();
+        tasks.spawn(async move { service.run(stopped).await.context("cannot serve DHCP") });
+        let (watched, noticed) = (networks.watched(plan, mode, start), Arc::clone(&rearm));
+        let stopped = stop.clone();
+        tasks.spawn(async move {
+            let watching = foreign::watch(watched, news, noticed, stopped);
+            watching.await.context("cannot listen for other DHCP servers")
+        });
+        if plan.ipv6 {
+            let config = v6_config(plan)?;
+            networks.index.set_prefix(&plan.interface, config.server);
+            let follower = V6 {
+                config,
+                directory: Arc::clone(&networks.views) as _,
+                observer: Arc::clone(&networks.observers) as _,
+                gate: gate.subscribe(),
+            };
+            tasks.spawn(follower.run(stop.clone()));
+        }
+        Ok(Self { tasks, config, gate, states, rearm, bound, mode })
+    }
+
+    /// Lets through what the watch allows, takes over what changes, and tells of both.
+    async fn attend(
+        &mut self,
+        networks: &Networks,
+        network: &Network,
+        mut plan: NetworkPlan,
+        wanted: &mut watch::Receiver<Wanted>,
+    ) -> anyhow::Result<End> {
+        let name = &network.metadata.name;
+        let mut spec = network.spec.clone();
+        networks.index.set_enrolls(name, plan.enroll);
+        let mut told = None;
+        loop {
+            tokio::select! {
+                Ok(()) = self.states.changed() => {
+                    let permit = self.states.borrow_and_update().permit();
+                    // First of all the server: what follows may wait for a disk.
+                    self.gate.send_replace(gate(permit));
+                }
+                changed = wanted.changed() => {
+                    if changed.is_err() {
+                        return Ok(End::Gone);
+                    }
+                    let next = wanted.borrow_and_update().clone();
+                    if next.spec == spec {
+                        continue;
+                    }
+                    let Ok(changed) = networks.plan(&next) else { return Ok(End::Changed) };
+                    if needs_restart(&plan, &changed) {
+                        return Ok(End::Changed);
+                    }
+                    if changed.rearm != plan.rearm {
+                        self.rearm.notify_one();
+                    }
+                    networks.index.set_enrolls(name, changed.enroll);
+                    self.config.send_replace(service_config(&changed, self.mode));
+                    (spec, plan) = (next.spec.clone(), changed);
+                }
+                Some(ended) = self.tasks.join_next() => {
+                    match ended {
+                        Ok(ended) => ended?,
+                        Err(error) if error.is_panic() => {
+                            std::panic::resume_unwind(error.into_panic())
+                        }
+                        Err(_) => {}
+                    }
+                    anyhow::bail!("a service of the network ended by itself");
+                }
+                // Every few seconds; a status that could not be written is tried again.
+                Ok(()) = self.bound.changed() => {}
+            }
+            let state = self.states.borrow().clone();
+            let leased = *self.bound.borrow_and_update();
+            let report = report::report(&state, &plan, leased);
+            networks.report(name, &report, &mut told).await;
+        }
+    }
+}
+
+fn gate(permit: Permit) -> Gate {
+    match permit {
+        Permit::Everything => Gate::Open,
+        Permit::Boots => Gate::ProxyOnly,
+        Permit::Nothing => Gate::Closed,
+    }
+}
+
+fn v6_config(plan: &NetworkPlan) -> anyhow::Result<dhcp::v6::Config> {
+    let server = nic::ipv6(&plan.interface).context("cannot serve DHCPv6")?;
+    Ok(dhcp::v6::Config {
+        interface: plan.interface.clone(),
+        server,
+        http_port: HTTP_PORT,
+        binaries: plan.loaders.clone(),
+    })
+}
+
+/// DHCPv6, served while the gate is open.
+struct V6 {
+    config: dhcp::v6::Config,
+    directory: Arc<dyn dhcp::v6::Directory>,
+    observer: Arc<dyn dhcp::v6::Observer>,
+    gate: watch::Receiver<Gate>,
+}
+
+impl V6 {
+    async fn run(mut self, stop: CancellationToken) -> anyhow::Result<()> {
+        loop {
+            let opened = self.gate.wait_for(|gate| *gate == Gate::Open);
+            match stop.run_until_cancelled(opened).await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Ok(()),
+            }
+            let serving = stop.child_token();
+            let _closed = serving.clone().drop_guard();
+            let (directory, observer) = (Arc::clone(&self.directory), Arc::clone(&self.observer));
+            tokio::select! {
+                served = dhcp::v6::run(self.config.clone(), directory, observer, serving) => {
+                    served.context("cannot serve DHCPv6")?;
+                    return Ok(());
+                }
+                _ = self.gate.wait_for(|gate| *gate != Gate::Open) => {}
+            }
+        }
+    }
+}
+
+/// Starts the task that asks the link who uses an address.
+async fn checker(
+    interface: &str,
+    tasks: &mut JoinSet<anyhow::Result<()>>,
+    stop: &CancellationToken,
+) -> anyhow::Result<Checker> {
+    let arp = dhcp::arp::Checker::open(interface).await.context("cannot ask who uses addresses")?;
+    let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
+    let (answer, answers) = mpsc::channel(QUESTIONS_MAX);
+    let stop = stop.clone();
+    tasks.spawn(async move {
+        let mut open = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                Some(address) = asked.recv(), if open.len() < QUESTIONS_MAX => {
+                    let arp = arp.clone();
+                    open.spawn(async move {
+                        Checked { address, holder: arp.in_use(address).await }
+                    });
+                }
+                Some(Ok(checked)) = open.join_next() => {
+                    if answer.send(checked).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    });
+    Ok(Checker { questions, answers })
+}
+
+impl Networks {
+    async fn leases(&self, interface: &str) -> anyhow::Result<Arc<KnownLeases>> {
+        let path = self.state.join(format!("leases-{interface}.redb"));
+        let index = self.index.clone();
+        let shown = path.display().to_string();
+        tokio::task::spawn_blocking(move || KnownLeases::open(&path, index))
+            .await?
+            .with_context(|| format!("cannot open the leases in {shown}"))
+    }
+
+    fn watched(&self, plan: &NetworkPlan, mode: dhcp::Mode, start: Start) -> foreign::Config {
+        let role = match mode {
+            dhcp::Mode::Proxy => Role::Proxy,
+            dhcp::Mode::Reserved | dhcp::Mode::Pool => Role::Leases,
+        };
+        let own = |it: &NetworkPlan| nic::read(&it.interface).ok().map(|nic| nic.mac);
+        foreign::Config {
+            interface: plan.interface.clone(),
+            role,
+            start,
+            servers: self.config.networks.iter().map(|it| it.address).collect(),
+            macs: self.config.networks.iter().filter_map(own).collect(),
+            record: Some(self.state.join(format!("dhcp-{}", plan.interface))),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Which disk is meant: by path, by what udev would call it, or by what the disk says of itself.
+//!
+//! The agent's OS has no udev, so `/dev/disk/by-id/…` is understood here. Hints are those of
+//! Metal3's rootDeviceHints, as `key=value` parted by commas: `wwn=0x5002538e40a21d6f`,
+//! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All must fit, and exactly
+//! one disk: a guess is no way to choose what is written over.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::Error;
+use crate::disk::{APPEAR, LOOK};
+
+const BY_ID: &str = "/dev/disk/by-id/";
+/// Block devices that are no disks of the machine, by the beginning of their name.
+const VIRTUAL: [&str; 7] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md"];
+
+/// What a disk says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Described {
+    /// The kernel's name, such as `nvme0n1`.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Model, as the disk pads it, trimmed.
+    pub model: String,
+    /// Vendor.
+    pub vendor: String,
+    /// Serial number.
+    pub serial: String,
+    /// `naa.…` or `eui.…`.
+    pub wwn: String,
+    /// Whether it has platters.
+    pub rotational: bool,
+}
+
+/// A way to name a disk or a partition of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selector {
+    /// A path that exists or will.
+    Path(PathBuf),
+    /// A name in `/dev/disk/by-id`, without `-partN`.
+    Id(String, Option<u32>),
+    /// Every hint fits.
+    Hints(Vec<Hint>, Option<u32>),
+}
+
+/// One thing that a disk must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// The kernel's name, with or without `/dev/`.
+    DeviceName(String),
+    /// World wide name, however it is prefixed.
+    Wwn(String),
+    /// All of the serial number.
+    Serial(String),
+    /// A part of the model.
+    Model(String),
+    /// A part of the vendor.
+    Vendor(String),
+    /// At least so many GiB.
+    MinSize(u64),
+    /// At most so many GiB.
+    MaxSize(u64),
+    /// Platters or not.
+    Rotational(bool),
+}
+
+impl Selector {
+    /// Understand what an action or the kernel's command line says.
+    ///
+    /// # Errors
+    /// A sentence about the part that is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Some(id) = text.strip_prefix(BY_ID) {
+            let parted = id
+                .rsplit_once("-part")
+                .and_then(|(id, part)| Some((id.to_owned(), Some(part.parse::<u32>().ok()?))));
+            let (id, part) = parted.unwrap_or((id.to_owned(), None));
+            return Ok(Self::Id(id, part));
+        }
+        if text.starts_with('/') {
+            return Ok(Self::Path(text.into()));
+        }
+        if !text.contains('=') {
+            return Err(format!("{text:?} is not an absolute path such as /dev/sda"));
+        }
+        let (mut hints, mut part) = (Vec::new(), None);
+        for word in text.split(',') {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            match (key.trim(), value.trim()) {
+                (key, "") => return Err(format!("{key:?} has no value")),
+                ("partition", value) => {
+                    let number = value.parse().map_err(|_| format!("{value:?} is no number"))?;
+                    part = Some(number);
+                }
+                (key, value) => hints.push(Hint::parse(key, value)?),
+            }
+        }
+        if hints.is_empty() {
+            return Err("a partition of which disk?".to_owned());
+        }
+        Ok(Self::Hints(hints, part))
+    }
+
+    /// Whether `disk` is meant.
+    pub fn fits(&self, disk: &Described) -> bool {
+        match self {
+            Self::Path(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                path == Path::new("/dev").join(&disk.name)
+            }
+            Self::Id(id, _) => ids(disk).contains(id) || has_serial(id, disk),
+            Self::Hints(hints, _) => hints.iter().all(|hint| hint.fits(disk)),
+        }
+    }
+
+    fn partition(&self) -> Option<u32> {
+        match self {
+            Self::Path(_) => None,
+            Self::Id(_, part) | Self::Hints(_, part) => *part,
+        }
+    }
+}
+
+impl Hint {
+    fn parse(key: &str, value: &str) -> Result<Self, String> {
+        let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is no number"));
+        Ok(match key {
+            "deviceName" => Self::DeviceName(value.trim_start_matches("/dev/").to_owned()),
+            "wwn" => Self::Wwn(value.to_owned()),
+            "serial" | "serialNumber" => Self::Serial(value.to_owned()),
+            "model" => Self::Model(value.to_owned()),
+            "vendor" => Self::Vendor(value.to_owned()),
+            "minSizeGigabytes" => Self::MinSize(number()?),
+            "maxSizeGigabytes" => Self::MaxSize(number()?),
+            "rotational" => Self::Rotational(
+                value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?,
+            ),
+            _ => return Err(format!("{key:?} is no hint that is known")),
+        })
+    }
+
+    fn fits(&self, disk: &Described) -> bool {
+        let part = |whole: &str, part: &str| whole.to_lowercase().contains(&part.to_lowercase());
+        match self {
+            Self::DeviceName(name) => *name == disk.name,
+            Self::Wwn(wwn) => !disk.wwn.is_empty() && bare(wwn) == bare(&disk.wwn),
+            Self::Serial(serial) => serial.eq_ignore_ascii_case(&disk.serial),
+            Self::Model(model) => part(&disk.model, model),
+            Self::Vendor(vendor) => part(&disk.vendor, vendor),
+            Self::MinSize(size) => disk.size >> 30 >= *size,
+            Self::MaxSize(size) => disk.size.div_ceil(1 << 30) <= *size,
+            Self::Rotational(rotational) => *rotational == disk.rotational,
+        }
+    }
+}
+
+/// A world wide name without what says of which kind it is.
+fn bare(wwn: &str) -> String {
+    let lower = wwn.to_lowercase();
+    let kinds = ["naa.", "eui.", "uuid.", "0x"];
+    kinds.iter().fold(lower.as_str(), |text, kind| text.trim_start_matches(kind)).to_owned()
+}
+
+/// Names that udev gives a disk (`60-persistent-storage.rules`).
+fn ids(disk: &Described) -> Vec<String> {
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
+    let mut names = vec![format!("virtio-{}", disk.serial)];
+    names.push(format!("nvme-{}_{}", joined(&disk.model), joined(&disk.serial)));
+    names.push(format!("nvme-{}_{}_1", joined(&disk.model), joined(&disk.serial)));
+    if let Some(wwn) = disk.wwn.strip_prefix("naa.") {
+        names.push(format!("wwn-0x{wwn}"));
+    }
+    if disk.wwn.starts_with("eui.") {
+        names.push(format!("nvme-{}", disk.wwn));
+    }
+    names
+}
+
+/// `ata-MODEL_SERIAL`: the kernel keeps but the beginning of the model, so the serial decides.
+fn has_serial(id: &str, disk: &Described) -> bool {
+    let serial = disk.serial.split_whitespace().collect::<Vec<_>>().join("_");
+    (id.starts_with("ata-") || id.starts_with("scsi-"))
+        && !serial.is_empty()
+        && id.ends_with(&format!("_{serial}"))
+}
+
+/// The machine's disks, by `/sys/block`.
+pub fn disks() -> Vec<Described> {
+    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let mut disks: Vec<_> = entries.filter_map(|entry| describe(&entry.path())).collect();
+    disks.retain(|disk| disk.size > 0 && !VIRTUAL.iter().any(|kind| disk.name.starts_with(kind)));
+    disks.sort_by(|a, b| a.name.cmp(&b.name));
+    disks
+}
+
+/// What the kernel knows of the disk at this folder of `/sys/block`.
+pub fn describe(folder: &Path) -> Option<Described> {
+    let read = |name: &str| {
+        let text = std::fs::read(folder.join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim().to_owned()
+    };
+    let first = |names: [&str; 2]| {
+        let all = names.iter().map(|name| read(name));
+        all.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    };
+    let sectors: u64 = read("size").parse().ok()?;
+    let mut serial = first(["serial", "device/serial"]);
+    if serial.is_empty() {
+        // SCSI and ATA: a page of inquiry data with a header of four bytes.
+        let page = std::fs::read(folder.join("device/vpd_pg80")).unwrap_or_default();
+        serial = String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned();
+    }
+    Some(Described {
+        name: folder.file_name()?.to_string_lossy().into_owned(),
+        size: sectors.saturating_mul(512),
+        model: read("device/model"),
+        vendor: read("device/vendor"),
+        serial,
+        wwn: first(["wwid", "device/wwid"]),
+        rotational: read("queue/rotational") == "1",
+    })
+}
+
+/// The one disk of `disks` that is meant, or a sentence.
+pub fn choose<'a>(selector: &Selector, disks: &'a [Described]) -> Result<&'a Described, String> {
+    let fitting: Vec<_> = disks.iter().filter(|disk| selector.fits(disk)).collect();
+    let names = |disks: &[&Described]| {
+        disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    match fitting.as_slice() {
+        [one] => Ok(one),
+        [] => Err(format!("no disk fits it, of {}", names(&disks.iter().collect::<Vec<_>>()))),
+        several => Err(format!("more than one disk fits it: {}", names(several))),
+    }
+}
+
+/// The device that `named` means, waiting for it to appear. Blocks.
+pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
+    let text = named.to_string_lossy();
+    let refused = |reason| Error::NoSuchDisk { named: text.to_string(), reason };
+    let selector = Selector::parse(&text).map_err(refused)?;
+    if matches!(selector, Selector::Path(_)) || named.exists() {
+        return Ok(named.to_owned());
+    }
+    let deadline = Instant::now() + APPEAR;
+    loop {
+        match choose(&selector, &disks()) {
+            Ok(disk) => return Ok(device(&disk.name, selector.partition())),
+            Err(reason) if Instant::now() >= deadline => return Err(refused(reason)),
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// `/dev/sda1`, `/dev/nvme0n1p1`: a `p` where the disk's name ends with a digit.
+fn device(name: &str, partition: Option<u32>) -> PathBuf {
+    let part = match partition {
+        None => String::new(),
+        Some(number) if name.ends_with(|last: char| last.is_ascii_digit()) => format!("p{number}"),
+        Some(number) => number.to_string(),
+    };
+    Path::new("/dev").join(format!("{name}{part}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Disks as they describe themselves, and what may be said to mean them.
+
+use std::path::Path;
+
+use super::{Described, Selector, choose, describe, device};
+
+fn disks() -> Vec<Described> {
+    let disk = |name: &str, gib: u64, model: &str, serial: &str, wwn: &str, rotational| Described {
+        name: name.to_owned(),
+        size: gib << 30,
+        model: model.to_owned(),
+        vendor: "ATA".to_owned(),
+        serial: serial.to_owned(),
+        wwn: wwn.to_owned(),
+        rotational,
+    };
+    vec![
+        disk("nvme0n1", 238, "KINGSTON SNVS250G", "50026B7684C2", "eui.0026b7684c2", false),
+        disk("sda", 465, "Samsung SSD 860", "S3Z9NB0K", "naa.5002538e40a21d6f", false),
+        disk("sdb", 3726, "WDC WD40EFRX-68N", "WD-WCC7K1", "naa.50014ee2b", true),
+        disk("vda", 20, "", "disk-1", "", true),
+    ]
+}
+
+#[test]
+fn a_disk_is_found_by_every_name_it_has() {
+    let disks = disks();
+    for (text, name) in [
+        ("/dev/disk/by-id/wwn-0x5002538e40a21d6f", "sda"),
+        ("/dev/disk/by-id/wwn-0x5002538e40a21d6f-part2", "sda"),
+        ("/dev/disk/by-id/nvme-eui.0026b7684c2", "nvme0n1"),
+        ("/dev/disk/by-id/nvme-KINGSTON_SNVS250G_50026B7684C2", "nvme0n1"),
+        ("/dev/disk/by-id/nvme-KINGSTON_SNVS250G_50026B7684C2_1", "nvme0n1"),
+        ("/dev/disk/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K1", "sdb"),
+        ("/dev/disk/by-id/virtio-disk-1", "vda"),
+        ("wwn=0x5002538E40A21D6F", "sda"),
+        ("wwn=naa.5002538e40a21d6f", "sda"),
+        ("serialNumber=s3z9nb0k", "sda"),
+        ("serial=WD-WCC7K1,partition=1", "sdb"),
+        ("model=samsung", "sda"),
+        ("minSizeGigabytes=1000", "sdb"),
+        ("rotational=false,maxSizeGigabytes=300", "nvme0n1"),
+        ("deviceName=/dev/sdb", "sdb"),
+        ("vendor=ata,minSizeGigabytes=400,rotational=false", "sda"),
+    ] {
+        let selector = Selector::parse(text).unwrap();
+        assert_eq!(choose(&selector, &disks).map(|disk| disk.name.as_str()), Ok(name), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_clear_is_refused() {
+    for (text, words) in [
+        ("rotational=false", "more than one disk fits it: nvme0n1, sda"),
+        ("serial=S3Z9", "no disk fits it, of nvme0n1, sda, sdb, vda"),
+        ("/dev/disk/by-id/ata-x_", "no disk fits it"),
+        ("wwn=0x", "no disk fits it"),
+    ] {
+        let error = choose(&Selector::parse(text).unwrap(), &disks()).unwrap_err();
+        assert!(error.starts_with(words), "{text}: {error}");
+    }
+    for (text, words) in [
+        ("vda", "is not an absolute path"),
+        ("size=4", "\"size\" is no hint"),
+        ("serial=", "\"serial\" has no value"),
+        ("minSizeGigabytes=big", "\"big\" is no number"),
+        ("partition=1", "a partition of which disk?"),
+        ("rotational=yes", "neither true nor false"),
+    ] {
+        let error = Selector::parse(text).unwrap_err();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
+#[test]
+fn partitions_are_named_as_the_kernel_does() {
+    for (name, partition, path) in [
+        ("sda", None, "/dev/sda"),
+        ("sda", Some(3), "/dev/sda3"),
+        ("nvme0n1", Some(12), "/dev/nvme0n1p12"),
+        ("mmcblk0", Some(1), "/dev/mmcblk0p1"),
+    ] {
+        assert_eq!(device(name, partition), Path::new(path));
+    }
+}
+
+#[test]
+fn the_kernel_describes_a_disk_in_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let sda = folder.path().join("sda");
+    for (name, text) in [
+        ("size", "1000\n"),
+        ("device/model", "Samsung SSD 860 \n"),
+        ("device/vendor", "ATA     \n"),
+        ("device/vpd_pg80", "\0\u{1}\0\u{8}S3Z9NB0K  "),
+        ("device/wwid", "naa.5002538e40a21d6f\n"),
+        ("queue/rotational", "0\n"),
+    ] {
+        let path = sda.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let disk = describe(&sda).unwrap();
+    let told = (disk.name.as_str(), disk.size, disk.model.as_str(), disk.serial.as_str());
+    assert_eq!(told, ("sda", 512_000, "Samsung SSD 860", "S3Z9NB0K"));
+    assert_eq!((disk.wwn.as_str(), disk.rotational), ("naa.5002538e40a21d6f", false));
+}

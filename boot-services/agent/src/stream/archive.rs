@@ -1,0 +1,88 @@
+//! A stream that is not for a disk but for a reader: an archive.
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::checksum::Hasher;
+use super::decode::{Decoder, Format, detect};
+use super::fetch::{self, Patience, Wanted};
+use super::write::undecoded;
+use super::{Checksum, StopOnDrop, Url, receive};
+use crate::{Error, Meter};
+
+/// What to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    /// Where it is served.
+    pub url: Url,
+    /// What it hashes to, as served or decompressed: people state the one, upstream's action
+    /// compares the other.
+    pub checksum: Option<Checksum>,
+}
+
+/// Feed the decoded archive to `work`, which must read all of it. Returns how many bytes were
+/// fetched beside. Dropping the future stops the work at its next read.
+///
+/// # Errors
+/// A sentence for the operator; `work` has had wrong bytes then.
+pub async fn read_archive<T: Send + 'static>(
+    archive: &Archive,
+    patience: Patience,
+    meter: &Arc<Meter>,
+    work: impl FnOnce(&mut dyn Read) -> Result<T, Error> + Send + 'static,
+) -> Result<(T, u64), Error> {
+    let _stop = StopOnDrop(meter.clone());
+    let expected = archive.checksum.as_ref();
+    let wanted = Wanted { url: &archive.url, patience, checksum: expected, strict: false };
+    let hasher = expected.map(|checksum| Hasher::new(checksum.algorithm()));
+    let reading = receive(&wanted, meter, "reading the archive", move |mut source| {
+        let url = source.url.to_string();
+        if detect(&mut source)? == Format::Qcow2 {
+            let found = "a qcow2 image where an archive is wanted".to_owned();
+            return Err(Error::Format { url, found });
+        }
+        let decoder = Decoder::new(source, false)?;
+        let failed = Arc::new(Mutex::new(None));
+        let format = decoder.format.name();
+        let mut reader = Hashed { decoder, hasher, failed: failed.clone() };
+        let done = work(&mut reader);
+        // What the reader met says more than what its user makes of it.
+        let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(error) = failed {
+            return Err(undecoded(format, &url, error));
+        }
+        Ok((done?, reader.hasher.map(Hasher::finish)))
+    });
+    let (fetched, (done, decoded)) = reading.await?;
+    let fetched = fetched.ok_or(Error::Stopped)?;
+    match expected {
+        Some(expected) if fetched.sum != *expected && decoded.as_ref() != Some(expected) => {
+            Err(fetch::mismatch(&archive.url, &fetched.sum, expected))
+        }
+        _ => Ok((done, fetched.length)),
+    }
+}
+
+struct Hashed {
+    decoder: Decoder,
+    hasher: Option<Hasher>,
+    failed: Arc<Mutex<Option<std::io::Error>>>,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = match self.decoder.read(out) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                let told = std::io::Error::new(error.kind(), error.to_string());
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                return Err(told);
+            }
+        };
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&out[..count]);
+        }
+        Ok(count)
+    }
+}

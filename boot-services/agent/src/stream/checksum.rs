@@ -1,0 +1,226 @@
+//! What an image must hash to: given by value, or looked up in the publisher's file of sums.
+
+use std::fmt;
+use std::str::FromStr;
+
+use md5::Md5;
+use sha2::{Digest, Sha256, Sha512};
+
+/// Most bytes of a file of sums: a whole distribution's fit a hundred times.
+pub(super) const SUMS_BYTES: u64 = 4 << 20;
+
+/// How a sum is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// RFC 1321: against accidents, not against attackers.
+    Md5,
+    /// FIPS 180-4.
+    Sha256,
+    /// FIPS 180-4.
+    Sha512,
+}
+
+impl Algorithm {
+    /// Weakest first.
+    const ALL: [Self; 3] = [Self::Md5, Self::Sha256, Self::Sha512];
+
+    /// As `algorithm:hex` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+        }
+    }
+
+    /// Hexadecimal digits of one.
+    pub fn digits(self) -> usize {
+        self.digest_bytes() * 2
+    }
+
+    fn digest_bytes(self) -> usize {
+        match self {
+            Self::Md5 => 16,
+            Self::Sha256 => 32,
+            Self::Sha512 => 64,
+        }
+    }
+
+    /// The one whose sums have so many bytes: no two are alike.
+    fn of_length(bytes: usize) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.digest_bytes() == bytes)
+    }
+}
+
+/// A sum to be met.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Checksum {
+    algorithm: Algorithm,
+    digest: Vec<u8>,
+}
+
+impl Checksum {
+    /// `hex`, with or without `algorithm:` before it; `None` when it is not such a sum.
+    pub fn parse(algorithm: Algorithm, text: &str) -> Option<Self> {
+        let text = text.trim();
+        let hex = match text.split_once(':') {
+            Some((name, hex)) if name.eq_ignore_ascii_case(algorithm.name()) => hex,
+            Some(_) => return None,
+            None => text,
+        };
+        let digest = stdx::unhex(hex)?;
+        (digest.len() == algorithm.digest_bytes()).then_some(Self { algorithm, digest })
+    }
+
+    /// How it is computed.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}
+
+/// `algorithm:hex`, as an OCI digest and upstream's TARFILE_CHECKSUM.
+impl FromStr for Checksum {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (name, _) = text.trim().split_once(':').ok_or(())?;
+        let mut all = Algorithm::ALL.into_iter();
+        let algorithm = all.find(|known| known.name().eq_ignore_ascii_case(name)).ok_or(())?;
+        Self::parse(algorithm, text).ok_or(())
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&stdx::hex(&self.digest))
+    }
+}
+
+impl fmt::Debug for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{self}", self.algorithm.name())
+    }
+}
+
+/// Computes a sum of any of the kinds.
+#[derive(Clone)]
+pub(super) enum Hasher {
+    Md5(Md5),
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+impl Hasher {
+    pub(super) fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Md5 => Self::Md5(Md5::new()),
+            Algorithm::Sha256 => Self::Sha256(Sha256::new()),
+            Algorithm::Sha512 => Self::Sha512(Sha512::new()),
+        }
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Md5(hash) => hash.update(bytes),
+            Self::Sha256(hash) => hash.update(bytes),
+            Self::Sha512(hash) => hash.update(bytes),
+        }
+    }
+
+    pub(super) fn finish(self) -> Checksum {
+        let (algorithm, digest) = match self {
+            Self::Md5(hash) => (Algorithm::Md5, hash.finalize().to_vec()),
+            Self::Sha256(hash) => (Algorithm::Sha256, hash.finalize().to_vec()),
+            Self::Sha512(hash) => (Algorithm::Sha512, hash.finalize().to_vec()),
+        };
+        Checksum { algorithm, digest }
+    }
+}
+
+/// The strongest sum that a file of sums states for `name`: lines `hex  name` and `hex *name` as
+/// coreutils write them, `ALGORITHM (name) = hex` as BSD does, or one sum alone in the file.
+pub fn find_sum(text: &str, name: &str) -> Option<Checksum> {
+    let named = text.lines().filter_map(|line| {
+        let (hex, file) = bsd_line(line).or_else(|| coreutils_line(line))?;
+        let file = file.trim_start_matches("./");
+        let same = file == name || file.rsplit_once('/').is_some_and(|(_, last)| last == name);
+        if same { bare(hex) } else { None }
+    });
+    named.max_by_key(Checksum::algorithm).or_else(|| alone(text))
+}
+
+/// What a file holds that is made for one image and does not name it.
+fn alone(text: &str) -> Option<Checksum> {
+    let mut words = text.split_whitespace();
+    let first = bare(words.next()?)?;
+    words.next().is_none().then_some(first)
+}
+
+fn bare(hex: &str) -> Option<Checksum> {
+    let digest = stdx::unhex(hex)?;
+    Some(Checksum { algorithm: Algorithm::of_length(digest.len())?, digest })
+}
+
+fn coreutils_line(line: &str) -> Option<(&str, &str)> {
+    let (hex, file) = line.trim().split_once(char::is_whitespace)?;
+    let file = file.trim_start();
+    Some((hex, file.strip_prefix('*').unwrap_or(file)))
+}
+
+fn bsd_line(line: &str) -> Option<(&str, &str)> {
+    let (head, hex) = line.trim().rsplit_once(") = ")?;
+    let (_, file) = head.split_once(" (")?;
+    Some((hex, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithm, Checksum, Hasher, find_sum};
+
+    /// Of the three bytes `abc`: FIPS 180-4's and RFC 1321's own examples.
+    const MD5: &str = "900150983cd24fb0d6963f7d28e17f72";
+    const SHA256: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    const SHA512: &str = "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a\
+                          2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f";
+
+    #[test]
+    fn sums_are_computed_and_read() {
+        for (algorithm, hex) in
+            [(Algorithm::Md5, MD5), (Algorithm::Sha256, SHA256), (Algorithm::Sha512, SHA512)]
+        {
+            let mut hasher = Hasher::new(algorithm);
+            hasher.update(b"a");
+            hasher.update(b"bc");
+            let made = hasher.finish();
+            let spelled = format!("{}:{hex}", algorithm.name());
+            assert_eq!(made.to_string(), hex);
+            assert_eq!(Some(&made), Checksum::parse(algorithm, hex).as_ref());
+            assert_eq!(Some(&made), Checksum::parse(algorithm, &spelled).as_ref());
+            assert_eq!(Ok(made), spelled.to_uppercase().parse());
+        }
+        assert!("sha1:00".parse::<Checksum>().is_err() && SHA256.parse::<Checksum>().is_err());
+        assert_eq!(Checksum::parse(Algorithm::Sha256, &format!("sha512:{SHA256}")), None);
+        assert_eq!(Checksum::parse(Algorithm::Sha512, SHA256), None);
+    }
+
+    #[test]
+    fn sums_are_found_in_every_usual_file() {
+        let sha256 = || Checksum::parse(Algorithm::Sha256, SHA256);
+        let other = "00".repeat(32);
+        for text in [
+            format!("{other}  other.img\n{SHA256}  a.img\n"),
+            format!("{other} *a.img.xz\n{SHA256} *./a.img\n"),
+            format!("-----BEGIN PGP SIGNED MESSAGE-----\n\n{SHA256}  images/a.img\n"),
+            format!("MD5 (a.img) = {MD5}\nSHA256 (a.img) = {SHA256}\n"),
+            format!("{SHA256}\n"),
+        ] {
+            assert_eq!(find_sum(&text, "a.img"), sha256(), "{text}");
+        }
+        let strongest = find_sum(&format!("{SHA512}  a\n{SHA256}  a\n"), "a").unwrap();
+        assert_eq!(strongest.algorithm(), Algorithm::Sha512);
+        for text in [format!("{SHA256}  b.img\n"), "a.img\n".into(), String::new(), "<html>".into()]
+        {
+            assert_eq!(find_sum(&text, "a.img"), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! A file on a server, read in parts: what is read in order comes from one answer, a part that
+//! lies elsewhere is asked for by itself. Every part is of one version of the file.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use stdx::Backoff;
+use tokio::runtime::Handle;
+
+use super::Url;
+use super::fetch::Patience;
+use super::http1::{self, Answer, Failure};
+use super::qcow2::{Part, Storage};
+use super::validator::{self, Validator};
+use crate::{Error, Meter};
+
+/// So far ahead it is quicker to read on than to ask again.
+const SKIP: u64 = 1 << 20;
+
+/// The file.
+pub(super) struct Ranges {
+    url: Url,
+    patience: Patience,
+    meter: Arc<Meter>,
+    runtime: Handle,
+    length: u64,
+    validator: Option<Validator>,
+    /// The answer that is read in order.
+    lane: Option<Lane>,
+}
+
+/// An answer under way.
+struct Lane {
+    answer: Answer,
+    /// Offset in the file of what comes next.
+    at: u64,
+    left: Bytes,
+}
+
+impl Ranges {
+    /// Learn the file's length and version. Blocks, as every read does: not on a thread of the
+    /// runtime.
+    pub(super) fn open(
+        url: Url,
+        patience: Patience,
+        meter: Arc<Meter>,
+        runtime: Handle,
+    ) -> Result<Self, Error> {
+        let mut ranges =
+            Self { url, patience, meter, runtime, length: 0, validator: None, lane: None };
+        let (runtime, mut first) = (ranges.runtime.clone(), [0]);
+        runtime.block_on(ranges.read(0, &mut first, Part::Data))?;
+        if ranges.validator.is_none() {
+            let reason = "it is read in parts, and the server names neither ETag nor Last-Modified \
+                          to tell whether they are of one file";
+            return Err(ranges.refused(reason));
+        }
+        Ok(ranges)
+    }
+
+    pub(super) fn validator(&self) -> Option<&Validator> {
+        self.validator.as_ref()
+    }
+
+    fn refused(&self, reason: &str) -> Error {
+        Error::Url { url: self.url.to_string(), reason: reason.to_owned() }
+    }
+
+    fn changed(&self) -> Failure {
+        Failure::Fatal(Error::Changed { url: self.url.to_string() })
+    }
+
+    async fn read(&mut self, offset: u64, out: &mut [u8], part: Part) -> Result<(), Error> {
+        let mut backoff = Backoff::new(self.patience.first_wait, self.patience.longest_wait);
+        let (mut filled, mut newest) = (0, Instant::now());
+        while filled < out.len() {
+            if self.meter.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            let before = filled;
+            let reason = match self.attempt(offset, out, &mut filled, part).await {
+                Ok(()) => break,
+                Err(Failure::Fatal(error)) => return Err(error),
+                Err(Failure::Transient(reason)) => reason,
+            };
+            if filled > before {
+                newest = Instant::now();
+                backoff.reset();
+            }
+            let (url, waited) = (self.url.to_string(), newest.elapsed());
+            if waited >= self.patience.silence {
+                return Err(Error::GaveUp { url, offset, waited, reason });
+            }
+            tracing::warn!(url, offset, reason, "download interrupted, trying again");
+            tokio::time::sleep(backoff.next_wait()).await;
+        }
+        Ok(())
+    }
+
+    async fn attempt(
+        &mut self,
+        offset: u64,
+        out: &mut [u8],
+        filled: &mut usize,
+        part: Part,
+    ) -> Result<(), Failure> {
+        let at = offset + *filled as u64;
+        let end = offset + out.len() as u64;
+        if part == Part::Table {
+            let mut lane = self.ask(at, Some(end)).await?;
+            return self.drain(&mut lane, at, out, filled).await;
+        }
+        let near = |lane: &Lane| lane.at <= at && at - lane.at <= SKIP;
+        let mut lane = match self.lane.take().filter(near) {
+            Some(lane) => lane,
+            None => self.ask(at, None).await?,
+        };
+        self.drain(&mut lane, at, out, filled).await?;
+        self.lane = Some(lane);
+        Ok(())
+    }
+
+    /// Fill `out` from `at` on, leaving out what the answer has before it.
+    async fn drain(
+        &self,
+        lane: &mut Lane,
+        mut at: u64,
+        out: &mut [u8],
+        filled: &mut usize,
+    ) -> Result<(), Failure> {
+        while *filled < out.len() {
+            if lane.left.is_empty() {
+                lane.left = self.frame(&mut lane.answer).await?;
+                continue;
+            }
+            let available = lane.left.len();
+            if lane.at < at {
+                let skip = usize::try_from(at - lane.at).unwrap_or(available).min(available);
+                let _ = lane.left.split_to(skip);
+                lane.at += skip as u64;
+                continue;
+            }
+            let count = available.min(out.len() - *filled);
+            out[*filled..*filled + count].copy_from_slice(&lane.left.split_to(count));
+            *filled += count;
+            lane.at += count as u64;
+            at = lane.at;
+        }
+        Ok(())
+    }
+
+    async fn frame(&self, answer: &mut Answer) -> Result<Bytes, Failure> {
+        let stall = self.patience.stall;
+        match tokio::time::timeout(stall, answer.response.frame()).await {
+            Err(_) => Err(Failure::Transient(format!("no byte for {} s", stall.as_secs()))),
+            Ok(None) => Err(Failure::Transient("the connection ended early".to_owned())),
+            Ok(Some(Err(error))) => Err(Failure::Transient(stdx::chain(&error))),
+            Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
+        }
+    }
+
+    async fn ask(&mut self, at: u64, end: Option<u64>) -> Result<Lane, Failure> {
+        let last = end.map(|end| (end - 1).to_string()).unwrap_or_default();
+        let mut fields = HeaderMap::new();
+        if let Ok(range) = HeaderValue::from_str(&format!("bytes={at}-{last}")) {
+            fields.insert(header::RANGE, range);
+        }
+        if let Some(Validator::Strong(tag)) = &self.validator {
+            fields.insert(header::IF_RANGE, tag.clone());
+        }
+        let mut answer = http1::get(&self.url, &fields).await?;
+        match self.judge(&answer.response, at) {
+            Err(Failure::Transient(reason)) => {
+                let said = http1::sentence(&mut answer.response).await;
+                return Err(Failure::Transient(reason + &said));
+            }
+            Err(Failure::Fatal(Error::Status { url, status })) => {
+                let said = http1::sentence(&mut answer.response).await;
+                return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
+            }
+            judged => judged?,
+        }
+        Ok(Lane { answer, at, left: Bytes::new() })
+    }
+
+    fn judge(&mut self, response: &Response<Incoming>, at: u64) -> Result<(), Failure> {
+        let (status, seen) = (response.status(), Validator::of(response.headers()));
+        match status {
+            StatusCode::PARTIAL_CONTENT => {}
+            // Everything in place of a part: If-Range says so of another version.
+            StatusCode::OK if self.length > 0 && seen != self.validator => {
+                return Err(self.changed());
+            }
+            StatusCode::OK => {
+                let reason = "a qcow2 image is read in parts, and the server has only whole files \
+                              (no Range); serve it from elsewhere or convert it to raw";
+                return Err(Failure::Fatal(self.refused(reason)));
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if self.length > 0 => return Err(self.changed()),
+            _ if validator::may_pass(status) => {
+                return Err(Failure::Transient(format!("the server answered {status}")));
+            }
+            _ => {
+                let (url, status) = (self.url.to_string(), status.to_string());
+                return Err(Failure::Fatal(Error::Status { url, status }));
+            }
+        }
+        let Some((start, Some(total))) = validator::extent(response) else {
+            let reason = "the answer's Content-Range is unusable".to_owned();
+            return Err(Failure::Transient(reason));
+        };
+        if start != at {
+            let reason = format!("asked for byte {at}, the answer begins at {start}");
+            return Err(Failure::Transient(reason));
+        }
+        if self.length == 0 {
+            (self.length, self.validator) = (total, seen);
+        } else if self.length != total || self.validator != seen {
+            return Err(self.changed());
+        }
+        Ok(())
+    }
+}
+
+impl Storage for Ranges {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// An [`Error`] travels within the I/O error and is taken out again by the writer.
+    fn read_at(&mut self, offset: u64, out: &mut [u8], part: Part) -> io::Result<()> {
+        let runtime = self.runtime.clone();
+        runtime.block_on(self.read(offset, out, part)).map_err(io::Error::other)
+    }
+}

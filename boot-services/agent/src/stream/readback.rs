@@ -1,0 +1,52 @@
+//! What was written, read back and compared with what was decoded.
+
+use sha2::{Digest as _, Sha256};
+
+use super::write::BUFFER;
+use crate::disk::{Aligned, Disk};
+use crate::{Error, Meter};
+
+/// A sum for each buffer in turn: 32 bytes for 4 MiB.
+#[derive(Debug, Default)]
+pub(super) struct Sums(Vec<[u8; 32]>);
+
+impl Sums {
+    pub(super) fn add(&mut self, buffer: &[u8]) {
+        if !buffer.is_empty() {
+            self.0.push(Sha256::digest(buffer).into());
+        }
+    }
+}
+
+/// Read the disk's first `length` bytes, past the page cache where it is a device. Blocks.
+pub(super) fn compare(
+    disk: &Disk,
+    sums: &Sums,
+    length: u64,
+    url: &str,
+    meter: &Meter,
+) -> Result<(), Error> {
+    let mut buffer = Aligned::new(BUFFER);
+    meter.set_total(length);
+    let mut offset = 0;
+    for sum in &sums.0 {
+        if meter.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        let count = usize::try_from(length - offset).unwrap_or(BUFFER).min(BUFFER);
+        let whole = count.next_multiple_of(disk.sector()).min(BUFFER);
+        // A regular file has its length only after this.
+        let wanted = if disk.size().is_some() { whole } else { count };
+        let at = stdx::bytes(offset);
+        let doing = format!("read back {} at {at}", disk.path().display());
+        disk.read(&mut buffer.bytes_mut()[..wanted], offset).map_err(Error::io(doing))?;
+        let read: [u8; 32] = Sha256::digest(&buffer.bytes()[..count]).into();
+        if read != *sum {
+            let (url, disk) = (url.to_owned(), disk.path().to_owned());
+            return Err(Error::ReadBack { url, disk, offset });
+        }
+        offset += count as u64;
+        meter.set_done(offset);
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What an answer's head says of the image: which version, which part, whether to ask again.
+
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+
+/// What identifies the image on the server (RFC 9110 section 8.8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Validator {
+    /// A strong entity tag: good for If-Range.
+    Strong(HeaderValue),
+    /// A weak tag or a date: compared, but not sent.
+    Weak(HeaderValue),
+}
+
+impl Validator {
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        match headers.get(header::ETAG) {
+            Some(tag) if tag.as_bytes().starts_with(b"W/") => Some(Self::Weak(tag.clone())),
+            Some(tag) => Some(Self::Strong(tag.clone())),
+            None => headers.get(header::LAST_MODIFIED).cloned().map(Self::Weak),
+        }
+    }
+}
+
+/// Statuses of a server that is overloaded, starting or shutting down.
+pub(super) fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error()
+        || matches!(
+            status,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
+        )
+}
+
+/// Where the body begins and how long the whole image is, when the server says so; `None` when
+/// a partial answer does not (RFC 9110 section 14.4).
+pub(super) fn extent(response: &Response<Incoming>) -> Option<(u64, Option<u64>)> {
+    let headers = response.headers();
+    if response.status() != StatusCode::PARTIAL_CONTENT {
+        let length = headers.get(header::CONTENT_LENGTH);
+        return Some((0, length.and_then(|value| value.to_str().ok()?.parse().ok())));
+    }
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
+    let (span, total) = range.strip_prefix("bytes ")?.split_once('/')?;
+    let start = span.split_once('-')?.0.parse().ok()?;
+    Some((start, total.parse().ok()))
+}

@@ -1,0 +1,328 @@
+//! A tar archive onto a filesystem: owners, modes, times and extended attributes kept, and nothing
+//! made outside the destination whatever the archive says.
+//!
+//! A name with `..` is refused. Folders on the way to an entry are opened beneath the destination
+//! (`RESOLVE_BENEATH`), so a link in the archive or on the disk that leads out of it is refused
+//! too; one that stays within is followed, as in `lib -> usr/lib`. An entry replaces what has its
+//! name and is never written through it.
+
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt as _;
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{UTIME_OMIT, XattrFlags};
+use rustix::io::Errno;
+use tar::{Entry, EntryType};
+
+/// PAX records of extended attributes begin like this.
+const XATTR: &str = "SCHILY.xattr.";
+/// Folders that an archive leaves out are made with this.
+const MISSING_FOLDER: Mode = Mode::from_raw_mode(0o755);
+
+/// What was unpacked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unpacked {
+    /// Files, folders, links and devices.
+    pub entries: u64,
+    /// Bytes of files.
+    pub bytes: u64,
+}
+
+/// An entry that was refused or could not be made: its name, and why.
+#[derive(Debug)]
+pub struct Refused {
+    /// As the archive has it; empty when the archive itself cannot be read.
+    pub name: String,
+    /// What the kernel said, or why it is refused.
+    pub source: io::Error,
+}
+
+/// Unpack all of `archive` beneath `root`, and read it to its end.
+///
+/// # Errors
+/// The first entry that cannot be made; what was made before stays.
+pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
+    let broken = |source| Refused { name: String::new(), source };
+    let mut tar = tar::Archive::new(archive);
+    let mut done = Unpacked::default();
+    let mut folders = Vec::new();
+    for entry in tar.entries().map_err(broken)? {
+        let mut entry = entry.map_err(broken)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let made = make(&mut entry, root, &mut folders);
+        done.bytes += made.map_err(|source| Refused { name, source })?;
+        done.entries += 1;
+    }
+    // Making what is in a folder changed its time.
+    for (path, time) in folders.iter().rev() {
+        if let Ok(folder) = beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
+            set_time(&folder, *time).map_err(broken)?;
+        }
+    }
+    let mut archive = tar.into_inner();
+    io::copy(&mut archive, &mut io::sink()).map_err(broken)?;
+    Ok(done)
+}
+
+/// A file's last change, in seconds since 1970.
+type Time = u64;
+
+fn refuse(reason: &str) -> io::Error {
+    io::Error::other(reason.to_owned())
+}
+
+/// The parts of a name beneath the destination; absolute names begin there too.
+fn parts(name: &[u8]) -> io::Result<Vec<&OsStr>> {
+    let parts = name.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
+    let parts: Vec<_> = parts.map(OsStr::from_bytes).collect();
+    if parts.iter().any(|part| *part == "..") {
+        return Err(refuse("its name leads out of the destination by .."));
+    }
+    Ok(parts)
+}
+
+fn joined(parts: &[&OsStr]) -> Vec<u8> {
+    let mut path = b".".to_vec();
+    for part in parts {
+        path.push(b'/');
+        path.extend(part.as_bytes());
+    }
+    path
+}
+
+fn beneath(root: &File, path: &[u8], flags: OFlags) -> io::Result<File> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let opened = rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve);
+    match opened {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::XDEV) => Err(refuse("a link on its way leads out of the destination")),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The folder that holds an entry, made when the archive has left it out.
+fn folder_of(root: &File, parts: &[&OsStr]) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    match beneath(root, &joined(parts), flags) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        result => return result,
+    }
+    let mut folder = beneath(root, b".", flags)?;
+    for (index, part) in parts.iter().enumerate() {
+        match rustix::fs::mkdirat(&folder, *part, MISSING_FOLDER) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        folder = beneath(root, &joined(&parts[..=index]), flags)?;
+    }
+    Ok(folder)
+}
+
+/// Make one entry; the bytes of a file.
+fn make<R: Read>(
+    entry: &mut Entry<'_, R>,
+    root: &File,
+    folders: &mut Vec<(Vec<u8>, Time)>,
+) -> io::Result<u64> {
+    let kind = entry.header().entry_type();
+    if kind == EntryType::XGlobalHeader {
+        return Ok(0);
+    }
+    let name = entry.path_bytes().into_owned();
+    let parts = parts(&name)?;
+    let Some((last, above)) = parts.split_last() else {
+        // The destination itself, which is not the archive's.
+        return Ok(0);
+    };
+    let folder = folder_of(root, above)?;
+    let owner = Owner::of(entry)?;
+    match kind {
+        EntryType::Directory => {
+            if make_folder(root, &folder, &parts, last, &owner)? {
+                folders.push((joined(&parts), owner.time));
+            }
+        }
+        EntryType::Symlink => {
+            let target =
+                entry.link_name_bytes().ok_or_else(|| refuse("it is a link to nothing"))?;
+            clear(&folder, last)?;
+            rustix::fs::symlinkat(OsStr::from_bytes(&target), &folder, *last)?;
+            owner.own(&folder, last)?;
+        }
+        EntryType::Link => {
+            let target =
+                entry.link_name_bytes().ok_or_else(|| refuse("it is a link to nothing"))?;
+            hard_link(root, &target, &parts, &folder, last)?;
+        }
+        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+            return make_file(entry, &folder, last, &owner);
+        }
+        EntryType::Char => make_node(entry, &folder, last, FileType::CharacterDevice, &owner)?,
+        EntryType::Block => make_node(entry, &folder, last, FileType::BlockDevice, &owner)?,
+        EntryType::Fifo => make_node(entry, &folder, last, FileType::Fifo, &owner)?,
+        _ => return Err(refuse("it is of a kind that is not known")),
+    }
+    Ok(0)
+}
+
+/// Remove what has the entry's name, but for a folder.
+fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Whether the folder is the archive's: a link to one that is there already is kept as it is.
+fn make_folder(
+    root: &File,
+    folder: &File,
+    parts: &[&OsStr],
+    name: &OsStr,
+    owner: &Owner,
+) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    match rustix::fs::mkdirat(folder, name, MISSING_FOLDER) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => {
+            let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(there.st_mode) {
+                FileType::Directory => {}
+                FileType::Symlink if beneath(root, &joined(parts), flags).is_ok() => {
+                    return Ok(false);
+                }
+                _ => {
+                    clear(folder, name)?;
+                    rustix::fs::mkdirat(folder, name, MISSING_FOLDER)?;
+                }
+            }
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    let made = beneath(root, &joined(parts), flags | OFlags::NOFOLLOW)?;
+    owner.give(&made)?;
+    Ok(true)
+}
+
+fn make_file<R: Read>(
+    entry: &mut Entry<'_, R>,
+    folder: &File,
+    name: &OsStr,
+    owner: &Owner,
+) -> io::Result<u64> {
+    clear(folder, name)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o600);
+    let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
+    let written = io::copy(entry, &mut file)?;
+    if written != entry.size() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    owner.give(&file)?;
+    set_time(&file, owner.time)?;
+    Ok(written)
+}
+
+fn hard_link(
+    root: &File,
+    target: &[u8],
+    own: &[&OsStr],
+    folder: &File,
+    name: &OsStr,
+) -> io::Result<()> {
+    let target = parts(target)?;
+    let Some((last, above)) = target.split_last() else {
+        return Err(refuse("it is a link to the destination itself"));
+    };
+    if target == own {
+        return Ok(());
+    }
+    let from = beneath(root, &joined(above), OFlags::PATH | OFlags::DIRECTORY)?;
+    clear(folder, name)?;
+    Ok(rustix::fs::linkat(from, *last, folder, name, AtFlags::empty())?)
+}
+
+fn make_node<R: Read>(
+    entry: &Entry<'_, R>,
+    folder: &File,
+    name: &OsStr,
+    kind: FileType,
+    owner: &Owner,
+) -> io::Result<()> {
+    let header = entry.header();
+    let device = match kind {
+        FileType::Fifo => 0,
+        _ => rustix::fs::makedev(
+            header.device_major()?.unwrap_or_default(),
+            header.device_minor()?.unwrap_or_default(),
+        ),
+    };
+    clear(folder, name)?;
+    rustix::fs::mknodat(folder, name, kind, owner.mode, device)?;
+    owner.own(folder, name)?;
+    // Past the mask of this process; nobody could have put a link here in between.
+    Ok(rustix::fs::chmodat(folder, name, owner.mode, AtFlags::empty())?)
+}
+
+/// Whose an entry is, and what else it carries.
+struct Owner {
+    uid: Uid,
+    gid: Gid,
+    mode: Mode,
+    time: Time,
+    attributes: Vec<(CString, Vec<u8>)>,
+}
+
+impl Owner {
+    fn of<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Self> {
+        let mut attributes = Vec::new();
+        for record in entry.pax_extensions()?.into_iter().flatten() {
+            let record = record?;
+            let Some(name) = record.key().ok().and_then(|key| key.strip_prefix(XATTR)) else {
+                continue;
+            };
+            let name = CString::new(name).map_err(|_| refuse("an attribute's name has a NUL"))?;
+            attributes.push((name, record.value_bytes().to_vec()));
+        }
+        let header = entry.header();
+        let id = |id: u64| u32::try_from(id).map_err(|_| refuse("its owner's number is too large"));
+        Ok(Self {
+            uid: Uid::from_raw(id(header.uid()?)?),
+            gid: Gid::from_raw(id(header.gid()?)?),
+            mode: Mode::from_raw_mode(header.mode()? & 0o7777),
+            time: header.mtime()?,
+            attributes,
+        })
+    }
+
+    /// Owner alone, of a link or a device by its name.
+    fn own(&self, folder: &File, name: &OsStr) -> io::Result<()> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::chownat(folder, name, Some(self.uid), Some(self.gid), flags)?)
+    }
+
+    /// In this order: changing the owner takes set-user-id and file capabilities away.
+    fn give(&self, file: &File) -> io::Result<()> {
+        let owned = rustix::fs::fchown(file, Some(self.uid), Some(self.gid));
+        match owned.and_then(|()| rustix::fs::fchmod(file, self.mode)) {
+            // FAT has neither.
+            Err(Errno::PERM) if crate::mount::is_fat(file) => {}
+            result => result?,
+        }
+        for (name, value) in &self.attributes {
+            rustix::fs::fsetxattr(file, name.as_c_str(), value, XattrFlags::empty())?;
+        }
+        Ok(())
+    }
+}
+
+fn set_time(file: &File, time: Time) -> io::Result<()> {
+    let at = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+    let times = Timestamps {
+        last_access: at(0, UTIME_OMIT),
+        last_modification: at(i64::try_from(time).unwrap_or(i64::MAX), 0),
+    };
+    Ok(rustix::fs::futimens(file, &times)?)
+}

@@ -1,0 +1,84 @@
+//! `cexec` on a partition that has a shell.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::loops::{Loop, act, inspect, run};
+
+/// A partition with busybox as its only program, under a few names.
+fn system() -> Loop {
+    let disk = Loop::new(32 << 20);
+    run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
+    inspect(&disk.path, |root| {
+        for folder in ["bin", "etc", "dev", "proc", "sys", "root"] {
+            std::fs::create_dir(root.join(folder)).unwrap();
+        }
+        let busybox =
+            ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|p| Path::new(p).exists());
+        let busybox = busybox.expect("this test needs busybox (package busybox-static)");
+        std::fs::copy(busybox, root.join("bin/busybox")).unwrap();
+        for name in ["sh", "touch", "cat", "env", "false", "sleep", "mkdir"] {
+            symlink("busybox", root.join("bin").join(name)).unwrap();
+        }
+        symlink("/run/nowhere/resolv.conf", root.join("etc/resolv.conf")).unwrap();
+    });
+    disk
+}
+
+async fn cexec(disk: &Loop, more: &[&str]) -> Result<String, String> {
+    let mut environment = vec![disk.environment("BLOCK_DEVICE"), "FS_TYPE=ext4".to_owned()];
+    environment.extend(more.iter().map(|entry| (*entry).to_owned()));
+    act("quay.io/tinkerbell/actions/cexec:latest", &environment).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_run_in_the_partition_and_leave_nothing_mounted() {
+    let disk = system();
+    let line = "CMD_LINE=mkdir -p /srv/a b; touch /srv/a/made ;";
+    assert_eq!(
+        cexec(&disk, &["CHROOT=y", line]).await.unwrap(),
+        format!("ran 2 commands in {}", disk.path.display())
+    );
+    let script = "CMD_LINE=cat /proc/self/mounts > /mounts; echo $COLOUR $PATH > /env; \
+                  test -c /dev/null && test -d /sys/kernel && cat /etc/resolv.conf > /resolv";
+    let settings = ["DEFAULT_INTERPRETER=/bin/sh -c", "UPDATE_RESOLV_CONF=true", "COLOUR=green"];
+    let mut all = settings.to_vec();
+    all.push(script);
+    cexec(&disk, &all).await.unwrap();
+    inspect(&disk.path, |root| {
+        assert!(root.join("srv/a/made").exists() && root.join("b").is_dir());
+        let env = std::fs::read_to_string(root.join("env")).unwrap();
+        assert!(env.starts_with("green /usr/local/sbin:"), "{env}");
+        let ours = std::fs::read("/etc/resolv.conf").unwrap_or_default();
+        assert_eq!(std::fs::read(root.join("resolv")).unwrap(), ours);
+        // The partition's own is back.
+        let link = std::fs::read_link(root.join("etc/resolv.conf")).unwrap();
+        assert_eq!(link, Path::new("/run/nowhere/resolv.conf"));
+    });
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains("/run/tinbox-agent"), "{mounts}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_program_says_why() {
+    let disk = system();
+    let interpreter = "DEFAULT_INTERPRETER=/bin/sh -c";
+    let script = "CMD_LINE=echo first; echo cannot find the frob >&2; exit 3";
+    let error = cexec(&disk, &[interpreter, script]).await.unwrap_err();
+    assert!(error.starts_with("/bin/sh ended with exit status: 3: "), "{error}");
+    assert!(error.contains("cannot find the frob"), "{error}");
+    let error = cexec(&disk, &["CMD_LINE=false; touch /never"]).await.unwrap_err();
+    assert_eq!(error, "false ended with exit status: 1");
+    let error = cexec(&disk, &["CMD_LINE=nosuch thing"]).await.unwrap_err();
+    let begins = format!("cannot start nosuch in {}: No such file", disk.path.display());
+    assert!(error.starts_with(&begins), "{error}");
+    inspect(&disk.path, |root| assert!(!root.join("never").exists()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_leaves_behind_ends_with_it() {
+    let disk = system();
+    let script = "CMD_LINE=sleep 1000 > /dev/null 2>&1 & touch /made";
+    cexec(&disk, &["DEFAULT_INTERPRETER=/bin/sh -c", script]).await.unwrap();
+    inspect(&disk.path, |root| assert!(root.join("made").exists()));
+}

@@ -1,0 +1,185 @@
+//! Questions under way: who waits for which address, and what frames answer them.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
+    EthernetRepr,
+};
+use stdx::MacAddr;
+
+/// How long an answer is waited for in all.
+pub const WAIT: Duration = Duration::from_millis(300);
+/// When the second probe goes out: the first may be lost where a switch learns or a sleeper wakes.
+pub(super) const SECOND: Duration = Duration::from_millis(120);
+/// Addresses asked about at once; a rack that is switched on asks for fewer.
+pub(super) const QUESTIONS_MAX: usize = 1024;
+
+const ETHERNET: usize = 14;
+const ARP: usize = 28;
+/// Frames are padded to Ethernet's least length, without the checksum.
+const FRAME_MIN: usize = 60;
+
+/// Addresses being asked about, each with its number of askers and the answer.
+#[derive(Debug, Default)]
+pub(super) struct Questions(HashMap<Ipv4Addr, Question>);
+
+#[derive(Debug, Default)]
+struct Question {
+    askers: usize,
+    answer: Option<MacAddr>,
+}
+
+impl Questions {
+    /// One asker more; `None` when too much is being asked.
+    pub fn ask(&mut self, address: Ipv4Addr) -> Option<()> {
+        if self.0.len() >= QUESTIONS_MAX && !self.0.contains_key(&address) {
+            return None;
+        }
+        self.0.entry(address).or_default().askers += 1;
+        Some(())
+    }
+
+    /// One asker fewer.
+    pub fn forget(&mut self, address: Ipv4Addr) {
+        if let Some(question) = self.0.get_mut(&address) {
+            question.askers -= 1;
+            if question.askers == 0 {
+                self.0.remove(&address);
+            }
+        }
+    }
+
+    /// Whether the frame answers anything new.
+    pub fn hear(&mut self, frame: &[u8], ours: MacAddr) -> bool {
+        let Some((address, mac)) = claimant(frame).filter(|(_, mac)| *mac != ours) else {
+            return false;
+        };
+        let open = self.0.get_mut(&address).filter(|question| question.answer.is_none());
+        open.map(|question| question.answer = Some(mac)).is_some()
+    }
+
+    pub fn answer(&self, address: Ipv4Addr) -> Option<MacAddr> {
+        self.0.get(&address)?.answer
+    }
+}
+
+/// The address that a frame claims, and the station that does: an ARP message whose sender has an
+/// address, or one that probes for the address itself (RFC 5227 §2.1.1 counts both as conflicts).
+pub fn claimant(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr)> {
+    let frame = EthernetFrame::new_checked(frame).ok()?;
+    if frame.ethertype() != EthernetProtocol::Arp {
+        return None;
+    }
+    let packet = ArpPacket::new_checked(frame.payload()).ok()?;
+    let ArpRepr::EthernetIpv4 {
+        operation,
+        source_hardware_addr,
+        source_protocol_addr,
+        target_protocol_addr,
+        ..
+    } = ArpRepr::parse(&packet).ok()?
+    else {
+        return None;
+    };
+    let station = MacAddr(source_hardware_addr.0);
+    let is_probe = source_protocol_addr.is_unspecified() && operation == ArpOperation::Request;
+    let address = if is_probe { target_protocol_addr } else { source_protocol_addr };
+    let sensible = source_hardware_addr.is_unicast() && !address.is_unspecified();
+    sensible.then_some((address, station))
+}
+
+/// The frame of a probe.
+pub(super) fn probe(address: Ipv4Addr, ours: MacAddr) -> Vec<u8> {
+    let mut frame = vec![0; FRAME_MIN];
+    let station = EthernetAddress(ours.0);
+    EthernetRepr {
+        src_addr: station,
+        dst_addr: EthernetAddress::BROADCAST,
+        ethertype: EthernetProtocol::Arp,
+    }
+    .emit(&mut EthernetFrame::new_unchecked(&mut frame));
+    let arp = ArpRepr::EthernetIpv4 {
+        operation: ArpOperation::Request,
+        source_hardware_addr: station,
+        source_protocol_addr: Ipv4Addr::UNSPECIFIED,
+        target_hardware_addr: EthernetAddress([0; 6]),
+        target_protocol_addr: address,
+    };
+    arp.emit(&mut ArpPacket::new_unchecked(&mut frame[ETHERNET..ETHERNET + ARP]));
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUESTIONS_MAX, Questions, claimant, probe};
+    use std::net::Ipv4Addr;
+    use stdx::MacAddr;
+
+    const OURS: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const THEIRS: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+    const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
+
+    /// A reply by `THEIRS`, as `arping` would get it.
+    fn reply() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 6];
+        frame.extend([0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 2, 10, 77, 0, 100]);
+        frame.extend([2, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn a_probe_is_rfc_5227s() {
+        let frame = probe(ADDRESS, OURS);
+        assert_eq!(frame.len(), 60);
+        let head = [255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 6];
+        assert_eq!(frame[..14], head);
+        let request = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        assert_eq!(frame[14..32], request);
+        assert_eq!(frame[32..42], [0, 0, 0, 0, 0, 0, 10, 77, 0, 100]);
+    }
+
+    #[test]
+    fn users_and_probers_of_an_address_claim_it() {
+        assert_eq!(claimant(&reply()), Some((ADDRESS, THEIRS)));
+        assert_eq!(claimant(&probe(ADDRESS, THEIRS)), Some((ADDRESS, THEIRS)));
+        let mut group = reply();
+        group[22] = 3;
+        assert_eq!(claimant(&group), None);
+        let mut nobody = reply();
+        nobody[28..32].fill(0);
+        assert_eq!(claimant(&nobody), None);
+        for length in 0..42 {
+            assert_eq!(claimant(&reply()[..length]), None, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_is_answered_once_and_forgotten() {
+        let mut questions = Questions::default();
+        assert!(!questions.hear(&reply(), OURS), "nobody asks");
+        questions.ask(ADDRESS).unwrap();
+        questions.ask(ADDRESS).unwrap();
+        assert!(!questions.hear(&probe(ADDRESS, OURS), OURS), "our own probe");
+        assert!(questions.hear(&reply(), OURS));
+        assert!(!questions.hear(&reply(), OURS));
+        questions.forget(ADDRESS);
+        assert_eq!(questions.answer(ADDRESS), Some(THEIRS));
+        questions.forget(ADDRESS);
+        assert!(questions.0.is_empty());
+        assert_eq!(questions.answer(ADDRESS), None);
+    }
+
+    #[test]
+    fn no_more_is_asked_than_fits() {
+        let mut questions = Questions::default();
+        let address = |n: usize| Ipv4Addr::from_bits(0x0a00_0000 + n as u32);
+        for n in 0..QUESTIONS_MAX {
+            questions.ask(address(n)).unwrap();
+        }
+        assert_eq!(questions.ask(address(QUESTIONS_MAX)), None);
+        assert_eq!(questions.ask(address(0)), Some(()), "it is asked about already");
+    }
+}

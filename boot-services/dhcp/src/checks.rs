@@ -1,0 +1,128 @@
+//! Addresses that are being checked before they are offered, and for whom.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use stdx::MacAddr;
+
+use crate::request::Request;
+
+/// Checks under way at once; a client beyond them is not answered and asks again.
+pub(crate) const MAX_CHECKS: usize = 4096;
+/// A check without a result after this time found nobody. Two ARP probes and their pauses take
+/// some two seconds.
+const CHECK_TIME: Duration = Duration::from_secs(4);
+
+/// What waits for the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The offer of a pool address, and how many addresses this request has tried.
+    Offer { request: Box<Request>, tried: u32 },
+    /// Nothing: the address is reserved, and was offered already.
+    Report(MacAddr),
+}
+
+/// Whether a check is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// None is, or none can be waited for any longer.
+    None,
+    /// It is; the request that waits for it is now this one.
+    UnderWay,
+}
+
+/// Bounded by [`MAX_CHECKS`].
+#[derive(Debug)]
+pub(crate) struct Checks {
+    waiting: HashMap<Ipv4Addr, (Instant, Waiting)>,
+    purged: Instant,
+}
+
+impl Checks {
+    pub fn new(now: Instant) -> Self {
+        Self { waiting: HashMap::new(), purged: now }
+    }
+
+    /// How many are under way or not yet forgotten.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Puts a client's latest request where its earlier one waits.
+    pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> Progress {
+        let Some((since, waiting)) = self.waiting.get_mut(&address) else { return Progress::None };
+        match waiting {
+            Waiting::Offer { request: earlier, .. }
+                if now.saturating_duration_since(*since) < CHECK_TIME =>
+            {
+                request.clone_into(earlier);
+                Progress::UnderWay
+            }
+            _ => {
+                self.waiting.remove(&address);
+                Progress::None
+            }
+        }
+    }
+
+    /// False when there are too many.
+    pub fn begin(&mut self, address: Ipv4Addr, waiting: Waiting, now: Instant) -> bool {
+        if self.waiting.len() >= MAX_CHECKS
+            && now.saturating_duration_since(self.purged) >= CHECK_TIME
+        {
+            self.purged = now;
+            self.waiting.retain(|_, (since, _)| now.saturating_duration_since(*since) < CHECK_TIME);
+        }
+        let room = self.waiting.len() < MAX_CHECKS;
+        if room {
+            self.waiting.insert(address, (now, waiting));
+        }
+        room
+    }
+
+    /// What waited for this result.
+    pub fn end(&mut self, address: Ipv4Addr) -> Option<Waiting> {
+        self.waiting.remove(&address).map(|(_, waiting)| waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Instant;
+
+    use super::{CHECK_TIME, Checks, MAX_CHECKS, Progress, Waiting};
+    use crate::request::Request;
+    use crate::vectors::{ADDRESS, DISCOVER, MAC, edk2_pxe, udhcpc};
+
+    #[test]
+    fn the_latest_request_waits_and_not_for_ever() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        let request = |packet: crate::vectors::Packet| Request::read(&packet.end()).unwrap();
+        let (first, second) = (request(udhcpc(DISCOVER)), request(edk2_pxe(DISCOVER)));
+        assert_eq!(checks.renew(ADDRESS, &first, now), Progress::None);
+        let offer =
+            |request: &Request| Waiting::Offer { request: Box::new(request.clone()), tried: 0 };
+        assert!(checks.begin(ADDRESS, offer(&first), now));
+        assert_eq!(checks.renew(ADDRESS, &second, now), Progress::UnderWay);
+        assert_eq!(checks.end(ADDRESS), Some(offer(&second)));
+        assert_eq!(checks.end(ADDRESS), None);
+        assert!(checks.begin(ADDRESS, offer(&first), now));
+        assert_eq!(checks.renew(ADDRESS, &second, now + CHECK_TIME), Progress::None);
+        assert_eq!(checks.end(ADDRESS), None, "a late result finds nobody waiting");
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_forgets_what_is_over() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        let mut begin =
+            |number: u32, at| checks.begin(Ipv4Addr::from_bits(number), Waiting::Report(MAC), at);
+        let limit = u32::try_from(MAX_CHECKS).unwrap();
+        assert!((0..limit).all(|number| begin(number, now)));
+        assert!(!begin(limit, now));
+        assert!(begin(limit, now + CHECK_TIME));
+    }
+}

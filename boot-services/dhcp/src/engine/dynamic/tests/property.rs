@@ -1,0 +1,240 @@
+//! Whatever is sent, lost, restarted and waited for: no address has two machines.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use stdx::MacAddr;
+
+use super::{at, pool_config, reboots, renews, selects, subnet};
+use crate::config::Config;
+use crate::engine::{Engine, Output};
+use crate::lease::{Change, Lease};
+use crate::reservation::{Directory, Reservation};
+use crate::vectors::*;
+
+const CLIENTS: u8 = 6;
+/// The wall clock's time at the start, when it is right.
+const UNIX_SECS: u64 = 1_800_000_000;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Discover(u8),
+    /// Takes what it was offered last.
+    Select(u8),
+    Renew(u8),
+    /// Asks for any address.
+    Reboot(u8, u8),
+    Release(u8),
+    Decline(u8),
+    Wait(u64),
+    /// The process ends; the wall clock is right afterwards, or not set.
+    Restart {
+        right: bool,
+    },
+    /// Somebody else is found at the next address that is checked.
+    Squat,
+    /// The operator reserves an address for the first client, or takes that back.
+    Reserve(Option<u8>),
+    OtherPool(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
+    let who = 0..CLIENTS;
+    let step = prop_oneof![
+        4 => who.clone().prop_map(Step::Discover),
+        4 => who.clone().prop_map(Step::Select),
+        2 => who.clone().prop_map(Step::Renew),
+        1 => (who.clone(), 98..105_u8).prop_map(|(who, last)| Step::Reboot(who, last)),
+        1 => who.clone().prop_map(Step::Release),
+        1 => who.prop_map(Step::Decline),
+        2 => (0..4000_u64).prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(|right| Step::Restart { right }),
+        1 => Just(Step::Squat),
+        1 => proptest::option::of(100..104_u8).prop_map(Step::Reserve),
+        1 => (100..104_u8).prop_map(Step::OtherPool),
+    ];
+    // And whether the message, or its answer, arrives.
+    proptest::collection::vec((step, proptest::bool::weighted(0.85)), 0..120)
+}
+
+#[derive(Default)]
+struct Records(Option<Reservation>);
+
+impl Directory for Records {
+    fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
+        self.0.clone().filter(|record| record.mac == mac)
+    }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.0.as_ref().and_then(|record| record.fixed).is_some_and(|it| it.address == address)
+    }
+}
+
+struct World {
+    engine: Engine,
+    config: Config,
+    store: BTreeMap<Ipv4Addr, Lease>,
+    records: Records,
+    offers: HashMap<u8, Ipv4Addr>,
+    /// What each client believes to have, and until when.
+    leases: HashMap<u8, (Ipv4Addr, Instant)>,
+    squatter: bool,
+    story: Story,
+    start: Instant,
+    now: Instant,
+}
+
+fn mac(who: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 1, who])
+}
+
+impl World {
+    fn new() -> Self {
+        let mut config = pool_config();
+        config.conflict_checks = true;
+        config.subnets = vec![subnet("10.77.0.0/24", at(100), at(103))];
+        let now = Instant::now();
+        Self {
+            engine: Engine::new(config.clone(), &[], UNIX_SECS, now),
+            config,
+            store: BTreeMap::new(),
+            records: Records::default(),
+            offers: HashMap::new(),
+            leases: HashMap::new(),
+            squatter: false,
+            story: Story::default(),
+            start: now,
+            now,
+        }
+    }
+
+    fn restart(&mut self, right: bool) {
+        let leases: Vec<Lease> = self.store.values().copied().collect();
+        let unix = if right { UNIX_SECS + (self.now - self.start).as_secs() } else { 0 };
+        self.engine = Engine::new(self.config.clone(), &leases, unix, self.now);
+    }
+
+    fn send(&mut self, who: u8, packet: Packet, arrives: bool) -> Result<(), TestCaseError> {
+        let bytes = packet.mac(mac(who)).end();
+        // One pace for all of the test would be the guard's, not the pool's.
+        self.now += Duration::from_secs(1);
+        let mut outputs = self.engine.handle(&bytes, &self.records, &self.story, self.now).unwrap();
+        while let Some(output) = outputs.pop() {
+            match output {
+                Output::Check { address } => {
+                    let squatter = MacAddr([6; 6]);
+                    let holder = std::mem::take(&mut self.squatter).then_some(squatter);
+                    let more =
+                        self.engine.checked(address, holder, &self.records, &self.story, self.now);
+                    outputs.extend(more);
+                }
+                Output::Send(outgoing) => {
+                    if outgoing.promises {
+                        self.commit();
+                    }
+                    if arrives {
+                        self.receive(who, &outgoing.message)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) {
+        for change in self.engine.take_changes() {
+            match change {
+                Change::Put(lease) => self.store.insert(lease.address, lease),
+                Change::Remove(address) => self.store.remove(&address),
+            };
+        }
+    }
+
+    fn receive(&mut self, who: u8, message: &[u8]) -> Result<(), TestCaseError> {
+        let octets: [u8; 4] = message[16..20].try_into().unwrap();
+        let address = Ipv4Addr::from(octets);
+        let options = crate::options::Options::read(&message[240..], &[], &[]).unwrap();
+        match options.get(53) {
+            Some([2]) => {
+                self.offers.insert(who, address);
+            }
+            Some([5]) => {
+                for (other, (theirs, until)) in &self.leases {
+                    prop_assert!(
+                        other == &who || theirs != &address || *until <= self.now,
+                        "{address} has two machines, {other} and {who}"
+                    );
+                }
+                let secs = u32::from_be_bytes(options.get(51).unwrap().try_into().unwrap());
+                let until = self.now + Duration::from_secs(u64::from(secs));
+                self.leases.insert(who, (address, until));
+            }
+            _ => {
+                self.leases.remove(&who);
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self, who: u8) -> Option<Ipv4Addr> {
+        let (address, until) = self.leases.get(&who)?;
+        (*until > self.now).then_some(*address)
+    }
+
+    fn step(&mut self, step: Step, arrives: bool) -> Result<(), TestCaseError> {
+        let ours = SERVER.octets();
+        match step {
+            Step::Discover(who) => self.send(who, udhcpc(DISCOVER), arrives)?,
+            Step::Select(who) => {
+                if let Some(address) = self.offers.remove(&who) {
+                    self.send(who, selects(mac(who), address), arrives)?;
+                }
+            }
+            Step::Renew(who) => {
+                if let Some(address) = self.holds(who) {
+                    self.send(who, renews(mac(who), address), arrives)?;
+                }
+            }
+            Step::Reboot(who, last) => self.send(who, reboots(mac(who), at(last)), arrives)?,
+            Step::Release(who) => {
+                if let Some(address) = self.holds(who) {
+                    self.leases.remove(&who);
+                    self.send(who, udhcpc(7).ciaddr(address).option(54, &ours), arrives)?;
+                }
+            }
+            Step::Decline(who) => {
+                if let Some(address) = self.holds(who) {
+                    self.leases.remove(&who);
+                    let decline = udhcpc(4).option(50, &address.octets()).option(54, &ours);
+                    self.send(who, decline, arrives)?;
+                }
+            }
+            Step::Wait(secs) => self.now += Duration::from_secs(secs),
+            Step::Restart { right } => self.restart(right),
+            Step::Squat => self.squatter = true,
+            Step::Reserve(last) => {
+                let netmask = Ipv4Addr::new(255, 255, 255, 0);
+                let record = last.map(|last| Reservation::new(mac(0), at(last), netmask));
+                self.records = Records(record.map(|it| Reservation { lease_secs: 600, ..it }));
+            }
+            Step::OtherPool(first) => {
+                self.config.subnets = vec![subnet("10.77.0.0/24", at(first), at(103))];
+                self.engine.reconfigure(self.config.clone(), self.now);
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn no_address_ever_has_two_machines(steps in steps()) {
+        let mut world = World::new();
+        for (step, arrives) in steps {
+            world.step(step, arrives)?;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Boot files for machines whose address comes from another server.
+
+use std::net::SocketAddrV4;
+
+use crate::bootfile::{Boot, boot};
+use crate::client::Stage;
+use crate::engine::reserved::acked;
+use crate::engine::{Destination, Engine, Output, World, destination, send};
+use crate::reply::{Answer, Proxy};
+use crate::request::{Kind, Request};
+use crate::reservation::Reservation;
+use crate::seen::{Seen, Silence};
+
+impl Engine {
+    /// At port 67: the offer of a boot file beside somebody else's offer of an address.
+    ///
+    /// A REQUEST there is meant for the server of the address. It is answered only when it names
+    /// this one, as a client does that took the boot file's offer for a whole one.
+    pub(super) fn proxy(
+        &self,
+        machine: &Reservation,
+        request: &Request,
+        world: World<'_>,
+    ) -> Vec<Output> {
+        let (mac, config) = (request.mac, &self.config);
+        let boot = match self.proxied(machine, request) {
+            Ok(boot) => boot,
+            Err(reason) => return world.ignored(mac, reason),
+        };
+        let proxy = Proxy { config, request, boot: &boot, boot_server: false };
+        let to = destination(request, std::net::Ipv4Addr::BROADCAST, false);
+        // It has no address yet, or none that this server knows to be right.
+        let to = match to {
+            Destination::Link { .. } => Destination::Broadcast,
+            to => to,
+        };
+        match (request.kind, request.server_id) {
+            (Kind::Discover, _) => {
+                let offered = Seen::Offered { mac, address: request.ciaddr };
+                send(proxy.message(Answer::Offer), to, false, offered)
+            }
+            (Kind::Request, Some(server)) if server == config.server => {
+                let seen = acked(request, request.ciaddr, &boot);
+                send(proxy.message(Answer::Ack), to, false, seen)
+            }
+            (_, Some(server)) => world.ignored(mac, Silence::OtherServer(server)),
+            _ => world.ignored(mac, Silence::NotNetbooting),
+        }
+    }
+
+    /// At port 4011: the boot file, to where the question came from.
+    pub(super) fn boot_server(
+        &self,
+        machine: &Reservation,
+        request: &Request,
+        from: SocketAddrV4,
+        world: World<'_>,
+    ) -> Vec<Output> {
+        let (mac, config) = (request.mac, &self.config);
+        let other = request.server_id.filter(|server| *server != config.server);
+        match (request.kind, other, self.proxied(machine, request)) {
+            (_, Some(server), _) => world.ignored(mac, Silence::OtherServer(server)),
+            (_, _, Err(reason)) => world.ignored(mac, reason),
+            (Kind::Request | Kind::Inform, None, Ok(boot)) => {
+                let seen = acked(request, request.ciaddr, &boot);
+                let proxy = Proxy { config, request, boot: &boot, boot_server: true };
+                send(proxy.message(Answer::Ack), Destination::BootServer(from), false, seen)
+            }
+            _ => world.ignored(mac, Silence::NotNetbooting),
+        }
+    }
+
+    fn proxied(&self, machine: &Reservation, request: &Request) -> Result<Boot, Silence> {
+        if request.client.stage == Stage::System {
+            return Err(Silence::NotNetbooting);
+        }
+        match boot(&self.config, machine, &request.client) {
+            Boot::Exit | Boot::Nothing => Err(Silence::NetbootNotAllowed),
+            boot => Ok(boot),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

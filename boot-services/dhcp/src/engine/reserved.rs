@@ -1,0 +1,110 @@
+//! A machine with an address of its own.
+
+use std::net::Ipv4Addr;
+
+use crate::bootfile::Boot;
+use crate::checks::Waiting;
+use crate::decide::{Decision, decide};
+use crate::engine::{
+    Engine, Output, World, destination, inform_destination, refusal_destination, send,
+};
+use crate::reply::{Answer, Grant, lease_secs, nak};
+use crate::request::Request;
+use crate::reservation::{Fixed, Reservation};
+use crate::seen::{Seen, Silence};
+use crate::table::RECHECK_SECS;
+
+impl Engine {
+    pub(super) fn reserved(
+        &mut self,
+        machine: &Reservation,
+        fixed: Fixed,
+        request: &Request,
+        world: World<'_>,
+    ) -> Vec<Output> {
+        let (mac, address, config) = (request.mac, fixed.address, &self.config);
+        let decision = decide(config, machine, fixed, request);
+        if matches!(decision, Decision::Offer(_) | Decision::Ack(_))
+            && let Some(holder) = self.table.holder(address, self.clock.at(world.now))
+            && holder != mac
+        {
+            return world.ignored(mac, Silence::LeasedTo(holder));
+        }
+        let grant = |answer, lease, boot: &Boot| {
+            Grant { config, machine, fixed, request, boot }.message(answer, lease)
+        };
+        match decision {
+            Decision::Offer(boot) => {
+                let to = destination(request, address, false);
+                let offered = Seen::Offered { mac, address };
+                let mut outputs = send(grant(Answer::Offer, true, &boot), to, false, offered);
+                self.question(fixed, request, world, &mut outputs);
+                outputs
+            }
+            Decision::Ack(boot) => {
+                let to = destination(request, address, request.ciaddr == address);
+                let message = grant(Answer::Ack, true, &boot);
+                // The record may go before the lease ends, and the pool must not give the address.
+                let pooled = self.table.is_pooled(address);
+                if pooled {
+                    let secs = lease_secs(machine);
+                    self.table.bind(address, mac, secs, self.clock.at(world.now));
+                }
+                send(message, to, pooled, acked(request, address, &boot))
+            }
+            Decision::Inform(boot) => {
+                let Some(to) = inform_destination(request) else { return Vec::new() };
+                let seen = acked(request, request.ciaddr, &boot);
+                send(grant(Answer::Ack, false, &boot), to, false, seen)
+            }
+            Decision::Nak(reason) => {
+                let message = nak(config, request, &reason);
+                let refused = Seen::Refused { mac, reason };
+                send(message, refusal_destination(request), false, refused)
+            }
+            Decision::Released(address) => {
+                self.table.release(address, mac, self.clock.at(world.now));
+                world.observer.seen(Seen::Released { mac, address });
+                Vec::new()
+            }
+            Decision::Declined(address) => {
+                world.observer.seen(Seen::Declined { mac, address });
+                Vec::new()
+            }
+            Decision::Silence(reason) => world.ignored(mac, reason),
+        }
+    }
+
+    /// The record is always followed; but what speaks against it is said.
+    fn question(
+        &mut self,
+        fixed: Fixed,
+        request: &Request,
+        world: World<'_>,
+        outputs: &mut Vec<Output>,
+    ) {
+        let (mac, address) = (request.mac, fixed.address);
+        let link = self.link_of(request);
+        let subnet = self.config.subnet_of(link);
+        if subnet.is_some() && subnet != self.config.subnet_of(address) {
+            world.observer.seen(Seen::OutsideSubnet { mac, address, link });
+        }
+        let lately = self
+            .checked
+            .seen_at(address)
+            .is_some_and(|at| world.now.saturating_duration_since(at).as_secs() < RECHECK_SECS);
+        if self.config.conflict_checks
+            && !lately
+            && self.checks.begin(address, Waiting::Report(mac), world.now)
+        {
+            self.checked.touch(address, world.now, || ());
+            outputs.push(Output::Check { address });
+        }
+    }
+}
+
+/// What is told of an ACK.
+pub(super) fn acked(request: &Request, address: Ipv4Addr, boot: &Boot) -> Seen {
+    let file = boot.file().map(str::to_owned);
+    Seen::Acked { mac: request.mac, address, file }
+}

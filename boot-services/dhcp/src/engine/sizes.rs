@@ -1,0 +1,44 @@
+//! How much a service remembers, and how much it may.
+
+use crate::checks::MAX_CHECKS;
+use crate::engine::MAX_CHECKED;
+use crate::guard::{MAX_MACHINES, MAX_STRANGERS};
+use crate::subnet::MAX_POOL_ADDRESSES;
+
+/// Entries of an engine's tables; whatever the network does, none has more than [`Sizes::LIMITS`]
+/// says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Addresses of pools that are leased, offered, given back or in quarantine. What lies outside
+    /// of the pools since they were changed is counted too, and goes as it ends.
+    pub leases: usize,
+    /// Addresses being checked, each with the request that waits for it.
+    pub checks: usize,
+    /// Reserved addresses remembered as checked.
+    pub checked: usize,
+    /// Machines whose pace is watched.
+    pub machines: usize,
+    /// Strangers reported lately.
+    pub strangers: usize,
+}
+
+impl Sizes {
+    /// The most there can be of each.
+    pub const LIMITS: Self = Self {
+        leases: MAX_POOL_ADDRESSES as usize,
+        checks: MAX_CHECKS,
+        checked: MAX_CHECKED,
+        machines: MAX_MACHINES,
+        strangers: MAX_STRANGERS,
+    };
+
+    /// Whether no table is larger than it may be.
+    pub fn are_lawful(self) -> bool {
+        let Self { leases, checks, checked, machines, strangers } = Self::LIMITS;
+        self.leases <= leases
+            && self.checks <= checks
+            && self.checked <= checked
+            && self.machines <= machines
+            && self.strangers <= strangers
+    }
+}

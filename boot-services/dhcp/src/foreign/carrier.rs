@@ -1,0 +1,191 @@
+//! An interface's link as the kernel tells of it (rtnetlink(7), linux/if_link.h).
+//!
+//! Asked by netlink and not read from /sys, which shows the interfaces of the network namespace
+//! that it was mounted in.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use stdx::MacAddr;
+use tokio::io::unix::AsyncFd;
+
+use crate::socket::watched;
+
+const NLMSG_ERROR: u16 = 2;
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+const RTM_GETLINK: u16 = 18;
+const NLM_F_REQUEST: u16 = 1;
+const RTMGRP_LINK: u32 = 1;
+/// Up, and with a carrier (linux/if.h).
+const IFF_LOWER_UP: u32 = 0x1_0000;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_CARRIER_CHANGES: u16 = 35;
+/// The two high bits of an attribute's type are flags.
+const NLA_TYPE: u16 = 0x3fff;
+const AF_UNSPEC: u8 = 0;
+
+const HEADER: usize = 16;
+const INTERFACE_INFO: usize = 16;
+/// Some link messages of today have 2 KiB.
+const BUFFER: usize = 32 << 10;
+
+/// An Ethernet interface's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub index: u32,
+    pub mac: MacAddr,
+    pub carrier: bool,
+    /// How often the carrier has come or gone since the interface exists.
+    pub changes: u32,
+}
+
+/// What one message says of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    Link(Link),
+    /// It was removed, moved to another namespace, or never was.
+    Gone,
+}
+
+/// A subscription to one interface's link.
+pub(crate) struct Monitor {
+    socket: AsyncFd<OwnedFd>,
+    index: u32,
+    buffer: Vec<u8>,
+}
+
+impl Monitor {
+    /// Subscribes, and asks for the link as it is now: that is the first news.
+    pub fn open(index: u32) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // No protocol is protocol 0, which is NETLINK_ROUTE.
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK))?;
+        let monitor = Self { socket: watched(socket)?, index, buffer: vec![0; BUFFER] };
+        monitor.ask()?;
+        Ok(monitor)
+    }
+
+    /// The link as it is; for the time before [`Self::next`].
+    pub async fn current(&mut self) -> io::Result<Link> {
+        match self.next().await? {
+            News::Link(link) => Ok(link),
+            News::Gone => Err(rustix::io::Errno::NODEV.into()),
+        }
+    }
+
+    /// Waits until the interface is no more, and says so.
+    pub async fn gone(&mut self) -> io::Error {
+        loop {
+            match self.next().await {
+                Ok(News::Link(_)) => {}
+                Ok(News::Gone) => return rustix::io::Errno::NODEV.into(),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Waits for the next news.
+    pub async fn next(&mut self) -> io::Result<News> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            let buffer = &mut self.buffer;
+            let received = ready
+                .try_io(|fd| Ok(rustix::net::recv(fd, &mut buffer[..], RecvFlags::DONTWAIT)?.0));
+            match received {
+                Ok(Ok(length)) => {
+                    if let Some(news) = latest(&self.buffer[..length], self.index) {
+                        return Ok(news);
+                    }
+                }
+                // Messages were lost: only the present state is of interest.
+                Ok(Err(error)) if error.raw_os_error() == Some(libc::ENOBUFS) => self.ask()?,
+                Ok(Err(error)) => return Err(error),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    fn ask(&self) -> io::Result<()> {
+        let length = HEADER + INTERFACE_INFO;
+        let mut message = Vec::with_capacity(length);
+        message.extend(u32::try_from(length).unwrap_or_default().to_ne_bytes());
+        message.extend(RTM_GETLINK.to_ne_bytes());
+        message.extend(NLM_F_REQUEST.to_ne_bytes());
+        message.extend([0; 8]);
+        // ifinfomsg: family, pad, type, index, flags, change.
+        message.extend([AF_UNSPEC, 0, 0, 0]);
+        message.extend(self.index.to_ne_bytes());
+        message.extend([0; 8]);
+        rustix::net::send(&self.socket, &message, SendFlags::DONTWAIT)?;
+        Ok(())
+    }
+}
+
+/// The last word of a batch of messages on an interface.
+fn latest(mut batch: &[u8], index: u32) -> Option<News> {
+    let mut latest = None;
+    while let Some(length) = u32_at(batch, 0) {
+        let Some(message) = batch.get(..length as usize).filter(|m| m.len() >= HEADER) else {
+            break;
+        };
+        latest = news(message, index).or(latest);
+        let aligned = message.len().next_multiple_of(4).min(batch.len());
+        batch = &batch[aligned..];
+    }
+    latest
+}
+
+fn news(message: &[u8], index: u32) -> Option<News> {
+    let kind = u16_at(message, 4)?;
+    let body = message.get(HEADER..)?;
+    if kind == NLMSG_ERROR {
+        // The only request is for this link.
+        return u32_at(body, 0).filter(|errno| *errno != 0).map(|_| News::Gone);
+    }
+    // A bridge tells of its ports in the same way, by its own family; a port that leaves it is
+    // still there.
+    if *body.first()? != AF_UNSPEC || u32_at(body, 4)? != index {
+        return None;
+    }
+    match kind {
+        RTM_DELLINK => Some(News::Gone),
+        RTM_NEWLINK => {
+            let carrier = u32_at(body, 8)? & IFF_LOWER_UP != 0;
+            let (mac, changes) = attributes(body.get(INTERFACE_INFO..)?)?;
+            Some(News::Link(Link { index, mac, carrier, changes }))
+        }
+        _ => None,
+    }
+}
+
+/// The hardware address, and the count of changes of the carrier.
+fn attributes(mut rest: &[u8]) -> Option<(MacAddr, u32)> {
+    let (mut mac, mut changes) = (None, None);
+    while let Some(length) = u16_at(rest, 0) {
+        let value = rest.get(4..usize::from(length))?;
+        match u16_at(rest, 2)? & NLA_TYPE {
+            IFLA_ADDRESS => mac = value.try_into().ok().map(MacAddr),
+            IFLA_CARRIER_CHANGES => changes = u32_at(value, 0),
+            _ => {}
+        }
+        let aligned = usize::from(length).next_multiple_of(4).min(rest.len());
+        rest = &rest[aligned..];
+    }
+    Some((mac?, changes?))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What a frame says of other DHCP servers.
+
+use std::net::Ipv4Addr;
+
+use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet, UdpPacket};
+use stdx::MacAddr;
+
+use crate::options::{Options, code};
+
+const CLIENT_PORT: u16 = 68;
+/// RFC 951's header and the cookie of RFC 2131 §3.
+const HEADER: usize = 240;
+const COOKIE: [u8; 4] = [99, 130, 83, 99];
+const BOOTREQUEST: u8 = 1;
+const BOOTREPLY: u8 = 2;
+/// Option 53's DHCPREQUEST.
+const REQUEST: u8 = 3;
+
+/// The box's own servers, on this interface and its others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Server identifiers.
+    pub servers: Vec<Ipv4Addr>,
+    /// Stations.
+    pub macs: Vec<MacAddr>,
+}
+
+/// A server that is not the box's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// Its server identifier, or the address that its message came from.
+    pub server: Ipv4Addr,
+    /// The station that sent its message; `None` when a client named it.
+    pub mac: Option<MacAddr>,
+    /// The address that the message offers, gives or asks for.
+    pub offered: Option<Ipv4Addr>,
+}
+
+/// What an Ethernet frame says of a server that is not the box's.
+///
+/// That is any message to a client's port 68 from a station that is not ours, and a client's
+/// broadcast REQUEST that names another server. Checksums are not verified: a virtual interface
+/// leaves them unfinished, and a server with a wrong one may still reach its clients.
+pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
+    let frame = EthernetFrame::new_checked(frame).ok()?;
+    if frame.ethertype() != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+    if packet.next_header() != IpProtocol::Udp || packet.more_frags() || packet.frag_offset() != 0 {
+        return None;
+    }
+    let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
+    let message: &[u8] = datagram.payload();
+    let header: &[u8; HEADER] = message.first_chunk()?;
+    let station = MacAddr(frame.src_addr().0);
+    if own.macs.contains(&station) {
+        return None;
+    }
+    match header[0] {
+        BOOTREPLY if datagram.dst_port() == CLIENT_PORT => {
+            reply(header, message, packet.src_addr(), station, own)
+        }
+        BOOTREQUEST if packet.dst_addr().is_broadcast() => request(header, message, own),
+        _ => None,
+    }
+}
+
+/// Any answer to a client counts, of whatever type and however ill-formed: its sender is a server.
+fn reply(
+    header: &[u8; HEADER],
+    message: &[u8],
+    from: Ipv4Addr,
+    station: MacAddr,
+    own: &Own,
+) -> Option<Sighting> {
+    let server = options(header, message).and_then(|options| server_id(&options)).unwrap_or(from);
+    // Our own answer comes from another station only when a relay repeats it.
+    let relayed = address(header, 24).is_some();
+    if relayed && own.servers.contains(&server) {
+        return None;
+    }
+    Some(Sighting { server, mac: Some(station), offered: address(header, 16) })
+}
+
+/// A client that has not moved between networks names the server whose offer it takes (RFC 2131
+/// §4.3.2, SELECTING): that server is here, even when its answers do not pass this way.
+fn request(header: &[u8; HEADER], message: &[u8], own: &Own) -> Option<Sighting> {
+    if address(header, 24).is_some() {
+        return None;
+    }
+    let options = options(header, message)?;
+    if options.get(code::MESSAGE_TYPE) != Some(&[REQUEST]) {
+        return None;
+    }
+    let server = server_id(&options).filter(|server| !own.servers.contains(server))?;
+    let offered = options.address(code::REQUESTED_ADDRESS).ok().flatten();
+    Some(Sighting { server, mac: None, offered })
+}
+
+fn options(header: &[u8; HEADER], message: &[u8]) -> Option<Options> {
+    let has_cookie = header[236..] == COOKIE;
+    let read = || Options::read(&message[HEADER..], &header[108..236], &header[44..108]).ok();
+    has_cookie.then(read).flatten()
+}
+
+fn server_id(options: &Options) -> Option<Ipv4Addr> {
+    options.address(code::SERVER_ID).ok().flatten().filter(|server| !server.is_unspecified())
+}
+
+/// An address of the header, unless it is 0.0.0.0.
+fn address(header: &[u8; HEADER], at: usize) -> Option<Ipv4Addr> {
+    let octets: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
+    Some(Ipv4Addr::from(octets)).filter(|address| !address.is_unspecified())
+}
+
+#[cfg(test)]
+pub(super) mod tests;

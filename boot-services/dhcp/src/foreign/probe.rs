@@ -1,0 +1,133 @@
+//! One probe: DISCOVERs from a machine that does not exist, and who answers them.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr};
+use stdx::MacAddr;
+
+use super::evidence::Sighting;
+use crate::frame;
+use crate::options::code;
+
+/// When the DISCOVERs go out, from the first one's time.
+const SEND_AT: [Duration; 4] =
+    [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(8)];
+/// How long answers are waited for, from the first DISCOVER's time, and at least from the last's.
+const LISTEN: Duration = Duration::from_secs(10);
+const LISTEN_LAST: Duration = Duration::from_secs(2);
+/// Servers remembered of one probe: a network with more is no less taken.
+const SERVERS_MAX: usize = 8;
+
+/// A DISCOVER is padded to what RFC 951 makes every BOOTP message.
+const MESSAGE: usize = 300;
+const ETHERNET: usize = 14;
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// The client address in the DISCOVER. Invented: a server that knows the box would treat it
+    /// otherwise than a stranger.
+    pub client: MacAddr,
+    /// The frame's source. The interface's own, so that a switch which allows one station per port
+    /// has no reason to shut the port.
+    pub station: MacAddr,
+}
+
+impl Asker {
+    /// A locally administered unicast address, of six random bytes.
+    pub fn new(station: MacAddr, random: [u8; 6]) -> Self {
+        let [first, rest @ ..] = random;
+        let [b, c, d, e, f] = rest;
+        Self { client: MacAddr([(first & 0xfc) | 0x02, b, c, d, e, f]), station }
+    }
+
+    /// The frame of a DISCOVER, `secs` after the first. It asks for a broadcast answer, which every
+    /// port of the network hears.
+    pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
+        let mut message = vec![0; MESSAGE];
+        self.write_message(&mut message, xid, secs);
+        let (from, to) = ((Ipv4Addr::UNSPECIFIED, 68), (Ipv4Addr::BROADCAST, 67));
+        let datagram = frame::datagram(from, to, &message).expect("a DISCOVER is short");
+        let mut bytes = vec![0; ETHERNET];
+        EthernetRepr {
+            src_addr: EthernetAddress(self.station.0),
+            dst_addr: EthernetAddress::BROADCAST,
+            ethertype: EthernetProtocol::Ipv4,
+        }
+        .emit(&mut EthernetFrame::new_unchecked(&mut bytes));
+        bytes.extend(datagram);
+        bytes
+    }
+
+    fn write_message(&self, message: &mut [u8], xid: u32, secs: u16) {
+        message[..4].copy_from_slice(&[1, 1, 6, 0]);
+        message[4..8].copy_from_slice(&xid.to_be_bytes());
+        message[8..10].copy_from_slice(&secs.to_be_bytes());
+        message[10] = 0x80;
+        message[28..34].copy_from_slice(&self.client.0);
+        message[236..240].copy_from_slice(&[99, 130, 83, 99]);
+        let options = [
+            [code::MESSAGE_TYPE, 1, 1].as_slice(),
+            &[code::PARAMETER_LIST, 3, code::SUBNET_MASK, code::ROUTERS, code::NAME_SERVERS],
+            &[code::END],
+        ]
+        .concat();
+        message[240..240 + options.len()].copy_from_slice(&options);
+    }
+}
+
+/// A probe under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Probe {
+    pub started: Instant,
+    pub xid: u32,
+    sent: usize,
+    /// When the last DISCOVER went out; a busy machine may be late.
+    last_sent: Instant,
+    /// A DISCOVER did not go out, so silence proves nothing.
+    pub void: bool,
+    /// Who was heard, the first first.
+    heard: Vec<Sighting>,
+}
+
+impl Probe {
+    pub fn new(started: Instant, xid: u32) -> Self {
+        Self { started, xid, sent: 0, last_sent: started, void: false, heard: Vec::new() }
+    }
+
+    /// The `secs` of the DISCOVER that is due, once for each.
+    pub fn due(&mut self, now: Instant) -> Option<u16> {
+        let at = *SEND_AT.get(self.sent)?;
+        let due = now >= self.started + at;
+        due.then(|| {
+            self.sent += 1;
+            self.last_sent = now;
+            u16::try_from(at.as_secs()).unwrap_or(u16::MAX)
+        })
+    }
+
+    /// When there is something to do.
+    pub fn deadline(&self) -> Instant {
+        SEND_AT.get(self.sent).map_or_else(|| self.end(), |at| self.started + *at)
+    }
+
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.sent == SEND_AT.len() && now >= self.end()
+    }
+
+    fn end(&self) -> Instant {
+        (self.started + LISTEN).max(self.last_sent + LISTEN_LAST)
+    }
+
+    pub fn note(&mut self, sighting: Sighting) {
+        let known = self.heard.iter().any(|heard| heard.server == sighting.server);
+        if !known && self.heard.len() < SERVERS_MAX {
+            self.heard.push(sighting);
+        }
+    }
+
+    pub fn heard(&self) -> &[Sighting] {
+        &self.heard
+    }
+}

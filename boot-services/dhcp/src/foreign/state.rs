@@ -1,0 +1,160 @@
+//! What the watch allows, as a table: state and event to state.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::time::SystemTime;
+
+use stdx::MacAddr;
+
+/// Another DHCP server on the network, as it was first noticed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// Its server identifier (option 54), or the address that its message came from.
+    pub server: Ipv4Addr,
+    /// The station that sent its message (a relay's, when one stands between); `None` when it was
+    /// only named by one of its clients.
+    pub mac: Option<MacAddr>,
+    /// Our interface on that network.
+    pub interface: String,
+    /// The first address it was seen to offer or give; `None` for a boot server without addresses.
+    pub offered: Option<Ipv4Addr>,
+    /// When.
+    pub when: SystemTime,
+}
+
+/// `192.0.2.1 (02:00:00:00:00:01) on eth1, offering 192.0.2.77`
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.server)?;
+        if let Some(mac) = self.mac {
+            write!(f, " ({mac})")?;
+        }
+        write!(f, " on {}", self.interface)?;
+        self.offered.map_or(Ok(()), |address| write!(f, ", offering {address}"))
+    }
+}
+
+/// Where the watch of one interface stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is answered, for now.
+    Held(Hold),
+    /// The network is ours: leases are given.
+    Serving,
+    /// Another server was heard: no leases, until a person arms the interface again.
+    Stopped(Foreign),
+    /// The interface gives no leases; another server is expected, and this is what is known of it.
+    Proxy(Neighbour),
+}
+
+/// Why nothing is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// Nobody watches: the watch has not begun, or has ended.
+    Unwatched,
+    /// The network is being asked for other servers.
+    Probing,
+    /// The cable is out.
+    NoCarrier,
+}
+
+/// The server that a proxy works beside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Neighbour {
+    /// None has been heard yet, and no probe is complete.
+    Unknown,
+    /// A probe found none: machines here will get no address.
+    Nobody,
+    /// This one.
+    Server(Foreign),
+}
+
+/// What may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permit {
+    /// All that the interface's mode has.
+    Everything,
+    /// No leases; boot files for machines in the middle of an install.
+    Boots,
+    /// Nothing.
+    Nothing,
+}
+
+/// What happened on the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Another server, or a client of one, was heard.
+    Heard(Foreign),
+    /// A whole probe, on a link that was up all the time, was answered by nobody (in proxy mode:
+    /// not by the server known so far).
+    ProbeClean,
+    /// There has been no carrier for longer than a reconnection takes.
+    Unplugged,
+    /// The carrier is back after [`Event::Unplugged`]: maybe of another network.
+    Plugged,
+    /// A person arms the interface (again).
+    Rearm,
+}
+
+/// Nothing may be answered before a watch says so.
+impl Default for State {
+    fn default() -> Self {
+        Self::Held(Hold::Unwatched)
+    }
+}
+
+impl State {
+    /// What follows.
+    #[must_use]
+    pub fn next(self, event: Event) -> Self {
+        match (self, event) {
+            (state @ Self::Held(Hold::Unwatched), _) => state,
+
+            (Self::Held(Hold::Probing) | Self::Serving, Event::ProbeClean) => Self::Serving,
+            (Self::Held(Hold::NoCarrier), Event::Plugged) => Self::Held(Hold::Probing),
+            (Self::Held(_) | Self::Serving, Event::Heard(foreign)) => Self::Stopped(foreign),
+            (Self::Held(_) | Self::Serving, Event::Unplugged) => Self::Held(Hold::NoCarrier),
+            (Self::Serving, Event::Plugged) => Self::Held(Hold::Probing),
+            (state @ Self::Held(_), Event::ProbeClean | Event::Plugged | Event::Rearm) => state,
+            (Self::Serving, Event::Rearm) => Self::Serving,
+
+            // Whatever the network does, only a person undoes a stop, and then it is probed.
+            (Self::Stopped(_), Event::Rearm) => Self::Held(Hold::Probing),
+            (state @ Self::Stopped(_), _) => state,
+
+            (Self::Proxy(_), Event::Unplugged | Event::Plugged) => Self::Proxy(Neighbour::Unknown),
+            (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbour::Nobody),
+            (state @ Self::Proxy(Neighbour::Server(_)), Event::Heard(_)) => state,
+            (Self::Proxy(_), Event::Heard(foreign)) => Self::Proxy(Neighbour::Server(foreign)),
+            (state @ Self::Proxy(_), Event::Rearm) => state,
+        }
+    }
+
+    /// What may be answered in this state.
+    pub fn permit(&self) -> Permit {
+        match self {
+            Self::Held(_) => Permit::Nothing,
+            Self::Serving | Self::Proxy(_) => Permit::Everything,
+            Self::Stopped(_) => Permit::Boots,
+        }
+    }
+}
+
+/// One line, for logs.
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held(Hold::Unwatched) => f.write_str("held: nobody watches the network"),
+            Self::Held(Hold::Probing) => f.write_str("held: looking for other DHCP servers"),
+            Self::Held(Hold::NoCarrier) => f.write_str("held: the cable is out"),
+            Self::Serving => f.write_str("serving: no other DHCP server answers"),
+            Self::Stopped(foreign) => write!(f, "stopped: another DHCP server, {foreign}"),
+            Self::Proxy(Neighbour::Unknown) => f.write_str("proxy: looking for the DHCP server"),
+            Self::Proxy(Neighbour::Nobody) => f.write_str("proxy: no DHCP server answers"),
+            Self::Proxy(Neighbour::Server(server)) => write!(f, "proxy: beside {server}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! The watch without its sockets: frames, link and time in; what to send, say and keep out.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use super::carrier::Link;
+use super::evidence::{Own, Sighting, sighting};
+use super::probe::{Asker, Probe};
+use super::record::{Record, Situation};
+use super::state::{Event, Foreign, Hold, Neighbour, State};
+use super::{Role, Start};
+
+/// A carrier that is away for longer may come back as another network's: 2 s, less the second by
+/// which the kernel may be late to tell (linkwatch gathers what happens in one).
+const CARRIER_LOSS: Duration = Duration::from_secs(1);
+/// From probe to probe, for as long after arming as a mistake is likely, and then.
+const PERIOD_FIRST: Duration = Duration::from_secs(60);
+const FIRST: Duration = Duration::from_secs(600);
+const PERIOD: Duration = Duration::from_secs(600);
+
+/// What the edge is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Tell everyone concerned, and first of all the DHCP server.
+    Report(State),
+    /// Put a frame on the wire; if it fails, say so by [`Watcher::unsent`].
+    Send(Vec<u8>),
+    /// Replace what is kept for the next start; `None` removes it.
+    Keep(Option<Record>),
+}
+
+/// Both clocks: one for waits, one for what people and the next start read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub at: Instant,
+    pub wall: SystemTime,
+}
+
+/// What a watch is of.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub interface: String,
+    pub role: Role,
+    pub own: Own,
+    pub asker: Asker,
+    /// Of the first probe; each has the next.
+    pub xid: u32,
+    pub boot_id: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    subject: Subject,
+    state: State,
+    link: Link,
+    /// The carrier went, too short a time ago to matter.
+    lost: Option<Instant>,
+    probe: Option<Probe>,
+    /// When the next probe begins, while there is a carrier.
+    next_probe: Instant,
+    /// Since when the watch is as it should be; sets the pace of probes.
+    settled: Instant,
+    xid: u32,
+}
+
+impl Watcher {
+    /// Begins; `record` is what the last watch of this interface kept.
+    pub fn new(
+        subject: Subject,
+        link: Link,
+        start: Start,
+        record: Option<Record>,
+        now: Now,
+    ) -> (Self, Vec<Action>) {
+        let record = record.filter(|_| start == Start::Resume);
+        let mut keep = None;
+        let state = match (subject.role, record) {
+            (Role::Proxy, _) => State::Proxy(Neighbour::Unknown),
+            (Role::Leases, Some(Record::Stopped(mut foreign))) => {
+                foreign.interface.clone_from(&subject.interface);
+                keep = Some(Record::Stopped(foreign.clone()));
+                State::Stopped(foreign)
+            }
+            (Role::Leases, _) if !link.carrier => State::Held(Hold::NoCarrier),
+            (Role::Leases, Some(Record::Clean { situation, at }))
+                if situation == Situation::of(&subject.boot_id, link)
+                    && Record::is_recent(at, now.wall) =>
+            {
+                keep = Some(Record::Clean { situation, at });
+                State::Serving
+            }
+            (Role::Leases, _) => State::Held(Hold::Probing),
+        };
+        let watcher = Self {
+            xid: subject.xid,
+            subject,
+            state: state.clone(),
+            link,
+            lost: None,
+            probe: None,
+            next_probe: now.at,
+            settled: now.at,
+        };
+        (watcher, vec![Action::Report(state), Action::Keep(keep)])
+    }
+
+    /// One frame from the wire.
+    pub fn frame(&mut self, frame: &[u8], now: Now) -> Vec<Action> {
+        let Some(sighting) = sighting(frame, &self.subject.own) else { return Vec::new() };
+        if let Some(probe) = &mut self.probe {
+            probe.note(sighting);
+        }
+        let mut actions = Vec::new();
+        self.happen(Event::Heard(self.foreign(sighting, now)), now, &mut actions);
+        actions
+    }
+
+    /// The interface's link, whenever the kernel speaks of it.
+    pub fn link(&mut self, link: Link, now: Now) -> Vec<Action> {
+        let mut actions = Vec::new();
+        let before = std::mem::replace(&mut self.link, link);
+        if before.changes != link.changes || before.carrier != link.carrier {
+            // What a probe asked may not have reached anyone.
+            if let Some(probe) = &mut self.probe {
+                probe.void = true;
+            }
+        }
+        match (before.carrier, link.carrier) {
+            (true, false) => self.lost = Some(now.at),
+            (false, true) => {
+                self.unplugged_by(now, &mut actions);
+                if self.lost.take().is_none() {
+                    self.happen(Event::Plugged, now, &mut actions);
+                }
+            }
+            _ => {}
+        }
+        actions
+    }
+
+    /// A person arms the interface.
+    pub fn rearm(&mut self, now: Now) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.happen(Event::Rearm, now, &mut actions);
+        if !self.link.carrier && self.lost.is_none() {
+            self.happen(Event::Unplugged, now, &mut actions);
+        }
+        actions
+    }
+
+    /// A frame did not go out.
+    pub fn unsent(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.void = true;
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Now) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.unplugged_by(now, &mut actions);
+        if self.probe.as_ref().is_some_and(|probe| probe.is_over(now.at)) {
+            self.conclude(now, &mut actions);
+        }
+        if self.may_probe() && self.probe.is_none() && now.at >= self.next_probe {
+            self.xid = self.xid.wrapping_add(1);
+            self.probe = Some(Probe::new(now.at, self.xid));
+        }
+        let due = self.probe.as_mut().and_then(|probe| Some((probe.xid, probe.due(now.at)?)));
+        if let Some((xid, secs)) = due {
+            actions.push(Action::Send(self.subject.asker.discover(xid, secs)));
+        }
+        actions
+    }
+
+    /// When [`Self::tick`] has something to do, if nothing else happens.
+    pub fn deadline(&self) -> Option<Instant> {
+        let loss = self.lost.map(|lost| lost + CARRIER_LOSS);
+        let probe = self.probe.as_ref().map(Probe::deadline);
+        let next = (self.may_probe() && self.probe.is_none()).then_some(self.next_probe);
+        [loss, probe, next].into_iter().flatten().min()
+    }
+
+    /// A stopped interface only listens: what it would find changes nothing.
+    fn may_probe(&self) -> bool {
+        self.link.carrier && !matches!(self.state, State::Stopped(_))
+    }
+
+    fn unplugged_by(&mut self, now: Now, actions: &mut Vec<Action>) {
+        if self.lost.is_some_and(|lost| now.at >= lost + CARRIER_LOSS) {
+            self.lost = None;
+            self.probe = None;
+            self.happen(Event::Unplugged, now, actions);
+        }
+    }
+
+    /// The end of a probe.
+    fn conclude(&mut self, now: Now, actions: &mut Vec<Action>) {
+        let Some(probe) = self.probe.take() else { return };
+        if probe.void {
+            self.next_probe = now.at;
+            return;
+        }
+        let pause = if now.at < self.settled + FIRST { PERIOD_FIRST } else { PERIOD };
+        self.next_probe = (probe.started + pause).max(now.at);
+        let known = match &self.state {
+            State::Proxy(Neighbour::Server(foreign)) => Some(foreign.server),
+            _ => None,
+        };
+        let heard = probe.heard();
+        if heard.iter().all(|sighting| known.is_some_and(|known| known != sighting.server)) {
+            self.happen(Event::ProbeClean, now, actions);
+            if self.state == State::Serving {
+                let situation = Situation::of(&self.subject.boot_id, self.link);
+                actions.push(Action::Keep(Some(Record::Clean { situation, at: now.wall })));
+            }
+        }
+        if let Some(first) = heard.first() {
+            self.happen(Event::Heard(self.foreign(*first, now)), now, actions);
+        }
+    }
+
+    fn foreign(&self, sighting: Sighting, now: Now) -> Foreign {
+        let Sighting { server, mac, offered } = sighting;
+        let interface = self.subject.interface.clone();
+        Foreign { server, mac, interface, offered, when: now.wall }
+    }
+
+    fn happen(&mut self, event: Event, now: Now, actions: &mut Vec<Action>) {
+        let before = self.state.clone();
+        let after = std::mem::take(&mut self.state).next(event);
+        self.state = after.clone();
+        if before == after {
+            return;
+        }
+        actions.push(Action::Report(after.clone()));
+        match after {
+            State::Stopped(foreign) => {
+                self.probe = None;
+                actions.push(Action::Keep(Some(Record::Stopped(foreign))));
+            }
+            State::Held(Hold::Probing) | State::Proxy(Neighbour::Unknown) => {
+                self.probe = None;
+                (self.next_probe, self.settled) = (now.at, now.at);
+                if matches!(before, State::Stopped(_)) {
+                    actions.push(Action::Keep(None));
+                }
+            }
+            State::Serving => self.settled = now.at,
+            State::Held(_) | State::Proxy(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

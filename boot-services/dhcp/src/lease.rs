@@ -1,0 +1,119 @@
+//! Leases of pool addresses: what one is, how long it counts, and where it is kept.
+
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use stdx::MacAddr;
+
+use crate::error::Error;
+
+/// One address and who has it, or had it last.
+///
+/// A machine is known by its hardware address alone: firmware, loader and operating system of one
+/// boot send three client identifiers, and should all get the same address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Whose it is, or was; of a declined address, who declined it.
+    pub mac: MacAddr,
+    /// What became of it.
+    pub state: LeaseState,
+    /// When it ends, in seconds of the [`LeaseClock`]; of a declined address, when it may be given
+    /// again.
+    pub expires: u64,
+    /// When the owner was last heard, in seconds of the [`LeaseClock`].
+    pub heard: u64,
+}
+
+/// What became of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseState {
+    /// Offered, not yet taken. Held in memory only.
+    Offered,
+    /// Given.
+    Bound,
+    /// Given back; kept for its owner for as long as nobody else needs it.
+    Released,
+    /// Found in use by somebody who has no lease for it.
+    Declined,
+}
+
+/// A change of the durable leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// This is now what is known of the address.
+    Put(Lease),
+    /// Nothing is known of the address any more.
+    Remove(Ipv4Addr),
+}
+
+/// Where leases outlive the process.
+///
+/// One service writes one store. Both calls may block; the service makes them where they may.
+pub trait LeaseStore: Send + Sync + 'static {
+    /// Every lease, in any order.
+    ///
+    /// # Errors
+    /// When the leases cannot be read, or cannot be understood.
+    fn load(&self) -> Result<Vec<Lease>, Error>;
+
+    /// Applies all changes, in their order, or none. They are durable on return.
+    ///
+    /// # Errors
+    /// When they may not be durable. The same changes will be given again with the next ones.
+    fn commit(&self, changes: &[Change]) -> Result<(), Error>;
+}
+
+/// The time by which leases are counted: seconds for which the service runs.
+///
+/// It goes on with the monotonic clock, and when it begins anew, from the latest moment in the
+/// stored leases. The wall clock only says where it begins when there are none. So neither a step
+/// of the wall clock nor a box that starts without knowing the time can end a lease early: the time
+/// that the box was off is not counted, and a lease lasts longer than promised, never shorter.
+/// Whoever shows the end of a lease shows its distance from now, not a date.
+#[derive(Debug, Clone, Copy)]
+pub struct LeaseClock {
+    begins: u64,
+    since: Instant,
+}
+
+impl LeaseClock {
+    /// A clock that begins `now`, which is `unix_secs` by the wall clock.
+    pub fn new(unix_secs: u64, leases: &[Lease], now: Instant) -> Self {
+        let latest = leases.iter().map(|lease| lease.heard).max();
+        Self { begins: latest.unwrap_or(unix_secs), since: now }
+    }
+
+    /// Seconds, at a moment.
+    pub fn at(self, now: Instant) -> u64 {
+        self.begins + now.saturating_duration_since(self.since).as_secs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Lease, LeaseClock, LeaseState};
+    use crate::vectors::{ADDRESS, MAC};
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let now = Instant::now();
+        let lease = |heard| Lease {
+            address: ADDRESS,
+            mac: MAC,
+            state: LeaseState::Bound,
+            expires: 2_000,
+            heard,
+        };
+        let leases = [lease(900), lease(1_000), lease(10)];
+        let later = now + Duration::from_secs(60);
+        for wall_clock in [0, 5_000] {
+            assert_eq!(LeaseClock::new(wall_clock, &leases, now).at(later), 1_060);
+            assert_eq!(LeaseClock::new(wall_clock, &[], now).at(later), wall_clock + 60);
+        }
+        assert_eq!(LeaseClock::new(7, &[], later).at(now), 7, "an earlier moment is no panic");
+    }
+}

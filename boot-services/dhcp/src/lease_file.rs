@@ -1,0 +1,183 @@
+//! The leases in a file.
+//!
+//! The file is a redb database with one table, `leases`, format 1. Keys and values are bytes,
+//! numbers big-endian:
+//!
+//! ```text
+//! key   4 bytes   the IPv4 address
+//! value 23 bytes  0..6    the owner's hardware address
+//!                 6       1 bound, 2 released, 3 declined
+//!                 7..15   when the lease ends, in seconds of the lease clock
+//!                 15..23  when the owner was last heard, likewise
+//!
+//! key   0 bytes   the format
+//! value 2 bytes   its number
+//! ```
+//!
+//! A file of a higher format number is refused, and so is one that says what no release writes:
+//! leases that cannot be read are no leases, and an address might be given twice.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use redb::{
+    Builder, Database, Durability, ReadableDatabase as _, ReadableTable as _, TableDefinition,
+};
+use stdx::MacAddr;
+
+use crate::error::Error;
+use crate::lease::{Change, Lease, LeaseState, LeaseStore};
+
+const LEASES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("leases");
+const FORMAT: u16 = 1;
+const FORMAT_KEY: &[u8] = &[];
+/// redb's page cache: some ten thousand leases; what is read is read once, at the start.
+const CACHE_BYTES: usize = 2 << 20;
+
+/// Leases that outlive the process and a power cut.
+#[derive(Debug)]
+pub struct LeaseFile {
+    database: Database,
+    path: PathBuf,
+}
+
+/// What is wrong with a file that is a database.
+#[derive(Debug, thiserror::Error)]
+enum Damage {
+    #[error("{} has the format {found}; this release knows formats up to {FORMAT}", path.display())]
+    Newer { path: PathBuf, found: u16 },
+    #[error("{} is damaged: {what}", path.display())]
+    Row { path: PathBuf, what: &'static str },
+}
+
+impl LeaseFile {
+    /// Opens the file, or makes it where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is in use, is no lease file, is damaged, or is of a newer release.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let was_there = path.exists();
+        let mut database =
+            Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed("open"))?;
+        if was_there {
+            // redb reads pages as they are; one that a failing disk changed must not be met later.
+            database.check_integrity().map_err(failed("open"))?;
+        }
+        let file = Self { database, path: path.to_owned() };
+        file.prepare()?;
+        Ok(file)
+    }
+
+    fn prepare(&self) -> Result<(), Error> {
+        let mut txn = self.database.begin_write().map_err(failed("open"))?;
+        // On the disk with the first lease: before that there is nothing to misread.
+        txn.set_durability(Durability::None).map_err(failed("open"))?;
+        {
+            let mut table = txn.open_table(LEASES).map_err(failed("open"))?;
+            let format = table.get(FORMAT_KEY).map_err(failed("open"))?;
+            let format = format.map(|value| value.value().to_vec());
+            match format.as_deref().map(<[u8; 2]>::try_from) {
+                None if table.first().map_err(failed("open"))?.is_none() => {
+                    table
+                        .insert(FORMAT_KEY, FORMAT.to_be_bytes().as_slice())
+                        .map_err(failed("open"))?;
+                }
+                Some(Ok(number)) if u16::from_be_bytes(number) == FORMAT => {}
+                Some(Ok(number)) if u16::from_be_bytes(number) > FORMAT => {
+                    let (path, found) = (self.path.clone(), u16::from_be_bytes(number));
+                    return Err(failed("open")(Damage::Newer { path, found }));
+                }
+                _ => return Err(self.damaged("its format is none")),
+            }
+        }
+        txn.commit().map_err(failed("open"))
+    }
+
+    fn damaged(&self, what: &'static str) -> Error {
+        failed("read")(Damage::Row { path: self.path.clone(), what })
+    }
+}
+
+impl LeaseStore for LeaseFile {
+    fn load(&self) -> Result<Vec<Lease>, Error> {
+        let txn = self.database.begin_read().map_err(failed("read"))?;
+        let table = txn.open_table(LEASES).map_err(failed("read"))?;
+        let mut leases = Vec::new();
+        for row in table.iter().map_err(failed("read"))? {
+            let (key, value) = row.map_err(failed("read"))?;
+            if key.value() == FORMAT_KEY {
+                continue;
+            }
+            leases.push(read(key.value(), value.value()).map_err(|what| self.damaged(what))?);
+        }
+        Ok(leases)
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
+        let txn = self.database.begin_write().map_err(failed("write"))?;
+        {
+            let mut table = txn.open_table(LEASES).map_err(failed("write"))?;
+            for change in changes {
+                match change {
+                    Change::Put(lease) => {
+                        let Some(value) = write(lease) else { continue };
+                        let key = lease.address.octets();
+                        table.insert(key.as_slice(), value.as_slice()).map_err(failed("write"))?;
+                    }
+                    Change::Remove(address) => {
+                        table.remove(address.octets().as_slice()).map_err(failed("write"))?;
+                    }
+                }
+            }
+        }
+        txn.commit().map_err(failed("write"))
+    }
+}
+
+fn failed<E>(attempt: &'static str) -> impl Fn(E) -> Error
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    move |source| Error::Leases { attempt, source: Box::new(source) }
+}
+
+/// `None` for an offer, which is nothing to keep.
+fn write(lease: &Lease) -> Option<[u8; 23]> {
+    let state = match lease.state {
+        LeaseState::Offered => return None,
+        LeaseState::Bound => 1,
+        LeaseState::Released => 2,
+        LeaseState::Declined => 3,
+    };
+    let mut value = [0; 23];
+    value[..6].copy_from_slice(&lease.mac.0);
+    value[6] = state;
+    value[7..15].copy_from_slice(&lease.expires.to_be_bytes());
+    value[15..].copy_from_slice(&lease.heard.to_be_bytes());
+    Some(value)
+}
+
+fn read(key: &[u8], value: &[u8]) -> Result<Lease, &'static str> {
+    let address: [u8; 4] = key.try_into().map_err(|_| "a key is no address")?;
+    let value: &[u8; 23] = value.try_into().map_err(|_| "a lease has another length")?;
+    let (mac, rest) = value.split_first_chunk::<6>().ok_or("a lease has no owner")?;
+    let (state, rest) = rest.split_first().ok_or("a lease has no state")?;
+    let (expires, heard) = rest.split_first_chunk::<8>().ok_or("a lease has no end")?;
+    let heard: [u8; 8] = heard.try_into().map_err(|_| "a lease has no time")?;
+    let state = match state {
+        1 => LeaseState::Bound,
+        2 => LeaseState::Released,
+        3 => LeaseState::Declined,
+        _ => return Err("a lease has no known state"),
+    };
+    Ok(Lease {
+        address: Ipv4Addr::from(address),
+        mac: MacAddr(*mac),
+        state,
+        expires: u64::from_be_bytes(*expires),
+        heard: u64::from_be_bytes(heard),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Answers that promise leases, held until the leases are durable.
+//!
+//! One commit serves everybody who asked since the last one began, so the disk is asked at most
+//! once each [`COMMIT_EVERY`] however many machines boot, and everything that promises nothing
+//! (offers, reserved addresses) is answered meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use crate::engine::Outgoing;
+use crate::error::Error;
+use crate::lease::{Change, LeaseStore};
+
+/// From the beginning of one commit to that of the next; the first after a rest does not wait. A
+/// client does not notice, and a rack that is switched on costs a few writes, not one a machine.
+const COMMIT_EVERY: Duration = Duration::from_millis(10);
+/// Answers held at once; when there are as many, the service hears nobody until a commit ends.
+const MAX_HELD: usize = 4096;
+/// Failed commits in a row that end the service. Until then no lease is promised, and everything
+/// else is answered.
+const MAX_FAILED: u32 = 8;
+
+/// The answers, and the commits they wait for.
+pub(crate) struct Promises {
+    store: Option<Arc<dyn LeaseStore>>,
+    /// What no commit under way has, and the answers that wait for it.
+    changes: Vec<Change>,
+    held: Vec<Outgoing>,
+    under_way: Option<Commit>,
+    /// When the next commit may begin.
+    due: Instant,
+    /// A commit failed, and nobody has asked since.
+    idle: bool,
+    failed: u32,
+}
+
+struct Commit {
+    changes: Arc<[Change]>,
+    held: Vec<Outgoing>,
+    done: JoinHandle<Result<(), Error>>,
+}
+
+impl Promises {
+    /// Without a store every change is forgotten, and durable.
+    pub fn new(store: Option<Arc<dyn LeaseStore>>) -> Self {
+        Self {
+            store,
+            changes: Vec::new(),
+            held: Vec::new(),
+            under_way: None,
+            due: Instant::now(),
+            idle: false,
+            failed: 0,
+        }
+    }
+
+    /// Takes changes to be made durable, and answers of which some promise them; returns those that
+    /// can be sent now.
+    pub fn take(&mut self, changes: Vec<Change>, answers: Vec<Outgoing>) -> Vec<Outgoing> {
+        if self.store.is_some() {
+            self.changes.extend(changes);
+        }
+        self.idle = false;
+        let waits_for = match &mut self.under_way {
+            _ if !self.changes.is_empty() => &mut self.held,
+            Some(commit) => &mut commit.held,
+            None => return answers,
+        };
+        let (promises, rest): (Vec<_>, _) = answers.into_iter().partition(|it| it.promises);
+        waits_for.extend(promises);
+        rest
+    }
+
+    /// Whether more answers can be held.
+    pub fn have_room(&self) -> bool {
+        let under_way = self.under_way.as_ref().map_or(0, |commit| commit.held.len());
+        self.held.len() + under_way < MAX_HELD
+    }
+
+    /// Commits, and returns the answers that can be sent now; waits for ever while there is nothing
+    /// to commit. Nothing is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// When commits fail again and again.
+    pub async fn kept(&mut self) -> Result<Vec<Outgoing>, Error> {
+        let done = match &mut self.under_way {
+            Some(commit) => &mut commit.done,
+            None => {
+                let commit = self.begin().await;
+                &mut self.under_way.insert(commit).done
+            }
+        };
+        let result = done.await;
+        let Some(commit) = self.under_way.take() else { return Ok(Vec::new()) };
+        let result = result.unwrap_or_else(|source| {
+            Err(Error::Leases { attempt: "reach", source: Box::new(source) })
+        });
+        match result {
+            Ok(()) => {
+                self.failed = 0;
+                Ok(commit.held)
+            }
+            Err(error) => {
+                self.failed += 1;
+                tracing::error!(error = %stdx::chain(&error), "no lease is given");
+                // The later changes are applied after these.
+                self.changes.splice(..0, commit.changes.iter().copied());
+                self.idle = self.held.is_empty();
+                if self.failed >= MAX_FAILED { Err(error) } else { Ok(Vec::new()) }
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Commit {
+        let Some(store) = self.store.clone().filter(|_| !self.changes.is_empty() && !self.idle)
+        else {
+            return std::future::pending().await;
+        };
+        sleep_until(self.due).await;
+        self.due = Instant::now() + COMMIT_EVERY;
+        let changes: Arc<[Change]> = std::mem::take(&mut self.changes).into();
+        let held = std::mem::take(&mut self.held);
+        let committed = Arc::clone(&changes);
+        let done = tokio::task::spawn_blocking(move || store.commit(&committed));
+        Commit { changes, held, done }
+    }
+}
+
+#[cfg(test)]
+mod tests;

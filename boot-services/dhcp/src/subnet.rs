@@ -1,0 +1,173 @@
+//! The networks a service gives addresses in: what is true of each, and what it may give.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use crate::reservation::Prefix;
+
+/// Lease time of pool addresses where nothing else is said: an hour, in seconds.
+pub const DEFAULT_POOL_LEASE_SECS: u32 = 3600;
+
+/// Addresses that all pools of a service may have together: what the lease table can grow to, some
+/// 100 bytes each.
+pub const MAX_POOL_ADDRESSES: u64 = 1 << 18;
+/// Networks of one service; each packet looks through them.
+pub const MAX_SUBNETS: usize = 64;
+
+/// A lease shorter than this is mostly renewals.
+const MIN_LEASE_SECS: u32 = 60;
+
+/// One network: the box's own link, or one behind a relay agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subnet {
+    /// Its addresses. Chooses the subnet for a client, and gives the netmask (option 1).
+    pub prefix: Prefix,
+    /// What the pool may give of them; empty for a network of reservations only.
+    pub ranges: Vec<Range>,
+    /// Option 3.
+    pub gateway: Option<Ipv4Addr>,
+    /// Option 6, in order of preference.
+    pub name_servers: Vec<Ipv4Addr>,
+    /// Option 42, in order of preference.
+    pub time_servers: Vec<Ipv4Addr>,
+    /// Options 15 and 119.
+    pub domain_name: Option<String>,
+    /// Option 51 of pool addresses, in seconds.
+    pub lease_secs: u32,
+}
+
+impl Subnet {
+    /// A network without pool or settings.
+    pub fn new(prefix: Prefix) -> Self {
+        Self {
+            prefix,
+            ranges: Vec::new(),
+            gateway: None,
+            name_servers: Vec::new(),
+            time_servers: Vec::new(),
+            domain_name: None,
+            lease_secs: DEFAULT_POOL_LEASE_SECS,
+        }
+    }
+}
+
+/// Consecutive addresses, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The lowest.
+    pub first: Ipv4Addr,
+    /// The highest.
+    pub last: Ipv4Addr,
+}
+
+impl Range {
+    /// Whether the address is one of them.
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        (self.first..=self.last).contains(&address)
+    }
+
+    /// How many there are; 0 when the ends are the wrong way round.
+    pub fn size(self) -> u64 {
+        let (first, last) = (u64::from(self.first.to_bits()), u64::from(self.last.to_bits()));
+        (last + 1).saturating_sub(first)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
+    }
+}
+
+/// What is wrong with a list of subnets, each with its path: `subnets[0].ranges[1]: …`.
+pub(crate) fn mistakes(subnets: &[Subnet]) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    if subnets.len() > MAX_SUBNETS {
+        mistakes.push(format!("subnets: there are {}, at most {MAX_SUBNETS}", subnets.len()));
+    }
+    let addresses: u64 =
+        subnets.iter().flat_map(|subnet| &subnet.ranges).map(|range| range.size()).sum();
+    if addresses > MAX_POOL_ADDRESSES {
+        mistakes.push(format!(
+            "subnets: the pools have {addresses} addresses, at most {MAX_POOL_ADDRESSES}"
+        ));
+    }
+    let mut before: Vec<Range> = Vec::new();
+    for (at, subnet) in subnets.iter().enumerate() {
+        let prefix = subnet.prefix;
+        if subnets[..at].iter().any(|other| other.prefix == prefix) {
+            mistakes.push(format!("subnets[{at}].prefix: {prefix} is there twice"));
+        }
+        if subnet.lease_secs < MIN_LEASE_SECS {
+            let secs = subnet.lease_secs;
+            mistakes.push(format!(
+                "subnets[{at}].lease_secs: {secs} s is too short, at least {MIN_LEASE_SECS} s"
+            ));
+        }
+        for (index, range) in subnet.ranges.iter().enumerate() {
+            let path = format!("subnets[{at}].ranges[{index}]");
+            if range.size() == 0 {
+                mistakes.push(format!("{path}: {range} ends before it begins"));
+            } else if !prefix.contains(range.first) || !prefix.contains(range.last) {
+                mistakes.push(format!("{path}: {range} is not within {prefix}"));
+            }
+            let overlap = before.iter().find(|it| it.first <= range.last && range.first <= it.last);
+            if let Some(other) = overlap {
+                mistakes.push(format!("{path}: {range} overlaps {other}"));
+            }
+            before.push(*range);
+        }
+    }
+    mistakes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Range, Subnet, mistakes};
+
+    fn range(first: &str, last: &str) -> Range {
+        Range { first: first.parse().unwrap(), last: last.parse().unwrap() }
+    }
+
+    fn subnet(prefix: &str, ranges: &[Range]) -> Subnet {
+        Subnet { ranges: ranges.to_vec(), ..Subnet::new(prefix.parse().unwrap()) }
+    }
+
+    #[test]
+    fn good_subnets_have_no_mistakes() {
+        let subnets = [
+            subnet(
+                "10.0.0.0/24",
+                &[range("10.0.0.10", "10.0.0.20"), range("10.0.0.30", "10.0.0.30")],
+            ),
+            subnet("10.0.1.0/24", &[range("10.0.1.0", "10.0.1.255")]),
+            subnet("10.0.2.0/24", &[]),
+        ];
+        assert_eq!(mistakes(&subnets), Vec::<String>::new());
+        assert_eq!(subnets[0].ranges[0].size(), 11);
+    }
+
+    #[test]
+    fn every_mistake_is_said_at_once_and_where() {
+        let mut short = subnet("10.0.0.0/24", &[range("10.0.1.1", "10.0.1.5")]);
+        short.lease_secs = 1;
+        let subnets = [
+            subnet("10.0.0.0/24", &[range("10.0.0.20", "10.0.0.10")]),
+            short,
+            subnet("10.0.1.0/24", &[range("10.0.1.5", "10.0.1.9")]),
+            subnet("10.64.0.0/10", &[range("10.64.0.1", "10.127.255.254")]),
+        ];
+        let found = mistakes(&subnets);
+        for (sentence, at) in [
+            ("addresses, at most 262144", 0),
+            ("subnets[0].ranges[0]: 10.0.0.20-10.0.0.10 ends before it begins", 1),
+            ("subnets[1].prefix: 10.0.0.0/24 is there twice", 2),
+            ("subnets[1].lease_secs: 1 s is too short", 3),
+            ("subnets[1].ranges[0]: 10.0.1.1-10.0.1.5 is not within 10.0.0.0/24", 4),
+            ("subnets[2].ranges[0]: 10.0.1.5-10.0.1.9 overlaps 10.0.1.1-10.0.1.5", 5),
+        ] {
+            assert!(found[at].contains(sentence), "{sentence} in {found:#?}");
+        }
+        assert_eq!(found.len(), 6);
+    }
+}

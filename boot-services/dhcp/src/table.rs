@@ -1,0 +1,324 @@
+//! The lease table: who has which pool address, and who gets which next. Pure; no step of it grows
+//! with the number of leases, except a walk over an exhausted pool, once a minute.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+use crate::config::{Config, Mode};
+use crate::lease::{Change, Lease, LeaseState};
+use crate::pool::Pool;
+use crate::reservation::Directory;
+
+/// Seconds for which an offered address is kept for whom it was offered to.
+pub(crate) const OFFER_SECS: u64 = 60;
+/// Seconds for which an address found in use by a stranger to the table is given to nobody.
+pub(crate) const QUARANTINE_SECS: u64 = 3600;
+/// Seconds for which an address stays its owner's after its lease ended: clocks differ, and the
+/// answer took its time.
+pub(crate) const GRACE_SECS: u64 = 30;
+/// Seconds after which an address that its owner was not heard from is checked before it is offered
+/// again.
+pub(crate) const RECHECK_SECS: u64 = 24 * 3600;
+
+/// Ended leases that one choice looks at before it gives up; the next goes on behind them.
+const MAX_LOOKED_AT: usize = 1024;
+
+/// What is known of one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub mac: MacAddr,
+    pub state: LeaseState,
+    /// When the promise ends.
+    pub expires: u64,
+    pub heard: u64,
+    /// When the stored lease ends, never before the promise; 0 when none is stored.
+    stored: u64,
+    pool: usize,
+}
+
+/// An address for a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub address: Ipv4Addr,
+    /// Nobody was heard at this address lately: it is to be checked.
+    pub unproven: bool,
+}
+
+/// Addresses in memory; their number is bounded by the pools' ([`crate::MAX_POOL_ADDRESSES`]) and
+/// by what an earlier configuration left.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// A pool for each of the configuration's subnets, and one for addresses of none of them.
+    pools: Vec<Pool>,
+    rows: HashMap<Ipv4Addr, Row>,
+    /// The address a machine had last in a subnet.
+    owners: HashMap<(MacAddr, usize), Ipv4Addr>,
+    changes: Vec<Change>,
+}
+
+impl Table {
+    pub fn new(config: &Config, leases: &[Lease]) -> Self {
+        let mut table = Self {
+            pools: pools(config),
+            rows: HashMap::new(),
+            owners: HashMap::new(),
+            changes: Vec::new(),
+        };
+        let mut leases = leases.to_vec();
+        leases.sort_by_key(|lease| lease.heard);
+        for lease in leases {
+            let Lease { address, mac, state, expires, heard } = lease;
+            let pool = table.home(address);
+            table.put(address, Row { mac, state, expires, heard, stored: expires.max(1), pool });
+        }
+        table
+    }
+
+    /// Takes over other pools. Leases stay, those outside of them too.
+    pub fn reconfigure(&mut self, config: &Config) {
+        let mut rows: Vec<_> = std::mem::take(&mut self.rows).into_iter().collect();
+        rows.sort_by_key(|(address, row)| (row.heard, *address));
+        self.owners.clear();
+        self.pools = pools(config);
+        for (address, row) in rows {
+            let pool = self.home(address);
+            self.put(address, Row { pool, ..row });
+        }
+    }
+
+    /// What is known of an address.
+    pub fn at(&self, address: Ipv4Addr) -> Option<&Row> {
+        self.rows.get(&address)
+    }
+
+    /// Who holds an address now, by a lease or an offer.
+    pub fn holder(&self, address: Ipv4Addr, now: u64) -> Option<MacAddr> {
+        let row = self.rows.get(&address).filter(|row| row.holds(now))?;
+        Some(row.mac)
+    }
+
+    /// The address that a machine has or had in a subnet.
+    pub fn owned(&self, mac: MacAddr, subnet: usize) -> Option<Ipv4Addr> {
+        self.owners.get(&(mac, subnet)).copied()
+    }
+
+    /// Whether the address is a pool's, reserved or not.
+    pub fn is_pooled(&self, address: Ipv4Addr) -> bool {
+        self.pools[self.home(address)].gives(address)
+    }
+
+    /// Whether the subnet's pool may give the address to this machine.
+    pub fn may_give(
+        &self,
+        address: Ipv4Addr,
+        mac: MacAddr,
+        subnet: usize,
+        directory: &dyn Directory,
+        now: u64,
+    ) -> bool {
+        let free = self.rows.get(&address).is_none_or(|row| row.is_free_for(mac, now));
+        free && self.pools[subnet].gives(address) && !directory.is_reserved(address)
+    }
+
+    /// The address to offer: what the machine had, else what it asks for, else one never given,
+    /// else the one whose lease ended longest ago. It is kept for the machine for [`OFFER_SECS`].
+    pub fn offer(
+        &mut self,
+        mac: MacAddr,
+        subnet: usize,
+        hope: Option<Ipv4Addr>,
+        directory: &dyn Directory,
+        now: u64,
+    ) -> Option<Choice> {
+        let former = self.owned(mac, subnet);
+        let asked = [former, hope].into_iter().flatten();
+        let mut asked = asked.filter(|at| self.may_give(*at, mac, subnet, directory, now));
+        let address = match asked.next() {
+            Some(address) => address,
+            None => self.unused(subnet, directory, now)?,
+        };
+        let row = self.rows.get(&address).copied();
+        let proven = |row: Row| row.mac == mac && now.saturating_sub(row.heard) <= RECHECK_SECS;
+        if !row
+            .is_some_and(|row| row.mac == mac && row.state == LeaseState::Bound && row.holds(now))
+        {
+            let expires = now + OFFER_SECS;
+            let state = LeaseState::Offered;
+            self.put(address, Row { mac, state, expires, heard: now, stored: 0, pool: subnet });
+        }
+        Some(Choice { address, unproven: !row.is_some_and(proven) })
+    }
+
+    fn unused(&mut self, subnet: usize, directory: &dyn Directory, now: u64) -> Option<Ipv4Addr> {
+        let rows = &self.rows;
+        let is_free = |at| !rows.contains_key(&at) && !directory.is_reserved(at);
+        if let Some(address) = self.pools[subnet].next_unused(now, is_free) {
+            return Some(address);
+        }
+        for _ in 0..MAX_LOOKED_AT {
+            let (ended, address) = self.pools[subnet].ends.first().copied()?;
+            if ended > now {
+                return None;
+            }
+            if self.pools[subnet].gives(address) && !directory.is_reserved(address) {
+                return Some(address);
+            }
+            self.forget(address);
+        }
+        None
+    }
+
+    /// Gives the address for `lease_secs`. The caller has found that it may.
+    ///
+    /// The stored lease is made to end one lease time later than promised, so that of a machine's
+    /// renewals, one each half lease time, only every third has to be written: the promise is what
+    /// counts in memory, and after a restart a lease lasts longer, never shorter.
+    pub fn bind(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
+        let expires = now + u64::from(lease_secs) + GRACE_SECS;
+        let renewed = self.rows.get(&address).filter(|row| {
+            row.mac == mac && row.state == LeaseState::Bound && row.stored >= expires
+        });
+        let stored = match renewed {
+            Some(row) => row.stored,
+            None => expires + u64::from(lease_secs),
+        };
+        let write = renewed.is_none();
+        let (state, pool) = (LeaseState::Bound, self.home(address));
+        self.put(address, Row { mac, state, expires, heard: now, stored, pool });
+        if write {
+            self.note(address);
+        }
+    }
+
+    /// Takes back an offer that the machine did not take.
+    pub fn withdraw(&mut self, mac: MacAddr, subnet: usize, now: u64) {
+        let Some(address) = self.owned(mac, subnet) else { return };
+        if let Some(row) = self.rows.get(&address).copied()
+            && row.state == LeaseState::Offered
+        {
+            self.put(address, Row { expires: now, ..row });
+        }
+    }
+
+    /// Takes an address back from its owner; false when it is not the owner's.
+    pub fn release(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
+        let Some(row) = self.rows.get(&address).copied() else { return false };
+        let owned = row.mac == mac && row.state == LeaseState::Bound;
+        if owned {
+            let (state, stored) = (LeaseState::Released, now.max(1));
+            self.put(address, Row { state, expires: now, heard: now, stored, ..row });
+            self.note(address);
+        }
+        owned
+    }
+
+    /// Puts an address that this machine holds, and another uses, where nobody is given it for
+    /// [`QUARANTINE_SECS`]; false when the machine does not hold it.
+    pub fn quarantine(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
+        let Some(row) = self.rows.get(&address).copied() else { return false };
+        let held = row.mac == mac && row.holds(now) && row.state != LeaseState::Declined;
+        if held {
+            let expires = now + QUARANTINE_SECS;
+            let state = LeaseState::Declined;
+            self.put(address, Row { state, expires, stored: expires, ..row });
+            self.note(address);
+        }
+        held
+    }
+
+    /// Forgets ended leases of addresses that no subnet has any more.
+    pub fn sweep(&mut self, now: u64) {
+        let homeless = self.pools.len() - 1;
+        while let Some((ended, address)) = self.pools[homeless].ends.first().copied()
+            && ended <= now
+        {
+            self.forget(address);
+        }
+    }
+
+    /// The changes since the last call, to be committed in this order.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// How many addresses something is known of.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many addresses are given away.
+    pub fn bound(&self, now: u64) -> usize {
+        let given = |row: &&Row| row.state == LeaseState::Bound && row.holds(now);
+        self.rows.values().filter(given).count()
+    }
+
+    /// Every lease, as it is in memory.
+    pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
+        self.rows.iter().map(|(address, row)| row.lease(*address, row.expires))
+    }
+
+    fn home(&self, address: Ipv4Addr) -> usize {
+        let homes = self.pools.iter().enumerate().filter(|(_, pool)| pool.is_home_of(address));
+        let narrowest = homes.max_by_key(|(_, pool)| pool.length());
+        narrowest.map_or(self.pools.len() - 1, |(index, _)| index)
+    }
+
+    fn put(&mut self, address: Ipv4Addr, row: Row) {
+        if let Some(old) = self.rows.insert(address, row) {
+            self.pools[old.pool].ends.remove(&(old.expires, address));
+            self.disown(address, old);
+        }
+        self.pools[row.pool].ends.insert((row.expires, address));
+        if row.state != LeaseState::Declined {
+            self.owners.insert((row.mac, row.pool), address);
+        }
+    }
+
+    fn forget(&mut self, address: Ipv4Addr) {
+        if let Some(row) = self.rows.remove(&address) {
+            self.pools[row.pool].ends.remove(&(row.expires, address));
+            self.disown(address, row);
+            if row.stored > 0 {
+                self.changes.push(Change::Remove(address));
+            }
+        }
+    }
+
+    fn disown(&mut self, address: Ipv4Addr, row: Row) {
+        if self.owned(row.mac, row.pool) == Some(address) {
+            self.owners.remove(&(row.mac, row.pool));
+        }
+    }
+
+    fn note(&mut self, address: Ipv4Addr) {
+        if let Some(row) = self.rows.get(&address) {
+            self.changes.push(Change::Put(row.lease(address, row.stored)));
+        }
+    }
+}
+
+impl Row {
+    /// Whether nobody else may have the address.
+    pub fn holds(&self, now: u64) -> bool {
+        self.expires > now
+    }
+
+    fn is_free_for(&self, mac: MacAddr, now: u64) -> bool {
+        !self.holds(now) || (self.mac == mac && self.state != LeaseState::Declined)
+    }
+
+    fn lease(&self, address: Ipv4Addr, expires: u64) -> Lease {
+        Lease { address, mac: self.mac, state: self.state, expires, heard: self.heard }
+    }
+}
+
+fn pools(config: &Config) -> Vec<Pool> {
+    let gives = config.mode == Mode::Pool;
+    let pools = config.subnets.iter().map(|subnet| Pool::new(subnet, config.server, gives));
+    pools.chain([Pool::default()]).collect()
+}
+
+#[cfg(test)]
+mod tests;

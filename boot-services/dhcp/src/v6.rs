@@ -1,0 +1,118 @@
+//! DHCPv6 for machines the box knows: fixed addresses (RFC 8415, stateful) and the boot file URL
+//! (RFC 5970) that takes UEFI's PXE and HTTP Boot clients, and iPXE, on.
+//!
+//! Firmware asks whether or not a router advertises. iPXE asks only where an advertisement has its
+//! M or O flag set, and uses IPv4 otherwise.
+//!
+//! Never: an answer to a machine that the [`Directory`] does not know. Enter at [`run`] (sockets)
+//! or [`Engine`] (bytes). Inside: `message` checks bytes, `client` says who asks and as what,
+//! `engine` answers.
+
+mod client;
+mod edge;
+mod engine;
+mod message;
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use stdx::MacAddr;
+
+use crate::client::Stage;
+use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
+
+pub use client::Identity;
+pub use edge::run;
+pub use engine::Engine;
+pub use message::Malformed;
+
+/// Where to serve, and where clients find the other boot services.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Interface to serve: nothing is read from or sent to any other.
+    pub interface: String,
+    /// The box's address in every URL, one that clients reach with the addresses they are given.
+    pub server: Ipv6Addr,
+    /// TCP port of the URLs.
+    pub http_port: u16,
+    /// Loader file by client architecture (option 61), before [`crate::BINARIES`].
+    pub binaries: BTreeMap<u16, String>,
+}
+
+/// Knows the machines. Called once per packet from the network, so it must answer from memory.
+pub trait Directory: Send + Sync + 'static {
+    /// The reservation of a known machine; `None` means that this name says nothing.
+    fn find(&self, identity: Identity) -> Option<Reservation>;
+}
+
+/// One network interface of one known machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservation {
+    /// The interface's hardware address; it stands in URLs.
+    pub mac: MacAddr,
+    /// The address it gets, always the same.
+    pub address: Ipv6Addr,
+    /// Preferred and valid lifetime, in seconds; 0 is read as [`crate::DEFAULT_LEASE_SECS`].
+    pub lease_secs: u32,
+    /// Option 23, in order of preference.
+    pub name_servers: Vec<Ipv6Addr>,
+    /// Whether the machine may boot from the network.
+    pub netboot: Netboot,
+    /// Loader file for this machine, whatever its architecture.
+    pub ipxe_binary: Option<String>,
+}
+
+impl Reservation {
+    /// An address and nothing else: netboot not allowed, a day's lease.
+    pub fn new(mac: MacAddr, address: Ipv6Addr) -> Self {
+        Self {
+            mac,
+            address,
+            lease_secs: DEFAULT_LEASE_SECS,
+            name_servers: Vec::new(),
+            netboot: Netboot::NotAllowed,
+            ipxe_binary: None,
+        }
+    }
+}
+
+/// Hears what happens on the wire. Called from the service's only task: it must not block.
+pub trait Observer: Send + Sync + 'static {
+    /// One thing that happened.
+    fn seen(&self, seen: Seen);
+}
+
+/// One thing that happened on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Seen {
+    /// A machine nobody registered asks, by its best name. It got no answer. Each is reported once
+    /// a minute at most.
+    Unknown {
+        /// Its hardware address.
+        mac: MacAddr,
+    },
+    /// A known machine was offered its address.
+    Offered {
+        /// Who.
+        mac: MacAddr,
+        /// What kind of program on it asks.
+        stage: Stage,
+    },
+    /// It was given its address, or told (again) what it has.
+    Replied {
+        /// Who.
+        mac: MacAddr,
+        /// What kind of program on it asks.
+        stage: Stage,
+        /// What it was told to load.
+        url: Option<String>,
+    },
+    /// It gave its address back, or found another to use it.
+    Ended {
+        /// Who.
+        mac: MacAddr,
+        /// Another uses it.
+        declined: bool,
+    },
+}

@@ -1,0 +1,259 @@
+//! The service without its socket: a datagram in, at most one answer out.
+
+use std::net::Ipv6Addr;
+use std::time::Instant;
+
+use stdx::MacAddr;
+
+use super::client::{Client, Identity, identities};
+use super::message::{Kind, Malformed, Message, Options, code, put};
+use super::{Config, Directory, Observer, Reservation, Seen};
+use crate::bootfile::{BINARIES, NOT_ALLOWED_FILE};
+use crate::client::Stage;
+use crate::guard::{Guard, Pace};
+use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
+
+const ADVERTISE: u8 = 2;
+const REPLY: u8 = 7;
+/// RFC 8415 §21.13.
+const SUCCESS: u16 = 0;
+const NO_ADDRESSES: u16 = 2;
+const NOT_ON_LINK: u16 = 4;
+const NO_PREFIX: u16 = 6;
+/// Ends the client's wait for other offers (RFC 8415 §18.2.1).
+const PREFERENCE_MAX: u8 = 255;
+/// Identity associations answered; firmware and systems send one or two.
+const IAS_MAX: usize = 8;
+/// Name servers sent.
+const NAME_SERVERS_MAX: usize = 8;
+/// Longest loader name in a URL, so that an answer fits in one frame.
+const FILE_MAX: usize = 255;
+
+/// The service's state: its settings and its limits. Leases are not state, they are reservations.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    /// DUID-LL (RFC 8415 §11.4).
+    duid: Vec<u8>,
+    guard: Guard,
+}
+
+impl Engine {
+    /// A service that has heard nobody yet; `mac` is its interface's.
+    pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
+        let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
+        Self { config, duid, guard: Guard::new(now) }
+    }
+
+    /// Takes one datagram that arrived at port 547; the answer goes back where it came from.
+    ///
+    /// # Errors
+    /// Says why the datagram is not a client's message; worth a debug line, no more.
+    pub fn handle(
+        &mut self,
+        datagram: &[u8],
+        from: Ipv6Addr,
+        directory: &dyn Directory,
+        observer: &dyn Observer,
+        now: Instant,
+    ) -> Result<Option<Vec<u8>>, Malformed> {
+        let message = Message::read(datagram)?;
+        if !self.is_for_us(&message) {
+            return Ok(None);
+        }
+        let known = identities(&message, from).find_map(|identity| directory.find(identity));
+        let Some(machine) = known else {
+            let mac = identities(&message, from).find_map(|identity| match identity {
+                Identity::Mac(mac) => Some(mac),
+                Identity::Uuid(_) => None,
+            });
+            if let Some(mac) = mac.filter(|mac| self.guard.report_stranger(*mac, now)) {
+                observer.seen(Seen::Unknown { mac });
+            }
+            return Ok(None);
+        };
+        if self.guard.pace(machine.mac, now) != Pace::Fine {
+            return Ok(None);
+        }
+        let answer = self.answer(&message, &machine, observer);
+        Ok(answer.map(|answer| message.wrap(answer)))
+    }
+
+    /// RFC 8415 §16: who must name the server, and who must not.
+    fn is_for_us(&self, message: &Message<'_>) -> bool {
+        match message.kind {
+            Kind::Solicit | Kind::Confirm | Kind::Rebind => message.server_id.is_none(),
+            Kind::Request | Kind::Renew | Kind::Release | Kind::Decline => {
+                message.server_id == Some(&self.duid)
+            }
+            Kind::Information => message.server_id.is_none_or(|id| id == self.duid),
+        }
+    }
+
+    fn answer(
+        &self,
+        message: &Message<'_>,
+        machine: &Reservation,
+        observer: &dyn Observer,
+    ) -> Option<Vec<u8>> {
+        let client = Client::read(message.options);
+        let (mac, stage) = (machine.mac, client.stage);
+        let rapid = message.options.get(code::RAPID_COMMIT).is_some();
+        let offer = message.kind == Kind::Solicit && !rapid;
+        let mut answer = vec![if offer { ADVERTISE } else { REPLY }];
+        answer.extend(message.xid);
+        if let Some(duid) = message.client_id {
+            put(&mut answer, code::CLIENT_ID, duid);
+        }
+        put(&mut answer, code::SERVER_ID, &self.duid);
+        match message.kind {
+            Kind::Release | Kind::Decline => {
+                put(&mut answer, code::STATUS, &status(SUCCESS));
+                observer.seen(Seen::Ended { mac, declined: message.kind == Kind::Decline });
+                return Some(answer);
+            }
+            Kind::Confirm => {
+                let verdict =
+                    if on_link(message.options, machine)? { SUCCESS } else { NOT_ON_LINK };
+                put(&mut answer, code::STATUS, &status(verdict));
+                return Some(answer);
+            }
+            Kind::Solicit if rapid => put(&mut answer, code::RAPID_COMMIT, &[]),
+            Kind::Solicit => put(&mut answer, code::PREFERENCE, &[PREFERENCE_MAX]),
+            Kind::Request | Kind::Renew | Kind::Rebind | Kind::Information => {}
+        }
+        if message.kind != Kind::Information {
+            associations(&mut answer, message.options, machine);
+        }
+        let url = self.settings(&mut answer, message.options, machine, &client);
+        observer.seen(match offer {
+            true => Seen::Offered { mac, stage },
+            false => Seen::Replied { mac, stage, url },
+        });
+        Some(answer)
+    }
+
+    /// All that is no address; says the boot file's URL.
+    fn settings(
+        &self,
+        answer: &mut Vec<u8>,
+        options: Options<'_>,
+        machine: &Reservation,
+        client: &Client,
+    ) -> Option<String> {
+        let wanted = options.get(code::REQUESTED).unwrap_or_default();
+        let wants = |code: u16| wanted.chunks_exact(2).any(|pair| pair == code.to_be_bytes());
+        if wants(code::NAME_SERVERS) && !machine.name_servers.is_empty() {
+            let servers = machine.name_servers.iter().take(NAME_SERVERS_MAX);
+            let servers: Vec<u8> = servers.flat_map(Ipv6Addr::octets).collect();
+            put(answer, code::NAME_SERVERS, &servers);
+        }
+        // EDK2's HTTP client takes only an offer of this class for one with a URL. Its PXE client
+        // must not be sent one: it would take the offer for a BINL server's, and ask port 4011.
+        if client.stage == Stage::HttpBoot {
+            let class = b"HTTPClient";
+            let value = [&client.enterprise[..], &[0, 10], class].concat();
+            put(answer, code::VENDOR_CLASS, &value);
+        }
+        let url = self.url(machine, client)?;
+        // Last: EDK2 reads it to the first zero byte, and what follows the message is zero.
+        put(answer, code::BOOT_FILE_URL, url.as_bytes());
+        Some(url)
+    }
+
+    /// What the client is told to load, by the rules that hold for IPv4.
+    fn url(&self, machine: &Reservation, client: &Client) -> Option<String> {
+        let Config { server, http_port, .. } = self.config;
+        let mac = machine.mac;
+        let http = format!("http://[{server}]:{http_port}/ipxe");
+        let allowed = machine.netboot == Netboot::Allowed;
+        match client.stage {
+            Stage::System => None,
+            Stage::Ipxe => allowed.then(|| format!("{http}/script/{mac}/auto.ipxe")),
+            Stage::Pxe => Some(format!("tftp://[{server}]/{}", self.file(machine, client))),
+            Stage::HttpBoot => Some(format!("{http}/binary/{mac}/{}", self.file(machine, client))),
+        }
+    }
+
+    /// A machine that may not netboot, or has no loader, is sent on soonest by a file that is not
+    /// there.
+    fn file(&self, machine: &Reservation, client: &Client) -> String {
+        if machine.netboot != Netboot::Allowed {
+            return NOT_ALLOWED_FILE.trim_start_matches('/').to_owned();
+        }
+        let own = machine.ipxe_binary.as_ref().filter(|file| file.len() <= FILE_MAX);
+        if let Some(file) = own {
+            return file.clone();
+        }
+        let Some(arch) = client.arch else {
+            return "no-loader-for-unknown-architecture".to_owned();
+        };
+        let listed = || BINARIES.iter().find(|(known, _)| *known == arch).map(|(_, file)| *file);
+        let file = self.config.binaries.get(&arch).map(String::as_str).or_else(listed);
+        file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
+    }
+}
+
+/// Answers each identity association: the first gets the address, another has none to get.
+fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation) {
+    let lease = match machine.lease_secs {
+        0 => DEFAULT_LEASE_SECS,
+        secs => secs,
+    };
+    let mut given = false;
+    let is_association = |kind| matches!(kind, code::IA_NA | code::IA_TA | code::IA_PD);
+    for (kind, value) in options.iter().filter(|(kind, _)| is_association(*kind)).take(IAS_MAX) {
+        let Some(id) = value.first_chunk::<4>() else { continue };
+        let mut body = id.to_vec();
+        match kind {
+            code::IA_NA if !given => {
+                given = true;
+                // T1 and T2 (RFC 8415 §21.4): half, and four fifths.
+                body.extend((lease / 2).to_be_bytes());
+                body.extend((lease - lease / 5).to_be_bytes());
+                put(&mut body, code::IA_ADDRESS, &lifetime(machine.address, lease));
+                // An address from another time is taken back (RFC 8415 §18.3.4).
+                for address in addresses(value).filter(|address| *address != machine.address) {
+                    put(&mut body, code::IA_ADDRESS, &lifetime(address, 0));
+                }
+            }
+            code::IA_TA => put(&mut body, code::STATUS, &status(NO_ADDRESSES)),
+            other => {
+                body.extend([0; 8]);
+                let verdict = if other == code::IA_PD { NO_PREFIX } else { NO_ADDRESSES };
+                put(&mut body, code::STATUS, &status(verdict));
+            }
+        }
+        put(answer, kind, &body);
+    }
+}
+
+/// The addresses that a client has in an IA_NA, as many as are taken back.
+fn addresses(association: &[u8]) -> impl Iterator<Item = Ipv6Addr> {
+    let options = association.get(12..).and_then(|options| Options::read(options).ok());
+    let values = options.into_iter().flat_map(|options| options.all(code::IA_ADDRESS));
+    let octets = values.filter_map(|value| value.first_chunk::<16>().copied());
+    octets.map(Ipv6Addr::from).take(IAS_MAX)
+}
+
+/// Whether all addresses of a CONFIRM are of this link; `None` when it names none, which is not
+/// answered (RFC 8415 §18.3.3).
+fn on_link(options: Options<'_>, machine: &Reservation) -> Option<bool> {
+    let network = |address: Ipv6Addr| address.to_bits() >> 64;
+    let mut named = options.all(code::IA_NA).flat_map(addresses).peekable();
+    named.peek()?;
+    Some(named.all(|address| network(address) == network(machine.address)))
+}
+
+/// An address with its preferred and valid lifetimes (RFC 8415 §21.6).
+fn lifetime(address: Ipv6Addr, secs: u32) -> Vec<u8> {
+    [&address.octets()[..], &secs.to_be_bytes(), &secs.to_be_bytes()].concat()
+}
+
+/// A status without words.
+fn status(code: u16) -> [u8; 2] {
+    code.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! The watch against real DHCP servers (dnsmasq) that are where they should not be.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
+
+mod rack;
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use dhcp::foreign::{Config, Foreign, Hold, Neighbour, Role, Start, State, watch};
+use rack::{SERVER, Wire, sh, wait_for};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+const ROGUE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 66);
+/// What a probe takes.
+const PROBE: Duration = Duration::from_secs(10);
+/// More than anything here takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The wire's far end made a port of a bridge, with a place for a server on another port.
+struct Segment {
+    wire: Wire,
+    rogue_space: String,
+}
+
+impl Segment {
+    fn new() -> Self {
+        let wire = Wire::new();
+        let rogue_space = wire.rack_space.replace("rack", "rogue");
+        let rack = &wire.rack_space;
+        sh(&format!(
+            "ip netns add {rogue_space}
+             ip -n {rack} link add br0 type bridge stp_state 0 forward_delay 0
+             ip -n {rack} link set nuc0 master br0
+             ip -n {rack} link add port0 type veth peer name eth0 netns {rogue_space}
+             ip -n {rack} link set port0 master br0
+             ip -n {rack} addr add 10.77.0.5/24 dev br0
+             ip -n {rogue_space} addr add {ROGUE}/24 dev eth0
+             ip -n {rack} link set br0 up; ip -n {rack} link set port0 up
+             ip -n {rogue_space} link set lo up; ip -n {rogue_space} link set eth0 up"
+        ));
+        Self { wire, rogue_space }
+    }
+
+    /// Starts a server that answers everybody, and waits until it listens.
+    fn rogue(&self) -> Rogue {
+        let process = Command::new("ip")
+            .args(["netns", "exec", &self.rogue_space, "dnsmasq", "--keep-in-foreground"])
+            .args(["--conf-file=/dev/null", "--port=0", "--interface=eth0", "--no-ping"])
+            .args(["--dhcp-range=10.77.0.100,10.77.0.199,1h", "--leasefile-ro", "--user=root"])
+            .args(["--pid-file=", "--dhcp-authoritative"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("ip (iproute2) and dnsmasq (dnsmasq-base) are installed");
+        wait_for("the server's UDP port 67", LIMIT, || {
+            let sockets = Command::new("ip")
+                .args(["netns", "exec", &self.rogue_space, "cat", "/proc/net/udp"])
+                .output()
+                .unwrap();
+            String::from_utf8_lossy(&sockets.stdout).contains(":0043 ").then_some(())
+        });
+        Rogue(process)
+    }
+
+    /// A machine asks everybody for an address; when an offer came.
+    fn ask(&self) -> Instant {
+        let space = std::fs::File::open(format!("/run/netns/{}", self.wire.rack_space)).unwrap();
+        let asking = std::thread::spawn(move || {
+            let network = rustix::thread::LinkNameSpaceType::Network;
+            let space = std::os::fd::AsFd::as_fd(&space);
+            rustix::thread::move_into_link_name_space(space, Some(network)).unwrap();
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 68)).unwrap();
+            socket.set_broadcast(true).unwrap();
+            // Without a route to everybody.
+            socket2::SockRef::from(&socket).bind_device(Some(b"br0")).unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            let mut discover = vec![0; 300];
+            discover[..3].copy_from_slice(&[1, 1, 6]);
+            discover[10] = 0x80;
+            discover[28..34].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
+            discover[236..244].copy_from_slice(&[99, 130, 83, 99, 53, 1, 1, 255]);
+            wait_for("an offer", LIMIT, || {
+                socket.send_to(&discover, (Ipv4Addr::BROADCAST, 67)).unwrap();
+                socket.recv(&mut [0; 1500]).is_ok().then(Instant::now)
+            })
+        });
+        asking.join().unwrap()
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.rogue_space]).status();
+    }
+}
+
+struct Rogue(Child);
+
+impl Drop for Rogue {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+type States = Arc<Mutex<Vec<(Instant, State)>>>;
+
+/// `watch` in the box's namespace, until dropped.
+struct Watch {
+    started: Instant,
+    states: States,
+    rearm: Arc<Notify>,
+    shutdown: CancellationToken,
+    thread: Option<JoinHandle<Result<(), dhcp::Error>>>,
+}
+
+impl Watch {
+    fn start(segment: &Segment, role: Role, start: Start, record: Option<PathBuf>) -> Self {
+        let interface = "box0".to_owned();
+        let config =
+            Config { interface, role, start, servers: vec![SERVER], macs: Vec::new(), record };
+        let (sender, mut receiver) = tokio::sync::watch::channel(State::default());
+        let states = States::default();
+        let (rearm, shutdown) = (Arc::new(Notify::new()), CancellationToken::new());
+        let (seen, again, stop) = (Arc::clone(&states), Arc::clone(&rearm), shutdown.clone());
+        let thread = segment.wire.in_box(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let watching = tokio::spawn(watch(config, sender, again, stop));
+                while receiver.changed().await.is_ok() {
+                    let state = receiver.borrow_and_update().clone();
+                    seen.lock().unwrap().push((Instant::now(), state));
+                }
+                watching.await.unwrap()
+            })
+        });
+        Self { started: Instant::now(), states, rearm, shutdown, thread: Some(thread) }
+    }
+
+    /// Waits for a state; when it began.
+    fn reaches(&self, what: &str, is: impl Fn(&State) -> bool) -> (Instant, State) {
+        wait_for(what, LIMIT, || {
+            let states = self.states.lock().unwrap();
+            states.last().filter(|(_, state)| is(state)).cloned()
+        })
+    }
+
+    fn serves(&self) -> Instant {
+        self.reaches("serving", |state| *state == State::Serving).0
+    }
+
+    fn stops(&self) -> (Instant, Foreign) {
+        let (at, state) = self.reaches("a stop", |state| matches!(state, State::Stopped(_)));
+        let State::Stopped(foreign) = state else { unreachable!("what was waited for") };
+        (at, foreign)
+    }
+
+    fn held(&self, hold: Hold) -> Instant {
+        self.reaches("a hold", |state| *state == State::Held(hold)).0
+    }
+
+    fn ended(mut self) -> Result<(), dhcp::Error> {
+        let thread = self.thread.take().unwrap();
+        wait_for("the watch to end", LIMIT, || thread.is_finished().then_some(()));
+        let (_, last) = self.states.lock().unwrap().last().cloned().unwrap();
+        assert_eq!(last, State::default(), "when nobody watches, nothing may be answered");
+        thread.join().unwrap()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// It has an address of the server's range, and the server's hardware address when it was heard
+/// itself.
+fn assert_is_rogue(foreign: &Foreign) {
+    assert_eq!((foreign.server, foreign.interface.as_str()), (ROGUE, "box0"));
+    assert!(foreign.mac.is_some(), "{foreign}");
+    let [a, b, c, d] = foreign.offered.expect("an offered address").octets();
+    assert!([a, b, c] == [10, 77, 0] && (100..200).contains(&d), "{foreign}");
+}
+
+#[test]
+fn a_server_that_appears_stops_leases_within_a_second_of_its_first_offer() {
+    let segment = Segment::new();
+    let folder = tempfile::tempdir().unwrap();
+    let record = Some(folder.path().join("dhcp-box0"));
+    let watching = Watch::start(&segment, Role::Leases, Start::Arm, record.clone());
+    let armed = watching.serves().duration_since(watching.started);
+    assert!(armed >= PROBE, "served {armed:?} after its start, before the probe was over");
+    drop(watching);
+
+    // A restart with the cable in does not probe first.
+    let watching = Watch::start(&segment, Role::Leases, Start::Resume, record.clone());
+    watching.serves();
+    assert_eq!(watching.states.lock().unwrap()[0].1, State::Serving);
+
+    let rogue = segment.rogue();
+    let offered = segment.ask();
+    let (stopped, foreign) = watching.stops();
+    let late = stopped.saturating_duration_since(offered);
+    assert!(late < Duration::from_secs(1), "{late:?} after the first OFFER");
+    assert_is_rogue(&foreign);
+    drop(watching);
+
+    // Neither a restart nor the server's end lifts the stop: a person does.
+    drop(rogue);
+    let watching = Watch::start(&segment, Role::Leases, Start::Resume, record);
+    let (_, remembered) = watching.stops();
+    assert_eq!((remembered.server, remembered.offered), (foreign.server, foreign.offered));
+    let rearmed = Instant::now();
+    watching.rearm.notify_one();
+    watching.held(Hold::Probing);
+    assert!(watching.serves().duration_since(rearmed) >= PROBE);
+}
+
+#[test]
+fn a_silent_server_is_found_by_the_probe() {
+    let segment = Segment::new();
+    let _rogue = segment.rogue();
+    // The probe needs no address.
+    sh(&format!("ip -n {} addr flush dev box0", segment.wire.box_space));
+    let watching = Watch::start(&segment, Role::Leases, Start::Arm, None);
+    let (_, foreign) = watching.stops();
+    assert_is_rogue(&foreign);
+    let states = watching.states.lock().unwrap().clone();
+    assert!(states.iter().all(|(_, state)| *state != State::Serving), "{states:?}");
+    drop(watching);
+
+    let proxy = Watch::start(&segment, Role::Proxy, Start::Arm, None);
+    let beside = |state: &State| matches!(state, State::Proxy(Neighbour::Server(_)));
+    let (_, state) = proxy.reaches("a neighbour", beside);
+    let State::Proxy(Neighbour::Server(foreign)) = state else { unreachable!("waited for") };
+    assert_is_rogue(&foreign);
+}
+
+#[test]
+fn a_cable_that_was_out_is_probed_before_it_is_served() {
+    let segment = Segment::new();
+    let rack = &segment.wire.rack_space;
+    let watching = Watch::start(&segment, Role::Leases, Start::Arm, None);
+    watching.serves();
+
+    sh(&format!("ip -n {rack} link set nuc0 down"));
+    watching.held(Hold::NoCarrier);
+    let plugged = Instant::now();
+    sh(&format!("ip -n {rack} link set nuc0 up"));
+    watching.held(Hold::Probing);
+    assert!(watching.serves().duration_since(plugged) >= PROBE);
+
+    // The cable goes to a network that has a server.
+    sh(&format!("ip -n {rack} link set nuc0 down"));
+    watching.held(Hold::NoCarrier);
+    let _rogue = segment.rogue();
+    sh(&format!("ip -n {rack} link set nuc0 up"));
+    assert_is_rogue(&watching.stops().1);
+    let states = watching.states.lock().unwrap().clone();
+    let served = states.iter().filter(|(_, state)| *state == State::Serving).count();
+    assert_eq!(served, 2, "{states:?}");
+
+    sh(&format!("ip -n {} link del box0", segment.wire.box_space));
+    let error = watching.ended().unwrap_err();
+    assert!(matches!(error, dhcp::Error::Interface { .. }), "{error:?}");
+}

@@ -1,0 +1,159 @@
+//! systemd-networkd, by which many a server gets its address, against the running service, over a
+//! real wire.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
+
+mod rack;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::time::Duration;
+
+use dhcp::{Config, Mode, Netboot, Range, Reservation, Seen, Subnet};
+use rack::networkd::Networkd;
+use rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh, wait_for};
+use stdx::MacAddr;
+
+const LIMIT: Duration = Duration::from_secs(60);
+/// Renewed after half of it: a wait that a test can afford. A pool's must be longer.
+const SHORT_LEASE_SECS: u32 = 8;
+const POOL_LEASE_SECS: u32 = 600;
+const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
+const LAST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 109);
+
+fn settings(dhcpv4: &str) -> String {
+    format!("[Network]\nDHCP=ipv4\n[DHCPv4]\n{dhcpv4}\n")
+}
+
+fn words(values: &[impl Display]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What networkd should write down of what this machine is offered (RFC 2131 §4.4.5 says when a
+/// client renews and rebinds).
+fn offered(machine: &Reservation) -> Vec<(&'static str, String)> {
+    let fixed = machine.fixed.unwrap();
+    vec![
+        ("ADDRESS", fixed.address.to_string()),
+        ("NETMASK", fixed.netmask.to_string()),
+        ("ROUTER", machine.gateway.unwrap().to_string()),
+        ("SERVER_ADDRESS", SERVER.to_string()),
+        ("DNS", words(&machine.name_servers)),
+        ("NTP", words(&machine.time_servers)),
+        ("DOMAINNAME", machine.domain_name.clone().unwrap()),
+        ("HOSTNAME", machine.hostname.clone().unwrap()),
+        ("LIFETIME", machine.lease_secs.to_string()),
+        ("T1", (machine.lease_secs / 2).to_string()),
+        ("T2", (machine.lease_secs * 7 / 8).to_string()),
+    ]
+}
+
+fn assert_has(lease: &BTreeMap<String, String>, expected: &[(&'static str, String)]) {
+    for (key, value) in expected {
+        assert_eq!(lease.get(*key), Some(value), "{key} in {lease:#?}");
+    }
+}
+
+/// What `ip` says of the rack's side.
+fn shown(wire: &Wire, what: &[&str]) -> String {
+    let output = wire.rack("ip").args(["-4", "-oneline"]).args(what).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn acks(service: &Service) -> usize {
+    let acked = |seen: &&Seen| matches!(seen, Seen::Acked { .. });
+    service.story.all().iter().filter(acked).count()
+}
+
+fn discovers(service: &Service) -> usize {
+    let discover = |seen: &&Seen| matches!(seen, Seen::Discover { .. });
+    service.story.all().iter().filter(discover).count()
+}
+
+#[test]
+fn a_known_machine_gets_its_reservation_whatever_it_calls_itself() {
+    for (identity, client_id) in [("duid", "ff"), ("mac", "01525400770001")] {
+        let wire = Wire::new();
+        let machine = machine(Netboot::Allowed);
+        let service = Service::start(&wire, machine.clone());
+        service.listens(&wire);
+        let client = Networkd::start(&wire, &settings(&format!("ClientIdentifier={identity}")));
+        let lease = client.lease();
+        assert_has(&lease, &offered(&machine));
+        assert!(lease["CLIENTID"].starts_with(client_id), "{lease:#?}");
+        let address = shown(&wire, &["addr", "show", "dev", "nuc0"]);
+        assert!(address.contains(&format!(" {ADDRESS}/24 ")), "{address}");
+        let route = shown(&wire, &["route", "show", "default"]);
+        assert!(route.contains(&format!("default via {SERVER} dev nuc0 ")), "{route}");
+        let acked = Seen::Acked { mac: MAC, address: ADDRESS, file: None };
+        assert_eq!(service.story.all().last(), Some(&acked));
+        client.stop();
+        let released = Seen::Released { mac: MAC, address: ADDRESS };
+        wait_for("the release", LIMIT, || service.story.all().contains(&released).then_some(()));
+    }
+}
+
+#[test]
+fn a_reservation_is_renewed_by_unicast() {
+    let wire = Wire::new();
+    let machine = Reservation { lease_secs: SHORT_LEASE_SECS, ..machine(Netboot::Allowed) };
+    let service = Service::start(&wire, machine.clone());
+    service.listens(&wire);
+    let client = Networkd::start(&wire, &settings(""));
+    wait_for("two renewals", LIMIT, || (acks(&service) >= 3).then_some(()));
+    assert_eq!(discovers(&service), 1, "{:?}", service.story.all());
+    assert_has(&client.lease(), &offered(&machine));
+}
+
+fn pool(wire: &Wire, folder: &Path) -> Service {
+    let mut config = Config::new("box0", SERVER);
+    config.mode = Mode::Pool;
+    config.subnets = vec![Subnet {
+        ranges: vec![Range { first: FIRST, last: LAST }],
+        gateway: Some(SERVER),
+        name_servers: vec![SERVER],
+        domain_name: Some("pool.example".to_owned()),
+        lease_secs: POOL_LEASE_SECS,
+        ..Subnet::new("10.77.0.0/24".parse().unwrap())
+    }];
+    let leases = folder.join("leases.redb");
+    let service = Service::keeping(wire, machine(Netboot::Allowed), config, Some(&leases));
+    service.listens(wire);
+    service
+}
+
+#[test]
+fn a_stranger_keeps_its_address_over_a_pulled_cable_and_gives_it_back_if_told_to() {
+    let wire = Wire::new();
+    sh(&format!("ip -n {} link set nuc0 address {GUEST}", wire.rack_space));
+    let folder = tempfile::tempdir().unwrap();
+    let service = pool(&wire, folder.path());
+    let expected = [
+        ("ADDRESS", FIRST.to_string()),
+        ("NETMASK", "255.255.255.0".to_owned()),
+        ("ROUTER", SERVER.to_string()),
+        ("DNS", SERVER.to_string()),
+        ("DOMAINNAME", "pool.example".to_owned()),
+        ("LIFETIME", POOL_LEASE_SECS.to_string()),
+    ];
+    let client = Networkd::start(&wire, &settings("SendRelease=no"));
+    assert_has(&client.lease(), &expected);
+    sh(&format!("ip -n {} link set box0 down", wire.box_space));
+    client.link("CARRIER_STATE", "no-carrier");
+    sh(&format!("ip -n {} link set box0 up", wire.box_space));
+    wait_for("another ACK", LIMIT, || (acks(&service) >= 2).then_some(()));
+    assert_has(&client.lease(), &expected);
+    // It asks for what it had (INIT-REBOOT, RFC 2131 §3.2).
+    assert_eq!(discovers(&service), 1, "{:?}", service.story.all());
+    client.stop();
+    // Whatever it sent at its end is heard before what another sends.
+    let client = Networkd::start(&wire, &settings("SendRelease=yes"));
+    assert_has(&client.lease(), &expected);
+    let released = Seen::Released { mac: GUEST, address: FIRST };
+    assert!(!service.story.all().contains(&released), "{:?}", service.story.all());
+    client.stop();
+    wait_for("the release", LIMIT, || service.story.all().contains(&released).then_some(()));
+}

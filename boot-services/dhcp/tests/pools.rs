@@ -1,0 +1,224 @@
+//! Operating systems' DHCP clients against a pool, over a real wire: leases, renewals, returns,
+//! refusals and restarts.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
+
+mod rack;
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use dhcp::{Config, Mode, Netboot, Range, Seen, Subnet};
+use rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh, wait_for};
+use stdx::MacAddr;
+use tempfile::TempDir;
+
+const LIMIT: Duration = Duration::from_secs(60);
+const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
+
+fn at(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, last)
+}
+
+/// A wire with a stranger's machine on it, a folder, and a pool that begins at an address.
+struct Bench {
+    wire: Wire,
+    folder: TempDir,
+    service: Service,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let wire = Wire::new();
+        sh(&format!("ip -n {} link set nuc0 address {GUEST}", wire.rack_space));
+        let folder = tempfile::tempdir().unwrap();
+        let service = serve(&wire, folder.path(), 100);
+        Self { wire, folder, service }
+    }
+
+    /// Another process, with a pool that begins elsewhere and the leases of this one.
+    fn restarted(self, first: u8) -> Self {
+        let Self { wire, folder, service } = self;
+        service.stop().unwrap();
+        let service = serve(&wire, folder.path(), first);
+        Self { wire, folder, service }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn saw(&self, what: &str, is: impl Fn(&Seen) -> bool) {
+        wait_for(what, LIMIT, || self.service.story.all().iter().any(&is).then_some(()));
+    }
+
+    fn acked(&self, address: Ipv4Addr) -> usize {
+        let is = |seen: &Seen| matches!(seen, Seen::Acked { address: it, .. } if *it == address);
+        self.service.story.all().iter().filter(|seen| is(seen)).count()
+    }
+
+    /// Runs dhclient until it has a lease (`-1`) or has given it back (`-r`).
+    fn dhclient(&self, what: &str) {
+        let status = self
+            .wire
+            .rack("dhclient")
+            .args(["-4", what, "-sf", "/bin/true", "-cf", "/dev/null"])
+            .args(["-lf", &self.file("dhclient.leases"), "-pf", &self.file("dhclient.pid"), "nuc0"])
+            .status()
+            .expect("isc-dhcp-client is installed");
+        assert!(status.success(), "{what}: {:?}", self.service.story.all());
+    }
+
+    /// Gives the interface its address, as the client's script would: a renewal and a return are
+    /// unicast.
+    fn configure(&self, address: Ipv4Addr) {
+        sh(&format!("ip -n {} addr replace {address}/24 dev nuc0", self.wire.rack_space));
+    }
+
+    fn addresses(&self) -> String {
+        let shown = self.wire.rack("ip").args(["-4", "-oneline", "addr", "show"]).output();
+        String::from_utf8_lossy(&shown.unwrap().stdout).into_owned()
+    }
+
+    /// Ends the dhclient that stays behind to renew.
+    fn end_dhclient(&self) {
+        self.dhclient("-x");
+    }
+}
+
+fn serve(wire: &Wire, folder: &Path, first: u8) -> Service {
+    let mut config = Config::new("box0", SERVER);
+    config.mode = Mode::Pool;
+    let ranges = vec![Range { first: at(first), last: at(first + 9) }];
+    config.subnets = vec![Subnet {
+        ranges,
+        gateway: Some(SERVER),
+        domain_name: Some("pool.example".to_owned()),
+        ..Subnet::new("10.77.0.0/24".parse().unwrap())
+    }];
+    let leases = folder.join("leases.redb");
+    let service = Service::keeping(wire, machine(Netboot::Allowed), config, Some(&leases));
+    service.listens(wire);
+    service
+}
+
+fn acked(address: Ipv4Addr) -> impl Fn(&Seen) -> bool {
+    move |seen| matches!(seen, Seen::Acked { address: it, .. } if *it == address)
+}
+
+/// A client that runs until dropped.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, name: &str) {
+        sh(&format!("kill -{name} {}", self.0.id()));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn udhcpc_leases_renews_and_releases() {
+    let bench = Bench::new();
+    // An ACK that is told of has been sent; the client says what it has taken.
+    let (script, said) = (bench.file("script"), bench.file("said"));
+    sh(&format!("printf '#!/bin/sh\necho $1 >>{said}\n' >{script}; chmod +x {script}"));
+    let says = |word: &str| {
+        let text = || std::fs::read_to_string(&said).unwrap_or_default();
+        wait_for(word, LIMIT, || text().lines().any(|line| line == word).then_some(()));
+    };
+    let client = bench
+        .wire
+        .rack("busybox")
+        .args(["udhcpc", "-i", "nuc0", "-f", "-s", &script, "-T", "1", "-t", "30"])
+        .spawn()
+        .expect("busybox-static is installed");
+    let client = Running(client);
+    bench.saw("a lease", acked(at(100)));
+    says("bound");
+    bench.configure(at(100));
+    client.signal("USR1");
+    wait_for("a renewal", LIMIT, || (bench.acked(at(100)) >= 2).then_some(()));
+    says("renew");
+    client.signal("USR2");
+    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+}
+
+#[test]
+fn dhclient_keeps_its_address_over_restarts_of_both() {
+    let bench = Bench::new();
+    bench.dhclient("-1");
+    bench.saw("a lease", acked(at(100)));
+    let leases = std::fs::read_to_string(bench.file("dhclient.leases")).unwrap();
+    for line in ["fixed-address 10.77.0.100;", "option domain-name \"pool.example\";"] {
+        assert!(leases.contains(line), "{line} in {leases}");
+    }
+    bench.end_dhclient();
+    let bench = bench.restarted(100);
+    bench.dhclient("-1");
+    bench.saw("the lease again", acked(at(100)));
+    let offered = |seen: &Seen| matches!(seen, Seen::Offered { .. });
+    assert!(!bench.service.story.all().iter().any(offered), "it asked for what it had");
+    bench.configure(at(100));
+    bench.dhclient("-r");
+    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+}
+
+#[test]
+fn dhclient_is_refused_an_address_that_is_no_pools_any_more_and_takes_another() {
+    let bench = Bench::new();
+    bench.dhclient("-1");
+    bench.end_dhclient();
+    let bench = bench.restarted(150);
+    bench.dhclient("-1");
+    bench.saw("the refusal", |seen| matches!(seen, Seen::Refused { mac: GUEST, .. }));
+    bench.saw("another lease", acked(at(150)));
+    bench.end_dhclient();
+}
+
+/// Its files lie where the system's own would: a mount namespace hides those. Its helpers outlive
+/// it, but not its process namespace. The lease is given back by the same words and in the same
+/// namespace, or it finds nobody to tell: the name of its socket says the interface and `-4`.
+const DHCPCD: &str = "mkdir -p /var/lib/dhcpcd
+mount -t tmpfs none /var/lib/dhcpcd; mount -t tmpfs none /run
+dhcpcd -4 -B -p -L -f /dev/null -c /bin/true --noarp -o domain_name nuc0 &
+cat
+dhcpcd -4 -k nuc0
+wait";
+
+#[test]
+fn dhcpcd_leases_and_releases() {
+    let bench = Bench::new();
+    let client = bench
+        .wire
+        .rack("unshare")
+        .args(["-m", "-p", "--fork", "--mount-proc", "--kill-child", "sh", "-ec", DHCPCD])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("dhcpcd-base and util-linux are installed");
+    let mut client = Running(client);
+    bench.saw("a lease", acked(at(100)));
+    // It has taken the lease when its interface has the address.
+    let has_address = || bench.addresses().contains(" 10.77.0.100/24 ").then_some(());
+    wait_for("its address", LIMIT, has_address);
+    drop(client.0.stdin.take());
+    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+    assert!(client.0.wait().unwrap().success());
+    assert!(!bench.addresses().contains("10.77.0.100"), "it leaves the address");
+}
+
+#[test]
+fn a_machine_with_a_record_gets_its_reservation_beside_the_pool() {
+    let bench = Bench::new();
+    sh(&format!("ip -n {} link set nuc0 address {MAC}", bench.wire.rack_space));
+    bench.dhclient("-1");
+    bench.saw("its reservation", acked(ADDRESS));
+    bench.end_dhclient();
+}

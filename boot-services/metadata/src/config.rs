@@ -1,0 +1,161 @@
+//! What an owner may decide about metadata: the section `[metadata]` of the box's configuration.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+
+/// The most proxies.
+const MAX_PROXIES: usize = 64;
+/// A window's shortest and longest, in seconds: a minute, thirty days.
+const WINDOW_SECS: std::ops::RangeInclusive<u32> = 60..=2_592_000;
+/// The longest grace, in seconds: a day.
+const MAX_GRACE_SECS: u32 = 86_400;
+
+/// The settings; each default is what Tinkerbell does.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Whether the EC2 tree wants a session token. Of cloud-init's datasources that of EC2 fetches
+    /// one only on machines whose firmware says that they are Amazon's; so `required` suits other
+    /// clients. Nor does it hold for `/nocloud`, `/ignition`, `/talos` and `/metadata`, whose
+    /// clients know no tokens.
+    pub imdsv2: Imdsv2,
+    /// Serve `/tootles/instanceID/<id>/2009-04-04/…`: whoever knows a machine's id then reads what
+    /// that machine would, user data too.
+    pub instance_endpoint: bool,
+    /// Networks of the proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Where installed systems shall have their addresses from.
+    pub addressing: Addressing,
+    /// When a machine is given its user data.
+    pub user_data: UserData,
+    /// How long after its installation a machine may have its user data, in seconds; counts with
+    /// `user_data = "window"`.
+    pub user_data_window_secs: u32,
+    /// How long after its first phone-home it still may, in seconds.
+    pub phone_home_grace_secs: u32,
+}
+
+/// Whether a session token is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Imdsv2 {
+    /// One that is shown must be right; none need be shown.
+    #[default]
+    Optional,
+    /// Without one there is nothing but 401.
+    Required,
+}
+
+/// Where installed systems shall have their addresses from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Addressing {
+    /// By DHCP, whose reservation stays the one place where the address is written; written down
+    /// only for an interface that has no DHCP.
+    #[default]
+    Dhcp,
+    /// Written down wherever an address is reserved: the machine then does not need the box.
+    Static,
+}
+
+/// When a machine is given its user data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UserData {
+    /// Whenever its address asks.
+    #[default]
+    Address,
+    /// Whenever its address asks while it is installed, and for a while thereafter ([`crate`]).
+    Window,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            imdsv2: Imdsv2::default(),
+            instance_endpoint: false,
+            trusted_proxies: Vec::new(),
+            addressing: Addressing::default(),
+            user_data: UserData::default(),
+            user_data_window_secs: 3600,
+            phone_home_grace_secs: 300,
+        }
+    }
+}
+
+impl Config {
+    /// Every mistake, by key and unit.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let proxies = &self.trusted_proxies;
+        if proxies.len() > MAX_PROXIES {
+            let count = proxies.len();
+            problems.push(format!("metadata.trusted_proxies: {count} are more than {MAX_PROXIES}"));
+        }
+        for open in proxies.iter().filter(|network| network.prefix_len() == 0) {
+            problems.push(format!("metadata.trusted_proxies: {open} would believe everybody"));
+        }
+        let (from, to) = (WINDOW_SECS.start(), WINDOW_SECS.end());
+        for (key, secs, from, to) in [
+            ("user_data_window_secs", self.user_data_window_secs, from, to),
+            ("phone_home_grace_secs", self.phone_home_grace_secs, &0, &MAX_GRACE_SECS),
+        ] {
+            if !(from..=to).contains(&&secs) {
+                problems
+                    .push(format!("metadata.{key}: {secs} s is not between {from} s and {to} s"));
+            }
+        }
+        problems
+    }
+
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(&address))
+    }
+
+    pub(crate) fn window(&self) -> Duration {
+        Duration::from_secs(self.user_data_window_secs.into())
+    }
+
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.phone_home_grace_secs.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Imdsv2, UserData};
+
+    fn read(json: &str) -> Result<Config, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_said_is_what_tinkerbell_does() {
+        let config = read("{}").unwrap();
+        assert_eq!((config.imdsv2, config.user_data), (Imdsv2::Optional, UserData::Address));
+        assert!(!config.instance_endpoint && config.trusted_proxies.is_empty());
+        assert_eq!(config.problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_mistake_is_told_and_unknown_keys_are_refused() {
+        let config = read(
+            r#"{"imdsv2": "required", "user_data": "window", "user_data_window_secs": 1,
+                "phone_home_grace_secs": 86401, "trusted_proxies": ["0.0.0.0/0", "fd00::/8"]}"#,
+        );
+        assert_eq!(
+            config.unwrap().problems(),
+            [
+                "metadata.trusted_proxies: 0.0.0.0/0 would believe everybody",
+                "metadata.user_data_window_secs: 1 s is not between 60 s and 2592000 s",
+                "metadata.phone_home_grace_secs: 86401 s is not between 0 s and 86400 s",
+            ]
+        );
+        let error = read(r#"{"imds": "required"}"#).unwrap_err();
+        assert!(error.contains("unknown field `imds`"), "{error}");
+        assert!(read(r#"{"trusted_proxies": ["10.0.0.300/8"]}"#).is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! Who asks, when a proxy may stand between: `X-Forwarded-For`, believed from those we configured.
+//!
+//! Each proxy appends the address it was asked from, so the list is read from its end: the first
+//! address that is no proxy of ours is the client. What stands before that was written by the
+//! client itself and is not looked at. Tootles reads it the same way (`pkg/xff`), but takes the
+//! proxy for the client when the list is unreadable; here that is refused, because the proxy may be
+//! a machine.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+
+use crate::Config;
+
+/// The header.
+pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
+/// The most proxies of ours in a row.
+const MAX_HOPS: usize = 16;
+
+/// A trusted proxy sent a list that names no client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// The client's address; that of IPv4 even where it was mapped into IPv6.
+pub(crate) fn client(
+    peer: IpAddr,
+    headers: &HeaderMap,
+    config: &Config,
+) -> Result<IpAddr, Malformed> {
+    let mut client = peer.to_canonical();
+    if !config.trusts(client) {
+        return Ok(client);
+    }
+    // Several such headers are one list (RFC 9110, section 5.3).
+    let lines = headers.get_all(FORWARDED_FOR).into_iter().rev();
+    let hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+    for (count, hop) in hops.enumerate() {
+        let hop = str::from_utf8(hop.trim_ascii()).map_err(|_| Malformed)?;
+        client = hop.parse::<IpAddr>().map_err(|_| Malformed)?.to_canonical();
+        if !config.trusts(client) {
+            return Ok(client);
+        }
+        if count == MAX_HOPS {
+            return Err(Malformed);
+        }
+    }
+    Ok(client)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The EC2 tree and its tokens, over HTTP.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Extension, Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::{Client, Shared, Site, answer, lock};
+use crate::config::Imdsv2;
+use crate::ec2::{self, Version};
+use crate::{Instance, proxy};
+
+/// IMDSv2's headers.
+const TOKEN: &str = "x-aws-ec2-metadata-token";
+const TOKEN_LIFE: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+/// What Tootles' router says of a path that it does not have.
+const NO_ROUTE: &str = "404 page not found";
+
+/// A path's parts by the names that its route gives them.
+type Parts = Path<Vec<(String, String)>>;
+
+/// The tree of the machine that asks.
+pub(super) async fn own(
+    State(site): Shared,
+    Extension(client): Client,
+    Path(parts): Parts,
+    headers: HeaderMap,
+) -> Response {
+    let Some(version) = Version::read(part(&parts, "version")) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    if !may_ask(&site, client, &headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let path = part(&parts, "path");
+    leaf(site.machine(client, path), version, path)
+}
+
+/// The tree of any machine, by its id.
+pub(super) async fn of_id(
+    State(site): Shared,
+    Extension(client): Client,
+    Path(parts): Parts,
+    headers: HeaderMap,
+) -> Response {
+    if !may_ask(&site, client, &headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let (id, path) = (part(&parts, "id"), part(&parts, "path"));
+    let found = site.instances.by_instance_id(id);
+    leaf(found.map(|instance| site.bounded(instance, client, path)), Version::First, path)
+}
+
+/// Gives a token. EC2 refuses one to whoever comes through a proxy; those of ours are none.
+pub(super) async fn token(
+    State(site): Shared,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(client): Client,
+    headers: HeaderMap,
+) -> Response {
+    if site.instances.by_address(client).is_none() {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let trusted = site.config.trusts(peer.ip().to_canonical());
+    if headers.contains_key(proxy::FORWARDED_FOR) && !trusted {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let life = headers.get(TOKEN_LIFE).and_then(|value| value.to_str().ok()?.parse().ok());
+    let issued = life.and_then(|life: u64| {
+        let token = lock(&site.tokens).issue(client, life, Instant::now());
+        token.map(|token| (life, token))
+    });
+    let Some((life, token)) = issued else { return StatusCode::BAD_REQUEST.into_response() };
+    let mut response = answer(Some(token));
+    response.headers_mut().insert(TOKEN_LIFE, HeaderValue::from(life));
+    response
+}
+
+/// Whether the token suffices, or that there is none.
+fn may_ask(site: &Site, client: IpAddr, headers: &HeaderMap) -> bool {
+    match headers.get(TOKEN) {
+        None => site.config.imdsv2 == Imdsv2::Optional,
+        Some(token) => {
+            let token = token.to_str().unwrap_or_default();
+            lock(&site.tokens).accept(token, client, Instant::now())
+        }
+    }
+}
+
+fn leaf(machine: Option<Instance>, version: Version, path: &str) -> Response {
+    let Some(machine) = machine else { return StatusCode::NOT_FOUND.into_response() };
+    match ec2::lookup(&machine, version, path) {
+        None if version == Version::First => {
+            (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, "text/plain")], NO_ROUTE)
+                .into_response()
+        }
+        found => answer(found),
+    }
+}
+
+fn part<'a>(parts: &'a [(String, String)], name: &str) -> &'a str {
+    parts.iter().find(|(it, _)| it == name).map_or("", |(_, value)| value.as_str())
+}

@@ -1,0 +1,40 @@
+//! Tinkerbell's own tree, `/2009-04-04/`, byte for byte (`tootles/internal/frontend/ec2`).
+//!
+//! Its quirks are part of it: an empty field is an empty leaf, `public-keys` and `iqn` are there
+//! and always empty, `local-ipv4` is never the reserved address, and of vendor data there is
+//! nothing. Who wants better asks for a later version, as cloud-init does.
+
+use std::borrow::Cow;
+
+use crate::Instance;
+
+/// One leaf: its path and what it says.
+pub(crate) type Leaf = (&'static str, for<'a> fn(&'a Instance) -> Cow<'a, str>);
+
+/// Every leaf there is.
+pub(crate) const LEAVES: &[Leaf] = &[
+    ("user-data", |it| it.user_data.as_ref().map_or("", |data| data.expose()).into()),
+    ("meta-data/instance-id", |it| it.id.as_str().into()),
+    ("meta-data/hostname", |it| it.hostname.as_str().into()),
+    ("meta-data/local-hostname", |it| it.hostname.as_str().into()),
+    ("meta-data/iqn", |_| "".into()),
+    ("meta-data/plan", |it| it.plan.as_str().into()),
+    ("meta-data/facility", |it| it.facility.as_str().into()),
+    ("meta-data/tags", |it| it.tags.join("\n").into()),
+    ("meta-data/public-ipv4", |it| it.public_ipv4.as_str().into()),
+    ("meta-data/public-ipv6", |it| it.public_ipv6.as_str().into()),
+    ("meta-data/local-ipv4", |it| it.local_ipv4.as_str().into()),
+    ("meta-data/public-keys", |_| "".into()),
+    ("meta-data/operating-system/slug", |it| it.operating_system.slug.as_str().into()),
+    ("meta-data/operating-system/distro", |it| it.operating_system.distro.as_str().into()),
+    ("meta-data/operating-system/version", |it| it.operating_system.version.as_str().into()),
+    ("meta-data/operating-system/image_tag", |it| it.operating_system.image_tag.as_str().into()),
+    ("meta-data/operating-system/license_activation/state", |_| "".into()),
+];
+
+/// What stands at `path`, which has no slash at either end: a leaf's text or a folder's list.
+pub(crate) fn lookup(instance: &Instance, path: &str) -> Option<String> {
+    let leaf = LEAVES.iter().find(|(name, _)| *name == path);
+    leaf.map(|(_, say)| say(instance).into_owned())
+        .or_else(|| crate::ec2::listing(LEAVES.iter().map(|(name, _)| *name), path))
+}

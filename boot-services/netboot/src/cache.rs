@@ -1,0 +1,210 @@
+//! The artifact cache: files of other servers, fetched once, checked, and kept under their SHA-256.
+//!
+//! ```text
+//! ROOT/blobs/sha256/<hex>    a whole file; its modification time is when it was last wanted
+//! ROOT/origins/<hex>         "sha256:<hex> <url>", named by the URL's SHA-256
+//! ROOT/partial/<hex>         what has arrived of a file; <hex>.tag beside it has its entity tag
+//! ```
+//!
+//! A download that breaks off goes on where it stopped, also after a restart. Whoever wants a file
+//! that is being fetched joins that download, and may read what has arrived. What is in use by
+//! nobody, neither needed nor pinned, goes when there is no room, longest unwanted first
+//! ([`room`]). All of ROOT may be lost at any time: it only costs fetching again.
+
+mod arrival;
+mod checksum;
+mod download;
+mod keep;
+mod origin;
+pub mod room;
+mod shelf;
+mod wanted;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+pub(crate) use arrival::{Arrival, Begun};
+pub use arrival::{Download, Progress};
+pub use checksum::{Checksum, Digest, InvalidChecksum};
+pub use keep::Kept;
+pub use origin::{HttpOrigin, Origin, Part, Refusal};
+pub(crate) use wanted::read_path;
+pub use wanted::{Wanted, shown};
+
+use crate::Error;
+use arrival::State;
+use shelf::Shelf;
+
+/// Downloads at once; further ones wait for their turn.
+const MAX_DOWNLOADS: usize = 4;
+/// Downloads at once and in waiting; further ones are refused.
+const MAX_WAITING: usize = 256;
+/// A file that did not come is not asked for again so soon.
+const REST: Duration = Duration::from_secs(10);
+/// Files of which it is remembered why they did not come.
+const MAX_FAILED: usize = 256;
+
+/// A whole file. As long as one of these lives, the file stays.
+#[derive(Debug, Clone)]
+pub struct Blob {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it is.
+    pub digest: Digest,
+    /// Bytes.
+    pub size: u64,
+    _lease: Arc<()>,
+}
+
+/// The cache. Cheap to clone.
+#[derive(Clone)]
+pub struct Cache(Arc<Inner>);
+
+struct Inner {
+    shelf: Shelf,
+    origin: Arc<dyn Origin>,
+    /// Percent of the partition.
+    budget: u64,
+    turns: tokio::sync::Semaphore,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    running: HashMap<String, (Wanted, Download)>,
+    failed: HashMap<String, Failure>,
+    leases: HashMap<Digest, Arc<()>>,
+    offered: HashMap<String, Wanted>,
+    pinned: BTreeSet<Digest>,
+    /// Room that was made for what is still to come.
+    reserved: u64,
+    /// The owner knows that the partition fills up.
+    noticed: bool,
+}
+
+struct Failure {
+    at: Instant,
+    error: Arc<Error>,
+}
+
+impl Cache {
+    /// The cache in the folder `root`, made if it is not there; files go for new ones when more
+    /// than [`room::BUDGET_PERCENT`] of its partition would be taken.
+    ///
+    /// # Errors
+    /// [`Error::Artifact`].
+    pub fn open(root: impl Into<PathBuf>, origin: Arc<dyn Origin>) -> Result<Self, Error> {
+        Self::with_budget(root, origin, room::BUDGET_PERCENT)
+    }
+
+    /// The same with another budget, in percent of the partition.
+    ///
+    /// # Errors
+    /// [`Error::Artifact`].
+    pub fn with_budget(
+        root: impl Into<PathBuf>,
+        origin: Arc<dyn Origin>,
+        budget: u64,
+    ) -> Result<Self, Error> {
+        let turns = tokio::sync::Semaphore::new(MAX_DOWNLOADS);
+        let shelf = Shelf::open(root.into())?;
+        Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, table: Mutex::default() })))
+    }
+
+    /// Starts fetching the file, or joins those who wait for it. It goes on without them. One that
+    /// just did not come is not asked for again so soon: the answer is the same. Needs a Tokio
+    /// runtime.
+    pub fn fetch(&self, wanted: &Wanted) -> Download {
+        if let Some(blob) = self.held(wanted) {
+            return Download::over(Ok(blob));
+        }
+        let key = wanted.key();
+        let mut table = self.0.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, running)) = table.running.get(&key) {
+            return running.clone();
+        }
+        if let Some(failure) = table.failed.get(&key)
+            && failure.at.elapsed() < REST
+        {
+            return Download::over(Err(Arc::clone(&failure.error)));
+        }
+        if table.running.len() >= MAX_WAITING {
+            let reason = format!("{MAX_WAITING} others are being fetched");
+            return Download::over(Err(Arc::new(wanted.failed(reason, true))));
+        }
+        let (tell, state) = watch::channel(State::default());
+        let download = Download::new(state, self.0.shelf.partial(&key).0);
+        table.failed.remove(&key);
+        table.running.insert(key.clone(), (wanted.clone(), download.clone()));
+        drop(table);
+        let (cache, wanted) = (self.clone(), wanted.clone());
+        tokio::spawn(async move {
+            let result = download::run(&cache, &wanted, &tell).await.map_err(Arc::new);
+            if let Err(error) = &result {
+                tracing::warn!(url = wanted.shown(), error = %stdx::chain(error), "not fetched");
+            }
+            cache.table(|table| table.end(key, &result));
+            tell.send_modify(|state| state.end(result));
+        });
+        download
+    }
+
+    /// The file, if it is here already.
+    pub fn held(&self, wanted: &Wanted) -> Option<Blob> {
+        let digest = self.0.shelf.digest(wanted)?;
+        let size = self.0.shelf.touch(digest)?;
+        Some(self.lease(digest, size))
+    }
+
+    /// Why the file did not come when it was last fetched; `None` while it is, or when it came.
+    pub fn failure(&self, wanted: &Wanted) -> Option<Arc<Error>> {
+        self.table(|table| table.failed.get(&wanted.key()).map(|it| Arc::clone(&it.error)))
+    }
+
+    /// What is being fetched or waits for its turn.
+    pub fn downloads(&self) -> Vec<(Wanted, Progress)> {
+        let running =
+            |(wanted, download): &(Wanted, Download)| (wanted.clone(), download.progress());
+        self.table(|table| table.running.values().map(running).collect())
+    }
+
+    fn lease(&self, digest: Digest, size: u64) -> Blob {
+        let lease = self.table(|table| Arc::clone(table.leases.entry(digest).or_default()));
+        Blob { path: self.0.shelf.blob(digest), digest, size, _lease: lease }
+    }
+
+    fn table<T>(&self, with: impl FnOnce(&mut Table) -> T) -> T {
+        with(&mut self.0.table.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Table {
+    fn end(&mut self, key: String, result: &Result<Blob, Arc<Error>>) {
+        self.running.remove(&key);
+        let Err(error) = result else {
+            self.failed.remove(&key);
+            return;
+        };
+        if self.failed.len() >= MAX_FAILED {
+            self.failed.retain(|_, failure| failure.at.elapsed() < REST);
+        }
+        if self.failed.len() < MAX_FAILED {
+            let failure = Failure { at: Instant::now(), error: Arc::clone(error) };
+            self.failed.insert(key, failure);
+        }
+    }
+}
+
+impl Wanted {
+    fn failed(&self, reason: String, passing: bool) -> Error {
+        Error::Fetch { url: self.shown(), reason, passing }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! A download as those see it who wait for it, and how what has arrived of it is read.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use tokio::sync::watch;
+
+use super::Blob;
+use crate::Error;
+
+/// Bytes read from disk at a time, and so held per reader.
+const CHUNK: u64 = 64 << 10;
+
+/// How far a download is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that arrived.
+    pub received: u64,
+    /// Bytes there are, once the origin said so.
+    pub total: Option<u64>,
+    /// Bytes a second since this download began; `None` before there is anything to say.
+    pub rate: Option<u64>,
+}
+
+/// What those who wait are told.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) progress: Progress,
+    /// How often the file was begun anew: what came before then may be of another.
+    pub(super) round: u32,
+    ended: Option<Result<Blob, Arc<Error>>>,
+}
+
+impl State {
+    pub(super) fn end(&mut self, result: Result<Blob, Arc<Error>>) {
+        self.ended = Some(result);
+    }
+}
+
+/// A download that many may wait for.
+#[derive(Debug, Clone)]
+pub struct Download {
+    state: watch::Receiver<State>,
+    partial: PathBuf,
+}
+
+/// A download once there is something to say about it.
+pub(crate) enum Begun {
+    /// All of it is here.
+    Whole(Blob),
+    /// Something of it is.
+    Arriving(Arrival),
+    /// Nothing is, and nothing will be.
+    Failed(Arc<Error>),
+}
+
+/// A file that is still arriving.
+pub(crate) struct Arrival {
+    state: watch::Receiver<State>,
+    round: u32,
+    file: File,
+    at: u64,
+    end: Option<u64>,
+    /// Bytes of the whole file, if the origin says so.
+    pub(crate) total: Option<u64>,
+}
+
+impl Download {
+    pub(super) fn new(state: watch::Receiver<State>, partial: PathBuf) -> Self {
+        Self { state, partial }
+    }
+
+    /// One that has ended.
+    pub(super) fn over(result: Result<Blob, Arc<Error>>) -> Self {
+        let ended = State { ended: Some(result), ..State::default() };
+        Self { state: watch::channel(ended).1, partial: PathBuf::new() }
+    }
+
+    /// How far it is; all of it once it ended well.
+    pub fn progress(&self) -> Progress {
+        let state = self.state.borrow();
+        match &state.ended {
+            None => state.progress.clone(),
+            Some(Ok(blob)) => Progress { received: blob.size, total: Some(blob.size), rate: None },
+            Some(Err(_)) => Progress::default(),
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// [`Error::Fetch`], [`Error::Checksum`], [`Error::CacheFull`] or [`Error::Artifact`], the same
+    /// for everybody who waited.
+    pub async fn ended(mut self) -> Result<Blob, Arc<Error>> {
+        match self.state.wait_for(|state| state.ended.is_some()).await {
+            Ok(state) => state.ended.clone().unwrap_or_else(|| Err(shutdown())),
+            Err(_) => Err(shutdown()),
+        }
+    }
+
+    /// Waits until its first bytes are here, or its end.
+    pub(crate) async fn begun(mut self) -> Begun {
+        let is_news = |state: &State| state.ended.is_some() || state.progress.received > 0;
+        let (round, total) = match self.state.wait_for(is_news).await {
+            Err(_) => return Begun::Failed(shutdown()),
+            Ok(state) => match &state.ended {
+                Some(Ok(blob)) => return Begun::Whole(blob.clone()),
+                Some(Err(error)) => return Begun::Failed(Arc::clone(error)),
+                None => (state.round, state.progress.total),
+            },
+        };
+        match File::open(&self.partial).await {
+            Ok(file) => {
+                let state = self.state;
+                Begun::Arriving(Arrival { state, round, file, at: 0, end: None, total })
+            }
+            // It came to its place in between.
+            Err(_) => match self.ended().await {
+                Ok(blob) => Begun::Whole(blob),
+                Err(error) => Begun::Failed(error),
+            },
+        }
+    }
+}
+
+/// The task that fetched is gone without a word: the runtime shuts down.
+fn shutdown() -> Arc<Error> {
+    let reason = "the box shuts down".to_owned();
+    Arc::new(Error::Fetch { url: "a file".to_owned(), reason, passing: true })
+}
+
+/// What a reader of an arriving file does next.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Reads up to this offset.
+    Read(u64),
+    Wait,
+    End,
+    /// Breaks off.
+    Broken(String),
+}
+
+/// The decision of a reader who is at `at` and wants to go to `end`. The file's last byte is not
+/// passed on before the file was found to be right, so that no client takes a wrong one for whole.
+fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
+    if state.round != round {
+        return Step::Broken("the file changed on its server".to_owned());
+    }
+    let ready = match &state.ended {
+        Some(Err(error)) => return Step::Broken(stdx::chain(error)),
+        Some(Ok(blob)) => blob.size,
+        None => {
+            let before_last = state.progress.total.map_or(u64::MAX, |total| total.max(1) - 1);
+            state.progress.received.min(before_last)
+        }
+    };
+    let until = end.map_or(ready, |end| ready.min(end));
+    match (&state.ended, end) {
+        _ if at < until => Step::Read(until),
+        (_, Some(end)) if at >= end => Step::End,
+        (Some(_), Some(_)) => Step::Broken("the file is shorter than its server said".to_owned()),
+        (Some(_), None) => Step::End,
+        (None, _) => Step::Wait,
+    }
+}
+
+impl Arrival {
+    /// The bytes from offset `first` up to `end`, as they arrive. They end with an error when the
+    /// download fails, or the file turns out to be another than it began as.
+    pub(crate) fn bytes(
+        mut self,
+        first: u64,
+        end: Option<u64>,
+    ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+        (self.at, self.end) = (first, end);
+        self.file.set_max_buf_size(CHUNK as usize);
+        let begin = async move {
+            self.file.seek(io::SeekFrom::Start(first)).await?;
+            Ok(stream::try_unfold(self, |mut arrival| async move {
+                Ok(arrival.next().await?.map(|bytes| (bytes, arrival)))
+            }))
+        };
+        futures_util::TryFutureExt::try_flatten_stream(begin)
+    }
+
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        loop {
+            let step = step(&self.state.borrow_and_update(), self.round, self.at, self.end);
+            match step {
+                Step::End => return Ok(None),
+                Step::Broken(why) => return Err(io::Error::other(why)),
+                Step::Read(until) => return self.read(until).await.map(Some),
+                Step::Wait => {
+                    let gone = |_| io::Error::other(stdx::chain(&shutdown()));
+                    self.state.changed().await.map_err(gone)?;
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self, until: u64) -> io::Result<Bytes> {
+        let wanted = (until - self.at).min(CHUNK);
+        let mut bytes = BytesMut::with_capacity(wanted as usize);
+        let read = (&mut self.file).take(wanted).read_buf(&mut bytes).await?;
+        // A file that is begun anew is so in the same place: what was read may be of either.
+        if self.state.borrow().round != self.round {
+            return Err(io::Error::other("the file changed on its server"));
+        }
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.at += read as u64;
+        Ok(bytes.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Digest;
+
+    fn running(received: u64, total: Option<u64>) -> State {
+        let progress = Progress { received, total, rate: None };
+        State { progress, ..State::default() }
+    }
+
+    fn ended(size: u64) -> State {
+        let (path, digest, lease) = (PathBuf::new(), Digest::of(b""), Arc::default());
+        let blob = Blob { path, digest, size, _lease: lease };
+        State { ended: Some(Ok(blob)), ..State::default() }
+    }
+
+    #[test]
+    fn the_last_byte_waits_for_the_checksum() {
+        for (state, at, end, wanted) in [
+            (running(5, Some(10)), 0, Some(10), Step::Read(5)),
+            (running(5, Some(10)), 5, Some(10), Step::Wait),
+            (running(10, Some(10)), 5, Some(10), Step::Read(9)),
+            (running(10, Some(10)), 9, Some(10), Step::Wait),
+            (running(10, Some(10)), 9, Some(9), Step::End),
+            (running(5, Some(10)), 2, Some(4), Step::Read(4)),
+            (running(5, Some(10)), 8, Some(10), Step::Wait),
+            (running(5, None), 0, None, Step::Read(5)),
+            (running(5, None), 5, None, Step::Wait),
+            (running(0, Some(0)), 0, Some(0), Step::End),
+            (ended(10), 9, Some(10), Step::Read(10)),
+            (ended(10), 10, Some(10), Step::End),
+            (ended(10), 10, None, Step::End),
+        ] {
+            assert_eq!(step(&state, 0, at, end), wanted, "{state:?} {at} {end:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_of_another_file_is_broken_off() {
+        let broken = |state, end| matches!(step(&state, 0, 5, end), Step::Broken(_));
+        assert!(broken(State { round: 1, ..running(9, None) }, None));
+        assert!(broken(State { round: 1, ..ended(9) }, None));
+        assert!(broken(ended(5), Some(10)), "shorter than was promised");
+        assert!(broken(State { ended: Some(Err(shutdown())), ..running(9, None) }, None));
+    }
+}

@@ -1,0 +1,251 @@
+//! One file on its way.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use sha2::{Digest as _, Sha256, Sha512};
+use stdx::Backoff;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::arrival::{Progress, State};
+use super::origin::{Part, Refusal};
+use super::shelf::{at, read_note, write_note};
+use super::{Blob, Cache, Checksum, Digest, Wanted};
+use crate::Error;
+
+/// Attempts in a row that bring nothing.
+const MAX_ATTEMPTS: u32 = 6;
+/// An origin sends something within this.
+const STALL: Duration = Duration::from_secs(60);
+/// Where an origin does not say how long a file is, room is made for so much at a time.
+const STRIDE: u64 = 64 << 20;
+
+/// Fetches the file, checks it and puts it into its place.
+pub(super) async fn run(
+    cache: &Cache,
+    wanted: &Wanted,
+    tell: &watch::Sender<State>,
+) -> Result<Blob, Error> {
+    // The semaphore is never closed.
+    let _turn = cache.0.turns.acquire().await.ok();
+    // An earlier download may have ended just before this one was asked for.
+    if let Some(blob) = cache.held(wanted) {
+        return Ok(blob);
+    }
+    let mut arriving = Arriving::resume(cache, wanted, tell).await?;
+    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
+    let (mut attempts, mut furthest) = (0, arriving.received);
+    loop {
+        let refusal = match arriving.attempt(cache, wanted, tell).await? {
+            None => break,
+            Some(refusal) => refusal,
+        };
+        attempts = if arriving.received > furthest { 0 } else { attempts + 1 };
+        furthest = furthest.max(arriving.received);
+        match refusal {
+            Refusal::Later(reason) if attempts < MAX_ATTEMPTS => {
+                tracing::debug!(url = wanted.shown(), reason, "a download broke off");
+                tokio::time::sleep(backoff.next_wait()).await;
+            }
+            Refusal::Later(reason) => return Err(wanted.failed(reason, true)),
+            Refusal::Never(reason) => return Err(wanted.failed(reason, false)),
+        }
+    }
+    arriving.finish(cache, wanted).await
+}
+
+/// What has arrived, and its digests.
+struct Arriving {
+    file: File,
+    path: PathBuf,
+    tag_path: PathBuf,
+    tag: Option<String>,
+    received: u64,
+    /// Up to here there is room.
+    admitted: u64,
+    room: Room,
+    sha256: Sha256,
+    sha512: Option<Sha512>,
+}
+
+/// Room that was made for bytes that are still to come, so that nobody else counts on it.
+struct Room {
+    cache: Cache,
+    bytes: u64,
+}
+
+impl Room {
+    fn more(&mut self, bytes: u64) -> Result<(), Error> {
+        self.cache.admit(bytes)?;
+        self.cache.table(|table| table.reserved += bytes);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn filled(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.cache.table(|table| table.reserved -= bytes);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.filled(self.bytes);
+    }
+}
+
+impl Arriving {
+    /// With what an earlier download left, if that can be told to be of the same file: by its
+    /// entity tag, or afterwards by the checksum.
+    async fn resume(
+        cache: &Cache,
+        wanted: &Wanted,
+        tell: &watch::Sender<State>,
+    ) -> Result<Self, Error> {
+        let (path, tag_path) = cache.0.shelf.partial(&wanted.key());
+        let tag = read_note(&tag_path).filter(|tag| !tag.is_empty());
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(false);
+        let file = file.open(&path).await.map_err(at(&path))?;
+        let sha512 = matches!(wanted.checksum, Some(Checksum::Sha512(_))).then(Sha512::new);
+        let (received, admitted, sha256) = (0, 0, Sha256::new());
+        let room = Room { cache: cache.clone(), bytes: 0 };
+        let mut it = Self { file, path, tag_path, tag, received, admitted, room, sha256, sha512 };
+        if it.can_go_on(wanted) {
+            let mut chunk = vec![0; 128 << 10];
+            loop {
+                match it.file.read(&mut chunk).await.map_err(at(&it.path))? {
+                    0 => break,
+                    read => it.hash(&chunk[..read]),
+                }
+            }
+            it.admitted = it.received;
+        } else {
+            it.restart(tell).await?;
+        }
+        Ok(it)
+    }
+
+    /// Whether the rest can be told to be of the same file.
+    fn can_go_on(&self, wanted: &Wanted) -> bool {
+        self.tag.is_some() || wanted.checksum.is_some()
+    }
+
+    fn hash(&mut self, bytes: &[u8]) {
+        self.sha256.update(bytes);
+        if let Some(sha512) = &mut self.sha512 {
+            sha512.update(bytes);
+        }
+        self.received += bytes.len() as u64;
+    }
+
+    async fn restart(&mut self, tell: &watch::Sender<State>) -> Result<(), Error> {
+        // Before the file changes, so that no reader takes the new bytes for the old ones'.
+        tell.send_modify(|state| {
+            state.round += 1;
+            state.progress = Progress::default();
+        });
+        self.file.rewind().await.map_err(at(&self.path))?;
+        self.file.set_len(0).await.map_err(at(&self.path))?;
+        // What is written from here on takes the place of what was.
+        (self.received, self.admitted, self.sha256) = (0, 0, Sha256::new());
+        self.room.filled(u64::MAX);
+        self.sha512 = self.sha512.as_ref().map(|_| Sha512::new());
+        Ok(())
+    }
+
+    /// Fetches what is missing. `None`: nothing is.
+    async fn attempt(
+        &mut self,
+        cache: &Cache,
+        wanted: &Wanted,
+        tell: &watch::Sender<State>,
+    ) -> Result<Option<Refusal>, Error> {
+        if self.received > 0 && !self.can_go_on(wanted) {
+            self.restart(tell).await?;
+        }
+        let part = cache.0.origin.part(&wanted.url, self.received, self.tag.as_deref()).await;
+        let Part { first, total, tag, mut body } = match part {
+            Ok(part) => part,
+            Err(refusal) => return Ok(Some(refusal)),
+        };
+        if first != self.received {
+            self.restart(tell).await?;
+        }
+        let changed = self.received > 0 && self.tag.is_some() && tag != self.tag;
+        if tag != self.tag {
+            write_note(&self.tag_path, tag.as_deref().unwrap_or_default())?;
+            self.tag = tag;
+        }
+        if changed {
+            // It sends the rest of another file than it was asked for.
+            self.restart(tell).await?;
+            return Ok(Some(Refusal::Later("the file changed".to_owned())));
+        }
+        let (begun, before) = (Instant::now(), self.received);
+        loop {
+            let rate = rate(self.received - before, begun.elapsed());
+            let progress = Progress { received: self.received, total, rate };
+            tell.send_modify(|state| state.progress = progress);
+            let chunk = match tokio::time::timeout(STALL, body.next()).await {
+                Err(_) => return Ok(Some(Refusal::Later(format!("silent for {STALL:?}")))),
+                Ok(Some(Err(reason))) => return Ok(Some(Refusal::Later(reason))),
+                Ok(None) if total.is_some_and(|total| self.received < total) => {
+                    return Ok(Some(Refusal::Later("it ended early".to_owned())));
+                }
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(chunk))) => chunk,
+            };
+            let then = self.received + chunk.len() as u64;
+            if then > self.admitted {
+                let end = match total {
+                    Some(total) if then <= total => total,
+                    _ => then.next_multiple_of(STRIDE),
+                };
+                self.room.more(end - self.admitted)?;
+                self.admitted = end;
+            }
+            self.file.write_all(&chunk).await.map_err(at(&self.path))?;
+            // Whoever is told of the bytes may read them.
+            self.file.flush().await.map_err(at(&self.path))?;
+            self.hash(&chunk);
+            self.room.filled(chunk.len() as u64);
+        }
+    }
+
+    async fn finish(self, cache: &Cache, wanted: &Wanted) -> Result<Blob, Error> {
+        self.file.sync_all().await.map_err(at(&self.path))?;
+        let digest = Digest(self.sha256.finalize().into());
+        let sha512 = self.sha512.map(|sha512| <[u8; 64]>::from(sha512.finalize()));
+        let (is_right, got) = match wanted.checksum {
+            None => (true, digest.to_string()),
+            Some(Checksum::Sha256(wanted)) => (wanted == digest, digest.to_string()),
+            Some(Checksum::Sha512(wanted)) => {
+                let got = sha512.map(|bytes| stdx::hex(&bytes)).unwrap_or_default();
+                (sha512 == Some(wanted), format!("sha512:{got}"))
+            }
+        };
+        // Gone in either case; that a note stays behind does no harm.
+        let _ = std::fs::remove_file(&self.tag_path);
+        if !is_right {
+            std::fs::remove_file(&self.path).map_err(at(&self.path))?;
+            return Err(Error::Checksum { url: wanted.shown(), got });
+        }
+        // Held before it can be evicted.
+        let blob = cache.lease(digest, self.received);
+        cache.0.shelf.publish(wanted, &self.path, digest)?;
+        Ok(blob)
+    }
+}
+
+/// Bytes a second; `None` before there is anything to say.
+fn rate(bytes: u64, elapsed: Duration) -> Option<u64> {
+    let millis = elapsed.as_millis().max(1);
+    let rate = u128::from(bytes) * 1000 / millis;
+    (bytes > 0).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
+}

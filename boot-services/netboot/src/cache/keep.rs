@@ -1,0 +1,127 @@
+//! What stays in the cache, what goes, and what may be asked for by its key.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::room::{self, Held, Space};
+use super::{Cache, Digest, Wanted};
+use crate::Error;
+
+/// Why a file is not taken out of the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// It is not in it.
+    #[error("there is no such file in the cache")]
+    Missing,
+    /// It is pinned.
+    #[error("it is pinned")]
+    Pinned,
+    /// It is offered: a workflow will need it.
+    #[error("a workflow needs it")]
+    Needed,
+    /// Somebody reads it.
+    #[error("a machine reads it just now")]
+    InUse,
+}
+
+impl Cache {
+    /// The files that may be asked for by their key ([`Wanted::path`]), because a workflow will
+    /// need them. No lack of room takes them. Replaces what was said before.
+    pub fn offer(&self, wanted: impl IntoIterator<Item = Wanted>) {
+        let offered = wanted.into_iter().map(|wanted| (wanted.key(), wanted)).collect();
+        self.table(|table| table.offered = offered);
+    }
+
+    /// The offered file at a decoded path of [`Wanted::path`]'s form. It only ever names an entry
+    /// of the table of offers: nothing of it reaches the file system.
+    pub(crate) fn offered(&self, path: &str) -> Option<Wanted> {
+        let (key, name) = super::read_path(path)?;
+        let offered = self.table(|table| table.offered.get(key).cloned())?;
+        offered.is_named(name).then_some(offered)
+    }
+
+    /// What no lack of room may take because its owner says so. Replaces what was said before.
+    pub fn pin(&self, digests: BTreeSet<Digest>) {
+        self.table(|table| table.pinned = digests);
+    }
+
+    /// What the file is, if it is here; unlike [`Cache::held`] this does not count as using it.
+    pub fn digest(&self, wanted: &Wanted) -> Option<Digest> {
+        let digest = self.0.shelf.digest(wanted)?;
+        self.0.shelf.blob(digest).exists().then_some(digest)
+    }
+
+    /// Every whole file, the next to go first.
+    pub fn list(&self) -> Vec<Held> {
+        let mut held = self.0.shelf.list();
+        let offered: Vec<Wanted> = self.table(|table| table.offered.values().cloned().collect());
+        let needed: BTreeSet<Digest> =
+            offered.iter().filter_map(|wanted| self.0.shelf.digest(wanted)).collect();
+        self.table(|table| {
+            table.leases.retain(|_, lease| Arc::strong_count(lease) > 1);
+            for file in &mut held {
+                file.in_use = table.leases.contains_key(&file.digest);
+                file.needed = needed.contains(&file.digest);
+                file.pinned = table.pinned.contains(&file.digest);
+            }
+        });
+        held.sort_by_key(|file| (!file.may_go(), file.last_used));
+        held
+    }
+
+    /// Takes a file out of the cache.
+    ///
+    /// # Errors
+    /// [`Kept`].
+    pub fn remove(&self, digest: Digest) -> Result<(), Kept> {
+        let held = self.list();
+        match held.iter().find(|file| file.digest == digest) {
+            None => Err(Kept::Missing),
+            Some(file) if file.pinned => Err(Kept::Pinned),
+            Some(file) if file.needed => Err(Kept::Needed),
+            Some(file) if file.in_use => Err(Kept::InUse),
+            Some(_) => {
+                self.0.shelf.remove(digest);
+                Ok(())
+            }
+        }
+    }
+
+    /// How full the partition is, counting what is still to come of running downloads.
+    ///
+    /// # Errors
+    /// [`Error::Artifact`].
+    pub fn space(&self) -> Result<Space, Error> {
+        let mut space = self.0.shelf.space()?;
+        space.used = space.used.saturating_add(self.table(|table| table.reserved));
+        Ok(space)
+    }
+
+    /// Makes room for `incoming` more bytes.
+    pub(super) fn admit(&self, incoming: u64) -> Result<(), Error> {
+        let held = self.list();
+        let mut space = self.space()?;
+        for digest in room::admit(&held, incoming, space, self.0.budget)? {
+            tracing::info!(%digest, "leaves the cache for want of room");
+            self.0.shelf.remove(digest);
+            let gone = held.iter().find(|file| file.digest == digest);
+            space.used = space.used.saturating_sub(gone.map_or(0, |file| file.size));
+        }
+        space.used = space.used.saturating_add(incoming);
+        self.notice(space);
+        Ok(())
+    }
+
+    /// Tells the owner once when the partition fills up.
+    fn notice(&self, space: Space) {
+        let full = space.percent() >= room::NOTICE_PERCENT;
+        let known = self.table(|table| std::mem::replace(&mut table.noticed, full));
+        if full && !known {
+            let (percent, refused) = (space.percent(), room::REFUSE_PERCENT);
+            tracing::warn!(
+                percent,
+                "the cache's partition fills up: above {refused} % no new file is fetched"
+            );
+        }
+    }
+}

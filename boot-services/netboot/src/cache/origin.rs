@@ -1,0 +1,155 @@
+//! Where files come from: HTTP, over whatever connections the caller makes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::http::{Request, Response, StatusCode, Uri, header};
+use bytes::Bytes;
+use futures_util::Stream;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::Connect;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+/// Redirections that are followed.
+const MAX_REDIRECTS: usize = 10;
+/// An origin answers within this.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A file, or the rest of it.
+pub struct Part {
+    /// The offset of the first byte that comes: what was asked for, or 0.
+    pub first: u64,
+    /// Bytes of the whole file, if the origin says so.
+    pub total: Option<u64>,
+    /// Its entity tag, if it is a strong one.
+    pub tag: Option<String>,
+    /// The bytes.
+    pub body: Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>,
+}
+
+/// Why no file came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// It may come later: no connection, or the server's own trouble.
+    Later(String),
+    /// It will not: not there, not allowed, not understood.
+    Never(String),
+}
+
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>>;
+
+/// Fetches files.
+pub trait Origin: Send + Sync + 'static {
+    /// The file at `url` from offset `first` on, if it is still the one with the entity tag `tag`;
+    /// else, or where the server knows no ranges, from its beginning.
+    fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
+}
+
+/// Over HTTP.
+pub struct HttpOrigin<C> {
+    client: Client<C, Empty<Bytes>>,
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
+    /// Over connections of `connector`: hyper-util's `HttpConnector`, or hyper-rustls' around it
+    /// with the roots that the box trusts.
+    pub fn new(connector: C) -> Self {
+        let client =
+            Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
+        Self { client }
+    }
+
+    async fn ask(
+        &self,
+        url: &str,
+        first: u64,
+        tag: Option<&str>,
+    ) -> Result<Response<Incoming>, Refusal> {
+        let never = |why: &dyn std::fmt::Display| Refusal::Never(why.to_string());
+        let mut uri: Uri = url.parse().map_err(|error| never(&error))?;
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = Request::get(uri.clone()).header(header::USER_AGENT, "tinbox");
+            if let Some(host) = uri.authority() {
+                request = request.header(header::HOST, host.as_str());
+            }
+            if first > 0 {
+                request = request.header(header::RANGE, format!("bytes={first}-"));
+                if let Some(tag) = tag {
+                    request = request.header(header::IF_RANGE, tag);
+                }
+            }
+            let request = request.body(Empty::new()).map_err(|error| never(&error))?;
+            let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.client.request(request)).await;
+            let answer = answer
+                .map_err(|_| Refusal::Later(format!("no answer within {ANSWER_TIMEOUT:?}")))?
+                .map_err(|error| Refusal::Later(stdx::chain(&error)))?;
+            if !answer.status().is_redirection() || answer.status() == StatusCode::NOT_MODIFIED {
+                return Ok(answer);
+            }
+            let place = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
+            let place = place.ok_or_else(|| never(&"a redirection to nowhere"))?;
+            uri = redirected(&uri, place).ok_or_else(|| never(&"a redirection to no URL"))?;
+        }
+        Err(never(&format!("more than {MAX_REDIRECTS} redirections")))
+    }
+}
+
+/// A `Location`, which may be a path alone (RFC 9110, section 10.2.2).
+fn redirected(from: &Uri, place: &str) -> Option<Uri> {
+    let to: Uri = place.parse().ok()?;
+    if to.scheme().is_some() {
+        // Never from a connection that was checked to one that is not.
+        let downgrade = from.scheme_str() == Some("https") && to.scheme_str() != Some("https");
+        return (!downgrade).then_some(to);
+    }
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = Some(place.parse().ok().filter(|_| place.starts_with('/'))?);
+    Uri::from_parts(parts).ok()
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Origin for HttpOrigin<C> {
+    fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a> {
+        Box::pin(async move {
+            let answer = self.ask(url, first, tag).await?;
+            let text = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
+            let length = text(header::CONTENT_LENGTH).and_then(|it| it.parse::<u64>().ok());
+            let (first, total) = match answer.status() {
+                StatusCode::OK => (0, length),
+                StatusCode::PARTIAL_CONTENT => {
+                    content_range(text(header::CONTENT_RANGE).unwrap_or_default())
+                        .filter(|(begins, _)| *begins == first)
+                        .ok_or_else(|| Refusal::Never("it sends another range".to_owned()))?
+                }
+                // What was there before is longer than the file is now.
+                StatusCode::RANGE_NOT_SATISFIABLE if first > 0 => {
+                    return self.part(url, 0, None).await;
+                }
+                status => {
+                    let later = status.is_server_error()
+                        || matches!(
+                            status,
+                            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+                        );
+                    let why = format!("it answers {status}");
+                    return Err(if later { Refusal::Later(why) } else { Refusal::Never(why) });
+                }
+            };
+            let tag = text(header::ETAG).filter(|tag| tag.starts_with('"')).map(str::to_owned);
+            let body = answer.into_body().into_data_stream();
+            let body = futures_util::StreamExt::map(body, |chunk| {
+                chunk.map_err(|error| stdx::chain(&error))
+            });
+            Ok(Part { first, total, tag, body: Box::pin(body) })
+        })
+    }
+}
+
+/// `bytes 10-99/100`, `bytes 10-99/*`: where it begins, and how long the file is.
+fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let first = range.split_once('-')?.0.trim().parse().ok()?;
+    Some((first, total.trim().parse().ok()))
+}

@@ -1,0 +1,256 @@
+//! Downloads that break off, are shared, lie, and outlive the box.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::stream;
+use hyper_util::client::legacy::connect::HttpConnector;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::origin::Part;
+use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Kept, Origin, Refusal, Wanted};
+use crate::Error;
+
+/// What an origin does at one request.
+#[derive(Clone, Copy)]
+enum Does {
+    /// Sends so many bytes, then breaks off.
+    Sends(usize),
+    /// Sends all that was asked for.
+    All,
+    /// Sends all from the beginning, whatever was asked for.
+    Whole,
+    Later,
+    Never,
+}
+
+/// A file, and what becomes of the requests for it, the last for all further ones.
+struct Scripted {
+    file: Vec<u8>,
+    does: Vec<Does>,
+    asked: AtomicUsize,
+    firsts: Mutex<Vec<u64>>,
+}
+
+impl Scripted {
+    fn new(file: &[u8], does: &[Does]) -> Arc<Self> {
+        let (asked, firsts) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { file: file.to_vec(), does: does.to_vec(), asked, firsts })
+    }
+
+    fn firsts(&self) -> Vec<u64> {
+        self.firsts.lock().unwrap().clone()
+    }
+
+    fn answer(&self, first: u64) -> Result<Part, Refusal> {
+        let index = self.asked.fetch_add(1, SeqCst).min(self.does.len() - 1);
+        self.firsts.lock().unwrap().push(first);
+        let (from, length) = match self.does[index] {
+            Does::Later => return Err(Refusal::Later("it is busy".to_owned())),
+            Does::Never => return Err(Refusal::Never("it answers 404 Not Found".to_owned())),
+            Does::Whole => (0, usize::MAX),
+            Does::All => (first, usize::MAX),
+            Does::Sends(length) => (first, length),
+        };
+        let rest = &self.file[from as usize..];
+        let mut chunks: Vec<Result<bytes::Bytes, String>> = rest[..length.min(rest.len())]
+            .chunks(1000)
+            .map(|chunk| Ok(bytes::Bytes::copy_from_slice(chunk)))
+            .collect();
+        if length < rest.len() {
+            chunks.push(Err("the connection broke".to_owned()));
+        }
+        let total = Some(self.file.len() as u64);
+        let tag = Some("\"one\"".to_owned());
+        Ok(Part { first: from, total, tag, body: Box::pin(stream::iter(chunks)) })
+    }
+}
+
+impl Origin for Scripted {
+    fn part<'a>(
+        &'a self,
+        _: &'a str,
+        first: u64,
+        _: Option<&'a str>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>> {
+        Box::pin(async move { self.answer(first) })
+    }
+}
+
+fn file() -> Vec<u8> {
+    (0..10_000_u32).flat_map(u32::to_be_bytes).collect()
+}
+
+async fn get(cache: &Cache, wanted: &Wanted) -> Result<Blob, Arc<Error>> {
+    cache.fetch(wanted).ended().await
+}
+
+fn wanted(checksum: Option<Checksum>) -> Wanted {
+    Wanted { url: "http://origin.example/debian.raw.zst".to_owned(), checksum }
+}
+
+fn right() -> Option<Checksum> {
+    Some(Checksum::Sha256(Digest::of(&file())))
+}
+
+#[tokio::test(start_paused = true)]
+async fn goes_on_where_it_broke_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let does = [Does::Sends(5000), Does::Later, Does::Sends(12_000), Does::All];
+    let origin = Scripted::new(&file(), &does);
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let blob = get(&cache, &wanted(right())).await.unwrap();
+    assert_eq!(origin.firsts(), [0, 5000, 5000, 17_000]);
+    assert_eq!(std::fs::read(&blob.path).unwrap(), file());
+    assert_eq!((blob.digest, blob.size), (Digest::of(&file()), 40_000));
+    let path = folder.path().join("blobs/sha256").join(Digest::of(&file()).hex());
+    assert_eq!(blob.path, path);
+    // The next one is served from here.
+    get(&cache, &wanted(right())).await.unwrap();
+    assert_eq!(origin.firsts().len(), 4);
+    assert_eq!(cache.table(|table| table.reserved), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn goes_on_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let dying = Scripted::new(&file(), &[Does::Sends(7000), Does::Never]);
+    let cache = Cache::open(folder.path(), dying).unwrap();
+    get(&cache, &wanted(None)).await.unwrap_err();
+    let origin = Scripted::new(&file(), &[Does::All]);
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let blob = get(&cache, &wanted(None)).await.unwrap();
+    assert_eq!(origin.firsts(), [7000]);
+    assert_eq!(blob.digest, Digest::of(&file()));
+    // And knows after another what the URL gave.
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    assert_eq!(cache.held(&wanted(None)).unwrap().digest, Digest::of(&file()));
+    assert_eq!(cache.list()[0].origin, wanted(None).url);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_without_ranges_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Scripted::new(&file(), &[Does::Sends(9000), Does::Whole]);
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let sha512: [u8; 64] = {
+        use sha2::Digest as _;
+        sha2::Sha512::digest(file()).into()
+    };
+    let blob = get(&cache, &wanted(Some(Checksum::Sha512(sha512)))).await.unwrap();
+    assert_eq!(std::fs::read(&blob.path).unwrap(), file());
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_wait_for_one_download() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Scripted::new(&file(), &[Does::Sends(100), Does::All]);
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let first = cache.fetch(&wanted(right()));
+    let others: Vec<_> = (0..50).map(|_| cache.fetch(&wanted(right()))).collect();
+    let blob = first.clone().ended().await.unwrap();
+    for other in others {
+        assert_eq!(other.ended().await.unwrap().path, blob.path);
+    }
+    assert_eq!(origin.firsts().len(), 2);
+    assert_eq!(first.progress().received, 40_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wrong_file_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), Scripted::new(b"evil", &[Does::All])).unwrap();
+    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    assert!(matches!(&*error, Error::Checksum { .. }), "{error}");
+    assert!(cache.list().is_empty());
+    let left = std::fs::read_dir(folder.path().join("partial")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gives_up_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Scripted::new(&file(), &[Does::Later]);
+    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    assert!(error.to_string().ends_with(": it is busy"), "{error}");
+    assert_eq!(origin.firsts().len(), 6);
+    // Asked again at once it says the same, a while later it tries again.
+    get(&cache, &wanted(right())).await.unwrap_err();
+    assert_eq!(origin.firsts().len(), 6);
+    tokio::time::advance(Duration::from_secs(11)).await;
+    get(&cache, &wanted(right())).await.unwrap_err();
+    assert_eq!(origin.firsts().len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_read_or_needed_is_the_last_to_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), Scripted::new(&file(), &[Does::All])).unwrap();
+    let blob = get(&cache, &wanted(right())).await.unwrap();
+    assert!(cache.list()[0].in_use);
+    drop(blob);
+    assert!(!cache.list()[0].in_use);
+    cache.offer([wanted(right())]);
+    assert!(cache.list()[0].needed);
+    assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Needed));
+    cache.offer([]);
+    cache.pin(BTreeSet::from([Digest::of(&file())]));
+    assert!(cache.list()[0].pinned);
+    assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Pinned));
+    let error = cache.admit(u64::MAX).unwrap_err();
+    assert!(error.to_string().contains(&wanted(None).url), "{error}");
+    assert_eq!(cache.list().len(), 1, "nothing goes when that would not help");
+    cache.pin(BTreeSet::new());
+    cache.remove(Digest::of(&file())).unwrap();
+    assert!(cache.held(&wanted(right())).is_none());
+    assert_eq!(std::fs::read_dir(folder.path().join("origins")).unwrap().count(), 0);
+}
+
+/// A server on loopback that breaks off its first answer and redirects to the second.
+async fn serve(listener: TcpListener) -> Vec<String> {
+    let mut heads = Vec::new();
+    for number in 0..3 {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        heads.push(String::from_utf8(head).unwrap());
+        let file = file();
+        let (answer, body) = match number {
+            0 => ("200 OK\r\ncontent-length: 40000\r\netag: \"v1\"", &file[..10_000]),
+            1 => ("302 Found\r\nlocation: /moved\r\ncontent-length: 0", &file[..0]),
+            _ => (
+                "206 Partial Content\r\ncontent-length: 30000\r\netag: \"v1\"\r\n\
+                 content-range: bytes 10000-39999/40000",
+                &file[10_000..],
+            ),
+        };
+        let head = format!("HTTP/1.1 {answer}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(body).await.unwrap();
+    }
+    heads
+}
+
+#[tokio::test]
+async fn over_http_it_asks_for_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/image", listener.local_addr().unwrap());
+    let server = tokio::spawn(serve(listener));
+    let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
+    let cache = Cache::open(folder.path(), origin).unwrap();
+    let wanted = Wanted { url, checksum: None };
+    let got = tokio::time::timeout(Duration::from_secs(60), get(&cache, &wanted)).await.unwrap();
+    assert_eq!(std::fs::read(got.unwrap().path).unwrap(), file());
+    let heads = server.await.unwrap();
+    assert!(!heads[0].contains("range"), "{}", heads[0]);
+    assert!(heads[2].starts_with("GET /moved HTTP/1.1\r\n"), "{}", heads[2]);
+    assert!(heads[2].contains("range: bytes=10000-\r\n"), "{}", heads[2]);
+    assert!(heads[2].contains("if-range: \"v1\"\r\n"), "{}", heads[2]);
+}

@@ -1,0 +1,150 @@
+//! Files of other servers: a whole one as any file, one that is still arriving as it arrives.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+use axum::routing::get;
+use futures_util::StreamExt as _;
+use http_body_util::BodyExt as _;
+use percent_encoding::percent_decode_str;
+
+use super::content::{self, Conditions, Record, Verdict};
+use crate::cache::{Arrival, Begun, Blob, Cache, Checksum, Wanted};
+use crate::files::Opened;
+use crate::{Error, Observer};
+
+/// Seconds after which a client may try again, where that may help.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
+
+#[derive(Clone)]
+struct Site {
+    cache: Cache,
+    observer: Arc<dyn Observer>,
+}
+
+/// `/cache/<key>/<file name>`: the files that the cache offers, fetched if need be, and no others.
+/// Where the other server does not give what it should the answer is a sentence, with 502 while
+/// trying again may help and 424 when it does not; once an answer has begun, its body breaks off.
+pub fn cached_router(cache: Cache, observer: Arc<dyn Observer>) -> Router {
+    Router::new().route("/cache/{key}/{*name}", get(cached)).with_state(Site { cache, observer })
+}
+
+async fn cached(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
+    let path = percent_decode_str(uri.path()).decode_utf8();
+    let Some(wanted) = path.ok().and_then(|path| site.cache.offered(&path)) else {
+        return record.empty(StatusCode::NOT_FOUND);
+    };
+    match site.cache.fetch(&wanted).begun().await {
+        Begun::Whole(blob) => whole(blob, &headers, record).await,
+        Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
+        Begun::Failed(error) => failed(&error, record),
+    }
+}
+
+async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
+    match Opened::blob(&blob) {
+        Ok(Opened { file, size, tag }) => {
+            let opened = Opened { file: tokio::fs::File::from_std(file), size, tag };
+            let response = content::answer(opened, headers, record).await;
+            // The blob stays as long as it is read.
+            response.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    let _reading = &blob;
+                    frame
+                }))
+            })
+        }
+        Err(error) => {
+            tracing::warn!(path = %blob.path.display(), %error, "a cached file cannot be opened");
+            record.empty(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    }
+}
+
+fn arriving(
+    arrival: Arrival,
+    wanted: &Wanted,
+    headers: &HeaderMap,
+    mut record: Record,
+) -> Response {
+    let verdict = verdict(arrival.total, wanted.checksum, Conditions::read(headers));
+    record.status = verdict.status;
+    let end = arrival.total.map(|_| verdict.first + verdict.length);
+    let body = if end == Some(verdict.first) {
+        Body::empty()
+    } else {
+        let bytes = arrival.bytes(verdict.first, end).map(move |chunk| {
+            // All of it, so that it lives as long as the body.
+            let record = &mut record;
+            record.bytes += chunk.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            chunk
+        });
+        Body::from_stream(bytes)
+    };
+    verdict.respond(body)
+}
+
+/// What is answered for a file of which not all is here. It has the entity tag that it will have,
+/// or none where that is not known: one that changed with the file's completion would keep a client
+/// from going on where it was cut off.
+fn verdict(total: Option<u64>, checksum: Option<Checksum>, asked: Conditions<'_>) -> Verdict {
+    let Some(total) = total else {
+        let kind = (header::CONTENT_TYPE, "application/octet-stream".to_owned());
+        return Verdict { status: StatusCode::OK, first: 0, length: 0, headers: vec![kind] };
+    };
+    if let Some(Checksum::Sha256(digest)) = checksum {
+        return Verdict::of(asked, total, &format!("\"{digest}\""));
+    }
+    let range = asked.range.filter(|_| asked.if_range.is_none());
+    let asked = Conditions { range, ..Conditions::default() };
+    let mut verdict = Verdict::of(asked, total, "");
+    verdict.headers.retain(|(name, _)| *name != header::ETAG);
+    verdict
+}
+
+fn failed(error: &Error, record: Record) -> Response {
+    let sentence = stdx::chain(error);
+    if !error.is_passing() {
+        return record.sentence(StatusCode::FAILED_DEPENDENCY, &sentence);
+    }
+    let mut response = record.sentence(StatusCode::BAD_GATEWAY, &sentence);
+    response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Digest;
+
+    #[test]
+    fn a_file_on_its_way_is_answered_like_one_that_is_here() {
+        let digest = Digest::of(b"x");
+        let tag = format!("\"{digest}\"");
+        let of = |total, checksum, range, if_range| {
+            let asked = Conditions { range, if_range, if_none_match: None };
+            let verdict = verdict(total, checksum, asked);
+            let tagged = verdict.headers.iter().any(|(name, _)| *name == header::ETAG);
+            (verdict.status.as_u16(), verdict.first, verdict.length, tagged)
+        };
+        let known = Some(Checksum::Sha256(digest));
+        assert_eq!(of(Some(10), known, None, None), (200, 0, 10, true));
+        assert_eq!(of(Some(10), known, Some("bytes=4-"), Some(&*tag)), (206, 4, 6, true));
+        assert_eq!(of(Some(10), known, Some("bytes=4-"), Some("\"old\"")), (200, 0, 10, true));
+        assert_eq!(of(Some(10), None, Some("bytes=4-"), None), (206, 4, 6, false));
+        assert_eq!(of(Some(10), None, Some("bytes=4-"), Some(&*tag)), (200, 0, 10, false));
+        assert_eq!(of(Some(10), None, Some("bytes=10-"), None), (416, 0, 0, false));
+        assert_eq!(of(None, known, Some("bytes=4-"), None), (200, 0, 0, false));
+    }
+}

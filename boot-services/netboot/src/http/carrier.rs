@@ -1,0 +1,189 @@
+//! How a part of a file gets onto a connection: by sendfile(2) on plain TCP, where its bytes never
+//! enter this process, and through one buffer where TLS has to see them.
+//!
+//! What the page cache has is sent from the thread that serves the connection; what the disk has to
+//! deliver first is waited for on a thread that may wait.
+
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{Advice, fadvise, sendfile};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::net::{SendFlags, send};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+/// A client takes something of an answer within this, or loses its connection.
+pub(super) const STALL: Duration = Duration::from_secs(60);
+/// Bytes for one call of sendfile, so that one fast client does not keep a thread for itself.
+const SENDFILE_MAX: u64 = 2 << 20;
+/// Bytes read at a time where they pass through this process, and so held per connection.
+const CHUNK: usize = 64 << 10;
+/// A body that leaves together with its head.
+const SMALL: u64 = 16 << 10;
+
+/// A connection that files can be sent on.
+pub(super) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Sends a head and a part of a file behind it, which is not empty. `sent` counts the part's
+    /// bytes as they go, so that it is true however this ends.
+    fn send(
+        &mut self,
+        head: Vec<u8>,
+        file: File,
+        part: Range<u64>,
+        sent: &mut u64,
+    ) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+impl Carrier for TcpStream {
+    async fn send(
+        &mut self,
+        mut head: Vec<u8>,
+        file: File,
+        part: Range<u64>,
+        sent: &mut u64,
+    ) -> io::Result<()> {
+        let file = Arc::new(file);
+        let length = part.end - part.start;
+        if length <= SMALL {
+            let front = head.len();
+            head.resize(front + length as usize, 0);
+            read_exact(&file, &mut head[front..], part.start).await?;
+            unstalled(self.write_all(&head)).await?;
+            *sent = length;
+            return Ok(());
+        }
+        announce(self, &head).await?;
+        let mut offset = part.start;
+        while offset < part.end {
+            let count = (part.end - offset).min(SENDFILE_MAX);
+            warm(&file, offset..offset + count).await?;
+            // A file's part is at most SENDFILE_MAX bytes, which fits every usize.
+            let call = || Ok(sendfile(&*self, &*file, Some(&mut offset), count as usize)?);
+            let taken = unstalled(self.async_io(Interest::WRITABLE, call)).await?;
+            if taken == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            *sent = offset - part.start;
+        }
+        Ok(())
+    }
+}
+
+impl Carrier for TlsStream<TcpStream> {
+    async fn send(
+        &mut self,
+        head: Vec<u8>,
+        file: File,
+        part: Range<u64>,
+        sent: &mut u64,
+    ) -> io::Result<()> {
+        let file = Arc::new(file);
+        // The head leaves with the first bytes of the file; then the buffer is all the file's.
+        let mut buffer = head;
+        let mut front = buffer.len();
+        let room = (part.end - part.start).min(CHUNK as u64) as usize;
+        buffer.resize(front + room, 0);
+        let mut offset = part.start;
+        while offset < part.end {
+            let left = usize::try_from(part.end - offset).unwrap_or(usize::MAX);
+            let end = buffer.len().min(front.saturating_add(left));
+            let read = read(&file, &mut buffer[front..end], offset).await?;
+            unstalled(self.write_all(&buffer[..front + read])).await?;
+            offset += read as u64;
+            *sent = offset - part.start;
+            front = 0;
+        }
+        unstalled(self.flush()).await
+    }
+}
+
+/// Sends a head that a body follows, so that both may share a segment.
+async fn announce(stream: &TcpStream, mut head: &[u8]) -> io::Result<()> {
+    while !head.is_empty() {
+        let call = || Ok(send(stream, head, SendFlags::MORE | SendFlags::NOSIGNAL)?);
+        let taken = unstalled(stream.async_io(Interest::WRITABLE, call)).await?;
+        head = &head[taken..];
+    }
+    Ok(())
+}
+
+/// Lets a step of an answer through, unless the client takes nothing for too long.
+pub(super) async fn unstalled<T>(step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(STALL, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Makes sure that a part of a file is in the page cache. Its last byte speaks for the part: the
+/// disk is read forwards.
+async fn warm(file: &Arc<File>, part: Range<u64>) -> io::Result<()> {
+    match peek(file, &mut [0], part.end - 1) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        _ => return Ok(()),
+    }
+    let file = Arc::clone(file);
+    waiting(move || {
+        let length = std::num::NonZeroU64::new(part.end - part.start);
+        fadvise(&*file, part.start, length, Advice::WillNeed)?;
+        let mut scratch = vec![0; CHUNK];
+        let mut offset = part.start;
+        while offset < part.end {
+            match file.read_at(&mut scratch, offset)? {
+                0 => break,
+                read => offset += read as u64,
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Reads something of a file; nothing left is an error: the file became shorter.
+async fn read(file: &Arc<File>, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    let read = match peek(file, into, offset) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let (file, length) = (Arc::clone(file), into.len());
+            let bytes = waiting(move || {
+                let mut bytes = vec![0; length];
+                let read = file.read_at(&mut bytes, offset)?;
+                bytes.truncate(read);
+                Ok(bytes)
+            });
+            let bytes = bytes.await?;
+            into[..bytes.len()].copy_from_slice(&bytes);
+            bytes.len()
+        }
+        read => read?,
+    };
+    if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(read) }
+}
+
+async fn read_exact(file: &Arc<File>, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !into.is_empty() {
+        let taken = read(file, into, offset).await?;
+        into = &mut into[taken..];
+        offset += taken as u64;
+    }
+    Ok(())
+}
+
+/// Reads what the page cache has; [`io::ErrorKind::WouldBlock`]: the disk would have to be asked.
+/// A file system that cannot tell (tmpfs, overlayfs) is read as it is.
+fn peek(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    match preadv2(file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
+        Err(Errno::OPNOTSUPP) => file.read_at(into, offset),
+        read => Ok(read?),
+    }
+}
+
+/// Runs what may wait for the disk where waiting harms nobody.
+async fn waiting<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,277 @@
+//! One connection: requests for files are answered here, the first of anything else takes the
+//! connection to hyper and the router, and there it stays.
+
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::carrier::{Carrier, unstalled};
+use super::content::{Record, Verdict};
+use super::downloads::{Downloads, Target};
+use super::head::{Head, MAX_HEAD, Parsed, parse};
+use crate::files::Opened;
+
+/// A client sends its request's head within this, also when it kept its connection.
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a boot ROM's or downloader's head needs.
+const USUAL_HEAD: usize = 2 << 10;
+/// What an answer's head needs.
+const USUAL_ANSWER: usize = 320;
+
+/// How a connection's time with files ended.
+pub(super) enum Next<C> {
+    /// It is over.
+    Closed,
+    /// A request came that is not for a file: for hyper, with all that was read.
+    Router(Rewound<C>),
+}
+
+/// Answers requests for files until there are no more.
+///
+/// # Errors
+/// The client went away, or took nothing for a minute; or a file became shorter while it was sent.
+pub(super) async fn files<C: Carrier>(
+    mut carrier: C,
+    peer: SocketAddr,
+    downloads: &Downloads,
+    shutdown: &CancellationToken,
+) -> io::Result<Next<C>> {
+    let peer = peer.ip().to_canonical();
+    let mut front = BytesMut::with_capacity(USUAL_HEAD);
+    let mut until = Instant::now() + HEAD_TIMEOUT;
+    loop {
+        let target = match parse(&front) {
+            Parsed::Partial => None,
+            Parsed::Request(head) => match downloads.find(&head.path) {
+                Some(target) => Some((head, target)),
+                None => return Ok(Next::Router(Rewound { front, inner: carrier })),
+            },
+            Parsed::Other => return Ok(Next::Router(Rewound { front, inner: carrier })),
+        };
+        let Some((head, target)) = target else {
+            if !more(&mut carrier, &mut front, until, shutdown).await? {
+                return Ok(Next::Closed);
+            }
+            continue;
+        };
+        let keeps = head.keeps && !shutdown.is_cancelled();
+        answer(&mut carrier, downloads, peer, &head, &target, keeps).await?;
+        if !keeps {
+            unstalled(carrier.shutdown()).await?;
+            return Ok(Next::Closed);
+        }
+        let length = head.length;
+        front.advance(length);
+        until = Instant::now() + HEAD_TIMEOUT;
+    }
+}
+
+/// Reads until the front may be a whole head. `false`: none will come.
+async fn more<C: Carrier>(
+    carrier: &mut C,
+    front: &mut BytesMut,
+    until: Instant,
+    shutdown: &CancellationToken,
+) -> io::Result<bool> {
+    let reading = async {
+        loop {
+            front.reserve(USUAL_HEAD);
+            let old = front.len();
+            let count = carrier.read_buf(front).await?;
+            // Looked at line by line, not byte by byte as a slow client sends them.
+            if count == 0 || front[old..].contains(&b'\n') || front.len() >= MAX_HEAD {
+                return Ok(count > 0);
+            }
+        }
+    };
+    tokio::select! {
+        more = tokio::time::timeout_at(until, reading) => more.unwrap_or(Ok(false)),
+        () = shutdown.cancelled() => Ok(false),
+    }
+}
+
+async fn answer<C: Carrier>(
+    carrier: &mut C,
+    downloads: &Downloads,
+    peer: IpAddr,
+    asked: &Head<'_>,
+    target: &Target,
+    keeps: bool,
+) -> io::Result<()> {
+    let mut record = Record::new(downloads.services.observer.clone(), peer, &asked.path);
+    let (verdict, file) = match downloads.open(target, peer) {
+        Ok(Opened { file, size, tag }) => {
+            (Verdict::of(asked.conditions, size, &tag.to_string()), Some(file))
+        }
+        Err(status) => (Verdict::none(status), None),
+    };
+    record.status = verdict.status;
+    let head = head(&verdict, keeps)?;
+    match file {
+        Some(file) if asked.wants_body && verdict.length > 0 => {
+            let part = verdict.first..verdict.first + verdict.length;
+            carrier.send(head, file, part, &mut record.bytes).await
+        }
+        _ => {
+            unstalled(carrier.write_all(&head)).await?;
+            unstalled(carrier.flush()).await
+        }
+    }
+}
+
+/// The answer's head, as bytes.
+fn head(verdict: &Verdict, keeps: bool) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(USUAL_ANSWER);
+    // "200 OK": how a status shows itself.
+    write!(head, "HTTP/1.1 {}\r\n", verdict.status)?;
+    write!(head, "date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()))?;
+    for (name, value) in &verdict.headers {
+        write!(head, "{name}: {value}\r\n")?;
+    }
+    if !keeps {
+        head.extend_from_slice(b"connection: close\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    Ok(head)
+}
+
+/// A connection with what was already read of it put back in front.
+pub(super) struct Rewound<C> {
+    front: BytesMut,
+    inner: C,
+}
+
+impl<C> Rewound<C> {
+    /// One that nothing was read of.
+    pub(super) fn fresh(inner: C) -> Self {
+        Self { front: BytesMut::new(), inner }
+    }
+}
+
+impl<C: AsyncRead + Unpin> AsyncRead for Rewound<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.front.is_empty() {
+            return Pin::new(&mut self.inner).poll_read(cx, buffer);
+        }
+        let count = self.front.len().min(buffer.remaining());
+        buffer.put_slice(&self.front.split_to(count));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<C: AsyncWrite + Unpin> AsyncWrite for Rewound<C> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::net::IpAddr;
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    use stdx::MacAddr;
+    use tokio::io::DuplexStream;
+    use tokio::time::{Duration, sleep};
+
+    use super::*;
+    use crate::{Fetched, Files, Observer, Plan, Plans, Services};
+
+    struct Nobody;
+
+    impl Plans for Nobody {
+        fn by_mac(&self, _: MacAddr) -> Option<Plan> {
+            None
+        }
+        fn by_address(&self, _: IpAddr) -> Option<Plan> {
+            None
+        }
+    }
+
+    impl Observer for Nobody {
+        fn fetched(&self, _: Fetched) {}
+    }
+
+    impl Carrier for DuplexStream {
+        async fn send(
+            &mut self,
+            head: Vec<u8>,
+            _: File,
+            _: Range<u64>,
+            _: &mut u64,
+        ) -> io::Result<()> {
+            self.write_all(&head).await
+        }
+    }
+
+    /// Serves an empty folder over `stream`; the clock stands still unless all wait for it.
+    async fn serve(stream: DuplexStream) -> io::Result<Next<DuplexStream>> {
+        let (plans, observer) = (Arc::new(Nobody), Arc::new(Nobody));
+        let files = Files::new("/nonexistent");
+        let downloads = Downloads::boot(Services { files, plans, observer });
+        let peer = SocketAddr::from(([10, 77, 0, 11], 1024));
+        super::files(stream, peer, &downloads, &CancellationToken::new()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_trickles_in_is_waited_for_only_so_long() {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 10);
+        let start = Instant::now();
+        let trickle = async {
+            let mut line: &[u8] = b"GET /agent/a HTTP/1.1\r\n";
+            while theirs.write_all(line).await.is_ok() {
+                line = b"a: b\r\n";
+                sleep(Duration::from_secs(7)).await;
+            }
+        };
+        let (next, ()) = tokio::join!(serve(ours), trickle);
+        assert!(matches!(next, Ok(Next::Closed)));
+        assert!((30..40).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_no_answer_loses_its_connection() {
+        let (ours, mut theirs) = tokio::io::duplex(50);
+        let ask = theirs.write_all(b"GET /agent/a HTTP/1.1\r\nhost: box\r\n\r\n");
+        let (next, asked) = tokio::join!(serve(ours), ask);
+        asked.unwrap();
+        assert_eq!(next.err().unwrap().kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,118 @@
+//! The head of a request for a file, read without a copy.
+//!
+//! What is not plainly such a request is left to hyper, which knows all of HTTP: other methods and
+//! versions, bodies, upgrades, whatever is malformed or says something twice. So a body can never
+//! be taken for the next request here: a head that announces one is not ours (RFC 9112 section
+//! 6.3).
+
+use std::borrow::Cow;
+use std::str;
+
+use percent_encoding::percent_decode_str;
+
+use super::content::Conditions;
+
+/// The longest head that is read here; longer ones are hyper's.
+pub const MAX_HEAD: usize = 16 << 10;
+/// The most header fields that are read here.
+const MAX_FIELDS: usize = 64;
+
+/// What the front of a connection's bytes is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Parsed<'a> {
+    /// The start of a head.
+    Partial,
+    /// A request that may be for a file.
+    Request(Head<'a>),
+    /// Something for hyper.
+    Other,
+}
+
+/// A request for something at a path, without a body.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The path, decoded; no query.
+    pub path: Cow<'a, str>,
+    /// GET, not HEAD.
+    pub wants_body: bool,
+    /// Whether the client keeps the connection.
+    pub keeps: bool,
+    /// Its conditions.
+    pub conditions: Conditions<'a>,
+    /// Bytes of the head, its empty line included.
+    pub length: usize,
+}
+
+/// Reads the front of what a client sent.
+pub fn parse(bytes: &[u8]) -> Parsed<'_> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => Parsed::Partial,
+        Ok(httparse::Status::Complete(length)) => {
+            read(&request, length).map_or(Parsed::Other, Parsed::Request)
+        }
+        Ok(httparse::Status::Partial) | Err(_) => Parsed::Other,
+    }
+}
+
+fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'a>> {
+    let wants_body = match request.method? {
+        "GET" => true,
+        "HEAD" => false,
+        _ => return None,
+    };
+    if request.version != Some(1) {
+        return None;
+    }
+    let path = path(request.path?)?;
+    let mut head =
+        Head { path, wants_body, keeps: true, conditions: Conditions::default(), length };
+    let mut host = None;
+    for field in request.headers.iter() {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        let bodily = ["content-length", "transfer-encoding", "expect", "upgrade", "trailer"];
+        if bodily.into_iter().any(is) {
+            return None;
+        }
+        let slot = if is("host") {
+            &mut host
+        } else if is("range") {
+            &mut head.conditions.range
+        } else if is("if-range") {
+            &mut head.conditions.if_range
+        } else if is("if-none-match") {
+            &mut head.conditions.if_none_match
+        } else {
+            if is("connection") {
+                head.keeps &= !says_close(field.value);
+            }
+            continue;
+        };
+        if slot.replace(str::from_utf8(field.value).ok()?).is_some() {
+            return None;
+        }
+    }
+    host.map(|_| head)
+}
+
+/// The path of a target in origin form (`/a?b`) or absolute form (`http://box/a?b`), RFC 9112
+/// section 3.2.
+fn path(target: &str) -> Option<Cow<'_, str>> {
+    let target = match target.split_once("://") {
+        Some(("http" | "https", rest)) => &rest[rest.find('/').unwrap_or(rest.len())..],
+        _ => target,
+    };
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    if !path.starts_with('/') {
+        return None;
+    }
+    percent_decode_str(path).decode_utf8().ok()
+}
+
+fn says_close(value: &[u8]) -> bool {
+    value.split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"close"))
+}
+
+#[cfg(test)]
+mod tests;

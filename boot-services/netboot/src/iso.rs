@@ -1,0 +1,33 @@
+//! The agent OS on a medium: an ISO that a BMC mounts, or a unified kernel image (UKI) that a
+//! firmware loads by itself, each with one machine's kernel arguments in it.
+//!
+//! | Path | Answer |
+//! |---|---|
+//! | `/iso/[<folders>/]<machine>/<name>.iso` | `ROOT/iso/[<folders>/]<name>.iso`, patched |
+//! | `/uki/<machine>/<name>.efi` | `ROOT/agent/<name>.efi`, patched |
+//! | `/uki/<name>.efi` | the same for the machine that asks, by its address |
+//! | `/ipxe/binary/<mac>/agent-<arch>.efi` | as `/uki/`, where DHCP names loaders |
+//!
+//! `<machine>` is a hardware address in any spelling, or an instance id with dashes for its colons
+//! (Cluster API Provider Tinkerbell puts that in front of the file's name).
+//!
+//! The file itself is the same for every machine and is never written to: it holds [`MAGIC`], and
+//! each answer carries the arguments in its place ([`overlay`]). So an answer has the file's
+//! length, any range of it is right wherever it is cut, and its entity tag depends on the
+//! arguments.
+
+mod answer;
+mod arguments;
+mod magic;
+mod mounts;
+mod original;
+mod patch;
+
+pub(crate) use answer::{Asked, Site, routes};
+pub use answer::{is_unified, load_unified};
+pub use arguments::{Ipam, arguments};
+pub use magic::{MAGIC, MAX_PLACES, places};
+pub use patch::{Patch, Replacement, overlay};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! The HTTP side: who may have which medium, and the file with that machine's arguments in it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::arguments::arguments;
+use super::mounts::Mounts;
+use super::original::{Known, Original};
+use super::patch::{Patch, Replacement};
+use crate::files::{MAX_LOADED, Shelf};
+use crate::http::range::{Part, part};
+use crate::plan::{Medium, Owner};
+use crate::{Error, Services};
+
+/// Bytes read from disk at a time, and so held per connection.
+const CHUNK: u64 = 128 << 10;
+
+/// The media of a box.
+pub(crate) struct Site {
+    services: Services,
+    known: Known,
+    mounts: Mounts,
+}
+
+/// Why a machine gets no medium.
+enum Trouble {
+    /// The machine, or the file.
+    Unknown,
+    Unreadable(io::Error),
+    Unpatched {
+        hardware: String,
+        error: Error,
+    },
+}
+
+impl From<io::Error> for Trouble {
+    /// A name that leads through a file, or that no file can have, is no fault of the box's.
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+        match error.kind() {
+            NotFound | NotADirectory | InvalidFilename => Self::Unknown,
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+/// One request.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) peer: IpAddr,
+    pub(crate) uri: &'a Uri,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// A unified kernel image whole, for TFTP, which sends from memory: `path` is the name as it was
+/// asked for, `[<machine>/]<name>.efi` ([`is_unified`]); without a machine it is the one at `peer`.
+/// Not to be cached under its name: it differs from machine to machine.
+///
+/// # Errors
+/// `NotFound` when there is no such machine or file, or the machine's arguments cannot be put into
+/// it, which is logged; `FileTooLarge` beyond [`MAX_LOADED`].
+pub async fn load_unified(services: &Services, path: &str, peer: IpAddr) -> io::Result<Vec<u8>> {
+    let (machine, name) = path.trim_start_matches('/').rsplit_once('/').unwrap_or(("", path));
+    let machine = machine.rsplit('/').next().unwrap_or(machine);
+    let site = Site::new(services.clone());
+    let (original, patch) = match site.find(Shelf::Agent, machine, name, peer).await {
+        Ok(found) => found,
+        Err(Trouble::Unreadable(error)) => return Err(error),
+        Err(Trouble::Unknown) => return Err(io::ErrorKind::NotFound.into()),
+        Err(Trouble::Unpatched { hardware, error }) => {
+            tracing::error!(%hardware, name, %error, "no medium is served");
+            return Err(io::ErrorKind::NotFound.into());
+        }
+    };
+    let size = usize::try_from(original.size().min(MAX_LOADED + 1)).unwrap_or(usize::MAX);
+    if size as u64 > MAX_LOADED {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = original.read(0, size)?;
+        patch.apply(0, &mut bytes);
+        Ok(bytes)
+    });
+    read.await.map_err(io::Error::other)?
+}
+
+/// The routes of this module.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    Router::new().route("/iso/{*path}", get(iso)).route("/uki/{*path}", get(uki)).with_state(site)
+}
+
+type Shared = State<Arc<Site>>;
+type Client = ConnectInfo<SocketAddr>;
+
+async fn iso(
+    State(site): Shared,
+    ConnectInfo(client): Client,
+    Path(path): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let asked = Asked { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
+    let Some((folders, file)) = path.rsplit_once('/').filter(|(_, file)| file.ends_with(".iso"))
+    else {
+        return site.refused(asked, StatusCode::NOT_FOUND, String::new());
+    };
+    let (folders, machine) = folders.rsplit_once('/').unwrap_or(("", folders));
+    let name = [folders, file].join("/");
+    site.answer(Shelf::Iso, machine, name.trim_start_matches('/'), asked).await
+}
+
+async fn uki(
+    State(site): Shared,
+    ConnectInfo(client): Client,
+    Path(path): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let asked = Asked { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
+    site.unified(&path, asked).await
+}
+
+/// Whether a loader's path, as DHCP names it, stands for the agent OS itself:
+/// `[<mac>/]agent-<arch>.efi`.
+pub fn is_unified(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with("agent-") && name.ends_with(".efi")
+}
+
+impl Site {
+    pub(crate) fn new(services: Services) -> Self {
+        let mounts = Mounts::new(Arc::clone(&services.observer));
+        Self { services, known: Known::default(), mounts }
+    }
+
+    /// A unified kernel image, for the machine that `path` names or that asks.
+    pub(crate) async fn unified(&self, path: &str, asked: Asked<'_>) -> Response {
+        let (machine, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if !name.ends_with(".efi") {
+            return self.refused(asked, StatusCode::NOT_FOUND, String::new());
+        }
+        self.answer(Shelf::Agent, machine, name, asked).await
+    }
+
+    async fn answer(&self, shelf: Shelf, machine: &str, name: &str, asked: Asked<'_>) -> Response {
+        match self.find(shelf, machine, name, asked.peer).await {
+            Ok((original, patch)) => self.patched(original, patch, asked),
+            Err(Trouble::Unknown) => self.refused(asked, StatusCode::NOT_FOUND, String::new()),
+            Err(Trouble::Unreadable(error)) => {
+                tracing::warn!(path = asked.uri.path(), %error, "a medium could not be read");
+                self.refused(asked, StatusCode::INTERNAL_SERVER_ERROR, String::new())
+            }
+            Err(Trouble::Unpatched { hardware, error }) => {
+                tracing::error!(%hardware, path = asked.uri.path(), %error, "no medium is served");
+                let text = format!("{hardware}: {error}\n");
+                self.refused(asked, StatusCode::INTERNAL_SERVER_ERROR, text)
+            }
+        }
+    }
+
+    /// The file of a name, and what one machine is told in it.
+    async fn find(
+        &self,
+        shelf: Shelf,
+        machine: &str,
+        name: &str,
+        peer: IpAddr,
+    ) -> Result<(Original, Patch), Trouble> {
+        let reader = self.services.reader(peer);
+        let medium = self.medium(machine, peer).filter(|medium| medium.is_for(reader));
+        let medium = medium.ok_or(Trouble::Unknown)?;
+        let chosen = medium.iso.clone().filter(|_| shelf == Shelf::Iso);
+        let path = chosen.or_else(|| self.services.files.path(shelf, name));
+        let path = path.ok_or(Trouble::Unknown)?;
+        let opened = tokio::task::spawn_blocking(move || Original::open(path)).await;
+        let original = opened.map_err(|error| Trouble::Unreadable(io::Error::other(error)))??;
+        let places = self.known.places(&original).await?;
+        let unpatched = |error| Trouble::Unpatched { hardware: medium.hardware.clone(), error };
+        let text = Replacement::new(&arguments(&medium)).map_err(unpatched)?;
+        if places.is_empty() {
+            return Err(unpatched(Error::NoPlace { name: name.to_owned() }));
+        }
+        Ok((original, Patch::new(places, text)))
+    }
+
+    /// An id that reads as a hardware address may still be an instance's.
+    fn medium(&self, machine: &str, peer: IpAddr) -> Option<Medium> {
+        let plans = &self.services.plans;
+        if machine.is_empty() {
+            return plans.medium(Owner::Address(peer));
+        }
+        let by_mac = machine.parse().ok().and_then(|mac| plans.medium(Owner::Mac(mac)));
+        by_mac.or_else(|| plans.medium(Owner::Instance(machine)))
+    }
+
+    fn refused(&self, asked: Asked<'_>, status: StatusCode, text: String) -> Response {
+        self.mounts.ended(asked.peer, asked.uri.path(), status.as_u16(), 0, Instant::now());
+        (status, text).into_response()
+    }
+
+    /// The file as an answer to a GET. A HEAD gets the same; the body is dropped unread.
+    fn patched(&self, original: Original, patch: Patch, asked: Asked<'_>) -> Response {
+        let size = original.size();
+        let tag = format!("\"{}-{}\"", original.version, patch.digest());
+        let text = |name: HeaderName| asked.headers.get(name).and_then(|it| it.to_str().ok());
+        if text(header::IF_NONE_MATCH).is_some_and(|known| matches(known, &tag)) {
+            return with(self.empty(asked, StatusCode::NOT_MODIFIED), header::ETAG, &tag);
+        }
+        // A range of another version, or of another machine's, is of no use.
+        let current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
+        let wanted = if current { part(text(header::RANGE), size) } else { Part::Whole };
+        let (first, length, status) = match wanted {
+            Part::Whole => (0, size, StatusCode::OK),
+            Part::Bytes(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
+            Part::Unsatisfiable => {
+                let response = self.empty(asked, StatusCode::RANGE_NOT_SATISFIABLE);
+                return with(response, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            }
+        };
+        let mut response = Response::new(body(original, patch, first, length));
+        *response.status_mut() = status;
+        // Told when it begins: a medium's pieces are small, and their sum is what is told.
+        let path = asked.uri.path();
+        self.mounts.ended(asked.peer, path, status.as_u16(), length, Instant::now());
+        let response = with(response, header::CONTENT_TYPE, "application/octet-stream");
+        let response = with(response, header::ACCEPT_RANGES, "bytes");
+        let response = with(response, header::ETAG, &tag);
+        // It holds what proves to the box which machine this is.
+        let response = with(response, header::CACHE_CONTROL, "private, no-cache");
+        let response = with(response, header::CONTENT_LENGTH, &length.to_string());
+        if status == StatusCode::PARTIAL_CONTENT {
+            let range = format!("bytes {first}-{}/{size}", first + length - 1);
+            with(response, header::CONTENT_RANGE, &range)
+        } else {
+            response
+        }
+    }
+
+    fn empty(&self, asked: Asked<'_>, status: StatusCode) -> Response {
+        self.refused(asked, status, String::new())
+    }
+}
+
+/// `length` bytes from offset `first`, a chunk at a time.
+fn body(original: Original, patch: Patch, first: u64, length: u64) -> Body {
+    let chunks = stream::try_unfold((first, length), move |(at, left)| {
+        let (original, patch) = (original.clone(), patch.clone());
+        async move {
+            if left == 0 {
+                return Ok::<_, io::Error>(None);
+            }
+            let length = left.min(CHUNK);
+            let read = tokio::task::spawn_blocking(move || {
+                // At most CHUNK.
+                let mut bytes = original.read(at, length as usize)?;
+                patch.apply(at, &mut bytes);
+                Ok::<_, io::Error>(bytes)
+            });
+            let bytes = read.await.map_err(io::Error::other)??;
+            Ok(Some((Bytes::from(bytes), (at + length, left - length))))
+        }
+    });
+    Body::from_stream(chunks)
+}
+
+/// RFC 9110 section 13.1.2, the weak comparison.
+fn matches(known: &str, tag: &str) -> bool {
+    known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
+}
+
+fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
+    // Every value here is made of digits, names and quotes by this file.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}

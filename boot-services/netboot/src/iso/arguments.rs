@@ -1,0 +1,136 @@
+//! What a medium tells its kernel about the machine that it boots.
+
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+use crate::plan::Medium;
+use crate::script;
+
+/// Addresses for a machine that gets none by DHCP: the kernel argument `ipam=` of HookOS, as Smee
+/// writes it. What is absent stays empty between its colons.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ipam {
+    /// The VLAN's number.
+    pub vlan_id: Option<String>,
+    /// The machine's address.
+    pub address: Option<Ipv4Addr>,
+    /// Its network's mask.
+    pub netmask: Option<Ipv4Addr>,
+    /// Its router.
+    pub gateway: Option<Ipv4Addr>,
+    /// Its name.
+    pub hostname: String,
+    /// DNS servers.
+    pub name_servers: Vec<Ipv4Addr>,
+    /// Domains that names without one are looked up in.
+    pub search: Vec<String>,
+    /// NTP servers.
+    pub time_servers: Vec<Ipv4Addr>,
+}
+
+impl Ipam {
+    /// The argument, nine fields with eight colons between them.
+    pub fn argument(&self, mac: MacAddr) -> String {
+        fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+            let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+            items.join(",")
+        }
+        // A colon inside a field would begin the next one.
+        let plain = |text: &str| {
+            text.chars().filter(|c| *c != ':' && c.is_ascii_graphic()).collect::<String>()
+        };
+        let fields = [
+            mac.dashed(),
+            plain(self.vlan_id.as_deref().unwrap_or_default()),
+            list(self.address),
+            list(self.netmask),
+            list(self.gateway),
+            plain(&self.hostname),
+            list(&self.name_servers),
+            list(self.search.iter().map(|domain| plain(domain))),
+            list(&self.time_servers),
+        ];
+        format!("ipam={}", fields.join(":"))
+    }
+}
+
+/// The arguments of a medium: those of the machine's script without the initramfs' name, which is
+/// the boot loader's business here, and with the machine's addresses when it has fixed ones.
+///
+/// A facility that names consoles (`onprem console=ttyS1`) is how Smee's users choose them for one
+/// machine; then the usual ones are left out, as its ISOs do.
+pub fn arguments(medium: &Medium) -> Vec<String> {
+    let mut boot = medium.boot.clone();
+    if boot.facility.contains("console=") {
+        boot.consoles.clear();
+    }
+    let mut line = script::command_line(medium.mac, &boot);
+    line.retain(|argument| !argument.starts_with("initrd="));
+    line.extend(medium.ipam.as_ref().map(|ipam| ipam.argument(medium.mac)));
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ipam, arguments};
+    use crate::plan::{AgentBoot, Medium};
+
+    fn medium() -> Medium {
+        let boot = AgentBoot {
+            initrd: "initramfs-x86_64".to_owned(),
+            facility: "onprem".to_owned(),
+            vlan_id: Some("7".to_owned()),
+            syslog_host: Some("10.77.0.1".to_owned()),
+            grpc_authority: "10.77.0.1:42113".to_owned(),
+            tls: true,
+            insecure_tls: true,
+            worker_id: "rack1-nuc7".to_owned(),
+            consoles: vec!["tty0".to_owned(), "ttyS0,115200".to_owned()],
+            args: vec!["tinbox.token=00ff".to_owned()],
+            ..AgentBoot::default()
+        };
+        Medium { boot, ..Medium::new("52:54:00:77:00:01".parse().unwrap(), "default/nuc-1") }
+    }
+
+    #[test]
+    fn says_what_the_script_says() {
+        assert_eq!(
+            arguments(&medium()).join(" "),
+            "vlan_id=7 facility=onprem syslog_host=10.77.0.1 grpc_authority=10.77.0.1:42113 \
+             tinkerbell_tls=true tinkerbell_insecure_tls=true worker_id=rack1-nuc7 \
+             hw_addr=52:54:00:77:00:01 console=tty0 console=ttyS0,115200 tinbox.token=00ff"
+        );
+    }
+
+    #[test]
+    fn a_facility_may_choose_the_consoles() {
+        let mut medium = medium();
+        medium.boot.facility = "onprem console=ttyS1,115200".to_owned();
+        let line = arguments(&medium).join(" ");
+        assert!(line.contains("facility=onprem console=ttyS1,115200 "), "{line}");
+        assert_eq!(line.matches("console=").count(), 1, "{line}");
+    }
+
+    #[test]
+    fn addresses_are_nine_fields() {
+        let mut medium = medium();
+        medium.ipam = Some(Ipam {
+            vlan_id: Some("7".to_owned()),
+            address: Some([10, 77, 0, 11].into()),
+            netmask: Some([255, 255, 255, 0].into()),
+            gateway: Some([10, 77, 0, 1].into()),
+            hostname: "nuc:1".to_owned(),
+            name_servers: vec![[10, 77, 0, 1].into(), [10, 77, 0, 2].into()],
+            search: vec!["rack.example".to_owned()],
+            time_servers: Vec::new(),
+        });
+        assert_eq!(
+            arguments(&medium).last().unwrap(),
+            "ipam=52-54-00-77-00-01:7:10.77.0.11:255.255.255.0:10.77.0.1:nuc1:\
+             10.77.0.1,10.77.0.2:rack.example:"
+        );
+        medium.ipam = Some(Ipam::default());
+        assert_eq!(arguments(&medium).last().unwrap(), "ipam=52-54-00-77-00-01::::::::");
+    }
+}

@@ -1,0 +1,125 @@
+//! The file behind a medium as it lies on disk, and what was found in it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use super::magic;
+
+/// Files whose places are remembered; more than a box serves.
+const MAX_KNOWN: usize = 64;
+
+/// Tells two contents of one path apart, as far as the file system can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Version {
+    size: u64,
+    seconds: i64,
+    nanos: i64,
+    inode: u64,
+}
+
+/// An open file. Reads name their place, so that many can go on at once.
+#[derive(Debug, Clone)]
+pub(super) struct Original {
+    file: Arc<File>,
+    path: Arc<Path>,
+    pub(super) version: Version,
+}
+
+impl Original {
+    /// Opens a regular file; anything else is not found.
+    pub(super) fn open(path: PathBuf) -> io::Result<Self> {
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        // Asked before opening, because opening a pipe waits for its other end.
+        if !std::fs::metadata(&path)?.is_file() {
+            return Err(missing());
+        }
+        let file = File::open(&path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(missing());
+        }
+        let version = Version {
+            size: metadata.len(),
+            seconds: metadata.mtime(),
+            nanos: metadata.mtime_nsec(),
+            inode: metadata.ino(),
+        };
+        Ok(Self { file: Arc::new(file), path: path.into(), version })
+    }
+
+    /// Bytes in the file.
+    pub(super) fn size(&self) -> u64 {
+        self.version.size
+    }
+
+    /// `length` bytes from offset `at`; blocks.
+    pub(super) fn read(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
+    }
+}
+
+/// For an entity tag.
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size, seconds, nanos, inode } = self;
+        write!(f, "{size:x}-{seconds:x}-{nanos:x}-{inode:x}")
+    }
+}
+
+type Places = Arc<[u64]>;
+type Searched = HashMap<(Arc<Path>, Version), Arc<OnceCell<Places>>>;
+
+/// The places of each file, searched once for each version of it.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Searched>);
+
+impl Known {
+    /// Where `original` keeps a place for arguments. The first to ask reads the whole file; others
+    /// who ask meanwhile wait for the same search.
+    pub(super) async fn places(&self, original: &Original) -> io::Result<Places> {
+        let cell = self.cell(original);
+        let search = || async {
+            let reader = original.clone();
+            let found = tokio::task::spawn_blocking(move || {
+                magic::places(Sequential { original: &reader, at: 0 }, magic::SEARCHED)
+            });
+            Ok(Places::from(found.await.map_err(io::Error::other)??))
+        };
+        cell.get_or_try_init(search).await.cloned()
+    }
+
+    fn cell(&self, original: &Original) -> Arc<OnceCell<Places>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (Arc::clone(&original.path), original.version);
+        if !known.contains_key(&key) {
+            known.retain(|(path, _), _| *path != key.0);
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+        }
+        Arc::clone(known.entry(key).or_default())
+    }
+}
+
+/// The file from front to end, with a place of its own.
+struct Sequential<'a> {
+    original: &'a Original,
+    at: u64,
+}
+
+impl io::Read for Sequential<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.original.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

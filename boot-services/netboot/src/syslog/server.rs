@@ -1,0 +1,106 @@
+//! The socket.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::net::UdpSocket;
+use tokio_util::sync::CancellationToken;
+
+use super::log::{Entry, Log};
+use super::parse::parse;
+use crate::{Error, udp};
+
+/// Longer datagrams are cut; RFC 5424, section 6.1, has receivers take at least 2048 bytes.
+pub const MAX_DATAGRAM: usize = 8 << 10;
+/// Asked of the kernel, so that a rack that boots at once loses nothing.
+const SOCKET_BUFFER: usize = 1 << 20;
+/// Receive errors in a row before the server stops.
+const MAX_ERRORS: usize = 16;
+
+/// Knows the machines by their addresses. Must answer from memory.
+pub trait Names: Send + Sync + 'static {
+    /// The name under which a machine's lines are kept; `None`: nobody known, and the line is kept
+    /// under the address.
+    fn machine(&self, address: IpAddr) -> Option<String>;
+}
+
+/// Opens the receiver's socket, on one network device if `interface` names it.
+///
+/// # Errors
+/// [`Error::SyslogBind`].
+pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
+    udp::bind(address, interface, SOCKET_BUFFER)
+        .map_err(|source| Error::SyslogBind { address, source })
+}
+
+/// Receives until `shutdown`.
+///
+/// # Errors
+/// [`Error::SyslogReceive`] when the socket stopped working.
+pub async fn serve(
+    socket: UdpSocket,
+    names: Arc<dyn Names>,
+    log: Arc<Log>,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    let mut datagram = vec![0; MAX_DATAGRAM];
+    let mut errors = 0;
+    loop {
+        let received = tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            received = socket.recv_from(&mut datagram) => received,
+        };
+        match received {
+            Ok((length, peer)) => {
+                errors = 0;
+                let from = peer.ip().to_canonical();
+                let machine = names.machine(from).unwrap_or_else(|| from.to_string());
+                let line = parse(&datagram[..length]);
+                log.push(&machine, Entry { received: SystemTime::now(), from, line });
+            }
+            Err(source) => {
+                errors += 1;
+                if errors >= MAX_ERRORS {
+                    return Err(Error::SyslogReceive(source));
+                }
+                tracing::warn!(error = %source, "a syslog message could not be received");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    struct One;
+
+    impl Names for One {
+        fn machine(&self, address: IpAddr) -> Option<String> {
+            (address == IpAddr::from([127, 0, 0, 1])).then(|| "default/nuc1".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_kept_by_machine() {
+        let socket = bind("127.0.0.1:0".parse().unwrap(), Some("lo")).unwrap();
+        let address = socket.local_addr().unwrap();
+        let (log, shutdown) = (Arc::new(Log::default()), CancellationToken::new());
+        let server = tokio::spawn(serve(socket, Arc::new(One), log.clone(), shutdown.clone()));
+        for (from, text) in [("127.0.0.1:0", "<134>ipxe: hello"), ("127.0.0.2:0", "stranger")] {
+            let machine = UdpSocket::bind(from).await.unwrap();
+            machine.send_to(text.as_bytes(), address).await.unwrap();
+        }
+        let mut tries = 0;
+        while log.tail("default/nuc1", 1).is_empty() || log.tail("127.0.0.2", 1).is_empty() {
+            tries += 1;
+            assert!(tries < 500, "both lines within 5 s");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(log.tail("default/nuc1", 1)[0].line.program, "ipxe");
+        shutdown.cancel();
+        server.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,26 @@
+//! A server's UDP socket.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::UdpSocket;
+
+/// Opens and binds one, on one network device if `interface` names it, so that what came in
+/// elsewhere is never answered. `buffer`: bytes to hold each way, of which the kernel gives what
+/// its limits allow; less is slower, not wrong.
+pub(crate) fn bind(
+    address: SocketAddr,
+    interface: Option<&str>,
+    buffer: usize,
+) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    socket.set_recv_buffer_size(buffer)?;
+    socket.set_send_buffer_size(buffer)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}

@@ -1,0 +1,317 @@
+//! Files of other servers through the box: a real origin that is slow, breaks off and lies, real
+//! clients at the boot port.
+
+#![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use futures_util::stream;
+use hyper_util::client::legacy::connect::HttpConnector;
+use netboot::cache::{Cache, Checksum, Digest, HttpOrigin, Wanted};
+use netboot::http::{Downloads, Face, cached_router, serve};
+use netboot::{Fetched, Files, Observer, Plan, Plans, Services};
+use stdx::MacAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for anything here.
+const PATIENCE: Duration = Duration::from_secs(30);
+const SIZE: usize = 1 << 20;
+/// What the origin has sent when it pauses.
+const PAUSE: usize = 300 << 10;
+const CHUNK: usize = 10_000;
+
+/// Every place has its own content.
+fn file() -> Vec<u8> {
+    (0..SIZE as u32 / 4).flat_map(u32::to_be_bytes).collect()
+}
+
+fn right() -> Option<Checksum> {
+    Some(Checksum::Sha256(Digest::of(&file())))
+}
+
+/// A file server; it sends as much as it is let, and breaks off where it is told to.
+struct Origin {
+    address: SocketAddr,
+    seen: Arc<Seen>,
+}
+
+struct Seen {
+    /// Where each request wanted to begin.
+    firsts: Mutex<Vec<usize>>,
+    /// Up to here it sends.
+    let_through: watch::Sender<usize>,
+    /// At this offset its first answer breaks off.
+    breaks_at: Option<usize>,
+}
+
+impl Origin {
+    async fn start(let_through: usize, breaks_at: Option<usize>) -> Self {
+        let (let_through, _) = watch::channel(let_through);
+        let seen = Arc::new(Seen { firsts: Mutex::default(), let_through, breaks_at });
+        let router = Router::new()
+            .route("/debian.raw", get(send))
+            .route("/away", get(async || StatusCode::FORBIDDEN))
+            .with_state(Arc::clone(&seen));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve(listener, router, CancellationToken::new()));
+        Self { address, seen }
+    }
+
+    fn wanted(&self, name: &str, checksum: Option<Checksum>) -> Wanted {
+        Wanted { url: format!("http://{}/{name}", self.address), checksum }
+    }
+
+    fn firsts(&self) -> Vec<usize> {
+        self.seen.firsts.lock().unwrap().clone()
+    }
+}
+
+async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
+    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let first = range.map_or(0, |range| {
+        range.strip_prefix("bytes=").unwrap().strip_suffix('-').unwrap().parse().unwrap()
+    });
+    let is_first = {
+        let mut firsts = seen.firsts.lock().unwrap();
+        firsts.push(first);
+        firsts.len() == 1
+    };
+    let breaks_at = seen.breaks_at.filter(|_| is_first);
+    let go = seen.let_through.subscribe();
+    let body = stream::try_unfold((first, go), move |(at, mut go)| async move {
+        if breaks_at.is_some_and(|end| at >= end) {
+            return Err(std::io::Error::other("broken off"));
+        }
+        if at == SIZE {
+            return Ok(None);
+        }
+        let end = (at + CHUNK).min(SIZE);
+        go.wait_for(|open| *open >= end).await.map_err(std::io::Error::other)?;
+        Ok(Some((Bytes::copy_from_slice(&file()[at..end]), (end, go))))
+    });
+    let status = if first > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let headers = [
+        (header::CONTENT_LENGTH, (SIZE - first).to_string()),
+        (header::CONTENT_RANGE, format!("bytes {first}-{}/{SIZE}", SIZE - 1)),
+        (header::ETAG, "\"v1\"".to_owned()),
+    ];
+    (status, headers, Body::from_stream(body)).into_response()
+}
+
+struct Nobody;
+
+impl Plans for Nobody {
+    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
+        None
+    }
+    fn by_address(&self, _: IpAddr) -> Option<Plan> {
+        None
+    }
+}
+
+impl Observer for Nobody {
+    fn fetched(&self, _: Fetched) {}
+}
+
+/// The boot port, with a cache in `folder` that offers one file.
+async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
+    let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
+    let cache = Cache::open(folder, origin).unwrap();
+    cache.offer([wanted.clone()]);
+    let files = Files::new(folder.join("artifacts"));
+    let services = Services { files, plans: Arc::new(Nobody), observer: Arc::new(Nobody) };
+    let router = cached_router(cache.clone(), Arc::new(Nobody));
+    let downloads = Downloads::boot(services).with_cache(Some(cache.clone()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let face = Face::with_downloads(router, downloads);
+    tokio::spawn(serve(listener, face, CancellationToken::new()));
+    (address, cache)
+}
+
+/// A request whose answer is read bit by bit.
+struct Client {
+    stream: TcpStream,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Client {
+    async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Self {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nhost: box\r\nconnection: close\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        let reading = async {
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+        };
+        tokio::time::timeout(PATIENCE, reading).await.expect("an answer begins in time");
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        Self { stream, head, body: Vec::new() }
+    }
+
+    async fn get(address: SocketAddr, wanted: &Wanted) -> Self {
+        Self::ask(address, "GET", &wanted.path(), "").await
+    }
+
+    fn status(&self) -> &str {
+        &self.head[9..12]
+    }
+
+    /// Reads until so much of the body is here.
+    async fn has(&mut self, length: usize) {
+        let reading = async {
+            while self.body.len() < length {
+                assert!(self.stream.read_buf(&mut self.body).await.unwrap() > 0, "it ended");
+            }
+        };
+        tokio::time::timeout(PATIENCE, reading).await.expect("the body comes in time");
+    }
+
+    /// Reads to the end of the connection, however that comes.
+    async fn rest(mut self) -> Vec<u8> {
+        let reading = self.stream.read_to_end(&mut self.body);
+        let _ = tokio::time::timeout(PATIENCE, reading).await.expect("the answer ends in time");
+        self.body
+    }
+}
+
+#[tokio::test]
+async fn two_machines_share_a_download_and_read_it_as_it_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(PAUSE, Some(2 * PAUSE)).await;
+    let wanted = origin.wanted("debian.raw?token=secret", right());
+    assert!(wanted.path().ends_with("/debian.raw"));
+    let (address, cache) = start_box(folder.path(), &wanted).await;
+
+    let (mut one, mut two) =
+        tokio::join!(Client::get(address, &wanted), Client::get(address, &wanted));
+    let reached = PAUSE / CHUNK * CHUNK;
+    tokio::join!(one.has(reached), two.has(reached));
+    let range = format!("range: bytes={}-\r\n", SIZE - 1000);
+    let late = tokio::spawn({
+        let path = wanted.path();
+        async move { Client::ask(address, "GET", &path, &range).await }
+    });
+    let (_, progress) = cache.downloads().pop().unwrap();
+    assert_eq!((progress.received, progress.total), (reached as u64, Some(SIZE as u64)));
+    assert!(cache.list().is_empty(), "nothing is whole yet");
+
+    origin.seen.let_through.send_replace(SIZE);
+    let late = late.await.unwrap();
+    assert_eq!(late.status(), "206", "{}", late.head);
+    let tag = format!("etag: \"{}\"", Digest::of(&file()));
+    assert!(one.head.contains(&tag) && late.head.contains(&tag), "{}", one.head);
+    assert_eq!(late.rest().await, file()[SIZE - 1000..]);
+    assert_eq!(one.rest().await, file());
+    assert_eq!(two.rest().await, file());
+    let firsts = origin.firsts();
+    assert!(firsts.len() == 2 && firsts[1] >= reached, "read once, in two parts: {firsts:?}");
+
+    // A whole file is one like any other.
+    let again = Client::ask(address, "GET", &wanted.path(), "range: bytes=-10\r\n").await;
+    assert!(again.status() == "206" && again.head.contains(&tag), "{}", again.head);
+    assert_eq!(again.rest().await, file()[SIZE - 10..]);
+    let head = Client::ask(address, "HEAD", &wanted.path(), "").await;
+    assert!(head.head.contains(&format!("content-length: {SIZE}")), "{}", head.head);
+    assert_eq!(origin.firsts().len(), 2);
+}
+
+#[tokio::test]
+async fn a_wrong_file_is_nobodys_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(PAUSE, None).await;
+    let wrong = Some(Checksum::Sha256(Digest::of(b"another")));
+    let wanted = origin.wanted("debian.raw", wrong);
+    let (address, _) = start_box(folder.path(), &wanted).await;
+    let mut early = Client::get(address, &wanted).await;
+    early.has(CHUNK).await;
+    assert!(early.head.contains(&format!("content-length: {SIZE}")), "{}", early.head);
+    origin.seen.let_through.send_replace(SIZE);
+    assert!(early.rest().await.len() < SIZE, "it is broken off");
+
+    let late = Client::get(address, &wanted).await;
+    assert_eq!(late.status(), "424");
+    let body = String::from_utf8(late.rest().await).unwrap();
+    let sentence = format!("{} is {}, which", wanted.url, Digest::of(&file()));
+    assert!(body.contains(&sentence), "{body}");
+    assert_eq!(origin.firsts(), [0], "it is not asked again at once");
+}
+
+#[tokio::test]
+async fn an_origin_that_refuses_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(SIZE, None).await;
+    let wanted = origin.wanted("away?token=secret", None);
+    let (address, _) = start_box(folder.path(), &wanted).await;
+    let answer = Client::get(address, &wanted).await;
+    assert_eq!(answer.status(), "424");
+    let body = String::from_utf8(answer.rest().await).unwrap();
+    let url = format!("http://{}/away", origin.address);
+    assert_eq!(body, format!("could not fetch {url}: it answers 403 Forbidden\n"));
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(PAUSE, None).await;
+    let wanted = origin.wanted("debian.raw", None);
+    // A box of its own, which dies with all it does.
+    let first = tokio::runtime::Runtime::new().unwrap();
+    let (path, asked) = (folder.path().to_owned(), wanted.clone());
+    let running = first.spawn(async move {
+        let (address, _) = start_box(&path, &asked).await;
+        Client::get(address, &asked).await.has(PAUSE / 2).await;
+    });
+    running.await.unwrap();
+    first.shutdown_background();
+
+    origin.seen.let_through.send_replace(SIZE);
+    let (address, _) = start_box(folder.path(), &wanted).await;
+    assert_eq!(Client::get(address, &wanted).await.rest().await, file());
+    let firsts = origin.firsts();
+    assert!(firsts.len() == 2 && firsts[1] >= PAUSE / 2, "{firsts:?}");
+}
+
+#[tokio::test]
+async fn only_what_is_offered_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(SIZE, None).await;
+    let wanted = origin.wanted("debian.raw", right());
+    let (address, cache) = start_box(folder.path(), &wanted).await;
+    std::fs::write(folder.path().join("secret"), b"secret").unwrap();
+    let (key, other) = (wanted.key(), origin.wanted("other.raw", None));
+    for path in [
+        "/cache/../secret".to_owned(),
+        "/cache/..%2fsecret".to_owned(),
+        format!("/cache/{key}/../secret"),
+        format!("/cache/{key}/..%2f..%2fsecret"),
+        format!("/cache/{key}/"),
+        format!("/cache/{key}"),
+        format!("/cache/{key}/other.raw"),
+        "/cache/blobs/sha256".to_owned(),
+        other.path(),
+    ] {
+        assert_eq!(Client::ask(address, "GET", &path, "").await.status(), "404", "{path}");
+    }
+    assert_eq!(Client::get(address, &wanted).await.rest().await, file());
+    cache.offer([]);
+    assert_eq!(Client::get(address, &wanted).await.status(), "404", "no longer offered");
+}

@@ -1,0 +1,36 @@
+//! Datagrams for the syslog receiver: each is a line, and the log keeps to its limits.
+
+#![no_main]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::SystemTime;
+
+use fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use netboot::syslog::{Entry, Log, MAX_TEXT, parse};
+
+const MACHINE: usize = 4 << 10;
+const TOTAL: usize = 8 << 10;
+
+fuzz_target!(|bytes: &[u8]| {
+    let log = Log::new(MACHINE, TOTAL);
+    let mut input = Input(bytes);
+    // Whole, as most seeds are, and then cut into several.
+    let mut datagram = bytes;
+    loop {
+        let line = parse(datagram);
+        assert!(line.text.len() <= MAX_TEXT);
+        for part in [&line.text, &line.time, &line.host, &line.program, &line.process] {
+            assert!(!part.chars().any(char::is_control), "{part:?}");
+        }
+        assert!(line.facility.is_none_or(|facility| facility < 24));
+        let machine = ["a", "b", "c"][datagram.len() % 3];
+        let from = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        log.push(machine, Entry { received: SystemTime::UNIX_EPOCH, from, line });
+        assert!(log.bytes() <= TOTAL);
+        if input.is_empty() {
+            break;
+        }
+        datagram = input.chunk();
+    }
+});

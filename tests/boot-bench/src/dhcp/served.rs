@@ -1,0 +1,185 @@
+//! The box's own DHCP service in a process of its own, and the floor: what any server must spend.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use dhcp::{
+    Config, Directory, Fixed, Gate, LeaseFile, Mode, Netboot, Observer, Prefix, Range, Reservation,
+    Seen, Service, Subnet,
+};
+use stdx::MacAddr;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::machines::{self, DOMAIN, LEASE_SECS, NAME_SERVER, NETMASK, NETWORK, POOL, TIME_SERVER};
+use super::wire::{INTERFACE, PREFIX_LENGTH, RELAY, SERVER};
+
+/// As the box's own socket has it.
+const RECEIVE_BUFFER: usize = 4 << 20;
+const PORT: u16 = 67;
+/// Between two questions of [`first_ack`].
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// A server that has not answered by then never will.
+const FIRST_ACK_LIMIT: Duration = Duration::from_secs(60);
+
+struct Known {
+    machines: HashMap<MacAddr, Ipv4Addr>,
+    addresses: HashSet<Ipv4Addr>,
+}
+
+impl Directory for Known {
+    fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
+        let address = *self.machines.get(&mac)?;
+        let fixed = Fixed { address, netmask: NETMASK };
+        Some(Reservation {
+            fixed: Some(fixed),
+            gateway: Some(SERVER),
+            name_servers: vec![NAME_SERVER],
+            time_servers: vec![TIME_SERVER],
+            domain_name: Some(DOMAIN.to_owned()),
+            lease_secs: LEASE_SECS,
+            netboot: Netboot::Allowed,
+            ..Reservation::without_address(mac)
+        })
+    }
+
+    fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.addresses.contains(&address)
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn seen(&self, _: Seen) {}
+}
+
+/// Serves the reservations of a folder, and a pool whose leases are kept there, until killed.
+///
+/// # Errors
+/// The service ends.
+pub fn run(folder: &Path) -> Result<()> {
+    let machines: HashMap<_, _> = machines::read(folder)?.into_iter().collect();
+    let addresses = machines.values().copied().collect();
+    let prefix = Prefix::new(NETWORK, PREFIX_LENGTH).context("the network is none")?;
+    let subnet = Subnet {
+        ranges: vec![Range { first: POOL.0, last: POOL.1 }],
+        gateway: Some(SERVER),
+        name_servers: vec![NAME_SERVER],
+        time_servers: vec![TIME_SERVER],
+        domain_name: Some(DOMAIN.to_owned()),
+        lease_secs: LEASE_SECS,
+        ..Subnet::new(prefix)
+    };
+    let (mode, subnets) = (Mode::Pool, vec![subnet]);
+    let config = Config { mode, subnets, ..Config::new(INTERFACE, SERVER) };
+    let (_config, config) = watch::channel(config);
+    let (_gate, gate) = watch::channel(Gate::Open);
+    let service = Service {
+        config,
+        gate,
+        directory: Arc::new(Known { machines, addresses }),
+        observer: Arc::new(Nobody),
+        leases: Some(Arc::new(LeaseFile::open(&folder.join("leases"))?)),
+        checker: None,
+        bound: watch::Sender::new(0),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // On the runtime's own threads, as the supervisor has it.
+    Ok(runtime.block_on(async { tokio::spawn(service.run(CancellationToken::new())).await })??)
+}
+
+/// Answers every message at once and remembers nothing: the address follows from the machine's.
+///
+/// # Errors
+/// The socket fails.
+pub fn reflect() -> Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)?;
+    let mut buffer = [0; 1500];
+    loop {
+        let (length, from) = socket.recv_from(&mut buffer)?;
+        let Some(kind) = kind(&buffer[..length]) else { continue };
+        let [.., second, third] = [buffer[32], buffer[33]];
+        let mut reply = buffer[..240].to_vec();
+        reply[0] = 2;
+        reply[16..20].copy_from_slice(&[10, 89, second, third]);
+        reply.extend([53, 1, if kind == 1 { 2 } else { 5 }, 54, 4]);
+        reply.extend(SERVER.octets());
+        reply.extend([51, 4]);
+        reply.extend(LEASE_SECS.to_be_bytes());
+        for (code, value) in [(1, NETMASK), (3, SERVER), (6, NAME_SERVER), (42, TIME_SERVER)] {
+            reply.extend([code, 4]);
+            reply.extend(value.octets());
+        }
+        reply.push(255);
+        reply.resize(reply.len().max(300), 0);
+        socket.send_to(&reply, from)?;
+    }
+}
+
+/// Option 53.
+fn kind(message: &[u8]) -> Option<u8> {
+    let mut options = message.get(240..)?;
+    while let [code, length, rest @ ..] = options {
+        let (value, after) = rest.split_at_checked(usize::from(*length))?;
+        if *code == 53 {
+            return value.first().copied();
+        }
+        options = after;
+    }
+    None
+}
+
+/// Asks as the first machine, again and again, until it has its address; to be run on the clients'
+/// side.
+///
+/// # Errors
+/// The socket fails, or nobody gives it one.
+pub fn first_ack() -> Result<()> {
+    let begun = Instant::now();
+    let socket = UdpSocket::bind((RELAY, PORT))?;
+    socket.set_read_timeout(Some(ASK_AGAIN))?;
+    let server = SocketAddrV4::new(SERVER, PORT);
+    let (mac, _) = machines::reserved(0);
+    let mut message = vec![0; 240];
+    message[..4].copy_from_slice(&[1, 1, 6, 1]);
+    message[4..8].copy_from_slice(b"boot");
+    message[24..28].copy_from_slice(&RELAY.octets());
+    message[28..34].copy_from_slice(&mac.0);
+    message[236..].copy_from_slice(&[99, 130, 83, 99]);
+    let mut asked = [&message[..], &[53, 1, 1, 255]].concat();
+    let mut buffer = [0; 1500];
+    while begun.elapsed() < FIRST_ACK_LIMIT {
+        // Nobody may be there yet.
+        let _ = socket.send_to(&asked, server);
+        let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
+        match kind(&buffer[..length]) {
+            Some(2) => {
+                let end = [&[53, 1, 3, 50, 4], &buffer[16..20], &[54, 4], &SERVER.octets(), &[255]];
+                asked = [&message[..], &end.concat()].concat();
+            }
+            Some(5) => return Ok(()),
+            _ => {}
+        }
+    }
+    bail!("nobody answered for {} s", FIRST_ACK_LIMIT.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind;
+
+    #[test]
+    fn finds_the_kind_of_a_message() {
+        let message = |options: &[u8]| [&[0; 240], options].concat();
+        assert_eq!(kind(&message(&[12, 1, b'a', 53, 1, 3, 255])), Some(3));
+        assert_eq!(kind(&message(&[12, 9, b'a'])), None);
+        assert_eq!(kind(&message(&[255])), None);
+        assert_eq!(kind(&[]), None);
+    }
+}

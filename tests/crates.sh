@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# What the registry's crates compile to, kept outside the clone so that the next clone need not:
+#   crates.sh restore    copies it to target, where there is none yet
+#   crates.sh keep       keeps target's, where this lock file's is not kept yet
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+source tests/cached.sh
+# For how many days a lock file's crates are kept that nobody restored.
+KEEP_DAYS=7
+
+pins() {
+  rustc --version --verbose
+  cat Cargo.lock Cargo.toml .cargo/config.toml tests/crates.sh
+}
+
+# The registry's part of target, as $1.
+registry_part() {
+  rm -rf "$1"
+  cp -a --reflink=auto target "$1"
+  CARGO_TARGET_DIR=$1 cargo clean --quiet --workspace
+}
+
+kept=$(pins | cache_folder crates)
+case ${1:-} in
+  restore)
+    if [ -d "$kept/target" ] && [ ! -e target ]; then
+      echo "crates: taking what an earlier clone compiled of the registry's" >&2
+      touch "$kept"
+      cp -a --reflink=auto "$kept/target" target
+    fi
+    ;;
+  keep)
+    cached "$kept/target" "crates: keeping what the registry's compile to" registry_part >/dev/null
+    find "$kept/.." -mindepth 1 -maxdepth 1 -mtime +"$KEEP_DAYS" -exec rm -rf {} +
+    ;;
+  *)
+    echo "usage: crates.sh restore|keep" >&2
+    exit 64
+    ;;
+esac

@@ -1,0 +1,188 @@
+//! DHCP messages of a capture (RFC 2131, section 2), for a test to look at field by field.
+
+use std::net::Ipv4Addr;
+use std::time::SystemTime;
+
+use stdx::MacAddr;
+
+use crate::Datagram;
+
+/// The fixed part and the magic cookie.
+const FIXED: usize = 240;
+const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
+
+/// A DHCP message's type (RFC 2132 section 9.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the RFC's own words")]
+pub enum Kind {
+    Discover,
+    Offer,
+    Request,
+    Decline,
+    Ack,
+    Nak,
+    Release,
+    Inform,
+}
+
+impl Kind {
+    fn read(byte: u8) -> Option<Self> {
+        use Kind::{Ack, Decline, Discover, Inform, Nak, Offer, Release, Request};
+        let kinds = [Discover, Offer, Request, Decline, Ack, Nak, Release, Inform];
+        kinds.get(usize::from(byte).checked_sub(1)?).copied()
+    }
+}
+
+/// One DHCP message as it crossed the bridge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The datagram that carried it.
+    pub datagram: Datagram,
+    /// Option 53.
+    pub kind: Kind,
+    /// Code and value of each option of the options field, in their order on the wire. Neither
+    /// are split options joined (RFC 3396) nor overloaded fields read.
+    pub options: Vec<(u8, Vec<u8>)>,
+}
+
+impl Message {
+    /// Reads a datagram; `None` when it is no DHCP message, or one cut short.
+    pub fn read(datagram: &Datagram) -> Option<Self> {
+        let bytes = &datagram.payload;
+        let (fixed, mut rest) = bytes.split_at_checked(FIXED)?;
+        if fixed.get(236..) != Some(&COOKIE[..]) {
+            return None;
+        }
+        let mut options = Vec::new();
+        while let [code, tail @ ..] = rest {
+            rest = match code {
+                0 => tail,
+                255 => break,
+                code => {
+                    let (length, tail) = tail.split_first()?;
+                    let (value, tail) = tail.split_at_checked(usize::from(*length))?;
+                    options.push((*code, value.to_vec()));
+                    tail
+                }
+            };
+        }
+        let (_, kind) = options.iter().find(|(code, _)| *code == 53)?;
+        let kind = Kind::read(*kind.first()?)?;
+        Some(Self { datagram: datagram.clone(), kind, options })
+    }
+
+    /// When it crossed the bridge.
+    pub fn at(&self) -> SystemTime {
+        self.datagram.at
+    }
+
+    /// The first option `code`.
+    pub fn option(&self, code: u8) -> Option<&[u8]> {
+        self.options.iter().find(|(known, _)| *known == code).map(|(_, value)| value.as_slice())
+    }
+
+    /// The first option `code` as text; empty when there is none.
+    pub fn text(&self, code: u8) -> String {
+        String::from_utf8_lossy(self.option(code).unwrap_or_default()).into_owned()
+    }
+
+    /// The first option `code` as an address.
+    pub fn address(&self, code: u8) -> Option<Ipv4Addr> {
+        let octets: [u8; 4] = self.option(code)?.try_into().ok()?;
+        Some(octets.into())
+    }
+
+    /// 1 for a request, 2 for a reply.
+    pub fn op(&self) -> u8 {
+        self.datagram.payload.first().copied().unwrap_or_default()
+    }
+
+    /// The address that the client is given.
+    pub fn yiaddr(&self) -> Ipv4Addr {
+        self.fixed_address(16)
+    }
+
+    /// Where the client finds its boot file.
+    pub fn siaddr(&self) -> Ipv4Addr {
+        self.fixed_address(20)
+    }
+
+    /// The relay between client and server; unspecified when there is none.
+    pub fn giaddr(&self) -> Ipv4Addr {
+        self.fixed_address(24)
+    }
+
+    /// The client's hardware address.
+    pub fn chaddr(&self) -> MacAddr {
+        MacAddr(self.bytes(28))
+    }
+
+    /// The boot file's field.
+    pub fn file(&self) -> String {
+        let field = self.datagram.payload.get(108..236).unwrap_or_default();
+        let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    /// Option 54: the server that says it.
+    pub fn server(&self) -> Option<Ipv4Addr> {
+        self.address(54)
+    }
+
+    fn fixed_address(&self, at: usize) -> Ipv4Addr {
+        self.bytes::<4>(at).into()
+    }
+
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        let field = self.datagram.payload.get(at..).and_then(<[u8]>::first_chunk);
+        field.copied().unwrap_or([0; N])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(options: &[u8]) -> Datagram {
+        let mut payload = vec![0; FIXED];
+        payload.splice(16..28, [10, 77, 0, 11, 10, 77, 0, 1, 10, 78, 0, 1]);
+        payload.splice(28..34, [0x52, 0x54, 0, 0x77, 0, 1]);
+        payload.splice(108..113, *b"a.efi");
+        payload.splice(236..240, COOKIE);
+        payload.extend(options);
+        Datagram {
+            at: SystemTime::UNIX_EPOCH,
+            from: MacAddr([0; 6]),
+            source: "10.77.0.1:67".parse().expect("an address"),
+            target: "255.255.255.255:68".parse().expect("an address"),
+            payload,
+        }
+    }
+
+    #[test]
+    fn an_offer_is_read_field_by_field() {
+        let read = Message::read(&datagram(b"\x35\x01\x02\x00\x36\x04\x0a\x4d\x00\x01\xff\x07"));
+        let offer = read.expect("an offer");
+        assert_eq!(offer.kind, Kind::Offer);
+        assert_eq!(offer.yiaddr(), Ipv4Addr::new(10, 77, 0, 11));
+        assert_eq!(offer.siaddr(), Ipv4Addr::new(10, 77, 0, 1));
+        assert_eq!(offer.giaddr(), Ipv4Addr::new(10, 78, 0, 1));
+        assert_eq!(offer.server(), Some(Ipv4Addr::new(10, 77, 0, 1)));
+        assert_eq!(offer.chaddr().to_string(), "52:54:00:77:00:01");
+        assert_eq!((offer.file().as_str(), offer.text(67).as_str()), ("a.efi", ""));
+        assert_eq!(offer.options.len(), 2, "nothing is read behind the end");
+    }
+
+    #[test]
+    fn what_is_no_message_or_cut_short_is_none() {
+        let whole = datagram(b"\x35\x01\x02\x36\x04\x0a\x4d\x00\x01");
+        for length in 0..FIXED + 3 {
+            let mut cut = whole.clone();
+            cut.payload.truncate(length);
+            assert_eq!(Message::read(&cut), None, "{length}");
+        }
+        for kind in [0, 9] {
+            assert_eq!(Message::read(&datagram(&[53, 1, kind])), None);
+        }
+    }
+}

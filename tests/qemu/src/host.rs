@@ -1,0 +1,112 @@
+//! One more machine on the rack's network: another DHCP server, a relay, a client.
+
+use std::ffi::OsStr;
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+use crate::namespace::Namespace;
+use crate::{BoxProcess, BoxProgram, Error, children, leftovers};
+
+use crate::config::Segment;
+
+/// Longest name: with it, two letters and a number an interface's name has at most 15 characters
+/// (`IFNAMSIZ`).
+const MAX_NAME: usize = 10;
+/// All segments are /24.
+const PREFIX: u8 = 24;
+
+/// A network namespace with a cable (`eth0`, `eth1` …) to each segment it was given. It ends with
+/// its rack.
+#[derive(Debug)]
+pub struct Host {
+    rack: Namespace,
+    namespace: Namespace,
+    ports: Vec<String>,
+}
+
+impl Host {
+    pub(crate) fn build(
+        rack: &str,
+        name: &str,
+        legs: &[(Segment, Ipv4Addr)],
+    ) -> Result<Self, Error> {
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(good) {
+            return Err(Error::Config(format!("`{name}` cannot be the name of a host")));
+        }
+        let namespace = leftovers::host_namespace(rack, name);
+        let rack = leftovers::rack_namespace(rack);
+        namespace.create()?;
+        let mut inside = "link set lo up\n".to_owned();
+        let mut ports = Vec::new();
+        for (number, (segment, address)) in legs.iter().enumerate() {
+            let port = format!("{name}-v{number}");
+            rack.ip(&format!(
+                "link add {port} type veth peer name eth{number} netns {}\n\
+                 link set {port} master {} up\n",
+                namespace.name(),
+                segment.bridge(),
+            ))?;
+            inside += &format!(
+                "address add {address}/{PREFIX} dev eth{number}\n\
+                 link set eth{number} up\n"
+            );
+            ports.push(port);
+        }
+        namespace.ip(&inside)?;
+        for number in 0..legs.len() {
+            complete_checksums(&namespace, &format!("eth{number}"))?;
+        }
+        Ok(Self { rack, namespace, ports })
+    }
+
+    /// A command that runs `program` on this host.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.namespace.command(program)
+    }
+
+    /// Starts a program on this host; it dies with the harness.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn(&self, program: BoxProgram) -> Result<BoxProcess, Error> {
+        BoxProcess::start(program, self.namespace.clone())
+    }
+
+    /// Runs iproute2 commands, one per line, on this host.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn ip(&self, batch: &str) -> Result<(), Error> {
+        self.namespace.ip(batch)
+    }
+
+    /// Pulls its network cables: what it runs stays and hears nothing any more.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn unplug(&self) -> Result<(), Error> {
+        self.cables("down")
+    }
+
+    /// Puts its network cables back.
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn plug(&self) -> Result<(), Error> {
+        self.cables("up")
+    }
+
+    fn cables(&self, state: &str) -> Result<(), Error> {
+        let lines = self.ports.iter().map(|port| format!("link set {port} {state}\n"));
+        self.rack.ip(&lines.collect::<String>())
+    }
+}
+
+/// UDP leaves a veth with its checksum still to be computed by hardware that is not there; firmware
+/// may drop it.
+pub fn complete_checksums(namespace: &Namespace, interface: &str) -> Result<(), Error> {
+    let mut ethtool = namespace.command("ethtool");
+    ethtool.args(["-K", interface, "tx", "off"]);
+    children::run(ethtool, "").map(drop)
+}

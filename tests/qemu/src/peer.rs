@@ -1,0 +1,44 @@
+//! Stock programs on the rack's network: DHCP servers beside the box, and a relay before it.
+
+mod dnsmasq;
+mod kea;
+mod relay;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::{BoxProcess, Error, children, poll};
+
+pub use dnsmasq::Dnsmasq;
+pub use kea::start as start_kea;
+pub use relay::Relay;
+
+/// They are ready within a second on an idle machine.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// The addresses that a DHCP server gives out, all of one /24.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool {
+    /// First address.
+    pub first: std::net::Ipv4Addr,
+    /// Last address.
+    pub last: std::net::Ipv4Addr,
+}
+
+/// Waits until a program's log has `words`.
+fn wait_for_log(process: &mut BoxProcess, what: &str, words: &str) -> Result<(), Error> {
+    let log = process.log().to_owned();
+    let said = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains(words));
+    let ready = poll(&format!("{what} to be ready"), READY_WITHIN, || {
+        if said(&log) {
+            return Some(true);
+        }
+        (!process.is_running()).then_some(false)
+    })?;
+    if ready {
+        return Ok(());
+    }
+    let outcome = format!("it ended at once: {}", children::tail(&log));
+    Err(Error::Command { command: what.to_owned(), outcome })
+}

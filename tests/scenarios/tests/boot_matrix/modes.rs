@@ -1,0 +1,96 @@
+//! The other ways of a box with DHCP: addresses of its own pool, an answer beside another server's,
+//! machines that nobody described, and IPv6.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use scenarios::{
+    BootOrder, BootPath, Dnsmasq, Lab, LabConfig, Nic, NucConfig, Pool, RackConfig, Segment, poll,
+    start_kea,
+};
+use serde_json::Value;
+
+use crate::row::{Goal, Matrix, Row};
+use crate::{gate, row};
+
+use BootPath::{BiosIpxeRom, BiosPlainPxe, UefiHttp4, UefiPxe4, UefiPxe6};
+use Goal::{Agent, Direct, Script};
+use Nic::{E1000, E1000e, Virtio};
+use Segment::Near;
+
+/// Above the BMCs' addresses and below the relay's.
+const POOL: &str = "mode = \"pool\"\npool = \"10.77.0.200-10.77.0.240\"";
+const PROXY: &str = "mode = \"proxy\"";
+/// The other server, and what it gives out.
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const OTHERS: Pool =
+    Pool { first: Ipv4Addr::new(10, 77, 0, 150), last: Ipv4Addr::new(10, 77, 0, 199) };
+
+const ROWS: [Row; 5] = [
+    row(BiosIpxeRom, E1000e, Near, Agent),
+    row(BiosIpxeRom, E1000, Near, Script),
+    row(BiosPlainPxe, Virtio, Near, Script),
+    row(UefiPxe4, Virtio, Near, Agent),
+    row(UefiHttp4, Virtio, Near, Script),
+];
+
+#[test]
+fn pool() {
+    Matrix::new("boot-pool", POOL).without_reservations().boot(&ROWS, |_| ());
+}
+
+#[test]
+fn proxy_beside_kea() {
+    Matrix::new("boot-proxy-kea", PROXY).without_reservations().boot(&ROWS, |lab| {
+        let host = lab.rack.add_host("kea", &[(Near, OTHER)]).unwrap();
+        let kea = start_kea(&host, lab.rack.dir(), OTHERS).unwrap();
+        (host, kea)
+    });
+}
+
+#[test]
+fn proxy_beside_dnsmasq() {
+    Matrix::new("boot-proxy-dnsmasq", PROXY).without_reservations().boot(&ROWS, |lab| {
+        let host = lab.rack.add_host("dnsmasq", &[(Near, OTHER)]).unwrap();
+        let dnsmasq = Dnsmasq::new(OTHERS).start(&host, lab.rack.dir(), "dnsmasq").unwrap();
+        (host, dnsmasq)
+    });
+}
+
+/// The firmware loads the agent OS's unified kernel image, with the machine's arguments in it.
+#[test]
+fn without_ipxe() {
+    let network = "mode = \"reserved\"\n\
+        loaders = { 7 = \"agent-x86_64.efi\", 16 = \"agent-x86_64.efi\" }";
+    let rows = [row(UefiHttp4, Virtio, Near, Direct), row(UefiPxe4, Virtio, Near, Direct)];
+    Matrix::new("boot-uki", network).boot(&rows, |_| ());
+}
+
+#[test]
+fn ipv6() {
+    let network = "mode = \"reserved\"\nipv6 = true";
+    Matrix::new("boot-ipv6", network).boot(&[row(UefiPxe6, Virtio, Near, Script)], |_| ());
+}
+
+#[test]
+fn a_machine_that_nobody_described_is_discovered() {
+    let nuc = |path| NucConfig { path, boot_order: BootOrder::NetworkFirst, ..NucConfig::bios() };
+    let rack = RackConfig::new("boot-unknown").nuc(nuc(BiosIpxeRom)).nuc(nuc(UefiPxe4));
+    let mut config = LabConfig::new(rack);
+    config.network = format!("{POOL}\nenroll = true");
+    let lab = Lab::start(config).unwrap();
+    for nuc in lab.rack.nucs() {
+        let _place = gate::enter();
+        nuc.power_on().unwrap();
+        // Its agent said who it is, and the box wrote it down.
+        let name = format!("discovery-{}", nuc.mac().dashed());
+        let get = ["hardware", "get", name.as_str(), "--output", "json"];
+        let hardware = poll(&name, Duration::from_secs(240), || lab.tinbox(&get).ok()).unwrap();
+        let hardware: Value = serde_json::from_str(&hardware).unwrap();
+        assert_eq!(hardware["metadata"]["labels"]["tinkerbell.org/auto-discovered"], "true");
+        assert_eq!(hardware["spec"]["agentID"], nuc.mac().to_string());
+        assert_eq!(hardware["spec"]["disks"][0]["device"], "/dev/vda");
+        nuc.cut_power();
+    }
+    lab.rack.succeed();
+}

@@ -1,0 +1,43 @@
+//! Files of other servers come through the box.
+
+use qemu::BoxProgram;
+use scenarios::{Image, LabConfig, NucConfig, RackConfig};
+
+use crate::watch::{SMALL, small_lab_of, wait_small_system};
+
+/// A server that is none of the box's addresses; it is in the box's namespace, which the machines
+/// reach through the box alone.
+const SERVER: &str = "10.99.0.1";
+
+#[test]
+fn an_image_of_another_server_is_read_there_once() {
+    let mut config = LabConfig::new(RackConfig::new("images").nuc(NucConfig::bios()));
+    config.images = true;
+    let mut server = None;
+    let lab = small_lab_of(config, |lab| {
+        let add = ["address", "add", SERVER, "dev", "lo"];
+        assert!(lab.rack.box_command("ip").args(add).status().unwrap().success());
+        let program = std::env::current_exe().unwrap();
+        let program = program.ancestors().nth(2).unwrap().join("rack-httpd");
+        let images = lab.artifacts().root().join("images");
+        let httpd = BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
+            .args(["--dir".as_ref(), images.as_os_str()])
+            .args(["--listen", &format!("{SERVER}:8099")])
+            // The box goes on by itself.
+            .args(["--drop-at-percent", "50", "--once"]);
+        server = Some(lab.rack.spawn_box(httpd).unwrap());
+        let sha256 = lab.artifacts().sha256("tiny.raw.zst").unwrap();
+        Image { url: format!("http://{SERVER}:8099/tiny.raw.zst"), sha256 }
+    });
+    let workflow = lab.create_workflow("install", 1).unwrap();
+    lab.wait_success(&workflow, SMALL).unwrap();
+    wait_small_system(&lab);
+
+    let log = std::fs::read_to_string(server.as_ref().unwrap().log()).unwrap();
+    let asked: Vec<&str> = log.lines().filter(|line| line.starts_with("GET ")).collect();
+    assert_eq!(asked.len(), 2, "one half each: {asked:?}");
+    assert!(asked[1].contains(" 206 "), "{asked:?}");
+    let list = lab.tinbox(&["image", "list"]).unwrap();
+    assert!(list.contains("ready") && list.contains("default/install-nuc1"), "{list}");
+    lab.rack.succeed();
+}

@@ -1,0 +1,158 @@
+//! What a machine does with its boot file: loader, script, kernel, system.
+
+use std::net::SocketAddrV4;
+
+use crate::clock::{Moment, SECOND};
+use crate::machine::{Act, Download, Fetch, Firmware, Machine, Phase, Stage, Turn, Wanted};
+
+/// iPXE's prompt.
+const PROMPT: Moment = 2 * SECOND;
+/// When an HTTP client gives a silent server up.
+const HTTP_PATIENCE: Moment = 30 * SECOND;
+/// Further tries of a download, as the box's scripts have them.
+const RETRIES: usize = 4;
+
+impl Machine {
+    /// Loads what DHCP named.
+    pub(super) fn load(&mut self, file: String, turn: &mut Turn<'_>) {
+        self.exchange += 1;
+        self.tries = 0;
+        if file.starts_with("http://") {
+            let wanted = match (self.stage, self.firmware) {
+                (Stage::Rom, Firmware::Edk2Http) => Wanted::Loader,
+                _ => Wanted::Script,
+            };
+            self.loader.clone_from(&file);
+            return self.get(wanted, file, turn);
+        }
+        self.loader.clone_from(&file);
+        let (download, bytes) = Download::start(file, self.firmware, turn);
+        self.send_tftp(download.port(), bytes, turn);
+        turn.wake(download.patience());
+        self.phase = Phase::Loading(download);
+    }
+
+    /// A TFTP datagram for one of its ports; blocks of a file come by [`Machine::block`].
+    pub fn tftp(&mut self, port: u16, bytes: &[u8], turn: &mut Turn<'_>) {
+        if let Phase::Loading(download) = &mut self.phase
+            && download.port() == port
+        {
+            let step = download.packet(bytes, turn);
+            self.follow(step, turn);
+        }
+    }
+
+    /// A block of a file, without its bytes: its number on the wire, where it begins in the file,
+    /// how long it is.
+    pub fn block(&mut self, port: u16, number: u16, at: u64, length: u64, turn: &mut Turn<'_>) {
+        if let Phase::Loading(download) = &mut self.phase
+            && download.port() == port
+        {
+            let step = download.block(number, at, length);
+            self.follow(step, turn);
+        }
+    }
+
+    pub(super) fn load_again(&mut self, turn: &mut Turn<'_>) {
+        if let Phase::Loading(download) = &mut self.phase {
+            let step = download.timer();
+            self.follow(step, turn);
+        }
+    }
+
+    fn follow(&mut self, step: Step, turn: &mut Turn<'_>) {
+        let Phase::Loading(download) = &self.phase else { return };
+        let (port, patience) = (download.port(), download.patience());
+        match step {
+            Step::Wait => {}
+            Step::Progress => turn.wake(patience),
+            Step::Send(packets) => {
+                for (port, bytes) in packets {
+                    self.send_tftp(port, bytes, turn);
+                }
+                turn.wake(patience);
+            }
+            Step::Complete(bytes) => {
+                self.send_tftp(port, bytes, turn);
+                self.start_loader(turn);
+            }
+            Step::Failed => self.fail(turn),
+        }
+    }
+
+    fn send_tftp(&self, port: u16, bytes: Vec<u8>, turn: &mut Turn<'_>) {
+        if let Some(address) = self.address() {
+            turn.acts.push(Act::Tftp { from: SocketAddrV4::new(address, port), bytes });
+        }
+    }
+
+    /// What came of an [`Act::Get`].
+    pub fn fetched(&mut self, fetch: &Fetch, turn: &mut Turn<'_>) {
+        let Phase::Fetching(wanted) = self.phase else { return };
+        self.exchange += 1;
+        match (wanted, fetch) {
+            (Wanted::Kernel, Fetch::Failed) if self.tries < RETRIES => {
+                self.tries += 1;
+                let url = self.kernel.clone();
+                self.get(Wanted::Kernel, url, turn);
+            }
+            (Wanted::Loader, Fetch::File) => self.start_loader(turn),
+            (Wanted::Script, Fetch::Script(text)) => match kernel_of(text) {
+                Some(url) => {
+                    self.kernel.clone_from(&url);
+                    self.tries = 0;
+                    self.get(Wanted::Kernel, url, turn);
+                }
+                None => self.fail(turn),
+            },
+            (Wanted::Kernel, Fetch::File) => {
+                self.leave(turn);
+                self.stage = Stage::System;
+                let after = turn.between(2 * SECOND, 6 * SECOND);
+                self.rest(after, turn);
+            }
+            _ => self.fail(turn),
+        }
+    }
+
+    fn get(&mut self, wanted: Wanted, url: String, turn: &mut Turn<'_>) {
+        self.phase = Phase::Fetching(wanted);
+        turn.acts.push(Act::Get { url });
+        turn.wake(HTTP_PATIENCE);
+    }
+
+    fn start_loader(&mut self, turn: &mut Turn<'_>) {
+        self.leave(turn);
+        self.exchange += 1;
+        self.stage = Stage::Ipxe;
+        let name = self.loader.rsplit('/').next().unwrap_or_default();
+        if self.hates.is_some_and(|hated| hated == name) {
+            self.phase = Phase::Hung;
+            let after = turn.between(60 * SECOND, 90 * SECOND);
+            return turn.wake(after);
+        }
+        self.rest(PROMPT, turn);
+    }
+}
+
+/// What a datagram means for a download.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing.
+    Wait,
+    /// Something new came: patience begins anew.
+    Progress,
+    /// Send these, each from its port; patience begins anew.
+    Send(Vec<(u16, Vec<u8>)>),
+    /// Send this last acknowledgement: the file is here.
+    Complete(Vec<u8>),
+    /// There is nothing to be had.
+    Failed,
+}
+
+/// The URL of the kernel that one of the box's scripts names.
+fn kernel_of(script: &str) -> Option<String> {
+    let lines = script.strip_prefix("#!ipxe")?.lines();
+    let kernel = lines.filter_map(|line| line.strip_prefix("kernel ")).next()?;
+    Some(kernel.split(' ').next()?.replace("${arch}", "x86_64"))
+}

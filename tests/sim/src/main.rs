@@ -1,0 +1,73 @@
+//! `tinbox-sim`: boots a simulated rack and says what came of it.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use dhcp::Mode;
+use sim::{Faults, Settings};
+
+/// Boot a simulated rack against the box's real engines.
+#[derive(Parser)]
+struct Arguments {
+    /// Machines, all switched on within a second
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=40_000))]
+    machines: u32,
+    /// The first run's seed; chosen at random when left out
+    #[arg(long, env = "SIM_SEED")]
+    seed: Option<u64>,
+    /// Runs, each with the seed after the last one's
+    #[arg(long, default_value_t = 1)]
+    runs: u64,
+    /// What the box does for machines
+    #[arg(long, value_enum, default_value_t = Service::Pool)]
+    mode: Service,
+    /// calm, rough or storm, then changes: rough,drop=10,kill=5,until=900
+    #[arg(long, default_value = "rough")]
+    faults: Faults,
+    /// Print the events of the machine with this number
+    #[arg(long)]
+    watch: Option<usize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Service {
+    Pool,
+    Reserved,
+    Proxy,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mode = match arguments.mode {
+        Service::Pool => Mode::Pool,
+        Service::Reserved => Mode::Reserved,
+        Service::Proxy => Mode::Proxy,
+    };
+    let first = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
+    for seed in (0..arguments.runs).map(|run| first.wrapping_add(run)) {
+        let (faults, watch) = (arguments.faults, arguments.watch);
+        let settings = Settings { mode, faults, watch, ..Settings::new(arguments.machines, seed) };
+        let began = Instant::now();
+        match sim::run(settings) {
+            Ok(summary) => {
+                let real = began.elapsed().as_secs_f64();
+                println!("seed {seed}\n{summary}\n{real:.1} s real time, {}", resident());
+            }
+            Err(failure) => {
+                eprintln!(
+                    "error: {failure}\nhint: the same arguments with --seed {seed} repeat it"
+                );
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The most memory that this process had, as the kernel counts it.
+fn resident() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.map_or("memory unknown".to_owned(), |peak| format!("{} resident at most", peak.trim()))
+}

@@ -1,0 +1,126 @@
+//! What happens next.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use stdx::MacAddr;
+
+use crate::appliance::Datagram;
+use crate::clock::Moment;
+use crate::machine::Fetch;
+
+/// One thing that happens. Machines are named by their index; `epoch` is the life of the box, and
+/// `number` and `exchange` are the machine's, in which it still counts.
+#[derive(Debug)]
+pub enum Event {
+    /// A DHCP datagram reaches the box.
+    DhcpToBox(Datagram),
+    /// A broadcast, or a datagram for it, reaches the other server.
+    DhcpToOther(Rc<[u8]>),
+    /// A DHCP datagram reaches a machine.
+    DhcpToMachine { machine: usize, bytes: Rc<[u8]> },
+    /// A datagram reaches the box's port 69.
+    TftpToBox { from: SocketAddr, bytes: Rc<[u8]> },
+    /// A TFTP datagram reaches a machine.
+    TftpToMachine { machine: usize, port: u16, bytes: Rc<[u8]> },
+    /// A block of a file reaches a machine.
+    Block { machine: usize, port: u16, number: u16, at: u64, length: u64 },
+    /// A machine's timer.
+    Timer { machine: usize, number: u32 },
+    /// An HTTP request reaches the box.
+    HttpRequest { machine: usize, exchange: u32, url: String },
+    /// An HTTP answer is complete, or broken off.
+    HttpAnswer { machine: usize, exchange: u32, epoch: u32, fetch: Fetch },
+    /// A machine knows whether somebody uses its address.
+    Probed { machine: usize, exchange: u32, is_used: bool },
+    /// The box knows who uses an address.
+    Answered { epoch: u32, address: Ipv4Addr, holder: Option<MacAddr> },
+    /// The box takes a batch.
+    Turn { epoch: u32 },
+    /// The box's commit is over.
+    Committed { epoch: u32 },
+    /// The box's transfers want the time.
+    TransferTimer { epoch: u32 },
+    /// The box's disk has a file.
+    Load { epoch: u32, peer: SocketAddr, ticket: u64, file: String },
+    /// The box forgets what is over.
+    Sweep,
+    /// The box dies.
+    Kill,
+    /// The box starts.
+    Start,
+    /// Another server is heard, and later gone.
+    Gate { is_closed: bool },
+    /// A machine is switched off or loses power.
+    PowerOff { machine: usize, orderly: bool },
+    /// A machine is switched on.
+    PowerOn { machine: usize },
+}
+
+#[derive(Debug)]
+struct Scheduled {
+    at: Moment,
+    /// Of two at one moment, the one that was scheduled first.
+    number: u64,
+    event: Event,
+}
+
+/// Events in the order in which they happen.
+#[derive(Debug, Default)]
+pub struct Queue {
+    heap: BinaryHeap<Reverse<Scheduled>>,
+    scheduled: u64,
+}
+
+impl Queue {
+    /// Something will happen.
+    pub fn put(&mut self, at: Moment, event: Event) {
+        self.scheduled += 1;
+        self.heap.push(Reverse(Scheduled { at, number: self.scheduled, event }));
+    }
+
+    /// What happens next, and when.
+    pub fn take(&mut self) -> Option<(Moment, Event)> {
+        self.heap.pop().map(|Reverse(Scheduled { at, event, .. })| (at, event))
+    }
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Scheduled {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Queue};
+
+    #[test]
+    fn events_come_in_order_of_time_then_of_scheduling() {
+        let mut queue = Queue::default();
+        for (at, machine) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
+            queue.put(at, Event::PowerOn { machine });
+        }
+        let order = std::iter::from_fn(|| match queue.take()? {
+            (at, Event::PowerOn { machine }) => Some((at, machine)),
+            _ => None,
+        });
+        assert_eq!(order.collect::<Vec<_>>(), [(3, 1), (3, 3), (5, 0), (5, 2)]);
+    }
+}
