@@ -166,6 +166,17 @@ pub trait Plans: Send + Sync + 'static {
     }
 }
 
+/// No machine is known.
+impl Plans for () {
+    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
+        None
+    }
+
+    fn by_address(&self, _: IpAddr) -> Option<Plan> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{AgentBoot, Boot, Medium, Plan};

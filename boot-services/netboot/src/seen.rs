@@ -82,6 +82,11 @@ pub trait Observer: Send + Sync + 'static {
     fn fetched(&self, fetched: Fetched);
 }
 
+/// Nothing is remembered.
+impl Observer for () {
+    fn fetched(&self, _: Fetched) {}
+}
+
 /// A foreign name, shortened for the record.
 pub(crate) fn shortened(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(Fetched::NAME_LIMIT).collect()

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,8 +19,7 @@ use futures_util::stream;
 use hyper_util::client::legacy::connect::HttpConnector;
 use netboot::cache::{Cache, Checksum, Digest, HttpOrigin, Wanted};
 use netboot::http::{Downloads, Face, cached_router, serve};
-use netboot::{Fetched, Files, Observer, Plan, Plans, Services};
-use stdx::MacAddr;
+use netboot::{Files, Services};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -112,29 +111,14 @@ async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
     (status, headers, Body::from_stream(body)).into_response()
 }
 
-struct Nobody;
-
-impl Plans for Nobody {
-    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
-        None
-    }
-    fn by_address(&self, _: IpAddr) -> Option<Plan> {
-        None
-    }
-}
-
-impl Observer for Nobody {
-    fn fetched(&self, _: Fetched) {}
-}
-
 /// The boot port, with a cache in `folder` that offers one file.
 async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder, origin).unwrap();
     cache.offer([wanted.clone()]);
     let files = Files::new(folder.join("artifacts"));
-    let services = Services { files, plans: Arc::new(Nobody), observer: Arc::new(Nobody) };
-    let router = cached_router(cache.clone(), Arc::new(Nobody));
+    let services = Services { files, plans: Arc::new(()), observer: Arc::new(()) };
+    let router = cached_router(cache.clone(), Arc::new(()));
     let downloads = Downloads::boot(services).with_cache(Some(cache.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,16 +1,15 @@
 //! The box's own servers in a process of their own: `tinbox-bench-boot served FOLDER`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use netboot::http::{Downloads, Face, HttpConfig, router, serve, serve_tls};
 use netboot::tftp::{self, TftpConfig};
-use netboot::{Fetched, Files, Observer, Plan, Plans, Services};
+use netboot::{Files, Services};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use stdx::MacAddr;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -24,22 +23,6 @@ pub const TLS_PORT: u16 = 7443;
 pub const KEY: &str = "key.pem";
 pub const CERTIFICATE: &str = "certificate.pem";
 
-/// Nobody is known, and nothing is remembered.
-struct Nobody;
-
-impl Plans for Nobody {
-    fn by_mac(&self, _: MacAddr) -> Option<Plan> {
-        None
-    }
-    fn by_address(&self, _: IpAddr) -> Option<Plan> {
-        None
-    }
-}
-
-impl Observer for Nobody {
-    fn fetched(&self, _: Fetched) {}
-}
-
 /// Serves the artifacts of a folder until killed.
 ///
 /// # Errors
@@ -51,7 +34,7 @@ pub fn run(folder: &Path) -> Result<()> {
 
 async fn serve_all(folder: &Path) -> Result<()> {
     let services =
-        Services { files: Files::new(folder), plans: Arc::new(Nobody), observer: Arc::new(Nobody) };
+        Services { files: Files::new(folder), plans: Arc::new(()), observer: Arc::new(()) };
     let script_base = format!("http://{HOST}:{HTTP_PORT}");
     let shutdown = CancellationToken::new();
     let socket = tftp::bind(SocketAddr::from((HOST, TFTP_PORT)), None)?;

@@ -203,31 +203,14 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Rewound<C> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::net::IpAddr;
     use std::ops::Range;
     use std::sync::Arc;
 
-    use stdx::MacAddr;
     use tokio::io::DuplexStream;
     use tokio::time::{Duration, sleep};
 
     use super::*;
-    use crate::{Fetched, Files, Observer, Plan, Plans, Services};
-
-    struct Nobody;
-
-    impl Plans for Nobody {
-        fn by_mac(&self, _: MacAddr) -> Option<Plan> {
-            None
-        }
-        fn by_address(&self, _: IpAddr) -> Option<Plan> {
-            None
-        }
-    }
-
-    impl Observer for Nobody {
-        fn fetched(&self, _: Fetched) {}
-    }
+    use crate::{Files, Services};
 
     impl Carrier for DuplexStream {
         async fn send(
@@ -243,7 +226,7 @@ mod tests {
 
     /// Serves an empty folder over `stream`; the clock stands still unless all wait for it.
     async fn serve(stream: DuplexStream) -> io::Result<Next<DuplexStream>> {
-        let (plans, observer) = (Arc::new(Nobody), Arc::new(Nobody));
+        let (plans, observer) = (Arc::new(()), Arc::new(()));
         let files = Files::new("/nonexistent");
         let downloads = Downloads::boot(Services { files, plans, observer });
         let peer = SocketAddr::from(([10, 77, 0, 11], 1024));
