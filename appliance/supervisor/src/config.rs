@@ -272,9 +272,10 @@ mod tests {
             [boot]\nartifacts = '/nope'\n\
             [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n\
             [images]\ncache = 'here'\nbudget_percent = 100\nauthorities = '/nope'\n\
+            plain_registries = ['http://a']\n\
             [metadata]\ntrusted_proxies = ['::/0']\n";
         let error = parse(text).unwrap_err();
-        assert_eq!(error.lines().count(), 9, "{error}");
+        assert_eq!(error.lines().count(), 10, "{error}");
         assert!(error.contains("images.budget_percent: 100 % is not between 10 % and 85 %"));
         assert!(error.contains("agents.silence_secs: 1 s is not between 20 s and 3600 s"));
     }

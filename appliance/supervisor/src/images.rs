@@ -68,7 +68,8 @@ impl Images {
     pub fn open(config: &Config, state: &Path) -> anyhow::Result<Self> {
         let Some(settings) = &config.images else { return Ok(Self(None)) };
         let connector = connector::make(settings.authorities.as_deref())?;
-        let origin = Arc::new(HttpOrigin::new(connector));
+        let plain = settings.plain_registries.iter().cloned();
+        let origin = Arc::new(HttpOrigin::new(connector).with_plain_registries(plain));
         let cache = Cache::with_budget(&settings.cache, origin, settings.budget_percent)?;
         let with_ipv6 = config.networks.iter().filter(|network| network.ipv6);
         let ipv6 = with_ipv6.filter_map(|network| nic::ipv6(&network.interface).ok());
@@ -103,11 +104,11 @@ impl Images {
         inner.put(key.clone(), Mention { files: Vec::new(), ended: true });
     }
 
-    /// An action's environment as its agent is told it: files of other servers are the box's at
-    /// `server`.
-    pub fn told(&self, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
+    /// The environment of an action of `image` as its agent is told it: files of other servers are
+    /// the box's at `server`.
+    pub fn told(&self, image: &str, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
         let Some(inner) = &self.0 else { return environment };
-        mentions::rewritten(&inner.own, &environment, |wanted| {
+        mentions::rewritten(&inner.own, image, &environment, |wanted| {
             format!("http://{server}:{HTTP_PORT}{}", wanted.path())
         })
     }

@@ -16,6 +16,7 @@ mod checksum;
 mod download;
 mod keep;
 mod origin;
+pub mod registry;
 pub mod room;
 mod shelf;
 mod wanted;

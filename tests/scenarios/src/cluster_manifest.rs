@@ -2,13 +2,26 @@
 
 use std::fmt::Write as _;
 
+/// The version of Kubernetes that its machines are to run.
+pub const KUBERNETES: &str = "v1.35.3";
+
+/// What is done with the machines of a cluster.
+#[derive(Debug, Clone, Copy)]
+pub enum Install<'a> {
+    /// A template of the owner's own.
+    Template(&'a str),
+    /// The provider's template, with images of a registry, `host/folder`: there it looks for
+    /// `debian-12:<version of Kubernetes>.gz`.
+    Images(&'a str),
+}
+
 /// A cluster of one control-plane machine.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterManifest<'a> {
     /// Name of the cluster, and of what belongs to it.
     pub name: &'a str,
-    /// Template for its machines, instead of the provider's own.
-    pub template: &'a str,
+    /// What is done with its machines.
+    pub install: Install<'a>,
     /// Run before kubeadm at the machine's first boot; `PROVIDER_ID` in it is replaced.
     pub command: &'a str,
     /// Label the Hardware must have, as `key: value`.
@@ -20,7 +33,14 @@ impl ClusterManifest<'_> {
     /// the provider's own template of a cluster has, without workers.
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
-        let template = block(self.template, 4);
+        let install = match self.install {
+            Install::Template(text) => format!("  templateOverride: |\n{}", block(text, 4)),
+            Install::Images(registry) => format!(
+                "  imageLookupBaseRegistry: {registry}\n\
+                 \x20 imageLookupOSDistro: debian\n\
+                 \x20 imageLookupOSVersion: \"12\"\n"
+            ),
+        };
         format!(
             "apiVersion: cluster.x-k8s.io/v1beta2\n\
              kind: Cluster\n\
@@ -42,15 +62,14 @@ impl ClusterManifest<'_> {
              apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n\
              kind: TinkerbellCluster\n\
              metadata: {{name: {name}}}\n\
-             spec:\n\
-             \x20 templateOverride: |\n{template}\
+             spec:\n{install}\
              ---\n\
              apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n\
              kind: KubeadmControlPlane\n\
              metadata: {{name: {name}}}\n\
              spec:\n\
              \x20 replicas: 1\n\
-             \x20 version: v1.35.3\n\
+             \x20 version: {KUBERNETES}\n\
              \x20 machineTemplate:\n\
              \x20   spec:\n\
              \x20     infrastructureRef:\n\

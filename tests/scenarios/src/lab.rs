@@ -28,6 +28,8 @@ pub struct LabConfig {
     pub reservations: bool,
     /// Whether the box fetches files of other servers for its machines.
     pub images: bool,
+    /// Registries of images that speak `http`.
+    pub plain_registries: Vec<String>,
 }
 
 /// The box answers machines with a reservation, and is the network's only DHCP server.
@@ -37,7 +39,14 @@ impl LabConfig {
     /// A lab with this rack and the product's own patience.
     pub fn new(rack: RackConfig) -> Self {
         let network = RESERVED.to_owned();
-        Self { rack, silence_secs: 60, network, reservations: true, images: false }
+        Self {
+            rack,
+            silence_secs: 60,
+            network,
+            reservations: true,
+            images: false,
+            plain_registries: Vec::new(),
+        }
     }
 }
 
@@ -75,7 +84,8 @@ impl Lab {
         fs::create_dir_all(&files).context("cannot make the lab's folder")?;
         let settings = work.join("box.toml");
         let images = if config.images {
-            format!("[images]\ncache = {:?}\n", work.join("cache"))
+            let plain = &config.plain_registries;
+            format!("[images]\ncache = {:?}\nplain_registries = {plain:?}\n", work.join("cache"))
         } else {
             String::new()
         };

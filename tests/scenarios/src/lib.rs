@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod cluster_manifest;
+mod image_registry;
 mod lab;
 mod management;
 mod manifests;
@@ -16,7 +17,8 @@ mod screen;
 mod state;
 
 pub use artifacts::Artifacts;
-pub use cluster_manifest::ClusterManifest;
+pub use cluster_manifest::{ClusterManifest, Install, KUBERNETES};
+pub use image_registry::ImageRegistry;
 pub use lab::{Lab, LabConfig, RESERVED};
 pub use management::Management;
 pub use manifests::{

@@ -111,6 +111,8 @@ impl Management {
         let provider = BoxProgram::new(self.programs.program("capt")?, log)
             .env("KUBECONFIG", self.server.kubeconfig())
             .env("TMPDIR", &self.folder)
+            // Where its own template's machines find their metadata.
+            .env("TINKERBELL_IP", "10.77.0.1")
             .args(["--health-addr".to_owned(), PROVIDER.health_address()])
             .args(["--metrics-bind-addr".to_owned(), PROVIDER.metrics_address()])
             .args(["--external-kubeconfig".as_ref(), kubeconfig.as_os_str()]);

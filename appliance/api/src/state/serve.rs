@@ -61,12 +61,13 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
 /// upstream agent is killed by its own reboot before it can report, and would be told to reboot
 /// for ever (CAPT #569).
 ///
-/// Told by the image's repository name (`reboot`, `kexec`). An agent of ours says which boot of
-/// its machine it runs in: another one than that of the beginning means that it is back. Of an
-/// upstream agent nothing is known but that it asks only when it is idle, so that it has forgotten
-/// the action: it is taken to be back unless it asks sooner than any machine can boot.
+/// Told by the image's repository name (`reboot`, `kexec`, or `waitdaemon` that runs one of these).
+/// An agent of ours says which boot of its machine it runs in: another one than that of the
+/// beginning means that it is back. Of an upstream agent nothing is known but that it asks only when
+/// it is idle, so that it has forgotten the action: it is taken to be back unless it asks sooner
+/// than any machine can boot.
 pub fn came_back(action: &ActionStatus, boot_id: &str, now: Timestamp) -> bool {
-    if action.state != ActionState::Running || !leaves(&action.image) {
+    if action.state != ActionState::Running || !leaves(action) {
         return false;
     }
     if !boot_id.is_empty() && !action.boot_id.is_empty() {
@@ -75,11 +76,21 @@ pub fn came_back(action: &ActionStatus, boot_id: &str, now: Timestamp) -> bool {
     action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
 }
 
-/// The image's action ends by leaving the agent's OS.
-fn leaves(image: &str) -> bool {
+/// The action ends by leaving the agent's OS.
+fn leaves(action: &ActionStatus) -> bool {
+    let name = match repository(&action.image) {
+        "waitdaemon" => action.environment.get("IMAGE").map_or("", |image| repository(image)),
+        name => name,
+    };
+    matches!(name, "reboot" | "kexec")
+}
+
+/// The last part of an OCI reference's name, without tag and digest: by it an action is told,
+/// whatever the registry.
+pub fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
-    matches!(name.split(':').next(), Some("reboot" | "kexec"))
+    name.split(':').next().unwrap_or_default()
 }
 
 /// Why an agent must stop an action it says it runs; `None` while it is wanted.

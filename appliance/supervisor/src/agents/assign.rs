@@ -71,6 +71,7 @@ impl AgentService {
             Serve::Wait(reason) => return wait(reason),
         };
         let boot_id = self.boot_of(agent_id);
+        let is_stock = boot_id.is_empty();
         let now = self.clock.now();
         if serve::came_back(action, &boot_id, now) {
             let said = report::Report {
@@ -96,8 +97,12 @@ impl AgentService {
             return wait("it is paused");
         }
         let mut assignment = assignment(key, task, action);
-        let server = self.views.server_of_agent(agent_id);
-        assignment.environment = self.images.told(assignment.environment, server);
+        // A stock agent runs upstream's own `oci2disk`, which reads a registry and nothing else.
+        if !(self.permissive && is_stock && serve::repository(&action.image) == "oci2disk") {
+            let server = self.views.server_of_agent(agent_id);
+            let environment = assignment.environment;
+            assignment.environment = self.images.told(&action.image, environment, server);
+        }
         Ok(Offer::Final(Ok(Box::new(assignment))))
     }
 

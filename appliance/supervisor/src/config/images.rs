@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use axum::http::uri::Authority;
 use serde::Deserialize;
 
 /// What the cache may be told to take of its partition, in percent: below the line from which on
@@ -22,6 +23,9 @@ pub struct Images {
     /// the operating system.
     #[serde(default)]
     pub authorities: Option<PathBuf>,
+    /// Registries, `host` or `host:port`, that `oci2disk` images are fetched from over `http`.
+    #[serde(default)]
+    pub plain_registries: Vec<String>,
 }
 
 fn budget() -> u64 {
@@ -44,6 +48,9 @@ impl Images {
         }
         if let Some(file) = self.authorities.as_ref().filter(|file| !file.is_file()) {
             problems.push(format!("images.authorities: {} is no file", file.display()));
+        }
+        for host in self.plain_registries.iter().filter(|host| host.parse::<Authority>().is_err()) {
+            problems.push(format!("images.plain_registries: {host:?} is no host or host:port"));
         }
         problems
     }

@@ -25,7 +25,7 @@ impl Origin for Small {
                 return Err(Refusal::Never("it answers 404 Not Found".to_owned()));
             }
             let body = Box::pin(stream::iter([Ok(b"image".to_vec().into())]));
-            Ok(Part { first: 0, total: Some(5), tag: None, body })
+            Ok(Part { first: 0, total: Some(5), tag: None, digest: None, body })
         })
     }
 }
@@ -77,7 +77,7 @@ async fn until(inner: &Inner, test: impl Fn(&[image::Image]) -> bool) -> Vec<ima
 }
 
 fn told(images: &Images, url: &str) -> String {
-    images.told(vec![format!("IMG_URL={url}")], [10, 77, 0, 1].into()).remove(0)
+    images.told("image2disk", vec![format!("IMG_URL={url}")], [10, 77, 0, 1].into()).remove(0)
 }
 
 #[tokio::test]

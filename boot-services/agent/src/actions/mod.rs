@@ -8,6 +8,7 @@ mod environment;
 mod grub;
 mod image2disk;
 mod kexec;
+mod oci2disk;
 #[cfg(test)]
 mod tests;
 mod writefile;
@@ -22,8 +23,11 @@ use environment::Environment;
 pub use image2disk::parse_sha256;
 
 /// The names of all built-in actions, as an operator reads them in a refusal.
-const KNOWN: &str = "image2disk, qemuimg2disk, archive2disk, writefile, cexec, disk-wipe, kexec \
-    and reboot";
+const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, \
+    kexec, reboot, and waitdaemon for one of them";
+/// Runs another action once its own success is reported: there it is an image of containers, here
+/// every action that leaves waits for that.
+const WAITDAEMON: &str = "waitdaemon";
 
 /// An action with everything it needs, checked before anything is touched.
 #[derive(Debug, Clone)]
@@ -83,11 +87,16 @@ impl Action {
     /// [`Error::UnknownAction`], [`Error::MissingSetting`], [`Error::BadSetting`], [`Error::Url`].
     pub fn parse(assignment: &Assignment, limits: Limits) -> Result<Self, Error> {
         let read = |action| Environment::new(action, &assignment.environment);
-        match repository(&assignment.image) {
+        let image = match repository(&assignment.image) {
+            WAITDAEMON => read(WAITDAEMON).required("IMAGE")?,
+            _ => assignment.image.as_str(),
+        };
+        match repository(image) {
             "image2disk" => image2disk::parse(&read("image2disk"), limits).map(Self::Image2Disk),
             "qemuimg2disk" => {
                 image2disk::parse(&read("qemuimg2disk"), limits).map(Self::Image2Disk)
             }
+            "oci2disk" => oci2disk::parse(&read("oci2disk"), limits).map(Self::Image2Disk),
             "writefile" => writefile::WriteFile::parse(&read("writefile")).map(Self::WriteFile),
             "archive2disk" => archive2disk::Archive2Disk::parse(&read("archive2disk"), limits)
                 .map(Self::Archive2Disk),
@@ -95,10 +104,7 @@ impl Action {
             "disk-wipe" => disk_wipe::DiskWipe::parse(&read("disk-wipe")).map(Self::DiskWipe),
             "kexec" => kexec::Kexec::parse(&read("kexec")).map(Self::Kexec),
             "reboot" => Ok(Self::Reboot),
-            _ => Err(Error::UnknownAction {
-                image: assignment.image.clone(),
-                known: KNOWN.to_owned(),
-            }),
+            _ => Err(Error::UnknownAction { image: image.to_owned(), known: KNOWN.to_owned() }),
         }
     }
 

@@ -32,8 +32,32 @@ fn an_image_is_known_by_its_repository() {
     assert_eq!(
         error,
         "no action is built in for image \"docker.io/library/alpine:3\"; built in are \
-         image2disk, qemuimg2disk, archive2disk, writefile, cexec, disk-wipe, kexec and reboot"
+         image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, kexec, \
+         reboot, and waitdaemon for one of them"
     );
+}
+
+#[test]
+fn the_actions_of_upstreams_cluster_template_are_understood() {
+    let disk = ["DEST_DISK=/dev/vda", "COMPRESSED=true"];
+    let told = [&disk[..], &["IMG_URL=http://10.77.0.1:7080/cache/ab/ubuntu:v1.gz"]].concat();
+    let action = parse("quay.io/tinkerbell/actions/oci2disk", &told);
+    let Ok(Action::Image2Disk(image)) = action else { panic!("{action:?}") };
+    assert!(image.compressed && image.proof.is_none());
+    let kept = [&disk[..], &["IMG_URL=ghcr.io/a/ubuntu:v1.gz"]].concat();
+    assert!(parse("oci2disk", &kept).unwrap_err().contains("[images]"));
+    let user = [&kept[..], &["REGISTRY_USERNAME=me", "REGISTRY_PASSWORD=s3cret"]].concat();
+    let refused = parse("oci2disk", &user).unwrap_err();
+    assert!(refused.contains("ask for no user") && !refused.contains("s3cret"), "{refused}");
+
+    let kexec = ["BLOCK_DEVICE=/dev/vda1", "FS_TYPE=ext4", "WAIT_SECONDS=5"];
+    let daemon = "ghcr.io/jacobweinstock/waitdaemon:latest";
+    let kexec = [&kexec[..], &["IMAGE=quay.io/tinkerbell/actions/kexec"]].concat();
+    assert!(matches!(parse(daemon, &kexec), Ok(Action::Kexec(_))));
+    assert!(matches!(parse(daemon, &["IMAGE=reboot"]), Ok(Action::Reboot)));
+    assert!(parse(daemon, &[]).unwrap_err().contains("IMAGE"));
+    assert!(parse(daemon, &["IMAGE=alpine:3"]).unwrap_err().contains("alpine:3"));
+    assert!(parse(daemon, &["IMAGE=waitdaemon"]).is_err(), "it waits for nothing");
 }
 
 #[test]

@@ -64,6 +64,8 @@ struct Arriving {
     path: PathBuf,
     tag_path: PathBuf,
     tag: Option<String>,
+    /// What the origin says it hashes to.
+    promised: Option<Digest>,
     received: u64,
     /// Up to here there is room.
     admitted: u64,
@@ -115,7 +117,9 @@ impl Arriving {
         let sha512 = matches!(wanted.checksum, Some(Checksum::Sha512(_))).then(Sha512::new);
         let (received, admitted, sha256) = (0, 0, Sha256::new());
         let room = Room { cache: cache.clone(), bytes: 0 };
-        let mut it = Self { file, path, tag_path, tag, received, admitted, room, sha256, sha512 };
+        let promised = None;
+        let mut it =
+            Self { file, path, tag_path, tag, promised, received, admitted, room, sha256, sha512 };
         if it.can_go_on(wanted) {
             let mut chunk = vec![0; 128 << 10];
             loop {
@@ -170,10 +174,11 @@ impl Arriving {
             self.restart(tell).await?;
         }
         let part = cache.0.origin.part(&wanted.url, self.received, self.tag.as_deref()).await;
-        let Part { first, total, tag, mut body } = match part {
+        let Part { first, total, tag, digest, mut body } = match part {
             Ok(part) => part,
             Err(refusal) => return Ok(Some(refusal)),
         };
+        self.promised = digest;
         if first != self.received {
             self.restart(tell).await?;
         }
@@ -223,7 +228,7 @@ impl Arriving {
         let digest = Digest(self.sha256.finalize().into());
         let sha512 = self.sha512.map(|sha512| <[u8; 64]>::from(sha512.finalize()));
         let (is_right, got) = match wanted.checksum {
-            None => (true, digest.to_string()),
+            None => (self.promised.is_none_or(|it| it == digest), digest.to_string()),
             Some(Checksum::Sha256(wanted)) => (wanted == digest, digest.to_string()),
             Some(Checksum::Sha512(wanted)) => {
                 let got = sha512.map(|bytes| stdx::hex(&bytes)).unwrap_or_default();

@@ -1,10 +1,11 @@
 //! Where files come from: HTTP, over whatever connections the caller makes.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::http::{Request, Response, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 use futures_util::Stream;
 use http_body_util::{BodyExt as _, Empty};
@@ -12,6 +13,8 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::{Digest, registry};
 
 /// Redirections that are followed.
 const MAX_REDIRECTS: usize = 10;
@@ -26,6 +29,8 @@ pub struct Part {
     pub total: Option<u64>,
     /// Its entity tag, if it is a strong one.
     pub tag: Option<String>,
+    /// What the origin says the whole file hashes to, which is checked in the end.
+    pub digest: Option<Digest>,
     /// The bytes.
     pub body: Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>,
 }
@@ -48,9 +53,10 @@ pub trait Origin: Send + Sync + 'static {
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
 }
 
-/// Over HTTP.
+/// Over HTTP: `http` and `https` URLs, and `oci` ones ([`registry`]).
 pub struct HttpOrigin<C> {
     client: Client<C, Empty<Bytes>>,
+    pub(super) plain_registries: BTreeSet<String>,
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
@@ -59,29 +65,33 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     pub fn new(connector: C) -> Self {
         let client =
             Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-        Self { client }
+        Self { client, plain_registries: BTreeSet::new() }
     }
 
-    async fn ask(
+    /// Registries (`host` or `host:port`) that are asked over `http`, not `https`.
+    #[must_use]
+    pub fn with_plain_registries(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        self.plain_registries = hosts.into_iter().collect();
+        self
+    }
+
+    /// The answer to a GET with `fields`, wherever redirections lead; `Authorization` goes to no
+    /// other server than the first.
+    pub(super) async fn ask(
         &self,
         url: &str,
-        first: u64,
-        tag: Option<&str>,
+        mut fields: HeaderMap,
     ) -> Result<Response<Incoming>, Refusal> {
         let never = |why: &dyn std::fmt::Display| Refusal::Never(why.to_string());
         let mut uri: Uri = url.parse().map_err(|error| never(&error))?;
+        fields.insert(header::USER_AGENT, HeaderValue::from_static("tinbox"));
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = Request::get(uri.clone()).header(header::USER_AGENT, "tinbox");
+            let mut request = Request::get(uri.clone());
             if let Some(host) = uri.authority() {
                 request = request.header(header::HOST, host.as_str());
             }
-            if first > 0 {
-                request = request.header(header::RANGE, format!("bytes={first}-"));
-                if let Some(tag) = tag {
-                    request = request.header(header::IF_RANGE, tag);
-                }
-            }
-            let request = request.body(Empty::new()).map_err(|error| never(&error))?;
+            let mut request = request.body(Empty::new()).map_err(|error| never(&error))?;
+            request.headers_mut().extend(fields.clone());
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.client.request(request)).await;
             let answer = answer
                 .map_err(|_| Refusal::Later(format!("no answer within {ANSWER_TIMEOUT:?}")))?
@@ -91,7 +101,11 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             }
             let place = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
             let place = place.ok_or_else(|| never(&"a redirection to nowhere"))?;
-            uri = redirected(&uri, place).ok_or_else(|| never(&"a redirection to no URL"))?;
+            let to = redirected(&uri, place).ok_or_else(|| never(&"a redirection to no URL"))?;
+            if to.authority() != uri.authority() {
+                fields.remove(header::AUTHORIZATION);
+            }
+            uri = to;
         }
         Err(never(&format!("more than {MAX_REDIRECTS} redirections")))
     }
@@ -112,39 +126,64 @@ fn redirected(from: &Uri, place: &str) -> Option<Uri> {
 
 impl<C: Connect + Clone + Send + Sync + 'static> Origin for HttpOrigin<C> {
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a> {
-        Box::pin(async move {
-            let answer = self.ask(url, first, tag).await?;
-            let text = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
-            let length = text(header::CONTENT_LENGTH).and_then(|it| it.parse::<u64>().ok());
-            let (first, total) = match answer.status() {
-                StatusCode::OK => (0, length),
-                StatusCode::PARTIAL_CONTENT => {
-                    content_range(text(header::CONTENT_RANGE).unwrap_or_default())
-                        .filter(|(begins, _)| *begins == first)
-                        .ok_or_else(|| Refusal::Never("it sends another range".to_owned()))?
-                }
-                // What was there before is longer than the file is now.
-                StatusCode::RANGE_NOT_SATISFIABLE if first > 0 => {
-                    return self.part(url, 0, None).await;
-                }
-                status => {
-                    let later = status.is_server_error()
-                        || matches!(
-                            status,
-                            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
-                        );
-                    let why = format!("it answers {status}");
-                    return Err(if later { Refusal::Later(why) } else { Refusal::Never(why) });
-                }
-            };
-            let tag = text(header::ETAG).filter(|tag| tag.starts_with('"')).map(str::to_owned);
-            let body = answer.into_body().into_data_stream();
-            let body = futures_util::StreamExt::map(body, |chunk| {
-                chunk.map_err(|error| stdx::chain(&error))
-            });
-            Ok(Part { first, total, tag, body: Box::pin(body) })
-        })
+        match url.strip_prefix(registry::SCHEME) {
+            Some(reference) => Box::pin(self.registry_part(reference, first, tag)),
+            None => Box::pin(self.file_part(url, first, tag)),
+        }
     }
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
+    async fn file_part(&self, url: &str, first: u64, tag: Option<&str>) -> Result<Part, Refusal> {
+        let mut fields = HeaderMap::new();
+        if first > 0 {
+            put(&mut fields, header::RANGE, &format!("bytes={first}-"))?;
+            if let Some(tag) = tag {
+                put(&mut fields, header::IF_RANGE, tag)?;
+            }
+        }
+        let answer = self.ask(url, fields).await?;
+        if first > 0 && answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            // What was there before is longer than the file is now.
+            return part(self.ask(url, HeaderMap::new()).await?, 0);
+        }
+        part(answer, first)
+    }
+}
+
+/// Adds a field whose value may be foreign.
+pub(super) fn put(fields: &mut HeaderMap, name: HeaderName, value: &str) -> Result<(), Refusal> {
+    let never = |_| Refusal::Never(format!("there is no such {name}"));
+    fields.insert(&name, HeaderValue::from_str(value).map_err(never)?);
+    Ok(())
+}
+
+/// The file in an answer to a request for what begins at `first`.
+pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refusal> {
+    let text = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
+    let length = text(header::CONTENT_LENGTH).and_then(|it| it.parse::<u64>().ok());
+    let (first, total) = match answer.status() {
+        StatusCode::OK => (0, length),
+        StatusCode::PARTIAL_CONTENT => {
+            content_range(text(header::CONTENT_RANGE).unwrap_or_default())
+                .filter(|(begins, _)| *begins == first)
+                .ok_or_else(|| Refusal::Never("it sends another range".to_owned()))?
+        }
+        status => return Err(refusal(status)),
+    };
+    let tag = text(header::ETAG).filter(|tag| tag.starts_with('"')).map(str::to_owned);
+    let body = answer.into_body().into_data_stream();
+    let body =
+        futures_util::StreamExt::map(body, |chunk| chunk.map_err(|error| stdx::chain(&error)));
+    Ok(Part { first, total, tag, digest: None, body: Box::pin(body) })
+}
+
+/// What a status other than success means.
+pub(super) fn refusal(status: StatusCode) -> Refusal {
+    let later = status.is_server_error()
+        || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+    let why = format!("it answers {status}");
+    if later { Refusal::Later(why) } else { Refusal::Never(why) }
 }
 
 /// `bytes 10-99/100`, `bytes 10-99/*`: where it begins, and how long the file is.

@@ -65,7 +65,7 @@ impl Scripted {
         }
         let total = Some(self.file.len() as u64);
         let tag = Some("\"one\"".to_owned());
-        Ok(Part { first: from, total, tag, body: Box::pin(stream::iter(chunks)) })
+        Ok(Part { first: from, total, tag, digest: None, body: Box::pin(stream::iter(chunks)) })
     }
 }
 

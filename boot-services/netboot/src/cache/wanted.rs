@@ -12,7 +12,7 @@ const UNNAMED: &str = "file";
 /// A file somewhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// `http://` or `https://`.
+    /// `http://`, `https://` or `oci://`.
     pub url: String,
     /// `None`: whatever comes is taken, and kept for as long as the URL is wanted.
     pub checksum: Option<Checksum>,

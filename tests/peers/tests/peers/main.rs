@@ -10,5 +10,6 @@ mod definitions;
 mod merge;
 mod openapi;
 mod protobuf;
+mod registry;
 mod servers;
 mod tootles;

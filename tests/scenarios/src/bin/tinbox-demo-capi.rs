@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use clap::Parser;
 use scenarios::{
-    CLOUD_INIT, ClusterManifest, Lab, LabConfig, Management, NucConfig, RackConfig, Screen,
-    install_template, say, show,
+    CLOUD_INIT, ClusterManifest, Install, Lab, LabConfig, Management, NucConfig, RackConfig,
+    Screen, install_template, say, show,
 };
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ fn run() -> anyhow::Result<()> {
     let template = install_template("debian", &image, CLOUD_INIT);
     let cluster = ClusterManifest {
         name: "edge",
-        template: &template,
+        install: Install::Template(&template),
         command: COMMAND,
         hardware_label: "rack: \"one\"",
     };

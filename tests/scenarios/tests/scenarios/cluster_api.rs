@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use scenarios::{
-    CLOUD_INIT, ClusterManifest, Image, Lab, LabConfig, METADATA_URL, Management, NucConfig,
-    RackConfig, TemplateFile, WorkflowView, install_template,
+    ClusterManifest, ImageRegistry, Install, KUBERNETES, Lab, LabConfig, METADATA_URL, Management,
+    NucConfig, RackConfig, WorkflowView, install_template,
 };
 use serde_json::Value;
 
@@ -23,8 +23,7 @@ const JOBS: &str = "jobs.bmc.tinkerbell.org";
 const LABEL: &str = "rack: \"one\"";
 
 /// A lab with one labelled machine and a management cluster that reaches the box.
-fn managed(name: &str, nuc: NucConfig) -> Management {
-    let mut config = LabConfig::new(RackConfig::new(name).nuc(nuc));
+fn managed(mut config: LabConfig) -> Management {
     config.silence_secs = 20;
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
@@ -57,10 +56,6 @@ fn see_little(management: &Management, kubeconfig: &Path) {
     let output = read.args(["get", "secrets"]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && complaint.contains("forbidden"), "{complaint}");
-}
-
-fn template(image: &Image, files: &[TemplateFile]) -> String {
-    install_template("install", image, files)
 }
 
 fn at<'a>(object: Option<&'a Value>, pointer: &str) -> Option<&'a Value> {
@@ -119,11 +114,15 @@ fn wait_given_back(management: &Management, cluster: &str, machine: &str) {
 
 #[test]
 fn a_cluster_provisions_a_machine_and_gives_it_back() {
-    let management = managed("capt-debian", NucConfig::uefi());
-    let image = management.lab.image("debian.raw.zst").unwrap();
+    let mut config = LabConfig::new(RackConfig::new("capt-debian").nuc(NucConfig::uefi()));
+    config.images = true;
+    config.plain_registries = vec![ImageRegistry::HOST.to_owned()];
+    let management = managed(config);
+    let artifact = format!("images/debian-12:{KUBERNETES}.gz");
+    let registry = ImageRegistry::start(&management.lab, "debian.raw.zst", &artifact).unwrap();
     let cluster = ClusterManifest {
         name: "edge",
-        template: &template(&image, CLOUD_INIT),
+        install: Install::Images(&format!("{}/images", ImageRegistry::HOST)),
         command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
         hardware_label: LABEL,
     };
@@ -141,7 +140,10 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
     let serial = management.lab.rack.nuc(1).serial();
     serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
     assert_eq!(crate::watch::switched_on(&management.lab), 1);
-    assert_eq!(crate::watch::told(&management.lab, "action stream-image started"), 1);
+    assert_eq!(crate::watch::told(&management.lab, "action stream image started"), 1);
+    let log = registry.log().unwrap();
+    let blobs = log.lines().filter(|line| line.contains("GET ") && line.contains("/blobs/"));
+    assert_eq!(blobs.count(), 1, "read there once:\n{log}");
 
     delete_cluster(&management, "edge");
     wait_given_back(&management, "edge", &machine);
@@ -150,11 +152,12 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
 
 #[test]
 fn provider_and_box_are_killed_on_the_way() {
-    let mut management = managed("capt-killed", NucConfig::bios());
+    let rack = RackConfig::new("capt-killed").nuc(NucConfig::bios());
+    let mut management = managed(LabConfig::new(rack));
     let image = management.lab.image("tiny.raw.zst").unwrap();
     let cluster = ClusterManifest {
         name: "edge",
-        template: &template(&image, METADATA_URL),
+        install: Install::Template(&install_template("install", &image, METADATA_URL)),
         command: "true",
         hardware_label: LABEL,
     };

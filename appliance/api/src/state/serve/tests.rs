@@ -89,6 +89,11 @@ fn an_agent_is_back_from_a_reboot_in_another_boot() {
         let told = came_back(&left(image, first), now, after(*secs));
         assert_eq!(told, *want, "{image} {first:?} {now:?} {secs}");
     }
+    for (runs, want) in [("kexec", true), ("a/reboot:v1", true), ("alpine", false), ("", false)] {
+        let environment = [("IMAGE".into(), runs.into())].into();
+        let daemon = ActionStatus { environment, ..left("ghcr.io/jacobweinstock/waitdaemon", "1") };
+        assert_eq!(came_back(&daemon, "2", after(60)), want, "{runs}");
+    }
     let pending = ActionStatus { state: ActionState::Pending, ..left(reboot, "1") };
     assert!(!came_back(&pending, "2", after(60)), "it was never begun");
 }

@@ -1,0 +1,86 @@
+use super::*;
+
+const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+#[test]
+fn references_name_their_registry_and_which_manifest() {
+    let read = |text: &str| {
+        let it = Reference::parse(text).unwrap();
+        let manifest = match it.manifest {
+            Manifest::Tag(tag) => tag,
+            Manifest::Digest(digest) => digest.to_string(),
+        };
+        (it.registry, it.repository, manifest)
+    };
+    let digest = format!("sha256:{HEX}");
+    for (text, registry, repository, manifest) in [
+        ("ghcr.io/a/b/ubuntu-2204:v1.31.0.gz", "ghcr.io", "a/b/ubuntu-2204", "v1.31.0.gz"),
+        ("192.168.0.173/test/debian:raw.gz", "192.168.0.173", "test/debian", "raw.gz"),
+        ("localhost/x:y", "localhost", "x", "y"),
+        (&format!("rack:5000/x@{digest}"), "rack:5000", "x", &digest),
+        (&format!("[fd00::1]:5000/x:y@{digest}"), "[fd00::1]:5000", "x", &digest),
+    ] {
+        assert_eq!(read(text), (registry.to_owned(), repository.to_owned(), manifest.to_owned()));
+    }
+}
+
+#[test]
+fn other_references_are_refused_with_the_reason() {
+    for (text, words) in [
+        ("debian", "host/name:tag"),
+        ("library/debian:12", "begin with the registry's host"),
+        ("ghcr.io/a/b", "end with :tag"),
+        ("ghcr.io/a/b:", "end with :tag"),
+        ("ghcr.io/a/B:c", "lower-case"),
+        ("ghcr.io/../b:c", "lower-case"),
+        ("ghcr.io//b:c", "lower-case"),
+        ("ghcr.io/a@sha256:12", "64 digits"),
+        ("ghcr.io/a:b/c", "end with :tag"),
+        ("me:pw@ghcr.io/a:b", "begin with the registry's host"),
+    ] {
+        let refused = Reference::parse(text).unwrap_err();
+        assert!(refused.contains(words), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn the_file_is_the_only_layer_or_the_one_of_the_known_type() {
+    let layer = |kind: &str, digest: &str| {
+        format!(r#"{{"mediaType":"{kind}","digest":"{digest}","size":7}}"#)
+    };
+    let manifest = |layers: &[String]| format!(r#"{{"layers":[{}]}}"#, layers.join(","));
+    let digest = format!("sha256:{HEX}");
+    let other = format!("sha256:{}", "0".repeat(64));
+    let file = Ok((Digest::of(b""), 7));
+    let only = manifest(&[layer("application/octet-stream", &digest)]);
+    assert_eq!(file_of(only.as_bytes()), file);
+    let second = manifest(&[layer("text/plain", &other), layer(LAYER, &digest)]);
+    assert_eq!(file_of(second.as_bytes()), file);
+    for (text, words) in [
+        ("{}".to_owned(), "of its 0 layers"),
+        (r#"{"manifests":[{},{}]}"#.to_owned(), "index of 2"),
+        (manifest(&[layer("a/b", &digest), layer("c/d", &digest)]), "of its 2 layers"),
+        (manifest(&[layer(LAYER, "sha512:00")]), "not of SHA-256"),
+        (manifest(&[layer(LAYER, HEX)]), "not of SHA-256"),
+        ("<html>".to_owned(), "is not one"),
+    ] {
+        let refused = file_of(text.as_bytes()).unwrap_err();
+        assert!(refused.contains(words), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn challenges_lead_to_a_token() {
+    let url = |field: &str| Challenge::parse(field).map(|it| it.url("a/b"));
+    let full = r#"Bearer realm="https://auth.example/token",service="registry.example",scope="repository:a/b:pull""#;
+    let token = "https://auth.example/token";
+    let asked = format!("{token}?service=registry%2Eexample&scope=repository%3Aa%2Fb%3Apull");
+    assert_eq!(url(full), Some(asked));
+    let scope = "scope=repository%3Aa%2Fb%3Apull";
+    assert_eq!(url(&format!("bearer realm={token}")), Some(format!("{token}?{scope}")));
+    let query = format!(r#"Bearer error="a \" b, c=d", realm="{token}?x=1""#);
+    assert_eq!(url(&query), Some(format!("{token}?x=1&{scope}")));
+    for none in ["", "Bearer", "Basic realm=\"a\"", "Bearer service=\"x\"", "Bearer realm=\"a"] {
+        assert_eq!(Challenge::parse(none), None, "{none}");
+    }
+}
