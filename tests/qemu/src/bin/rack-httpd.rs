@@ -44,6 +44,9 @@ struct Options {
     /// Bytes per second and connection; unlimited when absent.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
+    /// Say an entity tag, the same for every file: they do not change.
+    #[arg(long)]
+    etag: bool,
 }
 
 struct Server {
@@ -150,8 +153,9 @@ impl Server {
                 ("206 Partial Content", first, length, extra)
             }
         };
+        let tag = if self.options.etag { "ETag: \"unchanged\"\r\n" } else { "" };
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nAccept-Ranges: bytes\r\n\
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nAccept-Ranges: bytes\r\n{tag}\
              Content-Type: application/octet-stream\r\n{extra}Connection: close\r\n\r\n"
         );
         stream.write_all(head.as_bytes())?;

@@ -2,24 +2,19 @@
 
 use std::time::Duration;
 
-use qemu::BoxProgram;
-use scenarios::{Action, Image, Lab, NucConfig, Origin};
+use scenarios::{Action, BoxProcess, Image, Lab, NucConfig, Origin};
 
-use crate::watch::{SMALL, small_lab, switched_on, tiny, told, wait_small_system};
+use crate::watch::{SMALL, file_server, small_lab, switched_on, tiny, told, wait_small_system};
 
-/// A file server in the box's namespace that serves the box's images badly.
-fn bad_server(lab: &Lab, arguments: &[&str]) -> (qemu::BoxProcess, Image) {
-    let program = std::env::current_exe().unwrap();
-    let program = program.ancestors().nth(2).unwrap().join("rack-httpd");
+/// Where the box's images are served badly.
+const LISTEN: &str = "10.77.0.1:8099";
+
+/// A file server that serves the box's images badly.
+pub fn bad_server(lab: &Lab, arguments: &[&str]) -> (BoxProcess, Image) {
     let images = lab.artifacts().root().join("images");
-    let log = lab.rack.dir().join("httpd.log");
-    let server = BoxProgram::new(program, log)
-        .args(["--dir".as_ref(), images.as_os_str()])
-        .args(["--listen", "10.77.0.1:8099"])
-        .args(arguments);
-    let server = lab.rack.spawn_box(server).unwrap();
+    let server = file_server(lab, &images, LISTEN, arguments);
     let sha256 = lab.artifacts().sha256("tiny.raw.zst").unwrap();
-    (server, Image { url: "http://10.77.0.1:8099/tiny.raw.zst".to_owned(), sha256 })
+    (server, Image { url: format!("http://{LISTEN}/tiny.raw.zst"), sha256 })
 }
 
 #[test]

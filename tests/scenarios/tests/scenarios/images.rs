@@ -1,9 +1,8 @@
 //! Files of other servers come through the box.
 
-use qemu::BoxProgram;
 use scenarios::{Image, LabConfig, NucConfig, RackConfig};
 
-use crate::watch::{SMALL, small_lab_of, wait_small_system};
+use crate::watch::{SMALL, file_server, small_lab_of, wait_small_system};
 
 /// A server that is none of the box's addresses; it is in the box's namespace, which the machines
 /// reach through the box alone.
@@ -17,15 +16,10 @@ fn an_image_of_another_server_is_read_there_once() {
     let lab = small_lab_of(config, |lab| {
         let add = ["address", "add", SERVER, "dev", "lo"];
         assert!(lab.rack.box_command("ip").args(add).status().unwrap().success());
-        let program = std::env::current_exe().unwrap();
-        let program = program.ancestors().nth(2).unwrap().join("rack-httpd");
         let images = lab.artifacts().root().join("images");
-        let httpd = BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
-            .args(["--dir".as_ref(), images.as_os_str()])
-            .args(["--listen", &format!("{SERVER}:8099")])
-            // The box goes on by itself.
-            .args(["--drop-at-percent", "50", "--once"]);
-        server = Some(lab.rack.spawn_box(httpd).unwrap());
+        // The box goes on by itself.
+        let badly = ["--drop-at-percent", "50", "--once"];
+        server = Some(file_server(lab, &images, &format!("{SERVER}:8099"), &badly));
         let sha256 = lab.artifacts().sha256("tiny.raw.zst").unwrap();
         Image { url: format!("http://{SERVER}:8099/tiny.raw.zst"), sha256 }
     });

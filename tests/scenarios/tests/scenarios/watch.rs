@@ -1,8 +1,12 @@
 //! What several scenarios wait for.
 
+use std::path::Path;
 use std::time::Duration;
 
-use scenarios::{Action, Image, Lab, LabConfig, METADATA_URL, NucConfig, Origin, RackConfig};
+use scenarios::{
+    Action, BoxProcess, BoxProgram, Image, Lab, LabConfig, METADATA_URL, NucConfig, Origin,
+    RackConfig,
+};
 
 /// A boot, an installation of the small system and its first boot, on a busy machine.
 pub const SMALL: Duration = Duration::from_secs(420);
@@ -25,6 +29,16 @@ pub fn small_lab_of(mut config: LabConfig, image: impl FnOnce(&Lab) -> Image) ->
 /// The small system as the box serves it.
 pub fn tiny(lab: &Lab) -> Image {
     lab.image("tiny.raw.zst").unwrap()
+}
+
+/// A file server in the box's namespace, which can be told to misbehave.
+pub fn file_server(lab: &Lab, folder: &Path, listen: &str, arguments: &[&str]) -> BoxProcess {
+    let program = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("rack-httpd");
+    let server = BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
+        .args(["--dir".as_ref(), folder.as_os_str()])
+        .args(["--listen", listen])
+        .args(arguments);
+    lab.rack.spawn_box(server).unwrap()
 }
 
 /// The small system is up and has told the box.

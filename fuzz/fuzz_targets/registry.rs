@@ -1,0 +1,13 @@
+//! What a registry of images answers, and references as a workflow may have them.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use netboot::cache::registry::{Challenge, Reference, file_of};
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = file_of(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = Challenge::parse(text);
+    let _ = Reference::parse(text);
+});

@@ -1,0 +1,150 @@
+//! What an agent does beyond streaming a raw image, on one machine: an erase, qcow2, an archive, a
+//! program that fails before it works; and an image that somebody stops half-way.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::process::Command;
+
+use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, WorkflowView};
+
+use crate::faults::bad_server;
+use crate::watch::{SMALL, file_server, small_lab, switched_on, wait_small_system};
+
+/// Bytes that somebody left on the disk, beyond what any image reaches.
+const SECRET_AT: u64 = 2 << 30;
+const SECRET: &[u8] = &[0xa5; 1 << 20];
+
+fn succeeds(command: &mut Command) {
+    assert!(command.status().unwrap().success(), "{command:?}");
+}
+
+fn sum(program: &str, file: &Path) -> String {
+    let output = Command::new(program).arg(file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace().next().unwrap().to_owned()
+}
+
+/// The small system as qcow2, and an archive with a program for it, served to the machine.
+fn served(lab: &Lab) -> (BoxProcess, String) {
+    let folder = lab.rack.work_dir().join("served");
+    let (raw, qcow2) = (lab.rack.work_dir().join("tiny.raw"), folder.join("tiny.qcow2"));
+    let tree = lab.rack.work_dir().join("tree");
+    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(tree.join("bin")).unwrap();
+    let packed = lab.artifacts().root().join("images/tiny.raw.zst");
+    succeeds(Command::new("zstd").args(["-q", "-d"]).arg(packed).arg("-o").arg(&raw));
+    let convert = ["convert", "-c", "-f", "raw", "-O", "qcow2"];
+    succeeds(Command::new("qemu-img").args(convert).arg(&raw).arg(&qcow2));
+    succeeds(Command::new("cp").arg("/bin/busybox").arg(tree.join("bin")));
+    let archive = folder.join("tools.tar.gz");
+    succeeds(Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&tree).arg("bin"));
+
+    let server = file_server(lab, &folder, "10.77.0.1:8099", &["--etag"]);
+    (server, template(&sum("sha512sum", &qcow2), &sum("sha256sum", &archive)))
+}
+
+fn template(qcow2_sha512: &str, archive_sha256: &str) -> String {
+    format!(
+        r#"version: "0.1"
+name: everything
+global_timeout: 3600
+tasks:
+- name: everything
+  worker: "{{{{.device_1}}}}"
+  actions:
+  - name: wipe
+    image: quay.io/tinkerbell/actions/disk-wipe:latest
+    timeout: 600
+    environment:
+      BLOCK_DEVICE: serialNumber=TINBOX1
+  - name: write
+    image: quay.io/tinkerbell/actions/qemuimg2disk:latest
+    timeout: 600
+    environment:
+      IMG_URL: http://10.77.0.1:8099/tiny.qcow2
+      IMG_SHA512: {qcow2_sha512}
+      DEST_DISK: serialNumber=TINBOX1
+      VERIFY_READ_BACK: true
+  - name: unpack
+    image: quay.io/tinkerbell/actions/archive2disk:latest
+    timeout: 300
+    environment:
+      ARCHIVE_URL: http://10.77.0.1:8099/tools.tar.gz
+      ARCHIVE_TYPE: targz
+      TARFILE_CHECKSUM: sha256:{archive_sha256}
+      DEST_DISK: /dev/vda1
+      FS_TYPE: ext4
+      DEST_PATH: /
+  - name: third-time
+    image: quay.io/tinkerbell/actions/cexec:latest
+    timeout: 120
+    retries: 2
+    environment:
+      BLOCK_DEVICE: /dev/vda1
+      FS_TYPE: ext4
+      CHROOT: y
+      DEFAULT_INTERPRETER: /bin/busybox sh -c
+      CMD_LINE: >-
+        echo again >>/tries; tries=$(/bin/busybox wc -l </tries); echo "this is try $tries";
+        [ "$tries" -eq 3 ] && echo http://10.77.0.1:50061 >/etc/metadata_url
+  - name: reboot
+    image: quay.io/tinkerbell/actions/reboot:latest
+    timeout: 60
+"#
+    )
+}
+
+#[test]
+fn a_disk_is_erased_filled_and_mended_by_actions() {
+    let rack = RackConfig::new("actions").nuc(NucConfig::bios());
+    let lab = Lab::start(LabConfig::new(rack)).unwrap();
+    lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
+    let mut disk = File::options().read(true).write(true).open(lab.rack.nuc(1).disk()).unwrap();
+    disk.seek(SeekFrom::Start(SECRET_AT)).unwrap();
+    disk.write_all(SECRET).unwrap();
+    let (_server, template) = served(&lab);
+    let file = lab.file("everything.yaml", &template).unwrap();
+    lab.tinbox(&["template", "create", "--file", file.to_str().unwrap()]).unwrap();
+
+    let workflow = lab.create_workflow("everything", 1).unwrap();
+    let view = lab.wait_success(&workflow, SMALL).unwrap();
+    wait_small_system(&lab);
+    assert!(view.message("wipe").contains("TINBOX1"), "a record: {:?}", view.actions());
+    assert!(view.message("write").contains("read back and compared"), "{:?}", view.actions());
+    let serial = lab.rack.nuc(1).serial();
+    serial.wait_for("said=this is try 3", SMALL).unwrap();
+    assert_eq!(switched_on(&lab), 1);
+    let mut left = vec![1; SECRET.len()];
+    disk.seek(SeekFrom::Start(SECRET_AT)).unwrap();
+    disk.read_exact(&mut left).unwrap();
+    assert!(left.iter().all(|byte| *byte == 0), "what was on the disk is gone");
+    lab.rack.succeed();
+}
+
+#[test]
+fn an_image_is_stopped_half_way_and_begun_again() {
+    let mut server = None;
+    let lab = small_lab("cancelled", NucConfig::bios(), |lab| {
+        // An hour's worth: only who is stopped is ready for the next attempt in time.
+        let (process, image) = bad_server(lab, &["--rate", "5000"]);
+        server = Some(process);
+        image
+    });
+    let workflow = lab.create_workflow("install", 1).unwrap();
+    let running = |view: &WorkflowView| view.action("stream-image") == "RUNNING";
+    lab.wait_workflow(&workflow, "to write its image", SMALL, running).unwrap();
+    lab.tinbox(&["workflow", "cancel", &workflow]).unwrap();
+    let view = lab.wait_workflow(&workflow, "to end", SMALL, WorkflowView::ended).unwrap();
+    assert_eq!(view.state(), "FAILED");
+    assert_eq!(view.action("reboot"), "PENDING", "nothing after it ran");
+    assert!(lab.story("nuc1").unwrap().contains("cancelled"), "{}", lab.story("nuc1").unwrap());
+
+    drop(server.take());
+    let (_fast, _) = bad_server(&lab, &[]);
+    lab.tinbox(&["workflow", "retry", &workflow]).unwrap();
+    lab.wait_success(&workflow, SMALL).unwrap();
+    wait_small_system(&lab);
+    assert_eq!(switched_on(&lab), 1, "the same agent did both");
+    lab.rack.succeed();
+}
