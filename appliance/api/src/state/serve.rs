@@ -63,9 +63,9 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
 ///
 /// Told by the image's repository name (`reboot`, `kexec`, or `waitdaemon` that runs one of these).
 /// An agent of ours says which boot of its machine it runs in: another one than that of the
-/// beginning means that it is back. Of an upstream agent nothing is known but that it asks only when
-/// it is idle, so that it has forgotten the action: it is taken to be back unless it asks sooner
-/// than any machine can boot.
+/// beginning means that it is back. Of an upstream agent nothing is known but that it asks only
+/// when it is idle, so that it has forgotten the action: it is taken to be back unless it asks
+/// sooner than any machine can boot.
 pub fn came_back(action: &ActionStatus, boot_id: &str, now: Timestamp) -> bool {
     if action.state != ActionState::Running || !leaves(action) {
         return false;

@@ -27,8 +27,8 @@ impl Own {
         Self(names.into_iter().map(|name| plain(&name)).collect())
     }
 
-    /// Whether a file is another server's: an `http`, `https` or `oci` URL without a user whose host
-    /// is neither the box nor, as loopback and link-local addresses are, whoever asks.
+    /// Whether a file is another server's: an `http`, `https` or `oci` URL without a user whose
+    /// host is neither the box nor, as loopback and link-local addresses are, whoever asks.
     pub fn is_foreign(&self, url: &str) -> bool {
         let Ok(uri) = url.parse::<Uri>() else { return false };
         let Some(authority) = uri.authority() else { return false };

@@ -23,8 +23,8 @@ use environment::Environment;
 pub use image2disk::parse_sha256;
 
 /// The names of all built-in actions, as an operator reads them in a refusal.
-const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, \
-    kexec, reboot, and waitdaemon for one of them";
+const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, \
+    disk-wipe, kexec, reboot, and waitdaemon for one of them";
 /// Runs another action once its own success is reported: there it is an image of containers, here
 /// every action that leaves waits for that.
 const WAITDAEMON: &str = "waitdaemon";

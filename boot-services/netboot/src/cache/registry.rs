@@ -1,6 +1,6 @@
 //! Disk images in OCI registries, as upstream's `oci2disk` reads them: an artifact whose one layer
 //! is the file (OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; image
-//! specification, `manifest.md`).
+//! specification, "Image Manifest").
 //!
 //! The layer's digest is checked when all of it is here, so its name need not be believed.
 

@@ -72,10 +72,11 @@ fn the_file_is_the_only_layer_or_the_one_of_the_known_type() {
 #[test]
 fn challenges_lead_to_a_token() {
     let url = |field: &str| Challenge::parse(field).map(|it| it.url("a/b"));
-    let full = r#"Bearer realm="https://auth.example/token",service="registry.example",scope="repository:a/b:pull""#;
     let token = "https://auth.example/token";
+    let service = r#"service="registry.example",scope="repository:a/b:pull""#;
+    let full = format!(r#"Bearer realm="{token}",{service}"#);
     let asked = format!("{token}?service=registry%2Eexample&scope=repository%3Aa%2Fb%3Apull");
-    assert_eq!(url(full), Some(asked));
+    assert_eq!(url(&full), Some(asked));
     let scope = "scope=repository%3Aa%2Fb%3Apull";
     assert_eq!(url(&format!("bearer realm={token}")), Some(format!("{token}?{scope}")));
     let query = format!(r#"Bearer error="a \" b, c=d", realm="{token}?x=1""#);
