@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 /// The value of a plain scalar; `None` for a number that is not finite.
-pub(super) fn resolve(text: &str) -> Option<Value> {
+pub fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {

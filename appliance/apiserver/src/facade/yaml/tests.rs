@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::write;
-use crate::facade::yaml::read;
+use kube_yaml::read;
 
 fn and_back(value: &Value) -> Value {
     let text = write(value.to_string().as_bytes()).unwrap();

@@ -3,9 +3,13 @@
 //! Unknown keys are ignored and every scalar keeps its raw text where a string is wanted
 //! (`MODE: 0600` stays `0600`), as upstream's decoder does.
 
+mod data;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+
+pub use data::data;
 
 use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
 

@@ -1,0 +1,212 @@
+//! Writing: keys in a person's order, lists not indented, quotes only where a plain scalar would
+//! mean something else.
+
+mod plain;
+
+use serde_json::Value;
+
+use crate::read::MAX_DEPTH;
+use plain::{Allowed, allowed, natural_order, resolves_to_text};
+
+/// The longest key that stands before its colon, in bytes.
+const KEY_BYTES_MAX: usize = 128;
+
+/// The YAML of a value, its last line ended.
+///
+/// # Errors
+/// It is nested more than [`MAX_DEPTH`] deep, or a key is longer than a line of YAML takes.
+pub fn write(value: &Value) -> Result<String, &'static str> {
+    let mut writer = Writer { out: String::new() };
+    writer.value(value, 0, Place::Root, 0)?;
+    if !writer.out.ends_with('\n') {
+        writer.out.push('\n');
+    }
+    Ok(writer.out)
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// After a key and its colon.
+    Field,
+    /// After a dash.
+    Item,
+}
+
+struct Writer {
+    out: String,
+}
+
+impl Writer {
+    /// Writes a value whose collection is indented by `indent`.
+    fn value(
+        &mut self,
+        value: &Value,
+        indent: usize,
+        place: Place,
+        depth: usize,
+    ) -> Result<(), &'static str> {
+        if depth > MAX_DEPTH {
+            return Err("a value is nested too deeply");
+        }
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                let mut pairs: Vec<_> = fields.iter().collect();
+                pairs.sort_by(|a, b| natural_order(a.0, b.0));
+                for (at, (key, value)) in pairs.into_iter().enumerate() {
+                    self.begin(indent, place, at);
+                    self.key(key)?;
+                    self.out.push(':');
+                    // A list is no deeper than its key.
+                    let inner = if value.is_array() { indent } else { indent + 2 };
+                    self.value(value, inner, Place::Field, depth + 1)?;
+                }
+            }
+            Value::Array(items) if !items.is_empty() => {
+                for (at, item) in items.iter().enumerate() {
+                    self.begin(indent, place, at);
+                    self.out.push('-');
+                    self.value(item, indent + 2, Place::Item, depth + 1)?;
+                }
+            }
+            scalar => {
+                if place != Place::Root {
+                    self.out.push(' ');
+                }
+                // Nothing is as deep as the root: what it indents, it indents from there.
+                let indent = if place == Place::Root { indent + 2 } else { indent };
+                self.scalar(scalar, indent, place)?;
+                if !self.out.ends_with('\n') {
+                    self.out.push('\n');
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a line; the first element of an item stands beside its dash.
+    fn begin(&mut self, indent: usize, place: Place, at: usize) {
+        match (place, at) {
+            (Place::Item, 0) => self.out.push(' '),
+            (Place::Field, 0) => {
+                self.out.push('\n');
+                self.out.push_str(&" ".repeat(indent));
+            }
+            _ => self.out.push_str(&" ".repeat(indent)),
+        }
+    }
+
+    fn key(&mut self, key: &str) -> Result<(), &'static str> {
+        if key.len() > KEY_BYTES_MAX || key.contains(['\n', '\u{2028}', '\u{2029}']) {
+            return Err("a key is longer than a line of YAML takes");
+        }
+        match allowed(key) {
+            Allowed { plain: true, .. } if !key.is_empty() && resolves_to_text(key) => {
+                self.out.push_str(key);
+            }
+            Allowed { single: true, .. } if resolves_to_text(key) => self.single(key),
+            _ => self.double(key),
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self, value: &Value, indent: usize, place: Place) -> Result<(), &'static str> {
+        match value {
+            Value::Null => self.out.push_str("null"),
+            Value::Bool(is) => self.out.push_str(if *is { "true" } else { "false" }),
+            Value::Number(number) => self.number(number),
+            Value::Array(_) => self.out.push_str("[]"),
+            Value::Object(_) => self.out.push_str("{}"),
+            Value::String(text) => self.text(text, indent, place),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, number: &serde_json::Number) {
+        match number.as_f64() {
+            Some(float) if number.is_f64() => self.out.push_str(&plain::float(float)),
+            _ => self.out.push_str(&number.to_string()),
+        }
+    }
+
+    fn text(&mut self, text: &str, indent: usize, place: Place) {
+        let allowed = allowed(text);
+        if text.contains('\n') {
+            // A list's items are indented less than what stands in them.
+            let _ = place;
+            if allowed.literal {
+                self.literal(text, indent)
+            } else {
+                self.double(text)
+            }
+            return;
+        }
+        match resolves_to_text(text) {
+            true if allowed.plain => self.out.push_str(text),
+            true if allowed.single => self.single(text),
+            _ => self.double(text),
+        }
+    }
+
+    fn single(&mut self, text: &str) {
+        self.out.push('\'');
+        self.out.push_str(&text.replace('\'', "''"));
+        self.out.push('\'');
+    }
+
+    fn double(&mut self, text: &str) {
+        self.out.push('"');
+        for c in text.chars() {
+            match plain::escaped(c) {
+                Some(escape) => self.out.push_str(&escape),
+                None => self.out.push(c),
+            }
+        }
+        self.out.push('"');
+    }
+
+    /// `|`, with what it says of the first and the last line.
+    fn literal(&mut self, text: &str, indent: usize) {
+        self.out.push('|');
+        if text.starts_with([' ', '\n']) {
+            self.out.push('2');
+        }
+        if !text.ends_with('\n') {
+            self.out.push('-');
+        } else if text == "\n" || text.ends_with("\n\n") {
+            self.out.push('+');
+        }
+        self.out.push('\n');
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.out.push('\n');
+            }
+            if !line.is_empty() {
+                self.out.push_str(&" ".repeat(indent));
+                self.out.push_str(line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::write;
+
+    /// What `sigs.k8s.io/yaml` v1.6 writes of the same values.
+    #[test]
+    fn values_are_written_as_kubernetes_programs_do() {
+        let value = json!({
+            "b": [1, {"x": 1, "y": [2, 3]}, [4, [5]]], "a10": "yes", "a9": "", "c": {},
+            "d": [], "e": "l1\nl2\n", "f": "0600", "g": "a: b", "h": "# no", "i": null,
+            "k": 1.5, "l": "it's", "m": " lead",
+        });
+        let expected = "a9: \"\"\na10: \"yes\"\nb:\n- 1\n- x: 1\n  \"y\":\n  - 2\n  - 3\n- - 4\n  \
+                        - - 5\nc: {}\nd: []\ne: |\n  l1\n  l2\nf: \"0600\"\ng: 'a: b'\nh: '# no'\n\
+                        i: null\nk: 1.5\nl: it's\nm: ' lead'\n";
+        assert_eq!(write(&value).unwrap(), expected);
+    }
+}
