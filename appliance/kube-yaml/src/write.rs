@@ -8,6 +8,8 @@ use serde_json::Value;
 use crate::read::MAX_DEPTH;
 use plain::{Allowed, allowed, natural_order, resolves_to_text};
 
+/// A line ends at the first space beyond this column.
+const WIDTH: usize = 80;
 /// The longest key that stands before its colon, in bytes.
 const KEY_BYTES_MAX: usize = 128;
 
@@ -22,6 +24,14 @@ pub fn write(value: &Value) -> Result<String, &'static str> {
         writer.out.push('\n');
     }
     Ok(writer.out)
+}
+
+/// How a text is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Single,
+    Double,
 }
 
 /// Where a value stands.
@@ -76,7 +86,7 @@ impl Writer {
                 }
                 // Nothing is as deep as the root: what it indents, it indents from there.
                 let indent = if place == Place::Root { indent + 2 } else { indent };
-                self.scalar(scalar, indent, place)?;
+                self.scalar(scalar, indent);
                 if !self.out.ends_with('\n') {
                     self.out.push('\n');
                 }
@@ -105,22 +115,21 @@ impl Writer {
             Allowed { plain: true, .. } if !key.is_empty() && resolves_to_text(key) => {
                 self.out.push_str(key);
             }
-            Allowed { single: true, .. } if resolves_to_text(key) => self.single(key),
-            _ => self.double(key),
+            Allowed { single: true, .. } if resolves_to_text(key) => self.single(key, None),
+            _ => self.double(key, None),
         }
         Ok(())
     }
 
-    fn scalar(&mut self, value: &Value, indent: usize, place: Place) -> Result<(), &'static str> {
+    fn scalar(&mut self, value: &Value, indent: usize) {
         match value {
             Value::Null => self.out.push_str("null"),
             Value::Bool(is) => self.out.push_str(if *is { "true" } else { "false" }),
             Value::Number(number) => self.number(number),
             Value::Array(_) => self.out.push_str("[]"),
             Value::Object(_) => self.out.push_str("{}"),
-            Value::String(text) => self.text(text, indent, place),
+            Value::String(text) => self.text(text, indent),
         }
-        Ok(())
     }
 
     fn number(&mut self, number: &serde_json::Number) {
@@ -130,40 +139,67 @@ impl Writer {
         }
     }
 
-    fn text(&mut self, text: &str, indent: usize, place: Place) {
-        let allowed = allowed(text);
+    fn text(&mut self, text: &str, indent: usize) {
+        let (allowed, fold) = (allowed(text), Some(indent));
         if text.contains('\n') {
-            // A list's items are indented less than what stands in them.
-            let _ = place;
             if allowed.literal {
                 self.literal(text, indent)
             } else {
-                self.double(text)
+                self.double(text, fold)
             }
             return;
         }
         match resolves_to_text(text) {
-            true if allowed.plain => self.out.push_str(text),
-            true if allowed.single => self.single(text),
-            _ => self.double(text),
+            true if allowed.plain => self.folded(text, fold, |_| None, Style::Plain),
+            true if allowed.single => self.single(text, fold),
+            _ => self.double(text, fold),
         }
     }
 
-    fn single(&mut self, text: &str) {
+    fn single(&mut self, text: &str, fold: Option<usize>) {
         self.out.push('\'');
-        self.out.push_str(&text.replace('\'', "''"));
+        self.folded(text, fold, |c| (c == '\'').then(|| "''".to_owned()), Style::Single);
         self.out.push('\'');
     }
 
-    fn double(&mut self, text: &str) {
+    fn double(&mut self, text: &str, fold: Option<usize>) {
         self.out.push('"');
-        for c in text.chars() {
-            match plain::escaped(c) {
-                Some(escape) => self.out.push_str(&escape),
-                None => self.out.push(c),
+        self.folded(text, fold, plain::escaped, Style::Double);
+        self.out.push('"');
+    }
+
+    /// Writes a text whose lines end at the first space beyond [`WIDTH`]; they go on at `fold`.
+    fn folded(
+        &mut self,
+        text: &str,
+        fold: Option<usize>,
+        escape: impl Fn(char) -> Option<String>,
+        style: Style,
+    ) {
+        let line = self.out.rfind('\n').map_or(0, |at| at + 1);
+        let mut column = self.out[line..].chars().count();
+        let mut after_space = false;
+        for (at, c) in text.char_indices() {
+            let next_is_space = text[at + c.len_utf8()..].starts_with(' ');
+            let is_end = style != Style::Plain && (at == 0 || at + 1 == text.len());
+            let may_end = c == ' ' && !after_space && column > WIDTH && !is_end;
+            after_space = c == ' ';
+            if let (true, Some(indent)) = (may_end, fold)
+                && (style == Style::Double || !next_is_space)
+            {
+                self.out.push('\n');
+                self.out.push_str(&" ".repeat(indent));
+                column = indent;
+                if style == Style::Double && next_is_space {
+                    self.out.push('\\');
+                    column += 1;
+                }
+                continue;
             }
+            let written = escape(c).unwrap_or_else(|| c.to_string());
+            column += written.chars().count();
+            self.out.push_str(&written);
         }
-        self.out.push('"');
     }
 
     /// `|`, with what it says of the first and the last line.

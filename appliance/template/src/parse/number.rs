@@ -94,12 +94,18 @@ fn float(text: &str) -> Option<f64> {
 }
 
 fn decimal_float(body: &str) -> Option<f64> {
-    // Underscores are taken only where a prefix says the base.
-    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-' | '_');
     if !body.chars().all(is_plain) || !body.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    body.parse::<f64>().ok().filter(|float| float.is_finite())
+    // An underscore stands between digits.
+    let bytes = body.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let between = |at: usize| at > 0 && is_digit(at - 1) && is_digit(at + 1);
+    if body.match_indices('_').any(|(at, _)| !between(at)) {
+        return None;
+    }
+    body.replace('_', "").parse::<f64>().ok().filter(|float| float.is_finite())
 }
 
 fn hex_float(body: &str) -> Option<f64> {
