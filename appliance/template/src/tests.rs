@@ -147,8 +147,8 @@ fn functions_of_sprig() {
             "illegal base64 data at input byte 0 illegal base32 data at input byte 0",
         ),
         (
-            "{{ snakecase \"HTTPServerId2\" }} {{ camelcase \"http_server\" }} {{ kebabcase \"aB\" }}",
-            "http_server_id2 HttpServer a-b",
+            "{{ snakecase \"HTTPServerId2\" }} {{ camelcase \"http_server\" }}",
+            "http_server_id2 HttpServer",
         ),
         ("{{ addf 0.1 0.2 }} {{ divf 1 3 }} {{ round 2.675 2 }}", "0.3 0.3333333333333333 2.68"),
         ("{{ regexReplaceAll \"a(x*)b\" \"-axxb-ab-\" \"${1}W\" }}", "-xxW-W-"),

@@ -1,9 +1,12 @@
 //! Random templates and random data for them, over everything the language has.
 //!
-//! What differs on purpose (the table in `template-differences.md`) is not generated: functions that are
-//! refused, values whose order is chance, text that is no UTF-8, and sizes beyond our limits.
+//! What differs on purpose (the table in `template-differences.md`) is not generated: functions
+//! that are refused, values whose order is chance, text that is no UTF-8, and sizes beyond our
+//! limits.
 
-use serde_json::{Value, json};
+mod data;
+
+use serde_json::Value;
 
 use super::super::merge::random::Random;
 use super::calls::{CALLS, Kind};
@@ -141,45 +144,6 @@ impl Grammar {
             template = self.mutated(&template);
         }
         Case { template, data }
-    }
-
-    fn data(&mut self) -> Value {
-        let list: Vec<Value> = (0..self.random.below(4)).map(|_| self.json(1)).collect();
-        json!({
-            "text": self.json_text(),
-            "number": self.json_number(),
-            "flag": self.random.chance(50),
-            "none": null,
-            "list": list,
-            "texts": ["b", "a", "c"],
-            "map": { "a": self.json(1), "b": self.json(1), "none": null },
-            "Hardware": { "Disks": ["/dev/sda", "/dev/nvme0n1"], "UserData": "#cloud-config\n" },
-        })
-    }
-
-    fn json_text(&mut self) -> Value {
-        let text = self.random.pick(&TEXTS);
-        serde_json::from_str(&format!("\"{text}\"")).unwrap()
-    }
-
-    fn json_number(&mut self) -> Value {
-        match self.random.below(4) {
-            0 => json!(self.random.below(10)),
-            1 => json!(self.random.below(30_000)),
-            2 => json!(-1.5),
-            _ => json!(0.1),
-        }
-    }
-
-    fn json(&mut self, depth: usize) -> Value {
-        match self.random.below(if depth == 0 { 4 } else { 6 }) {
-            0 => Value::Null,
-            1 => json!(self.random.chance(50)),
-            2 => self.json_number(),
-            3 => self.json_text(),
-            4 => (0..self.random.below(3)).map(|_| self.json(depth - 1)).collect(),
-            _ => json!({ "a": self.json(depth - 1), "x": self.json(depth - 1) }),
-        }
     }
 
     /// A few characters taken out or put in.

@@ -42,7 +42,8 @@ tasks:
   - name: network
     environment:
       STATIC_NETPLAN: true
-      ADDRESS: {{ (index .Hardware.Interfaces 0).DHCP.IP.Address }}/{{ netmaskToPrefixLength (index .Hardware.Interfaces 0).DHCP.IP.Netmask }}
+      ADDRESS: {{ (index .Hardware.Interfaces 0).DHCP.IP.Address }}
+      PREFIX: {{ netmaskToPrefixLength (index .Hardware.Interfaces 0).DHCP.IP.Netmask }}
       GATEWAY: {{ (index .Hardware.Interfaces 0).DHCP.IP.Gateway }}
 "#,
     ),
@@ -60,7 +61,8 @@ eth{{ $i }}:
   {{- else }}
   hostname: none
   {{- end }}
-  dns: [{{ range $at, $server := $interface.DHCP.NameServers }}{{ if $at }}, {{ end }}{{ $server }}{{ end }}]
+  dns: [{{ range $at, $server := $interface.DHCP.NameServers -}}
+    {{ if $at }}, {{ end }}{{ $server }}{{ end }}]
 {{- end }}
 "#,
     ),
