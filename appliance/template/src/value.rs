@@ -64,13 +64,16 @@ pub struct List {
     pub nil: bool,
 }
 
+/// What the holders of a map share.
+type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
+
 /// A map.
 #[derive(Clone)]
 pub struct Map {
     /// Type of the values: [`Element::Any`] or [`Element::Text`].
     pub element: Element,
     /// Its entries.
-    pub entries: Rc<RefCell<BTreeMap<Rc<str>, Value>>>,
+    pub entries: Entries,
     /// Go's nil map: it cannot be written to.
     pub nil: bool,
 }
@@ -197,7 +200,7 @@ impl Value {
 #[derive(Default)]
 pub struct Heap {
     lists: RefCell<Vec<Rc<RefCell<Vec<Value>>>>>,
-    maps: RefCell<Vec<Rc<RefCell<BTreeMap<Rc<str>, Value>>>>>,
+    maps: RefCell<Vec<Entries>>,
     bytes: Cell<usize>,
     steps: Cell<usize>,
 }

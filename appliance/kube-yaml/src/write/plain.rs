@@ -39,7 +39,7 @@ pub fn allowed(text: &str) -> Allowed {
         };
         after_blank = matches!(c, ' ' | '\t' | '\n' | '\r' | '\0');
     }
-    let is_special = !text.chars().all(is_printable) || text.contains(" \n");
+    let is_special = text.contains(" \n") || text.chars().any(|c| !is_printable(c));
     let ends_blank = text.ends_with(' ');
     let has_break = text.contains('\n');
     let edges = text.starts_with([' ', '\n']) || ends_blank || text.ends_with('\n');
@@ -47,7 +47,7 @@ pub fn allowed(text: &str) -> Allowed {
     Allowed {
         plain: !(indicator || is_special || edges || has_break),
         single: !(is_special || break_space),
-        literal: !text.is_empty() && !(is_special || ends_blank),
+        literal: !(text.is_empty() || is_special || ends_blank),
     }
 }
 
