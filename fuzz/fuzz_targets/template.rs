@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use api::template::{OUTPUT_BYTES_MAX, data, parse, render};
+use api::document::{data, parse};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use template::limits::OUTPUT_BYTES_MAX;
+use template::render;
 
 static DOT: LazyLock<Value> = LazyLock::new(|| {
     let hardware = json!({

@@ -2,12 +2,12 @@
 //!
 //! Never: I/O, an async runtime, the system clock, a store. Rules take the time as an argument.
 //! Enter at [`tinkerbell`], [`bmc`] and [`network`] for the kinds, [`state`] for what happens next
-//! to a workflow, [`template`] for how a Template becomes one.
+//! to a workflow, [`document`] for what a rendered Template says.
 
 pub mod bmc;
 pub mod core;
+pub mod document;
 pub mod meta;
 pub mod network;
 pub mod state;
-pub mod template;
 pub mod tinkerbell;

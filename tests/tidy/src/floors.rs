@@ -22,13 +22,15 @@ const TOP: u8 = 4;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 5;
 
-const PLACES: [Place; 23] = [
+const PLACES: [Place; 25] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
     place("schema", 1, &["stdx"]),
     place("structured-merge", 1, &["stdx"]),
     place("kube-protobuf", 1, &["stdx"]),
+    place("kube-yaml", 1, &["stdx"]),
+    place("template", 1, &["kube-yaml", "stdx"]),
     place("access", 2, &["api", "stdx"]),
     place("bmc", 2, &["api", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
@@ -37,16 +39,25 @@ const PLACES: [Place; 23] = [
     place("workflow-rpc", 2, &["api", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
-    place("controllers", 3, &["api", "bmc", "stdx"]),
+    place("controllers", 3, &["api", "bmc", "template", "stdx"]),
     place(
         "apiserver",
         3,
-        &["api", "store", "schema", "structured-merge", "kube-protobuf", "access", "stdx"],
+        &[
+            "api",
+            "store",
+            "schema",
+            "structured-merge",
+            "kube-protobuf",
+            "kube-yaml",
+            "access",
+            "stdx",
+        ],
     ),
     place("capi", 3, &["api", "stdx"]),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),
-    place("cli", 3, &["status", "api", "stdx"]),
+    place("cli", 3, &["status", "api", "template", "stdx"]),
     place("agent", 3, &["workflow-rpc", "api", "stdx"]),
     place("supervisor", TOP, &[]),
     place("image", TOP, &[]),

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use kube_yaml::Unreadable;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::yaml::{self, Unreadable};
 use crate::engine::fields::MAX_WARNINGS;
 
 /// Bytes of a path or a key that are told.
@@ -41,12 +41,13 @@ impl Decoded {
     /// # Errors
     /// When it cannot be read.
     pub fn yaml(text: &str) -> Result<Self, Unreadable> {
-        yaml::read(text)
+        let document = kube_yaml::read(text)?;
+        Ok(Self { value: document.value, duplicates: document.duplicates })
     }
 }
 
 /// The beginning of a path or a key, which may be as long as the body.
-pub(super) fn shown(text: &str) -> &str {
+fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or_default()
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use api::document::{self, Document};
 use api::state::attempt;
 use api::state::report::{running, time_out};
 use api::state::workflow::Event;
-use api::template;
 use api::tinkerbell::{Condition, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
@@ -194,19 +194,19 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
     }
 }
 
-fn rendered(observed: &Observed) -> Result<template::Document, String> {
+fn rendered(observed: &Observed) -> Result<Document, String> {
     let spec = &observed.workflow.spec;
-    let template = observed
+    let from = observed
         .template
         .as_ref()
         .ok_or_else(|| format!("there is no template {:?}", spec.template_ref))?;
     if observed.hardware.is_none() && !spec.hardware_ref.is_empty() {
         return Err(format!("there is no hardware {:?}", spec.hardware_ref));
     }
-    let text = template.spec.data.as_deref().unwrap_or_default();
-    let data = template::data(&spec.hardware_map, &observed.hardware_json);
+    let text = from.spec.data.as_deref().unwrap_or_default();
+    let data = document::data(&spec.hardware_map, &observed.hardware_json);
     let text = template::render(text, &data).map_err(|error| error.to_string())?;
-    template::parse(&text).map_err(|error| error.to_string())
+    document::parse(&text).map_err(|error| error.to_string())
 }
 
 fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {

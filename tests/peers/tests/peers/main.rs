@@ -12,4 +12,5 @@ mod openapi;
 mod protobuf;
 mod registry;
 mod servers;
+mod template;
 mod tootles;

@@ -5,7 +5,7 @@
 
 mod kinds;
 mod life;
-mod random;
+pub mod random;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,0 +1,313 @@
+//! YAML bodies as Kubernetes reads them: YAML 1.1's scalars (`yes` is true, `010` is eight), the
+//! first document only, keys as text, the last of two equal keys. The rules are those of
+//! `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
+use serde_json::{Map, Value};
+
+use crate::scalar;
+
+/// Deepest nesting, as of JSON bodies.
+pub const MAX_DEPTH: usize = 128;
+/// Values and bytes of text one body may make, aliases counted as often as they stand: a few lines
+/// of aliases can otherwise ask for more than any memory holds.
+pub const MAX_WEIGHT: usize = 16 * 1024 * 1024;
+/// Doubled keys that are told of one by one.
+const MAX_DUPLICATES: usize = 32;
+/// What one value weighs beside its text.
+const VALUE_WEIGHT: usize = 32;
+/// How much of a key is told, in bytes: it may be as long as the text.
+const MAX_SHOWN: usize = 256;
+
+/// A document as it was read.
+#[derive(Debug, Default, PartialEq)]
+pub struct Document {
+    /// The value; of a key that is given twice it is the last.
+    pub value: Value,
+    /// The keys that are given more than once: `line 3: key "x" already set in map`.
+    pub duplicates: Vec<String>,
+}
+
+/// Why a body cannot be read; says where, never what stands there.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no YAML.
+    #[error("yaml: line {line}: {why}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// The parser's word.
+        why: String,
+    },
+    /// It has a value that JSON has not.
+    #[error("yaml: line {line}: {what}")]
+    Unsupported {
+        /// From 1.
+        line: usize,
+        /// Which.
+        what: &'static str,
+    },
+    /// It is too deep or too large.
+    #[error("yaml: document contains excessive aliasing, depth or size")]
+    TooMuch,
+}
+
+/// Reads the first document of `text`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(text: &str) -> Result<Document, Unreadable> {
+    let mut reader = Reader {
+        parser: Parser::new_from_str(text),
+        anchors: HashMap::new(),
+        duplicates: Vec::new(),
+        weight: 0,
+    };
+    loop {
+        let (event, span) = reader.event()?;
+        match event {
+            Event::StreamEnd | Event::DocumentEnd => {
+                return Ok(Document::default());
+            }
+            Event::StreamStart | Event::DocumentStart(..) => {}
+            first => {
+                let value = reader.value(first, span, MAX_DEPTH)?;
+                return Ok(Document { value, duplicates: reader.duplicates });
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    parser: Parser<'a, granit_parser::StrInput<'a>>,
+    anchors: HashMap<usize, (Value, usize)>,
+    duplicates: Vec<String>,
+    weight: usize,
+}
+
+fn line(span: &Span) -> usize {
+    span.start.line()
+}
+
+impl<'a> Reader<'a> {
+    /// The next event that is of the data.
+    fn event(&mut self) -> Result<(Event<'a>, Span), Unreadable> {
+        loop {
+            match self.parser.next() {
+                None => return Ok((Event::StreamEnd, Span::default())),
+                Some(Ok((Event::Comment(..) | Event::Anchor(..), _))) => {}
+                Some(Ok(event)) => return Ok(event),
+                Some(Err(error)) => {
+                    let line = error.marker().line();
+                    return Err(Unreadable::Syntax { line, why: error.info() });
+                }
+            }
+        }
+    }
+
+    fn weighs(&mut self, weight: usize) -> Result<(), Unreadable> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MAX_WEIGHT { Err(Unreadable::TooMuch) } else { Ok(()) }
+    }
+
+    fn value(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Value, Unreadable> {
+        let inner = depth.checked_sub(1).ok_or(Unreadable::TooMuch)?;
+        let before = self.weight;
+        self.weighs(VALUE_WEIGHT)?;
+        let (value, anchor) = match event {
+            Event::Alias(anchor) => {
+                let found = self.anchors.get(&anchor).cloned();
+                let (value, weight) = found.ok_or(Unreadable::Unsupported {
+                    line: line(&span),
+                    what: "an alias refers to a value that contains it",
+                })?;
+                self.weighs(weight)?;
+                if !stdx::json::is_within(&value, depth) {
+                    return Err(Unreadable::TooMuch);
+                }
+                return Ok(value);
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.weighs(text.len())?;
+                (scalar(&text, style, tag.as_deref(), line(&span))?, anchor)
+            }
+            Event::SequenceStart(_, anchor, _) => (self.sequence(inner)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.mapping(inner)?, anchor),
+            _ => {
+                let why = "did not find expected node content".to_owned();
+                return Err(Unreadable::Syntax { line: line(&span), why });
+            }
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, (value.clone(), self.weight - before));
+            // Kept once more.
+            self.weighs(self.weight - before)?;
+        }
+        Ok(value)
+    }
+
+    fn sequence(&mut self, depth: usize) -> Result<Value, Unreadable> {
+        let mut items = Vec::new();
+        loop {
+            let (event, span) = self.event()?;
+            if event == Event::SequenceEnd {
+                return Ok(Value::Array(items));
+            }
+            items.push(self.value(event, span, depth)?);
+        }
+    }
+
+    fn mapping(&mut self, depth: usize) -> Result<Value, Unreadable> {
+        let mut map = Map::new();
+        let mut merged = Vec::new();
+        loop {
+            let (event, span) = self.event()?;
+            if event == Event::MappingEnd {
+                break;
+            }
+            let merges = matches!(
+                &event,
+                Event::Scalar(text, ScalarStyle::Plain, _, None) if text.as_ref() == "<<"
+            );
+            let at = line(&span);
+            let key = self.value(event, span, depth)?;
+            let (event, span) = self.event()?;
+            let value = self.value(event, span, depth)?;
+            if merges {
+                merged.push((at, value));
+                continue;
+            }
+            let key = key_text(key, at)?;
+            if map.contains_key(&key) && self.duplicates.len() < MAX_DUPLICATES {
+                let key = &key[..key.floor_char_boundary(MAX_SHOWN)];
+                self.duplicates.push(format!("line {at}: key {key:?} already set in map"));
+            }
+            map.insert(key, value);
+        }
+        for (at, value) in merged {
+            merge(&mut map, value, at)?;
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// `<<`: what is set already stays.
+fn merge(map: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), Unreadable> {
+    let sources = match value {
+        Value::Object(source) => vec![Value::Object(source)],
+        Value::Array(sources) => sources,
+        other => vec![other],
+    };
+    for source in sources {
+        let Value::Object(source) = source else {
+            let what = "map merge requires map or sequence of maps as the value";
+            return Err(Unreadable::Unsupported { line, what });
+        };
+        for (key, value) in source {
+            map.entry(key).or_insert(value);
+        }
+    }
+    Ok(())
+}
+
+/// Keys of JSON are text; those of other types read as they would be printed.
+fn key_text(key: Value, line: usize) -> Result<String, Unreadable> {
+    match key {
+        Value::String(text) => Ok(text),
+        Value::Bool(_) | Value::Number(_) => Ok(key.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(Unreadable::Unsupported { line, what: "a key is no text, number or boolean" })
+        }
+    }
+}
+
+fn scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    line: usize,
+) -> Result<Value, Unreadable> {
+    let core = tag.and_then(Tag::core_suffix);
+    match (core, tag, style) {
+        // Resolved by what it looks like, also where a tag says that it is what it looks like.
+        (None, None, ScalarStyle::Plain) | (Some("bool" | "int" | "float" | "null"), ..) => {
+            scalar::resolve(text).ok_or(Unreadable::Unsupported {
+                line,
+                what: "a number is not finite, which JSON cannot say",
+            })
+        }
+        _ => Ok(Value::from(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Unreadable, read};
+
+    fn value(text: &str) -> Value {
+        read(text).unwrap().value
+    }
+
+    /// What a real API server stored of the same bodies.
+    #[test]
+    fn scalars_are_those_of_yaml_1_1() {
+        let text = "\
+a: yes\nb: 0o7\nc: 010\nd: 2020-01-01\ne: ~\nf: 1e3\ng: 0x10\nh: 1:30\ni: \"yes\"\n\
+j: 1_000\nk: 0b11\nl: .5\nm: -0x1\nn1: +12\no: !!str 12\np: 12e3\nq: 1.0\nr: 190:20:30\n\
+s: 0777\nt: 08\nu: NULL\nv: ''\nw: |\n  hi\nx:\ny1: Off\nz: -.5\n";
+        let expected = json!({
+            "a": true, "b": 7, "c": 8, "d": "2020-01-01", "e": null, "f": 1000, "g": 16,
+            "h": "1:30", "i": "yes", "j": 1000, "k": 3, "l": 0.5, "m": -1, "n1": 12, "o": "12",
+            "p": 12000, "q": 1, "r": "190:20:30", "s": 511, "t": 8, "u": null, "v": "",
+            "w": "hi\n", "x": null, "y1": false, "z": -0.5,
+        });
+        assert_eq!(value(text), expected);
+    }
+
+    #[test]
+    fn keys_anchors_and_documents() {
+        let text = "---\nn: 1\ntrue: 2\n1: 3\n1.5: 4\nu: &a {x: 1}\nv: *a\nw: {<<: *a, z: 2}\n\
+            l: [<<, {<<: [*a, {x: 9, yy: 8}], q: 0}]\n---\nother: document\n";
+        let expected = json!({
+            "false": 1, "true": 2, "1": 3, "1.5": 4, "u": { "x": 1 }, "v": { "x": 1 },
+            "w": { "x": 1, "z": 2 }, "l": ["<<", { "x": 1, "yy": 8, "q": 0 }],
+        });
+        assert_eq!(value(text), expected);
+        assert_eq!(value(""), Value::Null);
+        assert_eq!(value("# nothing\n"), Value::Null);
+        assert_eq!(value("{\"a\": [1, \"b\"]}"), json!({ "a": [1, "b"] }));
+        let twice = read("a: 1\nb: 2\na: 3\n").unwrap();
+        assert_eq!(twice.value, json!({ "a": 3, "b": 2 }));
+        assert_eq!(twice.duplicates, ["line 3: key \"a\" already set in map"]);
+    }
+
+    #[test]
+    fn traps_are_refused() {
+        let bomb: String = (0..40)
+            .map(|at| format!("a{}: &a{} [*a{at}, *a{at}, *a{at}]\n", at + 1, at + 1))
+            .collect();
+        assert_eq!(read(&format!("a0: &a0 [x]\n{bomb}")), Err(Unreadable::TooMuch));
+        let deep: String =
+            (0..200).map(|at| format!("a{}: &a{} [*a{at}]\n", at + 1, at + 1)).collect();
+        assert_eq!(read(&format!("a0: &a0 [x]\n{deep}")), Err(Unreadable::TooMuch));
+        assert!(read(&"[".repeat(100_000)).is_err());
+        assert!(read(&format!("a: {}", "{b: ".repeat(5000))).is_err());
+        for bad in [
+            "a: .inf\n",
+            "a: [.nan]\n",
+            "a: &x [*x]\n",
+            "? [a]\n: b\n",
+            "a: *b\n",
+            "<<: 1\n",
+            "a: [\n",
+            "a: b: c\n",
+        ] {
+            let error = read(bad).unwrap_err();
+            assert!(error.to_string().starts_with("yaml: line "), "{bad:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a template can call: name, parameters, and the code. A function takes the types that its
+//! counterpart in Go takes, because a template that passes another one fails there too.
+
+mod builtin;
+mod compare;
+mod escape;
+
+use crate::value::{Element, Heap, Map, Value};
+use crate::{sprig, tinkerbell};
+
+/// What a function gives, or why it fails.
+pub type Answer = Result<Value, String>;
+
+/// The type of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// `interface {}`.
+    Any,
+    /// `reflect.Value`, of Go's own functions: it takes anything.
+    Reflect,
+    /// `string`.
+    Text,
+    /// `int`.
+    Int,
+    /// `float64`.
+    Float,
+    /// `bool`.
+    Bool,
+    /// `map[string]interface {}`.
+    Map,
+}
+
+impl Type {
+    /// Its name in Go.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Any => "interface {}",
+            Type::Reflect => "reflect.Value",
+            Type::Text => "string",
+            Type::Int => "int",
+            Type::Float => "float64",
+            Type::Bool => "bool",
+            Type::Map => "map[string]interface {}",
+        }
+    }
+}
+
+/// A function.
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// Types of the parameters that must be there.
+    pub fixed: &'static [Type],
+    /// Type of those that may follow.
+    pub rest: Option<Type>,
+    /// What it does; its arguments fit the parameters.
+    pub run: fn(&Args) -> Answer,
+}
+
+/// A function of exactly these parameters.
+pub const fn exact(
+    name: &'static str,
+    fixed: &'static [Type],
+    run: fn(&Args) -> Answer,
+) -> Function {
+    Function { name, fixed, rest: None, run }
+}
+
+/// A function of these parameters and any number of a last one.
+pub const fn variadic(
+    name: &'static str,
+    fixed: &'static [Type],
+    rest: Type,
+    run: fn(&Args) -> Answer,
+) -> Function {
+    Function { name, fixed, rest: Some(rest), run }
+}
+
+/// Names that upstream has and that are refused here, and why.
+const REFUSED: [(&[&str], &str); 4] = [
+    (
+        &[
+            "randInt",
+            "shuffle",
+            "bcrypt",
+            "htpasswd",
+            "encryptAES",
+            "genPrivateKey",
+            "genCA",
+            "genCAWithKey",
+            "genSelfSignedCert",
+            "genSelfSignedCertWithKey",
+            "genSignedCert",
+            "genSignedCertWithKey",
+            "buildCustomCert",
+        ],
+        "gives something else each time, and a template must give the same",
+    ),
+    (
+        &["ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch"],
+        "depends on the clock or the time zone, and a template must give the same",
+    ),
+    (&["derivePassword", "decryptAES"], "does cryptography, which templates do not do here"),
+    (&["semver", "semverCompare", "urlParse", "urlJoin"], "is not known here"),
+];
+
+/// The function of a name.
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static Function, String> {
+    // Sprig's come first: its `slice` hides Go's.
+    let tables = tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS);
+    for function in tables {
+        if function.name == name {
+            return Ok(function);
+        }
+    }
+    let refused = REFUSED.iter().find(|(names, _)| names.contains(&name));
+    Err(match refused {
+        Some((_, why)) => format!("function {name:?} {why}"),
+        None => format!("function {name:?} not defined"),
+    })
+}
+
+/// The arguments of a call; each fits its parameter. An accessor gives an empty value where the
+/// parameter has another type, which the table rules out.
+pub struct Args<'a> {
+    /// Where new values lie.
+    pub heap: &'a Heap,
+    /// The arguments.
+    pub values: &'a [Value],
+}
+
+impl<'a> Args<'a> {
+    /// Any argument.
+    pub fn any(&self, at: usize) -> &'a Value {
+        self.values.get(at).unwrap_or(&Value::Nil)
+    }
+
+    /// A string.
+    pub fn text(&self, at: usize) -> &'a str {
+        match self.any(at) {
+            Value::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// An int.
+    pub fn int(&self, at: usize) -> i64 {
+        match self.any(at) {
+            Value::Int(number) => *number,
+            _ => 0,
+        }
+    }
+
+    /// A bool.
+    pub fn bool(&self, at: usize) -> bool {
+        matches!(self.any(at), Value::Bool(true))
+    }
+
+    /// A float.
+    pub fn float(&self, at: usize) -> f64 {
+        match self.any(at) {
+            Value::Float(number) => *number,
+            _ => 0.0,
+        }
+    }
+
+    /// A map; nil is Go's nil map.
+    pub fn map(&self, at: usize) -> Result<Map, String> {
+        match self.any(at) {
+            Value::Map(map) => Ok(map.clone()),
+            _ => {
+                let map = self.heap.map(Element::Any, Default::default())?;
+                Ok(Map { nil: true, ..map })
+            }
+        }
+    }
+
+    /// The arguments from `at` on.
+    pub fn from(&self, at: usize) -> &'a [Value] {
+        self.values.get(at..).unwrap_or_default()
+    }
+
+    /// A new text.
+    pub fn made(&self, text: impl Into<std::rc::Rc<str>>) -> Answer {
+        self.heap.text(text)
+    }
+}

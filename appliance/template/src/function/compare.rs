@@ -1,0 +1,94 @@
+//! `eq`, `lt` and their like: only values of one basic kind can be compared.
+
+use crate::value::Value;
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Kind {
+    Bool,
+    Int,
+    Float,
+    Text,
+    Other,
+}
+
+fn kind(value: &Value) -> Kind {
+    match value {
+        Value::Bool(_) => Kind::Bool,
+        // Signed and unsigned integers can be compared.
+        Value::Int(_) | Value::Int64(_) | Value::Byte(_) => Kind::Int,
+        Value::Float(_) => Kind::Float,
+        Value::Text(_) => Kind::Text,
+        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) => Kind::Other,
+    }
+}
+
+fn int(value: &Value) -> i64 {
+    match value {
+        Value::Int(number) | Value::Int64(number) => *number,
+        Value::Byte(byte) => i64::from(*byte),
+        _ => 0,
+    }
+}
+
+fn incompatible(a: &Value, b: &Value) -> String {
+    format!("incompatible types for comparison: {} and {}", a.type_name(), b.type_name())
+}
+
+/// Whether `first` is equal to one of the others, which are looked at until one is.
+pub fn equal(first: &Value, others: &[Value]) -> Result<bool, String> {
+    if others.is_empty() {
+        return Err("missing argument for comparison".to_owned());
+    }
+    for other in others {
+        if equal_to(first, other)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn equal_to(a: &Value, b: &Value) -> Result<bool, String> {
+    if kind(a) != kind(b) {
+        if a.is_nil() || b.is_nil() {
+            return Ok(false);
+        }
+        return Err(incompatible(a, b));
+    }
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
+        (Value::Float(a), Value::Float(b)) => Ok(a == b),
+        (Value::Text(a), Value::Text(b)) => Ok(a == b),
+        (Value::List(_), Value::Map(_)) | (Value::Map(_), Value::List(_)) => {
+            Err(format!("non-comparable types {}, {}", a.type_name(), b.type_name()))
+        }
+        _ if kind(a) == Kind::Other => match (is_nil(a), is_nil(b)) {
+            (false, false) => Err(format!("non-comparable type {}", b.type_name())),
+            (a, b) => Ok(a == b),
+        },
+        _ => Ok(int(a) == int(b)),
+    }
+}
+
+/// Nil, or a nil map or slice.
+fn is_nil(value: &Value) -> bool {
+    match value {
+        Value::List(list) => list.nil,
+        Value::Map(map) => map.nil,
+        value => value.is_nil(),
+    }
+}
+
+/// Whether `a` is less than `b`.
+pub fn less(a: &Value, b: &Value) -> Result<bool, String> {
+    let (kind_a, kind_b) = (kind(a), kind(b));
+    if kind_a == Kind::Other || kind_b == Kind::Other {
+        return Err("invalid type for comparison".to_owned());
+    }
+    match (a, b) {
+        _ if kind_a != kind_b => Err(incompatible(a, b)),
+        (Value::Bool(_), _) => Err("invalid type for comparison".to_owned()),
+        (Value::Float(a), Value::Float(b)) => Ok(a < b),
+        (Value::Text(a), Value::Text(b)) => Ok(a < b),
+        (a, b) => Ok(int(a) < int(b)),
+    }
+}

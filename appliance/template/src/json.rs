@@ -1,0 +1,124 @@
+//! Values as JSON text (Go `encoding/json`).
+
+use crate::value::{Heap, Value, deep, may_make};
+
+/// The error of a number that JSON cannot say.
+pub const UNSUPPORTED: &str = "json: unsupported value";
+
+/// How a text is written.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// `<`, `>` and `&` are escaped, so that the text is safe within HTML.
+    pub html: bool,
+    /// Two spaces per level.
+    pub pretty: bool,
+}
+
+/// The JSON of a value.
+///
+/// # Errors
+/// A number that JSON cannot say, or more than a limit.
+pub fn write(heap: &Heap, value: &Value, style: Style) -> Result<String, String> {
+    let mut writer = Writer { heap, style, out: String::new() };
+    writer.value(value, 0)?;
+    Ok(writer.out)
+}
+
+struct Writer<'h> {
+    heap: &'h Heap,
+    style: Style,
+    out: String,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), String> {
+        deep(depth)?;
+        self.heap.step(1)?;
+        may_make(self.out.len())?;
+        match value {
+            Value::Nil | Value::Hollow => self.out.push_str("null"),
+            Value::Bool(is) => self.out.push_str(if *is { "true" } else { "false" }),
+            Value::Int(number) | Value::Int64(number) => self.out.push_str(&number.to_string()),
+            Value::Byte(byte) => self.out.push_str(&byte.to_string()),
+            Value::Float(number) if number.is_finite() => {
+                self.out.push_str(&stdx::go::json_float(*number));
+            }
+            Value::Float(_) => return Err(UNSUPPORTED.to_owned()),
+            Value::Text(text) => self.text(text),
+            Value::List(list) if list.nil => self.out.push_str("null"),
+            Value::Map(map) if map.nil => self.out.push_str("null"),
+            Value::List(list) => {
+                self.out.push('[');
+                for at in 0..list.len() {
+                    self.element(at, depth);
+                    self.value(&list.get(at).unwrap_or(Value::Nil), depth + 1)?;
+                }
+                self.close(list.len(), depth, ']');
+            }
+            Value::Map(map) => {
+                self.out.push('{');
+                let pairs = map.pairs();
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    self.element(at, depth);
+                    self.text(key);
+                    self.out.push_str(if self.style.pretty { ": " } else { ":" });
+                    self.value(value, depth + 1)?;
+                }
+                self.close(pairs.len(), depth, '}');
+            }
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, at: usize, depth: usize) {
+        if at > 0 {
+            self.out.push(',');
+        }
+        self.line(depth + 1);
+    }
+
+    fn close(&mut self, count: usize, depth: usize, bracket: char) {
+        if count > 0 {
+            self.line(depth);
+        }
+        self.out.push(bracket);
+    }
+
+    fn line(&mut self, depth: usize) {
+        if self.style.pretty {
+            self.out.push('\n');
+            self.out.push_str(&"  ".repeat(depth));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.push('"');
+        for c in text.chars() {
+            match c {
+                '"' => self.out.push_str("\\\""),
+                '\\' => self.out.push_str("\\\\"),
+                '\u{8}' => self.out.push_str("\\b"),
+                '\u{c}' => self.out.push_str("\\f"),
+                '\n' => self.out.push_str("\\n"),
+                '\r' => self.out.push_str("\\r"),
+                '\t' => self.out.push_str("\\t"),
+                '<' | '>' | '&' if !self.style.html => self.out.push(c),
+                '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                    self.out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                }
+                c => self.out.push(c),
+            }
+        }
+        self.out.push('"');
+    }
+}
+
+/// The value of a JSON text.
+///
+/// # Errors
+/// It is none; the words say where, not what.
+pub fn read(heap: &Heap, text: &str) -> Result<Value, String> {
+    let json: serde_json::Value = serde_json::from_str(text)
+        .map_err(|error| format!("no JSON: line {} column {}", error.line(), error.column()))?;
+    heap.json(&json, 0)
+}

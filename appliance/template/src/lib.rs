@@ -1,0 +1,66 @@
+//! Go's `text/template` with the functions that Tinkerbell gives it: Sprig's repeatable ones and
+//! four of its own, with `missingkey=error`.
+//!
+//! Never: I/O, a clock, chance, the environment; a template is foreign text, so nothing it says may
+//! panic, run long or fill the memory. Every limit is a named constant of [`limits`].
+//! Enter at [`render`] and [`check`]; `parse` makes the tree, `exec` walks it, `function` is the
+//! table of what a template can call.
+
+mod exec;
+mod function;
+mod json;
+mod lex;
+pub mod limits;
+mod parse;
+mod print;
+mod sprig;
+mod tinkerbell;
+mod unquote;
+mod value;
+mod yaml;
+
+use serde_json::Value;
+
+/// Fields of the dot that are structs in Tinkerbell's Go, and no JSON
+/// (tink/controller/internal/workflow/hardware.go).
+pub const STRUCTS: &[&str] = &["Hardware"];
+
+/// Why a template cannot be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("template line {line}: {message}")]
+pub struct RenderError {
+    /// Line of the template, from 1.
+    pub line: usize,
+    /// What is wrong there; it names fields and types, never a value, which may be a secret.
+    pub message: String,
+}
+
+impl RenderError {
+    fn new(line: usize, message: impl Into<String>) -> Self {
+        let message: String = message.into();
+        let message = message.chars().take(limits::MESSAGE_CHARS_MAX).collect();
+        RenderError { line, message }
+    }
+}
+
+/// Render a template with `data` as its dot. Numbers of `data` are what Go's `encoding/json` makes
+/// of them, `float64`; below the fields that [`STRUCTS`] names, whole ones are `int64`.
+///
+/// # Errors
+/// [`RenderError`] with the line: broken syntax, a key that is not there, a function that fails,
+/// more than one of the [`limits`].
+pub fn render(text: &str, data: &Value) -> Result<String, RenderError> {
+    exec::render(&parse::parse(text)?, data, STRUCTS)
+}
+
+/// Whether a template could be rendered, as far as that can be said without its data: its syntax,
+/// its variables and the names of its functions.
+///
+/// # Errors
+/// [`RenderError`] with the line.
+pub fn check(text: &str) -> Result<(), RenderError> {
+    parse::parse(text).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Values as text (Go `fmt`): what `{{ }}`, `print` and `printf` write.
+
+mod float;
+mod format;
+mod verb;
+
+use crate::limits::TEXT_BYTES_MAX;
+use crate::value::{Element, Heap, List, Map, Value, deep, may_make};
+
+/// What a verb of `printf` asks for beside its letter.
+#[derive(Default, Clone, Copy)]
+struct Flags {
+    plus: bool,
+    minus: bool,
+    sharp: bool,
+    space: bool,
+    zero: bool,
+    /// `%#v`
+    go_syntax: bool,
+    width: Option<usize>,
+    precision: Option<usize>,
+}
+
+struct Printer<'h> {
+    heap: &'h Heap,
+    out: String,
+    flags: Flags,
+}
+
+/// One value as `%v` writes it.
+pub fn plain(heap: &Heap, value: &Value) -> Result<String, String> {
+    if let Value::Text(text) = value {
+        return Ok(text.to_string());
+    }
+    let mut printer = Printer::new(heap);
+    printer.argument(value, 'v')?;
+    Ok(printer.out)
+}
+
+/// `fmt.Sprint`: a space between two operands neither of which is a string.
+pub fn sprint(heap: &Heap, values: &[Value]) -> Result<String, String> {
+    let mut printer = Printer::new(heap);
+    let mut after_text = true;
+    for value in values {
+        let is_text = matches!(value, Value::Text(_));
+        if !is_text && !after_text {
+            printer.write(" ")?;
+        }
+        printer.argument(value, 'v')?;
+        after_text = is_text;
+    }
+    Ok(printer.out)
+}
+
+/// `fmt.Sprintln`.
+pub fn sprintln(heap: &Heap, values: &[Value]) -> Result<String, String> {
+    let mut printer = Printer::new(heap);
+    for (at, value) in values.iter().enumerate() {
+        if at > 0 {
+            printer.write(" ")?;
+        }
+        printer.argument(value, 'v')?;
+    }
+    printer.write("\n")?;
+    Ok(printer.out)
+}
+
+/// `fmt.Sprintf`.
+pub fn sprintf(heap: &Heap, format: &str, values: &[Value]) -> Result<String, String> {
+    let mut printer = Printer::new(heap);
+    printer.format(format, values)?;
+    Ok(printer.out)
+}
+
+/// `strconv.Quote`.
+pub fn quoted(text: &str) -> String {
+    stdx::go::quoted(text)
+}
+
+impl<'h> Printer<'h> {
+    fn new(heap: &'h Heap) -> Self {
+        Printer { heap, out: String::new(), flags: Flags::default() }
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), String> {
+        may_make(self.out.len() + text.len())?;
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    /// Writes `text` with what fills it up to the width.
+    fn pad(&mut self, text: &str) -> Result<(), String> {
+        let Some(width) = self.flags.width else { return self.write(text) };
+        let missing = width.saturating_sub(text.chars().count());
+        if self.flags.minus {
+            self.write(text)?;
+            return self.fill(missing);
+        }
+        self.fill(missing)?;
+        self.write(text)
+    }
+
+    fn fill(&mut self, count: usize) -> Result<(), String> {
+        let fill = if self.flags.zero && !self.flags.minus { "0" } else { " " };
+        self.write(&fill.repeat(count.min(TEXT_BYTES_MAX + 1)))
+    }
+
+    /// The verb does not fit the value.
+    fn bad_verb(&mut self, value: &Value, verb: char) -> Result<(), String> {
+        self.write(&format!("%!{verb}("))?;
+        if value.is_nil() {
+            self.write("<nil>")?;
+        } else {
+            self.write(&format!("{}=", value.type_name()))?;
+            self.value(value, 'v', 0)?;
+        }
+        self.write(")")
+    }
+
+    fn argument(&mut self, value: &Value, verb: char) -> Result<(), String> {
+        if value.is_nil() {
+            return match verb {
+                'T' | 'v' => self.pad("<nil>"),
+                _ => self.bad_verb(value, verb),
+            };
+        }
+        match (verb, value) {
+            ('T', _) => self.string(value.type_name(), 's', value),
+            ('p', Value::List(_) | Value::Map(_)) => {
+                Err("%p: an address is another one each time".to_owned())
+            }
+            _ => self.value(value, verb, 0),
+        }
+    }
+
+    fn value(&mut self, value: &Value, verb: char, depth: usize) -> Result<(), String> {
+        deep(depth)?;
+        self.heap.step(1)?;
+        match value {
+            Value::Nil | Value::Hollow if self.flags.go_syntax => self.write("interface {}(nil)"),
+            Value::Nil | Value::Hollow => self.write("<nil>"),
+            Value::Bool(is) => match verb {
+                't' | 'v' => self.pad(if *is { "true" } else { "false" }),
+                _ => self.bad_verb(value, verb),
+            },
+            Value::Int(number) | Value::Int64(number) => {
+                self.integer(number.unsigned_abs(), *number < 0, verb, value)
+            }
+            Value::Byte(byte) if verb == 'v' && self.flags.go_syntax => {
+                let sharp = std::mem::replace(&mut self.flags.sharp, true);
+                self.integer(u64::from(*byte), false, 'x', value)?;
+                self.flags.sharp = sharp;
+                Ok(())
+            }
+            Value::Byte(byte) => self.integer(u64::from(*byte), false, verb, value),
+            Value::Float(number) => self.float(*number, verb, value),
+            Value::Text(text) => self.string(text, verb, value),
+            Value::List(list) => self.list(list, verb, depth),
+            Value::Map(map) => self.map(map, verb, depth),
+        }
+    }
+
+    fn list(&mut self, list: &List, verb: char, depth: usize) -> Result<(), String> {
+        let (separator, close) = self.opening(list.nil, "[", || Value::List(list.clone()))?;
+        let Some(close) = close else { return Ok(()) };
+        for at in 0..list.len() {
+            if at > 0 {
+                self.write(separator)?;
+            }
+            self.value(&list.get(at).unwrap_or(Value::Nil), verb, depth + 1)?;
+        }
+        self.write(close)
+    }
+
+    fn map(&mut self, map: &Map, verb: char, depth: usize) -> Result<(), String> {
+        let (separator, close) = self.opening(map.nil, "map[", || Value::Map(map.clone()))?;
+        let Some(close) = close else { return Ok(()) };
+        for (at, (key, value)) in map.pairs().into_iter().enumerate() {
+            if at > 0 {
+                self.write(separator)?;
+            }
+            self.value(&Value::Text(key), verb, depth + 1)?;
+            self.write(":")?;
+            if map.element == Element::Text && value.is_nil() {
+                continue;
+            }
+            self.value(&value, verb, depth + 1)?;
+        }
+        self.write(close)
+    }
+
+    /// Writes how a collection begins; gives what stands between its elements and how it ends.
+    fn opening(
+        &mut self,
+        is_nil: bool,
+        open: &str,
+        value: impl Fn() -> Value,
+    ) -> Result<(&'static str, Option<&'static str>), String> {
+        if !self.flags.go_syntax {
+            self.write(open)?;
+            return Ok((" ", Some("]")));
+        }
+        self.write(value().type_name())?;
+        if is_nil {
+            self.write("(nil)")?;
+            return Ok((", ", None));
+        }
+        self.write("{")?;
+        Ok((", ", Some("}")))
+    }
+}

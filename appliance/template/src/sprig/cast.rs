@@ -1,0 +1,41 @@
+//! Anything as a number (`spf13/cast`): what is none is zero.
+
+use crate::parse::{float_from_text, int_from_text};
+use crate::value::Value;
+
+/// `cast.ToInt64`.
+pub fn int(value: &Value) -> i64 {
+    match value {
+        Value::Int(number) | Value::Int64(number) => *number,
+        Value::Byte(byte) => i64::from(*byte),
+        Value::Float(number) => truncated(*number),
+        Value::Text(text) => int_from_text(without_zero_decimals(text)).unwrap_or(0),
+        Value::Bool(is) => i64::from(*is),
+        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) => 0,
+    }
+}
+
+/// `cast.ToFloat64`.
+pub fn float(value: &Value) -> f64 {
+    match value {
+        Value::Float(number) => *number,
+        Value::Text(text) => float_from_text(text).unwrap_or(0.0),
+        other => int(other) as f64,
+    }
+}
+
+/// A float as an integer; what does not fit is the least one, as the processor has it.
+pub fn truncated(number: f64) -> i64 {
+    let fits = (-(2f64.powi(63))..2f64.powi(63)).contains(&number);
+    if fits { number as i64 } else { i64::MIN }
+}
+
+/// `12.00` is 12.
+fn without_zero_decimals(text: &str) -> &str {
+    match text.rfind('.') {
+        Some(at) if text.len() > at + 1 && text[at + 1..].bytes().all(|byte| byte == b'0') => {
+            &text[..at]
+        }
+        _ => text,
+    }
+}

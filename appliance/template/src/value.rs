@@ -1,0 +1,372 @@
+//! Values of a template, with the types that Go gives them: `printf "%T"`, `eq` and a function's
+//! parameters tell `int` from `int64`. Lists and maps are shared as Go's are: `set` is seen by
+//! everyone who holds the map.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::limits::{
+    HEAP_BYTES_MAX, LIST_ITEMS_MAX, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX, VALUE_DEPTH_MAX,
+};
+
+/// What one element of a list or map takes, in bytes, beside its text.
+const ELEMENT_BYTES: usize = 64;
+
+/// A value.
+#[derive(Clone)]
+pub enum Value {
+    /// No value at all: Go's invalid `reflect.Value`.
+    Nil,
+    /// The nil that lies in an element: it has a type, `interface {}`, and is not taken for a nil
+    /// map.
+    Hollow,
+    /// `bool`.
+    Bool(bool),
+    /// `int`.
+    Int(i64),
+    /// `int64`.
+    Int64(i64),
+    /// `uint8`, an element of a string.
+    Byte(u8),
+    /// `float64`.
+    Float(f64),
+    /// `string`.
+    Text(Rc<str>),
+    /// A slice.
+    List(List),
+    /// A map with `string` keys.
+    Map(Map),
+}
+
+/// The type of a list's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Element {
+    /// `interface {}`.
+    Any,
+    /// `string`.
+    Text,
+    /// `int`.
+    Int,
+    /// `[]interface {}`.
+    List,
+}
+
+/// A slice: a window of items that others may see too.
+#[derive(Clone)]
+pub struct List {
+    /// Type of the elements.
+    pub element: Element,
+    items: Rc<RefCell<Vec<Value>>>,
+    from: usize,
+    len: usize,
+    /// Go's nil slice: it prints as an empty one, but JSON writes `null`.
+    pub nil: bool,
+}
+
+/// What the holders of a map share.
+type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
+
+/// A map.
+#[derive(Clone)]
+pub struct Map {
+    /// Type of the values: [`Element::Any`] or [`Element::Text`].
+    pub element: Element,
+    /// Its entries.
+    pub entries: Entries,
+    /// Go's nil map: it cannot be written to.
+    pub nil: bool,
+}
+
+impl List {
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The element at `at`; a nil one is [`Value::Hollow`].
+    pub fn get(&self, at: usize) -> Option<Value> {
+        if at >= self.len {
+            return None;
+        }
+        self.items.borrow().get(self.from + at).map(held)
+    }
+
+    /// A copy of the elements; nil ones are [`Value::Nil`], as a function is given them.
+    pub fn items(&self) -> Vec<Value> {
+        self.items.borrow().iter().skip(self.from).take(self.len).cloned().collect()
+    }
+
+    /// The elements from `from` to `to` of the same items, if there are as many.
+    pub fn window(&self, from: usize, to: usize) -> Option<List> {
+        let end = self.items.borrow().len();
+        (from <= to && self.from + to <= end).then(|| List {
+            from: self.from + from,
+            len: to - from,
+            ..self.clone()
+        })
+    }
+
+    /// Sorts the items where they lie.
+    pub fn sort_texts(&self) {
+        let mut items = self.items.borrow_mut();
+        items[self.from..self.from + self.len].sort_by(|a, b| match (a, b) {
+            (Value::Text(a), Value::Text(b)) => a.cmp(b),
+            _ => std::cmp::Ordering::Equal,
+        });
+    }
+}
+
+impl Map {
+    /// The value of a key; a nil one is [`Value::Hollow`].
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.entries.borrow().get(key).map(held)
+    }
+
+    /// Key and value of every entry, in the order of the keys.
+    pub fn pairs(&self) -> Vec<(Rc<str>, Value)> {
+        self.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+/// A value as it lies in an element.
+fn held(value: &Value) -> Value {
+    match value {
+        Value::Nil => Value::Hollow,
+        value => value.clone(),
+    }
+}
+
+impl Value {
+    /// The value itself, without the interface that holds it.
+    pub fn bare(self) -> Value {
+        match self {
+            Value::Hollow => Value::Nil,
+            value => value,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil | Value::Hollow)
+    }
+
+    /// Go's truth: `false`, 0, "", nil and what is empty are false.
+    pub fn truth(&self) -> bool {
+        match self {
+            Value::Nil | Value::Hollow => false,
+            Value::Bool(is) => *is,
+            Value::Int(number) | Value::Int64(number) => *number != 0,
+            Value::Byte(byte) => *byte != 0,
+            Value::Float(number) => *number != 0.0,
+            Value::Text(text) => !text.is_empty(),
+            Value::List(list) => list.len > 0,
+            Value::Map(map) => !map.entries.borrow().is_empty(),
+        }
+    }
+
+    /// Name of the type, as `%T` prints it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Nil | Value::Hollow => "<nil>",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Int64(_) => "int64",
+            Value::Byte(_) => "uint8",
+            Value::Float(_) => "float64",
+            Value::Text(_) => "string",
+            Value::List(List { element: Element::Any, .. }) => "[]interface {}",
+            Value::List(List { element: Element::Text, .. }) => "[]string",
+            Value::List(List { element: Element::Int, .. }) => "[]int",
+            Value::List(List { element: Element::List, .. }) => "[][]interface {}",
+            Value::Map(Map { element: Element::Text, .. }) => "map[string]string",
+            Value::Map(_) => "map[string]interface {}",
+        }
+    }
+
+    /// Name of the kind, as `kindOf` gives it.
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Value::Nil | Value::Hollow => "invalid",
+            Value::List(_) => "slice",
+            Value::Map(_) => "map",
+            value => value.type_name(),
+        }
+    }
+}
+
+/// Where the lists and maps of one rendering lie. It counts what they take, and takes them apart
+/// at the end: one that holds itself would never be freed, and a deep one would end the stack.
+#[derive(Default)]
+pub struct Heap {
+    lists: RefCell<Vec<Rc<RefCell<Vec<Value>>>>>,
+    maps: RefCell<Vec<Entries>>,
+    bytes: Cell<usize>,
+    steps: Cell<usize>,
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        for list in self.lists.borrow().iter() {
+            list.borrow_mut().clear();
+        }
+        for map in self.maps.borrow().iter() {
+            map.borrow_mut().clear();
+        }
+    }
+}
+
+impl Heap {
+    /// Pays for `count` steps.
+    pub fn step(&self, count: usize) -> Result<(), String> {
+        self.steps.set(self.steps.get().saturating_add(count));
+        if self.steps.get() > STEPS_MAX {
+            return Err(format!("takes more than {STEPS_MAX} steps"));
+        }
+        Ok(())
+    }
+
+    fn pay(&self, bytes: usize) -> Result<(), String> {
+        self.step(1 + bytes / STEP_BYTES)?;
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+        if self.bytes.get() > HEAP_BYTES_MAX {
+            return Err(format!("its values take more than {HEAP_BYTES_MAX} bytes"));
+        }
+        Ok(())
+    }
+
+    /// A text.
+    pub fn text(&self, text: impl Into<Rc<str>>) -> Result<Value, String> {
+        let text = text.into();
+        may_make(text.len())?;
+        self.pay(text.len())?;
+        Ok(Value::Text(text))
+    }
+
+    /// A list.
+    pub fn list(&self, element: Element, items: Vec<Value>) -> Result<Value, String> {
+        self.may_hold(items.len())?;
+        self.pay(ELEMENT_BYTES * (1 + items.len()))?;
+        let len = items.len();
+        let items = Rc::new(RefCell::new(items));
+        self.lists.borrow_mut().push(items.clone());
+        Ok(Value::List(List { element, items, from: 0, len, nil: false }))
+    }
+
+    /// A list of texts.
+    pub fn texts<T: Into<Rc<str>>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Value, String> {
+        let mut items = Vec::new();
+        for text in texts {
+            self.may_hold(items.len() + 1)?;
+            items.push(self.text(text)?);
+        }
+        self.list(Element::Text, items)
+    }
+
+    /// Go's nil slice.
+    pub fn nil_list(&self, element: Element) -> Result<Value, String> {
+        let Value::List(list) = self.list(element, Vec::new())? else { return Ok(Value::Nil) };
+        Ok(Value::List(List { nil: true, ..list }))
+    }
+
+    /// A map.
+    pub fn map(&self, element: Element, entries: BTreeMap<Rc<str>, Value>) -> Result<Map, String> {
+        self.may_hold(entries.len())?;
+        let texts: usize = entries.keys().map(|key| key.len()).sum();
+        self.pay(texts + ELEMENT_BYTES * (1 + entries.len()))?;
+        let entries = Rc::new(RefCell::new(entries));
+        self.maps.borrow_mut().push(entries.clone());
+        Ok(Map { element, entries, nil: false })
+    }
+
+    /// Writes an entry of a map.
+    pub fn set(&self, map: &Map, key: Rc<str>, value: Value) -> Result<(), String> {
+        if map.nil {
+            return Err("assignment to entry in nil map".to_owned());
+        }
+        self.pay(key.len() + ELEMENT_BYTES)?;
+        self.may_hold(map.entries.borrow().len() + 1)?;
+        map.entries.borrow_mut().insert(key, value);
+        Ok(())
+    }
+
+    fn may_hold(&self, items: usize) -> Result<(), String> {
+        if items > LIST_ITEMS_MAX {
+            return Err(format!("a list or map of more than {LIST_ITEMS_MAX} elements"));
+        }
+        Ok(())
+    }
+
+    /// A value as Go's `encoding/json` reads it.
+    pub fn json(&self, json: &serde_json::Value, depth: usize) -> Result<Value, String> {
+        self.typed(json, Numbers::Floats, depth)
+    }
+
+    /// What a template's dot is: JSON, but for the fields `structs`, which are Go structs upstream.
+    pub fn dot(&self, json: &serde_json::Value, structs: &[&str]) -> Result<Value, String> {
+        let serde_json::Value::Object(fields) = json else { return self.json(json, 0) };
+        let entries = fields.iter().map(|(key, value)| {
+            let is_struct = structs.contains(&key.as_str());
+            let numbers = if is_struct { Numbers::Integers } else { Numbers::Floats };
+            Ok::<_, String>((Rc::from(key.as_str()), self.typed(value, numbers, 1)?))
+        });
+        Ok(Value::Map(self.map(Element::Any, entries.collect::<Result<_, _>>()?)?))
+    }
+
+    fn typed(
+        &self,
+        json: &serde_json::Value,
+        numbers: Numbers,
+        depth: usize,
+    ) -> Result<Value, String> {
+        deep(depth)?;
+        Ok(match json {
+            serde_json::Value::Null => Value::Nil,
+            serde_json::Value::Bool(is) => Value::Bool(*is),
+            serde_json::Value::Number(number) => match (numbers, number.as_i64()) {
+                (Numbers::Integers, Some(number)) => Value::Int64(number),
+                _ => Value::Float(number.as_f64().unwrap_or_default()),
+            },
+            serde_json::Value::String(text) => self.text(text.as_str())?,
+            serde_json::Value::Array(items) => {
+                let items = items.iter().map(|item| self.typed(item, numbers, depth + 1));
+                self.list(Element::Any, items.collect::<Result<_, _>>()?)?
+            }
+            serde_json::Value::Object(fields) => {
+                let entries = fields.iter().map(|(key, value)| {
+                    let value = self.typed(value, numbers, depth + 1)?;
+                    Ok::<_, String>((Rc::from(key.as_str()), value))
+                });
+                Value::Map(self.map(Element::Any, entries.collect::<Result<_, _>>()?)?)
+            }
+        })
+    }
+}
+
+/// What the whole numbers of a JSON text are in Go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// `float64`, as `encoding/json` makes them.
+    Floats,
+    /// `int64`, as upstream's structs have them.
+    Integers,
+}
+
+/// Refuses a text that is too large, before it is made.
+pub fn may_make(bytes: usize) -> Result<(), String> {
+    if bytes > TEXT_BYTES_MAX {
+        return Err(format!("makes a text of more than {TEXT_BYTES_MAX} bytes"));
+    }
+    Ok(())
+}
+
+/// Refuses a value that is nested too deeply to be walked.
+pub fn deep(depth: usize) -> Result<(), String> {
+    if depth > VALUE_DEPTH_MAX {
+        return Err(format!("a value nested more than {VALUE_DEPTH_MAX} deep"));
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Templates against Go's own engine with Tinkerbell's functions: random templates over random
+//! data, each rendered by both to the same text or refused by both.
+//!
+//! `TEMPLATE_SEED` says which cases, and `TEMPLATE_CASES` how many.
+
+mod calls;
+mod grammar;
+mod published;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use grammar::{Case, Grammar};
+
+/// The run that everybody repeats; another finds what this one does not.
+const SEED: u64 = 1;
+/// Cases per run, unless `TEMPLATE_CASES` says otherwise.
+const CASES: usize = 20_000;
+/// Differences that are told before the test gives up.
+const TOLD: usize = 15;
+/// What Go may take before it gives memory back.
+const MEMORY: &str = "512MiB";
+
+/// The oracle, a process that answers a line with a line.
+struct Oracle {
+    process: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What one engine makes of a case.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Text(String),
+    /// In its own words, which are not compared.
+    Refused(String),
+    /// Text that is no UTF-8, which ours never makes.
+    Binary,
+}
+
+impl Oracle {
+    fn start() -> Self {
+        let program = peers::built("template-oracle", &[]).unwrap().remove(0);
+        let mut process = Command::new(program)
+            .env("GOMEMLIMIT", MEMORY)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let questions = process.stdin.take().unwrap();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        Self { process, questions, answers }
+    }
+
+    fn ask(&mut self, case: &Case) -> Outcome {
+        let question = json!({ "template": case.template, "data": case.data });
+        writeln!(self.questions, "{question}").unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|why| panic!("{why}: {line:?} to {question}"));
+        match (answer["error"].as_str(), answer["binary"].as_bool()) {
+            (Some(error), _) => Outcome::Refused(error.to_owned()),
+            (None, Some(true)) => Outcome::Binary,
+            _ => Outcome::Text(answer["output"].as_str().unwrap().to_owned()),
+        }
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // It may have ended already; there is nothing to do about a failure here.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn ours(case: &Case) -> Outcome {
+    match template::render(&case.template, &case.data) {
+        Ok(text) => Outcome::Text(text),
+        Err(error) => Outcome::Refused(error.to_string()),
+    }
+}
+
+/// The difference of a case in words, if there is one.
+fn difference(oracle: &mut Oracle, case: &Case) -> Option<String> {
+    let (theirs, ours) = (oracle.ask(case), ours(case));
+    let same = match (&theirs, &ours) {
+        (Outcome::Text(theirs), Outcome::Text(ours)) => theirs == ours,
+        (Outcome::Refused(_) | Outcome::Binary, Outcome::Refused(_)) => true,
+        _ => false,
+    };
+    let Case { template, data } = case;
+    (!same).then(|| format!("{template:?}\n  data {data}\n  Go   {theirs:?}\n  ours {ours:?}"))
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn random_templates_render_as_in_go() {
+    let seed = number("TEMPLATE_SEED").unwrap_or(SEED);
+    let cases = number("TEMPLATE_CASES").map_or(CASES, |cases| usize::try_from(cases).unwrap());
+    println!("TEMPLATE_SEED={seed} TEMPLATE_CASES={cases}");
+    let mut oracle = Oracle::start();
+    let mut grammar = Grammar::new(seed);
+    let mut rendered = 0;
+    let mut told = Vec::new();
+    for at in 0..cases {
+        let case = grammar.case();
+        told.extend(difference(&mut oracle, &case).map(|why| format!("case {at}: {why}")));
+        rendered += usize::from(matches!(ours(&case), Outcome::Text(_)));
+        if told.len() >= TOLD {
+            break;
+        }
+    }
+    assert!(told.is_empty(), "TEMPLATE_SEED={seed}\n{}", told.join("\n"));
+    println!("{rendered} of {cases} rendered");
+    assert!(rendered * 5 > cases, "only {rendered} of {cases} cases rendered");
+}
+
+#[test]
+fn published_templates_render_as_in_go() {
+    let mut oracle = Oracle::start();
+    for (name, template) in published::TEMPLATES {
+        let case = Case { template: (*template).to_owned(), data: published::data() };
+        assert_eq!(difference(&mut oracle, &case), None, "{name}");
+        assert!(matches!(ours(&case), Outcome::Text(_)), "{name}: {:?}", ours(&case));
+    }
+}
