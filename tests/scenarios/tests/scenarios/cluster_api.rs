@@ -142,8 +142,8 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
     assert_eq!(crate::watch::switched_on(&management.lab), 1);
     assert_eq!(crate::watch::told(&management.lab, "action stream image started"), 1);
     let log = registry.log().unwrap();
-    let blobs = log.lines().filter(|line| line.contains("GET ") && line.contains("/blobs/"));
-    assert_eq!(blobs.count(), 1, "read there once:\n{log}");
+    let asked = log.lines().filter(|line| line.contains(" GET /v2/") && line.contains("/blobs/"));
+    assert_eq!(asked.count(), 1, "it is read there once:\n{log}");
 
     delete_cluster(&management, "edge");
     wait_given_back(&management, "edge", &machine);
