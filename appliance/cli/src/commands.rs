@@ -6,6 +6,7 @@ pub mod image;
 pub mod machine;
 pub mod network;
 pub mod template;
+mod variables;
 pub mod workflow;
 
 use api::meta::Resource;
@@ -36,6 +37,9 @@ pub struct Context {
 /// # Errors
 /// What failed, for the one place that prints it.
 pub async fn run(args: Args) -> Result<(), Error> {
+    if let Command::Template(template::Command::Lint { file }) = &args.command {
+        return template::lint(&Printer::new(args.output), file);
+    }
     let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());

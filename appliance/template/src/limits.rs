@@ -15,7 +15,7 @@ pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// The longest list that a function may make.
 pub const LIST_ITEMS_MAX: usize = 65_536;
 /// What all values of one rendering may take together, in bytes.
-pub const HEAP_BYTES_MAX: usize = 32 * 1024 * 1024;
+pub const HEAP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What one compiled pattern may take, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
 /// What compiling one pattern costs, in steps.

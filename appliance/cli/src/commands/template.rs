@@ -4,11 +4,11 @@ use api::tinkerbell::TEMPLATE;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Context, name_of, with_id};
+use super::{Context, name_of, variables, with_id};
 use crate::client::Path;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, content, desired};
-use crate::output::{Cell, Table, age, text};
+use crate::output::{Cell, Printer, Table, age, text};
 
 /// What can be done to a machine.
 #[derive(Debug, clap::Subcommand)]
@@ -31,6 +31,27 @@ pub enum Command {
         /// The new YAML, or a Template object; "-" is standard input.
         #[arg(short, long, value_name = "FILE")]
         file: String,
+    },
+    /// Look for mistakes that need no machine to be seen, and no box: in the syntax, in names of
+    /// functions and of variables. Example: `tinbox template lint --file debian.yaml`
+    Lint {
+        /// The workflow's YAML, or a Template object; "-" is standard input.
+        #[arg(short, long, value_name = "FILE")]
+        file: String,
+    },
+    /// Print what a workflow of a machine would be made of, secrets included.
+    /// Example: `tinbox template render debian --hardware nuc1`
+    Render {
+        /// Name or id.
+        #[arg(value_name = "NAME|ID", required_unless_present = "file")]
+        template: Option<String>,
+        /// A file instead of a template of the box; "-" is standard input.
+        #[arg(short, long, value_name = "FILE", conflicts_with = "template")]
+        file: Option<String>,
+        /// Machine, by name, id, MAC or address; or the template's variables as JSON:
+        /// '{"device_1":"52:54:00:77:00:01"}'.
+        #[arg(short = 'r', long, value_name = "NAME|ID|MAC|IP|JSON")]
+        hardware: String,
     },
     /// List templates. Example: `tinbox template list`
     List,
@@ -73,12 +94,70 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let path = context.path(TEMPLATE, &name);
             context.printer.done(&context.client.replace(&path, &wanted).await?, "changed")
         }
+        Command::Lint { file } => lint(&context.printer, &file),
+        Command::Render { template, file, hardware } => {
+            let (shown, text) = source(context, template, file).await?;
+            render(context, &shown, &text, &hardware).await
+        }
         Command::List => context.printer.objects(context.list(TEMPLATE).await?, table),
         Command::Get { template } => {
             context.printer.object(&context.find(TEMPLATE, &template).await?)
         }
         Command::Delete { templates } => context.delete(TEMPLATE, &templates).await,
     }
+}
+
+/// Say whether a template has mistakes that need no machine to be seen.
+///
+/// # Errors
+/// The first of them.
+pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
+    let text = document(file, &manifest::read(file)?);
+    ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
+    printer.line("no mistake found; `tinbox template render` also looks at a machine's workflow")
+}
+
+/// What people call the template, and its text.
+async fn source(
+    context: &Context,
+    template: Option<String>,
+    file: Option<String>,
+) -> Result<(String, String), Error> {
+    match (template, file) {
+        (_, Some(file)) => {
+            let text = document(&file, &manifest::read(&file)?);
+            Ok((file, text))
+        }
+        (Some(name), None) => {
+            let object = context.find(TEMPLATE, &name).await?;
+            Ok((format!("template {}", name_of(&object)), text(&object, "/spec/data")))
+        }
+        (None, None) => Err(Error::Usage("name a template, or give --file".to_owned())),
+    }
+}
+
+/// Print the template as the workflow of a machine has it, and what is wrong with that.
+async fn render(
+    context: &Context,
+    shown: &str,
+    template: &str,
+    machine: &str,
+) -> Result<(), Error> {
+    let machines = variables::machines(context, machine).await?;
+    let map = variables::agents(&format!("render {shown}"), &machines)?;
+    let data = api::document::data(&map, variables::first(&machines)?);
+    let rendered = ::template::render(template, &data);
+    let rendered = rendered.map_err(|error| content(shown, &error.to_string()))?;
+    for line in rendered.lines() {
+        context.printer.line(line)?;
+    }
+    let read = api::document::parse(&rendered).map(drop);
+    read.map_err(|error| content(shown, &error.to_string()))
+}
+
+/// The template in a file, which may be a Template object's.
+fn document(file: &str, whole: &str) -> String {
+    own(file, whole).map_or_else(|| whole.to_owned(), |object| text(&object, "/spec/data"))
 }
 
 /// The Template of a file: the file's own when it is one, else one around its text.

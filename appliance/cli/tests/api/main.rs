@@ -7,4 +7,5 @@ mod errors;
 mod machines;
 mod place;
 mod seeds;
+mod templates;
 mod workflows;

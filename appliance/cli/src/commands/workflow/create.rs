@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
+use api::tinkerbell::{TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
-use super::super::{Context, name_of, with_id};
+use super::super::{Context, name_of, variables, with_id};
 use super::follow;
 use crate::args::duration;
 use crate::client::Path;
 use crate::error::Error;
 use crate::output::Format;
-
-/// The variable a template names its machine by.
-const DEVICE: &str = "device_1";
 
 /// What was typed.
 #[derive(Debug, clap::Args)]
@@ -54,13 +51,8 @@ pub struct Arguments {
 /// # Errors
 /// What failed; with `--wait` also that the workflow did.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
-    let variables = variables(&arguments.hardware)?;
     let template = context.find(TEMPLATE, &arguments.template).await?;
-    let mut machines = BTreeMap::new();
-    for (variable, text) in variables {
-        let object = context.find(HARDWARE, &text).await?;
-        machines.insert(variable, object);
-    }
+    let machines = variables::machines(context, &arguments.hardware).await?;
     let boot = match (arguments.netboot, arguments.no_boot) {
         (true, _) => Boot::Yes,
         (_, true) => Boot::No,
@@ -81,20 +73,6 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
         return Ok(());
     }
     follow::until_end(context, &name, arguments.timeout, false).await
-}
-
-/// The template's variables with what names their machines.
-fn variables(text: &str) -> Result<BTreeMap<String, String>, Error> {
-    if !text.trim_start().starts_with('{') {
-        return Ok([(DEVICE.to_owned(), text.to_owned())].into());
-    }
-    let map: BTreeMap<String, String> = serde_json::from_str(text).map_err(|error| {
-        Error::Usage(format!("--hardware is not JSON like {{\"device_1\":\"MAC\"}}: {error}"))
-    })?;
-    if map.is_empty() {
-        return Err(Error::Usage("--hardware names no machine".to_owned()));
-    }
-    Ok(map)
 }
 
 /// Whether the machine is booted for the workflow.
@@ -120,19 +98,9 @@ fn plan(
     boot: Boot,
 ) -> Result<Planned, Error> {
     let what = || format!("run template {template}");
-    let mut map = BTreeMap::new();
-    for (variable, object) in machines {
-        let agent = hardware(object).spec.agent_id();
-        let agent = agent.ok_or_else(|| Error::Unable {
-            what: what(),
-            why: format!("hardware {} has neither a MAC nor an agentID", name_of(object)),
-            hint: "give it an interface with dhcp.mac, push it again, then create the workflow",
-        })?;
-        map.insert(variable.clone(), agent);
-    }
-    let first = machines.get(DEVICE).or_else(|| machines.values().next());
-    let object = first.ok_or_else(|| Error::Usage("--hardware names no machine".to_owned()))?;
-    let (machine, spec) = (name_of(object), hardware(object).spec);
+    let map = variables::agents(&what(), machines)?;
+    let object = variables::first(machines)?;
+    let (machine, spec) = (name_of(object), variables::hardware(object).spec);
     let boots = match boot {
         Boot::No => false,
         Boot::WithBmc => spec.bmc_ref.is_some(),
@@ -175,13 +143,9 @@ fn plan(
     Ok(Planned { workflow, note })
 }
 
-fn hardware(object: &Value) -> Hardware {
-    serde_json::from_value(object.clone()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Boot, plan, variables};
+    use super::{Boot, plan};
     use serde_json::{Value, json};
 
     fn machine(bmc: bool) -> Value {
@@ -227,16 +191,6 @@ mod tests {
             error,
             "cannot run template debian: hardware nuc1 has no bmcRef to boot it through"
         );
-    }
-
-    #[test]
-    fn machines_by_name_or_by_json() {
-        assert_eq!(variables("nuc1").unwrap()["device_1"], "nuc1");
-        let two = variables(r#"{"device_1":"a","device_2":"b"}"#).unwrap();
-        assert_eq!(two["device_2"], "b");
-        for text in ["{", "{}", r#"{"device_1":1}"#] {
-            assert!(variables(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! The variables of a template, and the machines that stand for them.
+
+use std::collections::BTreeMap;
+
+use api::tinkerbell::{HARDWARE, Hardware};
+use serde_json::Value;
+
+use super::{Context, name_of};
+use crate::error::Error;
+
+/// The variable a template names its machine by.
+const DEVICE: &str = "device_1";
+
+/// The Hardware of each variable, by a machine's name alone or by the variables as JSON.
+///
+/// # Errors
+/// `text` is neither, or names what is not there.
+pub async fn machines(context: &Context, text: &str) -> Result<BTreeMap<String, Value>, Error> {
+    let mut machines = BTreeMap::new();
+    for (variable, text) in named(text)? {
+        machines.insert(variable, context.find(HARDWARE, &text).await?);
+    }
+    Ok(machines)
+}
+
+/// The template's variables with what names their machines.
+fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
+    if !text.trim_start().starts_with('{') {
+        return Ok([(DEVICE.to_owned(), text.to_owned())].into());
+    }
+    let map: BTreeMap<String, String> = serde_json::from_str(text).map_err(|error| {
+        Error::Usage(format!("--hardware is not JSON like {{\"device_1\":\"MAC\"}}: {error}"))
+    })?;
+    if map.is_empty() {
+        return Err(Error::Usage("--hardware names no machine".to_owned()));
+    }
+    Ok(map)
+}
+
+/// What the variables say: the agent of each machine.
+///
+/// # Errors
+/// A machine has none, so that `what` cannot be done.
+pub fn agents(
+    what: &str,
+    machines: &BTreeMap<String, Value>,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut map = BTreeMap::new();
+    for (variable, object) in machines {
+        let agent = hardware(object).spec.agent_id().ok_or_else(|| Error::Unable {
+            what: what.to_owned(),
+            why: format!("hardware {} has neither a MAC nor an agentID", name_of(object)),
+            hint: "give it an interface with dhcp.mac, push it again, then repeat the command",
+        })?;
+        map.insert(variable.clone(), agent);
+    }
+    Ok(map)
+}
+
+/// The machine that is booted, and whose facts the template sees: that of `device_1`, else the
+/// first.
+///
+/// # Errors
+/// There is none.
+pub fn first(machines: &BTreeMap<String, Value>) -> Result<&Value, Error> {
+    let first = machines.get(DEVICE).or_else(|| machines.values().next());
+    first.ok_or_else(|| Error::Usage("--hardware names no machine".to_owned()))
+}
+
+/// An object as Hardware.
+pub fn hardware(object: &Value) -> Hardware {
+    serde_json::from_value(object.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn machines_by_name_or_by_json() {
+        assert_eq!(named("nuc1").unwrap()["device_1"], "nuc1");
+        let two = named(r#"{"device_1":"a","device_2":"b"}"#).unwrap();
+        assert_eq!(two["device_2"], "b");
+        for text in ["{", "{}", r#"{"device_1":1}"#] {
+            assert!(named(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Templates looked at before a machine is touched.
+
+use crate::place::{DEBIAN, NUC1, Place};
+
+/// What a template wants to know of its machine, and a setting that may be a secret.
+const PARTED: &str = r#"version: "0.1"
+name: parted
+tasks:
+- name: install
+  worker: "{{ .device_1 }}"
+  actions:
+  - name: write
+    image: image2disk
+    environment:
+      DEST_DISK: {{ formatPartition (index .Hardware.Disks 0) 2 }}
+      MAC: {{ (index .Hardware.Interfaces 0).DHCP.MAC | replace ":" "-" }}
+      MODE: 0600
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mistakes_are_found_without_a_box() {
+    let place = Place::start().await;
+    let lint = ["--kubeconfig", "/nonexistent", "template", "lint", "--file", "t.yaml"];
+    place.file("t.yaml", PARTED);
+    assert!(place.run(&lint).await.good().starts_with("no mistake found"));
+    for (from, to, words) in [
+        ("replace", "replaze", "line 11: function \"replaze\" not defined"),
+        ("index .Hardware.Disks 0)", "index .Hardware.Disks 0", "line 10: "),
+        ("{{ .device_1 }}", "{{ .device_1 ", "line 5: "),
+    ] {
+        place.file("t.yaml", &PARTED.replace(from, to));
+        let ended = place.run(&lint).await;
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{ended:?}");
+        assert!(ended.err.contains("t.yaml") && ended.err.contains(words), "{}", ended.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_is_shown_as_its_machine_has_it() {
+    let place = Place::start().await;
+    place.file("nuc1.yaml", &format!("{NUC1}  disks: [{{device: /dev/nvme0n1}}]\n"));
+    place.run(&["hardware", "push", "-f", "nuc1.yaml"]).await.good();
+    place.file("t.yaml", PARTED);
+    let render = ["template", "render", "--file", "t.yaml", "--hardware", "nuc1"];
+    let shown = place.run(&render).await.good();
+    assert!(shown.contains("worker: \"52:54:00:77:00:01\"\n"), "{shown}");
+    assert!(shown.contains("DEST_DISK: /dev/nvme0n1p2\n"), "{shown}");
+    assert!(shown.contains("MAC: 52-54-00-77-00-01\n      MODE: 0600\n"), "{shown}");
+
+    place.file("debian.yaml", DEBIAN);
+    place.run(&["template", "create", "-f", "debian.yaml"]).await.good();
+    let of_the_box = ["template", "render", "debian", "--hardware", "nuc1"];
+    let shown = place.run(&of_the_box).await.good();
+    assert_eq!(shown, DEBIAN.replace("{{.device_1}}", "52:54:00:77:00:01"));
+
+    place.file("t.yaml", &PARTED.replace(".device_1", ".device_2"));
+    let ended = place.run(&render).await;
+    assert!(ended.code == 2 && ended.err.contains("device_2"), "{ended:?}");
+    place.file("t.yaml", &PARTED.replace("    image: image2disk\n", ""));
+    let ended = place.run(&render).await;
+    assert!(ended.code == 2 && ended.err.contains("image"), "{ended:?}");
+    assert!(ended.out.contains("MODE: 0600"), "what it became is shown: {ended:?}");
+}
