@@ -130,7 +130,7 @@ async fn source(
         }
         (Some(name), None) => {
             let object = context.find(TEMPLATE, &name).await?;
-            Ok((format!("template {}", name_of(&object)), text(&object, "/spec/data")))
+            Ok((format!("template {}", name_of(&object)), data_of(&object)))
         }
         (None, None) => Err(Error::Usage("name a template, or give --file".to_owned())),
     }
@@ -157,7 +157,12 @@ async fn render(
 
 /// The template in a file, which may be a Template object's.
 fn document(file: &str, whole: &str) -> String {
-    own(file, whole).map_or_else(|| whole.to_owned(), |object| text(&object, "/spec/data"))
+    own(file, whole).map_or_else(|| whole.to_owned(), |object| data_of(&object))
+}
+
+/// The text of a Template object.
+fn data_of(object: &Value) -> String {
+    object["spec"]["data"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The Template of a file: the file's own when it is one, else one around its text.

@@ -86,6 +86,8 @@ async fn usage_is_shown_with_examples() {
         vec!["hardware", "delete"],
         vec!["template", "create"],
         vec!["template", "update"],
+        vec!["template", "lint"],
+        vec!["template", "render"],
         vec!["template", "list"],
         vec!["template", "get"],
         vec!["template", "delete"],

@@ -51,8 +51,8 @@ pub struct Arguments {
 /// # Errors
 /// What failed; with `--wait` also that the workflow did.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
-    let template = context.find(TEMPLATE, &arguments.template).await?;
     let machines = variables::machines(context, &arguments.hardware).await?;
+    let template = context.find(TEMPLATE, &arguments.template).await?;
     let boot = match (arguments.netboot, arguments.no_boot) {
         (true, _) => Boot::Yes,
         (_, true) => Boot::No,
