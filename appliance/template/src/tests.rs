@@ -225,7 +225,8 @@ fn no_template_makes_a_monster() {
     let nested = "{{ if true }}".repeat(200);
     let parens = format!("{{{{ {}1{} }}}}", "(".repeat(200), ")".repeat(200));
     bad(&[
-        ("{{ range until 9999 }}{{ range until 9999 }}{{ end }}{{ end }}", "steps"),
+        ("{{ range 9999 }}{{ range 9999 }}{{ end }}{{ end }}", "steps"),
+        ("{{ range 9999 }}{{ $_ := until 9999 }}{{ end }}", "values take more than"),
         ("{{ range 9000000000 }}{{ end }}", "steps"),
         ("{{ range until 9999 }}0123456789012345678901234567890123456789{{ end }}", &output),
         (&nested, "nested"),
