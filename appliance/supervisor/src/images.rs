@@ -21,6 +21,7 @@ use netboot::cache::room::Held;
 use netboot::cache::{Cache, Digest, HttpOrigin, Wanted, shown};
 
 pub use answers::router;
+pub use mentions::reads_registry;
 
 use crate::config::{Config, HTTP_PORT};
 use crate::networks::nic;

@@ -10,6 +10,7 @@ use workflow_rpc::{Assignment, Refusal};
 
 use super::AgentService;
 use super::wire::assignment;
+use crate::images::reads_registry;
 
 /// What a person reads of an action that took its own agent away.
 const BACK: &str = "the machine left the agent's OS and is back";
@@ -97,8 +98,8 @@ impl AgentService {
             return wait("it is paused");
         }
         let mut assignment = assignment(key, task, action);
-        // A stock agent runs upstream's own `oci2disk`, which reads a registry and nothing else.
-        if !(self.permissive && is_stock && serve::repository(&action.image) == "oci2disk") {
+        // A stock agent runs upstream's own action, which reads a registry and nothing else.
+        if !(self.permissive && is_stock && reads_registry(&action.image)) {
             let server = self.views.server_of_agent(agent_id);
             let environment = assignment.environment;
             assignment.environment = self.images.told(&action.image, environment, server);

@@ -53,6 +53,11 @@ fn plain(host: &str) -> String {
     host.parse::<IpAddr>().map_or(host, |ip| ip.to_canonical().to_string())
 }
 
+/// Whether the action of `image` has its files in registries.
+pub fn reads_registry(image: &str) -> bool {
+    serve::repository(image) == OCI
+}
+
 /// The file that an environment (`KEY=value` each) mentions in `entry`; with `is_oci` by a
 /// reference.
 fn file(own: &Own, is_oci: bool, environment: &[String], entry: &str) -> Option<Wanted> {
@@ -85,7 +90,7 @@ pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
     for task in &status.tasks {
         for action in &task.actions {
             let environment = serve::environment(task, action);
-            let is_oci = serve::repository(&action.image) == OCI;
+            let is_oci = reads_registry(&action.image);
             let mentioned = |entry: &String| file(own, is_oci, &environment, entry);
             for wanted in environment.iter().filter_map(mentioned) {
                 if !all.contains(&wanted) {
@@ -104,7 +109,7 @@ pub fn rewritten(
     environment: &[String],
     place: impl Fn(&Wanted) -> String,
 ) -> Vec<String> {
-    let is_oci = serve::repository(image) == OCI;
+    let is_oci = reads_registry(image);
     let rewrite = |entry: &String| {
         let wanted = file(own, is_oci, environment, entry)?;
         let (key, _) = entry.split_once('=')?;
