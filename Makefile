@@ -5,10 +5,11 @@ BUILD := target/x86_64-unknown-linux-gnu/debug
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot image fuzz lint clean
+.PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot bench-imaging \
+  bench-agents imaging-bench image image-dev fuzz lint clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1'
 
@@ -46,9 +47,23 @@ bench-boot: setup ## measure DHCP, TFTP and HTTP boot beside seven other servers
 	  LD_LIBRARY_PATH=$$root/usr/lib/x86_64-linux-gnu:$$root/lib/x86_64-linux-gnu \
 	  unshare --net target/x86_64-unknown-linux-gnu/release/tinbox-bench-boot
 
-image: artifacts ## build the agent OS and show its sizes; the flashable image comes later
-	@$(BUILD)/tinbox-image budget --kernel out/artifacts/agent/vmlinuz-x86_64 \
-	  --initramfs out/artifacts/agent/initramfs-x86_64
+# One set of crates for both, so that nothing is compiled twice.
+imaging-bench: setup
+	$(CARGO) build --release -p supervisor -p agent -p imaging-bench
+
+bench-imaging: imaging-bench ## measure writing an image beside dd, bmaptool and qemu-img (root)
+	@TINBOX_IMAGES=$$(tests/imaging-bench/setup.sh) \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-imaging
+
+bench-agents: imaging-bench ## measure 200 agents at once at a running box
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-agents
+
+image-dev: build ## make the box's disk image from what cargo built, in seconds
+	@image/dev.sh out/image
+
+image: setup ## build the image by Buildroot; KEY=FILE, or OFFLINE=1 BUILDROOT=DIR
+	@image/buildroot.sh out/release
 
 fuzz: setup ## fuzz every parser of foreign bytes, ten seconds each; FUZZ_SECS=60 for longer
 	@fuzz/run.sh $(or $(FUZZ_SECS),10)

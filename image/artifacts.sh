@@ -5,11 +5,13 @@
 #
 #   FOLDER/ipxe/      undionly.kpxe snponly.efi ipxe.efi
 #   FOLDER/agent/     vmlinuz-x86_64 initramfs-x86_64 agent-x86_64.efi linuxx64.efi.stub
+#                     tools-x86_64.squashfs (see tools/build.sh)
 #   FOLDER/iso/       agent-x86_64.iso
 #   FOLDER/images/    tiny.raw.zst tiny.raw.gz tiny.raw.xz debian.raw.zst, a .sha256 beside each
 #
 # The programs come from TINBOX_BIN (the workspace's debug folder) and are built when they are not
-# there; kernels and disks come from the cache (see kernel/build.sh, os/build.sh, os/tiny.sh).
+# there; kernels, tools and disks come from the cache (see kernel/build.sh, tools/build.sh,
+# os/build.sh, os/tiny.sh).
 # KERNEL=stock takes Debian's kernel. Disk images need root the first time.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -29,7 +31,7 @@ share() {
 }
 
 agent() {
-  local kernel modules
+  local kernel modules tools
   if [ ! -x "$bin/tinbox-agent" ] || [ ! -x "$bin/tinbox-image" ]; then
     (cd "$here/.." && cargo build --quiet -p agent -p image --bins)
   fi
@@ -38,8 +40,11 @@ agent() {
   mkdir -p "$out/agent"
   install -m 644 "$kernel" "$out/agent/.vmlinuz.part"
   mv "$out/agent/.vmlinuz.part" "$out/agent/vmlinuz-x86_64"
+  # Before the initramfs that names it: an agent of before finds another sum, and says so.
+  tools=$("$here/tools/build.sh")
+  share "$tools" "$out/agent"
   "$bin/tinbox-image" agent --agent "$bin/tinbox-agent" ${modules:+--modules "$modules"} \
-    --out "$out/agent/initramfs-x86_64"
+    --tools "$tools" --out "$out/agent/initramfs-x86_64"
   install -m 644 /usr/lib/systemd/boot/efi/linuxx64.efi.stub "$out/agent/"
   "$bin/tinbox-image" media --artifacts "$out"
   # Drivers as modules are outside the budget; our own kernel is what it speaks of.

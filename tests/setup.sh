@@ -11,16 +11,19 @@ needs=(
   qemu-block-extra:/usr/lib/x86_64-linux-gnu/qemu/block-curl.so xorriso:xorriso
   systemd-boot-efi:/usr/lib/systemd/boot/efi/linuxx64.efi.stub
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
-  openipmi:ipmi_sim ipmitool:ipmitool
+  openipmi:ipmi_sim ipmitool:ipmitool swtpm:swtpm swtpm-tools:swtpm_setup
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
   atftp:atftp curl:curl isc-dhcp-client:dhclient dhcpcd-base:dhcpcd
   systemd:/lib/systemd/systemd-networkd
   dnsmasq-base:dnsmasq kea-dhcp4-server:kea-dhcp4 isc-dhcp-relay:dhcrelay procps:sysctl
   mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
-  bzip2:bzip2
+  bzip2:bzip2 zbar-tools:zbarimg
   e2fsprogs:mkfs.ext4 util-linux:losetup grub-common:grub-mkimage grub2-common:grub-install
   grub-pc-bin:/usr/lib/grub/i386-pc/boot.img grub-efi-amd64-bin:/usr/lib/grub/x86_64-efi/fat.mod
-  binutils:strip udev:udevadm bsdutils:script
+  libdevmapper1.02.1:/lib/x86_64-linux-gnu/libdevmapper.so.1.02.1
+  libseccomp2:/usr/lib/x86_64-linux-gnu/libseccomp.so.2
+  cryptsetup-bin:veritysetup bmap-tools:bmaptool minisign:minisign
+  squashfs-tools:mksquashfs binutils:strip udev:udevadm bsdutils:script
   python3-yaml:/usr/lib/python3/dist-packages/yaml
   python3-requests:/usr/lib/python3/dist-packages/requests
   python3-jinja2:/usr/lib/python3/dist-packages/jinja2

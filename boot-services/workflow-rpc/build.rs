@@ -1,19 +1,28 @@
 //! Compiles `proto/` without protoc.
 
 /// Messages that are also stored and matched as JSON.
-const ATTRIBUTES: [&str; 12] = [
-    "AgentAttributes",
-    "CPU",
-    "Processor",
-    "Memory",
-    "Block",
-    "Network",
-    "PCI",
-    "GPU",
-    "Chassis",
-    "BIOS",
-    "Baseboard",
-    "Product",
+const STORED: [&str; 21] = [
+    "proto.AgentAttributes",
+    "proto.CPU",
+    "proto.Processor",
+    "proto.Memory",
+    "proto.Block",
+    "proto.Network",
+    "proto.PCI",
+    "proto.GPU",
+    "proto.Chassis",
+    "proto.BIOS",
+    "proto.Baseboard",
+    "proto.Product",
+    "tinbox.v1.Inventory",
+    "tinbox.v1.MemoryModule",
+    "tinbox.v1.Disk",
+    "tinbox.v1.Health",
+    "tinbox.v1.Interface",
+    "tinbox.v1.Neighbour",
+    "tinbox.v1.Tpm",
+    "tinbox.v1.Efi",
+    "tinbox.v1.BootEntry",
 ];
 
 /// JSON names that differ from the field's own, as Tinkerbell's rule sets match on them.
@@ -27,9 +36,10 @@ const RENAMED: [(&str, &str); 4] = [
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto");
     let files = protox::compile(["tinkerbell.proto", "tinbox.proto"], ["proto"])?;
-    let mut builder = tonic_prost_build::configure();
-    for message in ATTRIBUTES {
-        let path = format!(".proto.{message}");
+    let mut builder = tonic_prost_build::configure()
+        .extern_path(".proto.AnyActionStatus", "crate::wire::AnyActionStatus");
+    for message in STORED {
+        let path = format!(".{message}");
         builder = builder
             .message_attribute(&path, "#[derive(serde::Serialize, serde::Deserialize)]")
             .message_attribute(&path, "#[serde(rename_all = \"camelCase\", default)]")

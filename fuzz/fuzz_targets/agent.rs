@@ -4,16 +4,16 @@
 
 use agent::actions::{Action, Limits};
 use agent::init::CommandLine;
-use agent::net::dhcp::{Heard, decode};
 use agent::stream::Url;
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
+use platform::net::dhcp::{Heard, decode};
 use stdx::MacAddr;
 use workflow_rpc::Assignment;
 
 const ID: u32 = 0x1234_5678;
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
-const IMAGES: [&str; 8] = [
+const IMAGES: [&str; 11] = [
     "image2disk",
     "writefile",
     "disk-wipe",
@@ -22,6 +22,9 @@ const IMAGES: [&str; 8] = [
     "qemuimg2disk",
     "archive2disk",
     "cexec",
+    "grub2disk",
+    "syslinux",
+    "slurp",
 ];
 
 fn dhcp(bytes: &[u8]) {
@@ -33,7 +36,8 @@ fn dhcp(bytes: &[u8]) {
         fixed[236..].copy_from_slice(&[99, 130, 83, 99]);
     }
     if let Some(Heard::Offer(lease) | Heard::Ack(lease)) = decode(&answer, ID, MAC) {
-        assert!(lease.prefix <= 32 && !lease.address.is_unspecified(), "{lease:?}");
+        let address = &lease.address;
+        assert!(address.prefix <= 32 && !address.address.is_unspecified(), "{lease:?}");
     }
 }
 

@@ -4,13 +4,15 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::Method;
 use fuzz::{Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
 use workflow_rpc::{
-    Assignment, Attributes, Hello, Pending, Progress, Refusal, Report, Workflows, server,
+    ActionList, Assignment, Attributes, Hello, ListedAction, NamedReport, OUTPUT_LINES, Pending,
+    Progress, Refusal, Report, Turn, Workflows, server,
 };
 
 const METHODS: [&str; 4] = [
@@ -19,6 +21,9 @@ const METHODS: [&str; 4] = [
     "tinbox.v1.Agent/Hello",
     "tinbox.v1.Agent/ReportProgress",
 ];
+/// Those that only older workers call.
+const OLDER: [&str; 2] =
+    ["proto.WorkflowService/GetWorkflowContexts", "proto.WorkflowService/GetWorkflowActions"];
 /// Longest identifier and longest text that may come through.
 const ID_MAX: usize = 512;
 const TEXT_MAX: usize = 4 << 10;
@@ -39,8 +44,10 @@ impl Workflows for Checked {
         &'a self,
         agent_id: &'a str,
         _: Option<Attributes>,
+        patience: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>> {
         id(agent_id);
+        assert!(patience <= Duration::from_secs(u8::MAX.into()));
         Box::pin(async { Ok(Assignment::default()) })
     }
 
@@ -58,7 +65,31 @@ impl Workflows for Checked {
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         id(&progress.agent_id);
         text(&progress.message);
+        assert!(progress.output.len() <= OUTPUT_LINES);
+        progress.output.iter().for_each(|line| text(line));
         Box::pin(async { None })
+    }
+
+    fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
+        id(worker_id);
+        Box::pin(async { Ok(Some(Turn::default())) })
+    }
+
+    fn actions<'a>(&'a self, workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
+        id(workflow_id);
+        let list = ActionList { actions: vec![ListedAction::default()], ..ActionList::default() };
+        Box::pin(async { Ok(list) })
+    }
+
+    fn named_report(&self, report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
+        for one in [&report.workflow_id, &report.task_name, &report.action_name] {
+            assert!(!one.is_empty());
+            id(one);
+        }
+        id(&report.worker_id);
+        text(&report.message);
+        assert!(report.seconds >= 0);
+        Box::pin(async { Ok(()) })
     }
 
     fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
@@ -84,7 +115,10 @@ static ROUTES: LazyLock<Router> = LazyLock::new(|| server::routes(Arc::new(Check
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let choice = input.byte();
-    let method = METHODS[usize::from(choice % 4)];
+    let method = match choice & 16 {
+        0 => METHODS[usize::from(choice % 4)],
+        _ => OLDER[usize::from(choice % 2)],
+    };
     let token = if choice & 4 == 0 { &[][..] } else { input.line() };
     // A frame is a flag, a length and a message (gRPC over HTTP2); some inputs bring their own.
     let body = if choice & 8 == 0 {

@@ -1,5 +1,5 @@
-//! A tar archive of names and links that lead anywhere: nothing may be made, changed or linked
-//! outside the folder it is unpacked in.
+//! A tar archive of names, links and whiteouts that lead anywhere: nothing may be made, changed,
+//! linked or taken away outside the folder it is unpacked in.
 
 #![no_main]
 
@@ -7,14 +7,16 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use agent::unpack::unpack;
+use agent::unpack::{unpack, unpack_layer};
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [u8; 8] = *b"05521L0g";
 /// What names are made of.
-const PARTS: [&str; 12] =
-    ["a", "b", "..", ".", "", "secret", "out", "/", "inside", "../out", "../../out", "etc"];
+const PARTS: [&str; 16] = [
+    "a", "b", "..", ".", "", "secret", "out", "/", "inside", "../out", "../../out", "etc", ".wh.a",
+    ".wh..wh..opq", ".wh.secret", ".wh...",
+];
 
 fn name(input: &mut Input<'_>) -> String {
     let count = usize::from(input.byte() % 5);
@@ -74,6 +76,8 @@ fuzz_target!(|bytes: &[u8]| {
     std::fs::write(&secret, "secret").expect("a file beside");
     let root = File::open(&inside).expect("the folder to unpack in");
     let _ = unpack(&mut archive.as_slice(), &root);
+    // On top of that, as a layer of a container's image: what it takes away is inside too.
+    let _ = unpack_layer(&mut archive.as_slice(), &root);
     assert_eq!(std::fs::read_to_string(&secret).expect("the file beside"), "secret");
     assert_eq!(links(&secret), 1, "a link to a file beside was made");
     let beside = std::fs::read_dir(&out).expect("the folder beside").count();

@@ -17,7 +17,8 @@ modules=(virtio_pci virtio_blk virtio_net virtio_scsi virtio_console virtio_rng
   xhci_pci ehci_pci uas usb_storage usbhid hid_generic
   e1000 e1000e igb igc ixgbe r8169 realtek tg3 atlantic
   r8152 ax88179_178a cdc_ether cdc_ncm
-  ext4 vfat nls_cp437 nls_iso8859-1 nls_utf8 isofs loop af_packet dm_mod efivarfs
+  ext4 xfs btrfs squashfs vfat nls_cp437 nls_iso8859-1 nls_utf8 isofs loop af_packet efivarfs
+  dm_mod raid0 raid1 raid10 raid456
   ipmi_si ipmi_devintf tpm_tis tpm_crb)
 
 for meta in linux-image-6.12-amd64 linux-image-amd64; do

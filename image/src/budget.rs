@@ -10,21 +10,25 @@ use crate::Error;
 /// machine downloads at every boot.
 pub const AGENT_OS_BUDGET: u64 = 20 * 1024 * 1024;
 
+/// The box's image as it is downloaded, in bytes (design §6).
+pub const BOX_IMAGE_BUDGET: u64 = 40 * 1024 * 1024;
+
 /// Files and the most they may take together.
 #[derive(Debug)]
 pub struct Budget {
+    what: &'static str,
     files: Vec<(PathBuf, u64)>,
     limit: u64,
 }
 
 impl Budget {
-    /// Measure `files` against `limit` bytes.
-    pub fn measure(files: &[&Path], limit: u64) -> Result<Self, Error> {
+    /// Measure `files`, together called `what`, against `limit` bytes.
+    pub fn measure(what: &'static str, files: &[&Path], limit: u64) -> Result<Self, Error> {
         let sizes = files.iter().map(|path| {
             let read = |source| Error::Read { path: path.to_path_buf(), source };
             Ok((path.to_path_buf(), fs::metadata(path).map_err(read)?.len()))
         });
-        Ok(Self { files: sizes.collect::<Result<_, Error>>()?, limit })
+        Ok(Self { what, files: sizes.collect::<Result<_, Error>>()?, limit })
     }
 
     /// Bytes of all files together.
@@ -47,7 +51,7 @@ impl Budget {
     pub fn check(&self) -> Result<(), Error> {
         if self.total() > self.limit {
             let (total, limit) = (stdx::bytes(self.total()), stdx::bytes(self.limit));
-            return Err(Error::OverBudget { total, limit });
+            return Err(Error::OverBudget { what: self.what, total, limit });
         }
         Ok(())
     }
@@ -64,10 +68,10 @@ mod tests {
         fs::write(&kernel, [0; 600]).unwrap();
         fs::write(&initramfs, [0; 424]).unwrap();
         let files = [kernel.as_path(), initramfs.as_path()];
-        let budget = Budget::measure(&files, 1024).unwrap();
+        let budget = Budget::measure("the agent OS", &files, 1024).unwrap();
         budget.check().unwrap();
         assert!(budget.table().ends_with("   1.0 KiB  of 1.0 KiB\n"), "{}", budget.table());
-        let error = Budget::measure(&files, 1023).unwrap().check().unwrap_err();
+        let error = Budget::measure("the agent OS", &files, 1023).unwrap().check().unwrap_err();
         assert!(error.to_string().starts_with("the agent OS has 1.0 KiB"), "{error}");
     }
 }

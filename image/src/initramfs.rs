@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
+use sha2::{Digest as _, Sha256};
+
+use crate::elf::{require_static, strip};
 use crate::{Cpio, Error};
 
 /// Where the modules of a stock kernel lie, named `NNN-name.ko`; the agent loads them in the order
 /// of their names before it looks for a disk or a network card. Absent with the box's own kernel.
 pub const MODULES_FOLDER: &str = "lib/modules-boot";
+
+/// Where the agent finds which tools image is its own: a line as sha256sum prints it.
+pub const TOOLS_SUM: &str = "etc/tools.sha256";
 
 /// Near the best ratio; costs seconds once and nothing when a machine unpacks it.
 const ZSTD_LEVEL: i32 = 19;
@@ -16,8 +21,13 @@ const ZSTD_LEVEL: i32 = 19;
 const FOLDERS: [&str; 7] = ["dev", "etc", "mnt", "proc", "run", "sys", "tmp"];
 
 /// Build the initramfs for `agent`, a static program, and return it compressed. With `modules`, a
-/// folder of uncompressed `NNN-name.ko` files goes in as well.
-pub fn agent_initramfs(agent: &Path, modules: Option<&Path>) -> Result<Vec<u8>, Error> {
+/// folder of uncompressed `NNN-name.ko` files goes in as well. The agent fetches `tools` when it
+/// needs it: only what it must hash to goes in.
+pub fn agent_initramfs(
+    agent: &Path,
+    modules: Option<&Path>,
+    tools: Option<&Path>,
+) -> Result<Vec<u8>, Error> {
     let program = strip(agent)?;
     require_static(agent, &program)?;
     let mut archive = Cpio::default();
@@ -26,6 +36,9 @@ pub fn agent_initramfs(agent: &Path, modules: Option<&Path>) -> Result<Vec<u8>, 
     }
     // The kernel opens it as the agent's standard streams before anything is mounted.
     archive.character("dev/console", 0o600, 5, 1);
+    if let Some(tools) = tools {
+        archive.file(TOOLS_SUM, 0o644, sum(tools)?);
+    }
     archive.file("init", 0o755, program);
     if let Some(folder) = modules {
         add_modules(&mut archive, folder)?;
@@ -36,6 +49,12 @@ pub fn agent_initramfs(agent: &Path, modules: Option<&Path>) -> Result<Vec<u8>, 
 /// Compress an archive the way the kernel's `RD_ZSTD` unpacks.
 pub fn compress(archive: &[u8]) -> Result<Vec<u8>, Error> {
     zstd::bulk::compress(archive, ZSTD_LEVEL).map_err(|source| Error::Compress { source })
+}
+
+fn sum(path: &Path) -> Result<Vec<u8>, Error> {
+    let data = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{}  {name}\n", stdx::hex(&Sha256::digest(data))).into_bytes())
 }
 
 fn add_modules(archive: &mut Cpio, folder: &Path) -> Result<(), Error> {
@@ -49,58 +68,6 @@ fn add_modules(archive: &mut Cpio, folder: &Path) -> Result<(), Error> {
             let data =
                 fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
             archive.file(&format!("{MODULES_FOLDER}/{name}"), 0o644, data);
-        }
-    }
-    Ok(())
-}
-
-/// The program without debug sections; its symbol names stay, for the agent's own backtraces.
-fn strip(agent: &Path) -> Result<Vec<u8>, Error> {
-    let place = std::env::temp_dir();
-    let folder = tempfile::tempdir_in(&place)
-        .map_err(|source| Error::Write { path: place.clone(), source })?;
-    let out = folder.path().join("stripped");
-    let status = Command::new("strip")
-        .args(["--strip-debug", "-o"])
-        .arg(&out)
-        .arg(agent)
-        .status()
-        .map_err(|source| Error::Program { program: "strip", package: "binutils", source })?;
-    if !status.success() {
-        return Err(Error::Ended { program: "strip", status, path: agent.to_owned() });
-    }
-    fs::read(&out).map_err(|source| Error::Read { path: out, source })
-}
-
-/// An ELF file with an interpreter segment wants a loader that the initramfs does not hold; PID 1
-/// would fail with "not found" and the kernel would panic.
-fn require_static(path: &Path, program: &[u8]) -> Result<(), Error> {
-    const PT_INTERP: u32 = 3;
-    let refuse = |reason| Err(Error::NotStatic { path: path.to_owned(), reason });
-    // 64-bit, little-endian.
-    if program.get(..6) != Some(b"\x7fELF\x02\x01".as_slice()) {
-        return refuse("it is not a 64-bit ELF file");
-    }
-    let word = |at: usize, size: usize| -> Option<u64> {
-        let bytes = program.get(at..at.checked_add(size)?)?;
-        Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-    };
-    let (Some(machine), Some(table), Some(size), Some(count)) =
-        (word(18, 2), word(32, 8), word(54, 2), word(56, 2))
-    else {
-        return refuse("its header is cut short");
-    };
-    if machine != 62 && machine != 183 {
-        return refuse("it is for another processor");
-    }
-    for index in 0..count {
-        let at = usize::try_from(table.saturating_add(index * size)).unwrap_or(usize::MAX);
-        match word(at, 4) {
-            None => return refuse("its program headers are cut short"),
-            Some(kind) if kind == u64::from(PT_INTERP) => {
-                return refuse("it asks for a dynamic loader");
-            }
-            Some(_) => {}
         }
     }
     Ok(())

@@ -1,21 +1,31 @@
-//! Puts together what the box serves: the agent's initramfs, and the sizes it must keep to.
+//! Puts together what the box serves (the agent's initramfs) and what the box is: its disk image,
+//! update bundles, and what is published with them.
 //!
 //! Never: the network, or anything that differs between two builds of the same bytes (times,
 //! owners, order). Disk images of operating systems are made by the scripts in `os/`,
-//! kernels by those in `kernel/`.
-//! Enter at [`agent_initramfs`], [`Cpio`] and [`Budget`].
+//! kernels by those in `kernel/`, programs by cargo or by Buildroot.
+//! Enter at [`agent_initramfs`] and [`Cpio`] for the agent OS, [`disk::assemble`],
+//! [`bundle::write`] and [`release::Release`] for the box, [`Budget`] for the sizes of both.
 
 mod budget;
+pub mod bundle;
 mod cpio;
+pub mod disk;
+mod elf;
 mod initramfs;
+pub mod minisign;
+mod program;
+pub mod release;
+pub mod sbom;
 
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-pub use budget::{AGENT_OS_BUDGET, Budget};
+pub use budget::{AGENT_OS_BUDGET, BOX_IMAGE_BUDGET, Budget};
 pub use cpio::Cpio;
-pub use initramfs::{MODULES_FOLDER, agent_initramfs, compress};
+pub use initramfs::{MODULES_FOLDER, TOOLS_SUM, agent_initramfs, compress};
+pub use platform::bundle::Arch;
 
 /// What went wrong while assembling an image.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +70,49 @@ pub enum Error {
         /// What it worked on.
         path: PathBuf,
     },
+    /// A program this build needs did not do it.
+    #[error("{program} ended with {status} on {}: {said}", path.display())]
+    Refused {
+        /// Its name.
+        program: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it worked on.
+        path: PathBuf,
+        /// Its last words.
+        said: String,
+    },
+    /// Something outgrew the place for it on the box's disk.
+    #[error(
+        "{what} has {size}, and the box's disk has room for {limit} (image/src/disk/layout.rs)"
+    )]
+    NoRoom {
+        /// What it is.
+        what: &'static str,
+        /// Its size, as text.
+        size: String,
+        /// The room, as text.
+        limit: String,
+    },
+    /// The partition table cannot be written.
+    #[error("cannot write the partition table: {0}")]
+    Table(String),
+    /// A file that should hold a key for signing.
+    #[error("{} is no minisign key that can sign here: {why}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A list of components that cannot be understood.
+    #[error("{} does not say what the image is made of: {why}", path.display())]
+    Components {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The agent would not start as PID 1: there is no C library in the initramfs.
     #[error("{} is not a static x86-64 or arm64 ELF program: {reason}", path.display())]
     NotStatic {
@@ -77,15 +130,17 @@ pub enum Error {
         size: usize,
     },
     /// The zstd library refused.
-    #[error("cannot compress the initramfs")]
+    #[error("cannot compress")]
     Compress {
         /// Its reason.
         #[source]
         source: io::Error,
     },
-    /// Kernel and initramfs outgrew what the design allows.
-    #[error("the agent OS has {total}, over its budget of {limit}")]
+    /// Something outgrew what the design allows.
+    #[error("{what} has {total}, over its budget of {limit}")]
     OverBudget {
+        /// What it is.
+        what: &'static str,
         /// The sum of its files, as text.
         total: String,
         /// The limit, as text.

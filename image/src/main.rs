@@ -8,7 +8,9 @@ use clap::{Parser, Subcommand};
 use image::{AGENT_OS_BUDGET, Budget, Error, agent_initramfs};
 use netboot::Files;
 
-/// Assemble the files that the box serves to machines.
+mod box_command;
+
+/// Assemble the files that the box serves to machines, and the box's own image.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -26,6 +28,9 @@ enum Command {
         /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules
         #[arg(long)]
         modules: Option<PathBuf>,
+        /// The tools image, whose checksum goes in: the agent takes no other
+        #[arg(long)]
+        tools: Option<PathBuf>,
         /// The file to write
         #[arg(long)]
         out: PathBuf,
@@ -36,6 +41,14 @@ enum Command {
         /// linuxx64.efi.stub
         #[arg(long)]
         artifacts: PathBuf,
+    },
+    /// Make the box's disk image, its block map and an update bundle
+    Box(Box<box_command::Arguments>),
+    /// Make a key without a password for signing, as minisign does, where there is none yet
+    Key {
+        /// The file to write; its public half goes beside it, with .pub behind the name
+        #[arg(long)]
+        out: PathBuf,
     },
     /// Print the sizes of the agent OS; fail when they are over the budget
     Budget {
@@ -60,16 +73,19 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
-        Command::Agent { agent, modules, out } => {
-            write_whole(&out, &agent_initramfs(&agent, modules.as_deref())?)
+        Command::Agent { agent, modules, tools, out } => {
+            write_whole(&out, &agent_initramfs(&agent, modules.as_deref(), tools.as_deref())?)
         }
         Command::Media { artifacts } => {
             netboot::assemble::refresh(&Files::new(artifacts), "vmlinuz-x86_64", "initramfs-x86_64")
                 .map(|_| ())
                 .map_err(Error::Media)
         }
+        Command::Box(arguments) => box_command::run(&arguments),
+        Command::Key { out } if out.exists() => image::minisign::SecretKey::read(&out).map(|_| ()),
+        Command::Key { out } => image::minisign::SecretKey::create(&out).map(|_| ()),
         Command::Budget { kernel, initramfs } => {
-            let budget = Budget::measure(&[&kernel, &initramfs], AGENT_OS_BUDGET)?;
+            let budget = Budget::measure("the agent OS", &[&kernel, &initramfs], AGENT_OS_BUDGET)?;
             print!("{}", budget.table());
             budget.check()
         }

@@ -15,6 +15,8 @@ use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
 
 /// The most times one action is begun again.
 const RETRIES_MAX: i64 = 10;
+/// The longest wait before an action is begun again, in seconds.
+const RETRY_WAIT_MAX: i64 = 3600;
 /// The longest name of a workflow, task or action, in characters.
 const NAME_CHARS_MAX: usize = 199;
 
@@ -70,6 +72,15 @@ pub struct Action {
     pub namespaces: Option<Namespaces>,
     /// How often it may fail and be begun again (upstream's v1alpha2 has this name).
     pub retries: i64,
+    /// Seconds before the first of them; they double with each.
+    #[serde(rename = "retry-wait")]
+    pub retry_wait: i64,
+    /// Arguments with which the image is run once after a failure.
+    #[serde(rename = "on-failure")]
+    pub on_failure: Vec<String>,
+    /// The same after its time was up.
+    #[serde(rename = "on-timeout")]
+    pub on_timeout: Vec<String>,
 }
 
 /// Why a rendered template is not a workflow.
@@ -156,6 +167,10 @@ impl Task {
                 let retries = action.retries;
                 problems.push(format!("{path}.retries: {retries} is not 0 to {RETRIES_MAX}"));
             }
+            if !(0..=RETRY_WAIT_MAX).contains(&action.retry_wait) {
+                let wait = action.retry_wait;
+                problems.push(format!("{path}.retry-wait: {wait} s is not 0 to {RETRY_WAIT_MAX}"));
+            }
         }
     }
 }
@@ -173,6 +188,9 @@ impl Action {
             namespaces: self.namespaces,
             environment: self.environment,
             retries: self.retries,
+            retry_wait: self.retry_wait,
+            on_failure: self.on_failure,
+            on_timeout: self.on_timeout,
             ..ActionStatus::default()
         }
     }

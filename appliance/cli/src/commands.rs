@@ -40,6 +40,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
     if let Command::Template(template::Command::Lint { file }) = &args.command {
         return template::lint(&Printer::new(args.output), file);
     }
+    if let Command::Template(template::Command::Library { name }) = &args.command {
+        return template::show_library(&Printer::new(args.output), name.as_deref());
+    }
     let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());

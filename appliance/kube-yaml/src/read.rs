@@ -74,6 +74,9 @@ pub fn read(text: &str) -> Result<Document, Unreadable> {
             Event::StreamStart | Event::DocumentStart(..) => {}
             first => {
                 let value = reader.value(first, span, MAX_DEPTH)?;
+                // A document is what it seems only once it has ended: `a b: c` over two lines
+                // is a text up to its colon.
+                reader.event()?;
                 return Ok(Document { value, duplicates: reader.duplicates });
             }
         }
@@ -305,6 +308,7 @@ s: 0777\nt: 08\nu: NULL\nv: ''\nw: |\n  hi\nx:\ny1: Off\nz: -.5\n";
             "<<: 1\n",
             "a: [\n",
             "a: b: c\n",
+            "-) a\n- b: ~",
         ] {
             let error = read(bad).unwrap_err();
             assert!(error.to_string().starts_with("yaml: line "), "{bad:?}: {error}");

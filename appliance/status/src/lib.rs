@@ -1,10 +1,10 @@
 //! What people are told: one vocabulary for the web page, the panel and the command line.
 //!
 //! Never: I/O, a clock, a colour or a screen; it says what is meant, and each face draws it.
-//! Enter at [`story::Moment`] (what happened to a machine in this boot), [`timeline`] (those
-//! moments with their offsets), [`words`] (a state as a word with a tone), [`progress`] (how far
-//! it is), [`log`] (what it said), [`heard`] (who asked for an address) and [`image`] (what it may
-//! be given).
+//! Enter at [`view::StatusView`] (everything a face shows, in one value), [`story::Moment`] (what
+//! happened to a machine in this boot), [`timeline`] (those moments with their offsets), [`words`]
+//! (a state as a word with a tone), [`progress`] (how far it is), [`log`] (what it said), [`heard`]
+//! (who asked for an address) and [`image`] (what it may be given).
 
 pub mod heard;
 pub mod image;
@@ -12,4 +12,5 @@ pub mod log;
 pub mod progress;
 pub mod story;
 pub mod timeline;
+pub mod view;
 pub mod words;

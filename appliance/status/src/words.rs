@@ -1,14 +1,18 @@
 //! States as words, each with a tone. A face chooses the colour or shape of a tone.
 
 use api::tinkerbell::{ActionState, State};
+use serde::{Deserialize, Serialize};
 
 /// What a word asks of the reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Tone {
     /// Nothing happens and nothing has to.
     Quiet,
     /// Something is under way.
     Busy,
+    /// Something else comes first, or somebody is waited for.
+    Waiting,
     /// It ended well.
     Good,
     /// Somebody should look.
@@ -22,6 +26,36 @@ pub struct Word {
     pub text: &'static str,
     /// What it asks of the reader.
     pub tone: Tone,
+}
+
+/// What stands beside a word, so that no state is told by its colour alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shape {
+    /// Seen, and not known.
+    DottedRing,
+    /// Could begin at once.
+    FilledDot,
+    /// Something else comes first.
+    HalfDot,
+    /// On its way.
+    Triangle,
+    /// Part of the way is done.
+    Arc,
+    /// Done.
+    Tick,
+    /// Failed.
+    Cross,
+    /// Took too long.
+    CrossClock,
+    /// Nobody knows.
+    Question,
+    /// Off, or not in use.
+    Ring,
+    /// Stopped by a person.
+    Bars,
+    /// On its way out.
+    Minus,
 }
 
 const fn word(text: &'static str, tone: Tone) -> Word {

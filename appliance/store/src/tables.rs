@@ -63,6 +63,13 @@ pub(crate) trait Objects {
     /// Every object of a resource, or of one namespace of it, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)
     -> Result<Vec<(Key, Stored)>, Error>;
+    /// Tells `each` the encoded key and the revision of the same objects, without opening them.
+    fn revisions(
+        &self,
+        resource: &str,
+        namespace: &str,
+        each: &mut dyn FnMut(&[u8], u64),
+    ) -> Result<(), Error>;
     /// Every object there is, in key order.
     fn everything(&self) -> Result<Vec<(Key, Stored)>, Error>;
 }
@@ -104,6 +111,20 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Objects for Opened<'_, T> {
         self.read(self.table.range(from.as_slice()..to.as_slice()).map_err(storage("read"))?)
     }
 
+    fn revisions(
+        &self,
+        resource: &str,
+        namespace: &str,
+        each: &mut dyn FnMut(&[u8], u64),
+    ) -> Result<(), Error> {
+        let (from, to) = crate::key::bounds(resource, Some(namespace));
+        for row in self.table.range(from.as_slice()..to.as_slice()).map_err(storage("read"))? {
+            let (key, value) = row.map_err(storage("read"))?;
+            each(key.value(), split_revision(value.value())?.0);
+        }
+        Ok(())
+    }
+
     fn everything(&self) -> Result<Vec<(Key, Stored)>, Error> {
         self.read(self.table.iter().map_err(storage("read"))?)
     }
@@ -124,10 +145,14 @@ pub(crate) fn encode_object(key: &Key, stored: &Stored, vault: &Vault) -> Result
 
 /// A value from the objects table.
 pub(crate) fn decode_object(key: &Key, bytes: &[u8], vault: &Vault) -> Result<Stored, Error> {
+    let (revision, blob) = split_revision(bytes)?;
+    Ok(Stored { revision, value: vault.open(key, revision, blob)? })
+}
+
+fn split_revision(bytes: &[u8]) -> Result<Revised<'_>, Error> {
     let (revision, blob) =
         bytes.split_first_chunk().ok_or_else(|| damaged("an object without a revision"))?;
-    let revision = u64::from_be_bytes(*revision);
-    Ok(Stored { revision, value: vault.open(key, revision, blob)? })
+    Ok((u64::from_be_bytes(*revision), blob))
 }
 
 /// A change as the log holds it.

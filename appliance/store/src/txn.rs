@@ -1,9 +1,10 @@
 //! What a write closure sees: the store as it is, with its own changes on top.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use crate::error::damaged;
 use crate::tables::Objects;
 use crate::{Change, ChangeKind, Error, Key, Stored};
 
@@ -83,6 +84,51 @@ impl<'a> Txn<'a> {
             rows.sort_by(|(a, _), (b, _)| a.cmp(b));
         }
         Ok(rows)
+    }
+
+    /// The keys of all objects of one `namespace` of `resource` but the `keep` last written, the
+    /// oldest first, with this closure's own changes. Opens none of them: it is asked at each write
+    /// of a kind that is kept short.
+    pub fn beyond(&self, resource: &str, namespace: &str, keep: usize) -> Result<Vec<Key>, Error> {
+        let within = |key: &Key| key.resource == resource && key.namespace == namespace;
+        let own: BTreeMap<Vec<u8>, Option<u64>> = self
+            .overlay
+            .iter()
+            .filter(|(key, _)| within(key))
+            .map(|(key, row)| (key.encode(), row.as_ref().map(|row| row.revision)))
+            .collect();
+        let visit = |each: &mut dyn FnMut(&[u8], u64)| {
+            let stored = &mut |key: &[u8], revision| {
+                if !own.contains_key(key) {
+                    each(key, revision);
+                }
+            };
+            self.note(self.base.revisions(resource, namespace, stored))?;
+            for (key, revision) in &own {
+                revision.iter().for_each(|revision| each(key, *revision));
+            }
+            Ok(())
+        };
+        let mut count = 0_usize;
+        visit(&mut |_, _| count += 1)?;
+        let excess = count.saturating_sub(keep);
+        if excess == 0 {
+            return Ok(Vec::new());
+        }
+        // The newest of the oldest is on top, and gives way to an older one.
+        let mut oldest: BinaryHeap<(u64, Vec<u8>)> = BinaryHeap::with_capacity(excess + 1);
+        visit(&mut |key, revision| {
+            let is_older = |top: &(u64, Vec<u8>)| revision < top.0;
+            if oldest.len() < excess || oldest.peek().is_some_and(is_older) {
+                oldest.push((revision, key.to_vec()));
+                if oldest.len() > excess {
+                    oldest.pop();
+                }
+            }
+        })?;
+        let keys = oldest.into_sorted_vec().into_iter().map(|(_, key)| Key::decode(&key));
+        let keys: Option<Vec<Key>> = keys.collect();
+        self.note(keys.ok_or_else(|| damaged("an object without a name")))
     }
 
     /// Create or replace the object; its new revision. A value or a name over its limit fails the

@@ -1,9 +1,11 @@
 //! The configuration file: one struct a service, unknown keys refused, every mistake told at once.
 
 mod images;
+mod management;
 mod network;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,23 +14,29 @@ use api::network::NetworkPlan;
 use serde::Deserialize;
 
 pub use images::Images;
+pub use management::Management;
 pub use network::Network;
 
 /// Where machines get boot files, scripts, images and metadata.
 pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 
 /// Everything `tinboxd` can be told.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The racks' networks, one for each interface, as they are written: `[network]`, or
     /// `[[network]]` for several.
-    #[serde(deserialize_with = "network::one_or_more")]
+    #[serde(default, deserialize_with = "network::one_or_more")]
     pub network: Vec<Network>,
     /// The same, read. The first one's address is the box's own, for the API and in kubeconfigs.
     #[serde(skip)]
     pub networks: Vec<NetworkPlan>,
+    /// How the box's owner reaches it: an interface each. Those that are named nowhere get an
+    /// address by DHCP. Only for the box itself, whose network nobody else configures.
+    #[serde(default, deserialize_with = "network::one_or_more")]
+    pub management: Vec<Management>,
     /// What machines boot.
+    #[serde(default)]
     pub boot: Boot,
     /// The API.
     #[serde(default)]
@@ -50,7 +58,8 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Boot {
-    /// Folder with `ipxe/`, `agent/` and `images/`.
+    /// Folder with `ipxe/`, `agent/` and `images/`; on the box itself what came with it.
+    #[serde(default = "artifacts")]
     pub artifacts: PathBuf,
     /// Kernel of the agent OS, in `agent/`.
     #[serde(default = "kernel")]
@@ -83,6 +92,9 @@ pub struct Agents {
     /// Serve agents that have no boot token, as stock Tinkerbell agents do not. Whoever reaches the
     /// port then reads every action's environment.
     pub permissive: bool,
+    /// Make workflows by WorkflowRuleSets for machines whose agents report and have none: those
+    /// that nobody registered, and those whose Hardware allows it.
+    pub enrollment: bool,
     /// Seconds an agent that runs an action may be silent before its machine is booted again.
     pub silence_secs: u32,
     /// Seconds a machine may take from power-on to its first question.
@@ -97,6 +109,18 @@ pub struct Bmc {
     pub poll_secs: u32,
 }
 
+impl Default for Boot {
+    fn default() -> Self {
+        Self {
+            artifacts: artifacts(),
+            kernel: kernel(),
+            initramfs: initramfs(),
+            consoles: consoles(),
+            kernel_args: Vec::new(),
+        }
+    }
+}
+
 impl Default for Api {
     fn default() -> Self {
         Self { listen: SocketAddr::from(([0, 0, 0, 0], 6443)), names: Vec::new() }
@@ -105,7 +129,7 @@ impl Default for Api {
 
 impl Default for Agents {
     fn default() -> Self {
-        Self { permissive: false, silence_secs: 60, boot_secs: 300 }
+        Self { permissive: false, enrollment: false, silence_secs: 60, boot_secs: 300 }
     }
 }
 
@@ -120,6 +144,10 @@ impl Bmc {
     pub fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_secs.into())
     }
+}
+
+fn artifacts() -> PathBuf {
+    platform::init::ARTIFACTS.into()
 }
 
 fn kernel() -> String {
@@ -148,21 +176,65 @@ impl fmt::Display for Problems {
     }
 }
 
+/// Where this program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// On somebody's Linux, whose network is not ours.
+    Guest,
+    /// On a box of its own, which has every default and may have no file yet.
+    Firmware,
+}
+
 /// Read and check a configuration.
-pub fn load(file: &Path) -> Result<Config, Problems> {
+pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
     let fail = |list| Problems { file: file.to_owned(), list };
-    let text = std::fs::read_to_string(file).map_err(|error| fail(vec![error.to_string()]))?;
-    Config::read(&text).map_err(fail)
+    let text = match std::fs::read_to_string(file) {
+        Err(error) if home == Home::Firmware && error.kind() == ErrorKind::NotFound => {
+            String::new()
+        }
+        read => read.map_err(|error| fail(vec![error.to_string()]))?,
+    };
+    Config::read(&text, home).map_err(fail)
 }
 
 impl Config {
-    fn read(text: &str) -> Result<Self, Vec<String>> {
+    fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
+        // Editors that write a byte order mark are those on the laptops that write the card.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
         let networks = network::plans(&config.network);
         let mut problems = networks.as_ref().err().cloned().unwrap_or_default();
         problems.extend(config.problems());
+        problems.extend(config.problems_at(home));
+        if home == Home::Firmware && config.images.is_none() {
+            config.images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
+        }
         config.networks = networks.unwrap_or_default();
         if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    /// The box's before anybody has said a word: it serves nobody.
+    pub fn untold() -> Self {
+        let images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
+        Self { images, ..Self::default() }
+    }
+
+    /// What is wrong for where this program runs.
+    fn problems_at(&self, home: Home) -> Vec<String> {
+        match home {
+            Home::Guest => {
+                let none = self.network.is_empty();
+                let mut problems = Vec::new();
+                problems.extend(none.then(|| "network: there must be one".to_owned()));
+                problems.extend((!self.management.is_empty()).then(|| {
+                    "management: this machine's own system configures its network; only a box \
+                     that was flashed takes this"
+                        .to_owned()
+                }));
+                problems
+            }
+            Home::Firmware => management::problems(&self.management, &self.network),
+        }
     }
 
     /// What is wrong beside the networks.
@@ -227,56 +299,4 @@ impl Config {
 }
 
 #[cfg(test)]
-mod tests {
-    use api::network::Mode;
-
-    use super::Config;
-
-    const GOOD: &str = "[network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
-        [boot]\nartifacts = '/'\n";
-
-    fn parse(text: &str) -> Result<Config, String> {
-        Config::read(text).map_err(|problems| problems.join("\n"))
-    }
-
-    #[test]
-    fn the_nearest_address_is_named() {
-        let text = "[[network]]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
-            [[network]]\ninterface = 'eth1'\naddress = '10.78.0.1/16'\n[boot]\nartifacts = '/'\n";
-        let config = parse(text).unwrap();
-        let near = |octets: [u8; 4]| config.address_near(Some(octets.into())).to_string();
-        assert_eq!(near([10, 77, 0, 9]), "10.77.0.1");
-        assert_eq!(near([10, 78, 9, 9]), "10.78.0.1");
-        assert_eq!(near([10, 79, 0, 9]), "10.77.0.1", "behind a relay");
-        assert_eq!(config.address_near(None).to_string(), "10.77.0.1");
-    }
-
-    #[test]
-    fn the_least_configuration_answers_no_dhcp() {
-        let config = parse(GOOD).unwrap();
-        assert_eq!(config.networks[0].mode, Mode::Off);
-        assert!(!config.agents.permissive);
-        assert!(config.images.is_none());
-        assert_eq!(config.api_url(), "https://10.77.0.1:6443");
-    }
-
-    #[test]
-    fn unknown_keys_are_refused_by_name() {
-        let error = parse(&format!("{GOOD}speed = 1\n")).unwrap_err();
-        assert!(error.contains("speed"), "{error}");
-    }
-
-    #[test]
-    fn every_mistake_is_told_at_once() {
-        let text = "[network]\ninterface = 'a b'\naddress = '0.0.0.0'\n\
-            [boot]\nartifacts = '/nope'\n\
-            [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n\
-            [images]\ncache = 'here'\nbudget_percent = 100\nauthorities = '/nope'\n\
-            plain_registries = ['http://a']\n\
-            [metadata]\ntrusted_proxies = ['::/0']\n";
-        let error = parse(text).unwrap_err();
-        assert_eq!(error.lines().count(), 10, "{error}");
-        assert!(error.contains("images.budget_percent: 100 % is not between 10 % and 85 %"));
-        assert!(error.contains("agents.silence_secs: 1 s is not between 20 s and 3600 s"));
-    }
-}
+mod tests;

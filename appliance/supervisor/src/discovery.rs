@@ -1,79 +1,306 @@
-//! Machines that enrol: an agent that nobody knows becomes Hardware, by what it says of itself.
+//! What becomes of what agents say of their machines: it is kept on the Hardware that they have;
+//! one that nobody knows becomes Hardware; and a rule set may make a Workflow.
 //!
 //! Names, label and annotation are those of Tinkerbell's auto-discovery; what differs is that
-//! netboot is allowed, so that the machine can be given something to do.
+//! netboot is allowed, so that the machine can be given something to do, and that a machine that
+//! is known by more than its MAC does not become a second one.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use api::tinkerbell::HARDWARE;
-use controllers::{ObjectError, Objects};
+use api::core::Happening;
+use api::identity::{Traits, Verdict, who};
+use api::meta::ObjectKey;
+use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET};
+use controllers::{ObjectError, Objects, read};
 use serde_json::{Value, json};
-use stdx::MacAddr;
+use stdx::{Clock, MacAddr};
 use tokio::sync::mpsc;
-use workflow_rpc::Attributes;
+use tokio::time::Instant;
+use workflow_server::Told;
+
+use crate::enrolment::{self, Mistake};
+use crate::index::{ENROLLED, Index};
+use crate::inventory::{self, INVENTORY};
 
 /// Says that nobody wrote this Hardware.
 const LABEL: &str = "tinkerbell.org/auto-discovered";
-/// What the agent said of its machine, as JSON.
-const ATTRIBUTES: &str = "tinkerbell.org/agent-attributes";
-/// Bytes of attributes that are kept (upstream's limit).
-const ATTRIBUTES_MAX: usize = 64 << 10;
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
-/// Machines that wait to be written; more ask again.
+/// What agents said that waits to be dealt with; more say it again.
 const WAITING_MAX: usize = 64;
 /// Interfaces and disks of one machine that are written.
 const PARTS_MAX: usize = 64;
+/// An agent that repeats itself is listened to once in this time.
+const ONCE_EVERY: Duration = Duration::from_secs(10);
+/// Agents of which that is remembered.
+const AGENTS_MAX: usize = 4096;
+/// Happenings that are remembered, so that their owners are not told again.
+const TOLD_MAX: usize = 1024;
 
-/// An agent that nobody knows.
-pub struct Stranger {
-    agent_id: String,
-    attributes: Attributes,
-}
-
-/// Takes in strangers.
+/// Takes in what agents say.
 #[derive(Clone)]
-pub struct Discovery(mpsc::Sender<Stranger>);
+pub struct Discovery {
+    sender: mpsc::Sender<Told>,
+    last: Arc<Mutex<HashMap<String, Instant>>>,
+}
 
 impl Discovery {
-    /// With the end at which strangers come out.
-    pub fn new() -> (Self, mpsc::Receiver<Stranger>) {
+    /// With the end at which it comes out.
+    pub fn new() -> (Self, mpsc::Receiver<Told>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        (Self(sender), receiver)
+        (Self { sender, last: Arc::default() }, receiver)
     }
 
-    /// An agent that nobody knows said what its machine is.
-    pub fn meet(&self, agent_id: &str, attributes: Attributes) {
-        let stranger = Stranger { agent_id: agent_id.to_owned(), attributes };
-        if self.0.try_send(stranger).is_err() {
-            tracing::debug!(agent_id, "too many machines enrol at once: it will ask again");
+    /// An agent said something that it goes on saying. Never waits.
+    pub fn repeated(&self, told: Told) {
+        let now = Instant::now();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |at: &Instant| now.duration_since(*at) < ONCE_EVERY;
+        if last.get(&told.agent_id).is_some_and(is_new) {
+            return;
+        }
+        if last.len() >= AGENTS_MAX {
+            last.retain(|_, at| is_new(at));
+        }
+        if last.len() < AGENTS_MAX {
+            last.insert(told.agent_id.clone(), now);
+            drop(last);
+            self.once(told);
+        }
+    }
+
+    /// An agent said something that it says once. Never waits.
+    pub fn once(&self, told: Told) {
+        if let Err(error) = self.sender.try_send(told) {
+            let agent_id = error.into_inner().agent_id;
+            tracing::debug!(agent_id, "too many agents speak at once: it will say it again");
         }
     }
 }
 
-/// Makes Hardware of strangers.
-pub async fn run(objects: Arc<dyn Objects>, mut strangers: mpsc::Receiver<Stranger>) {
-    while let Some(stranger) = strangers.recv().await {
-        let Some(object) = hardware(&stranger) else {
-            let agent_id = &stranger.agent_id;
+/// Deals with what agents say.
+pub struct Reception {
+    /// The objects.
+    pub objects: Arc<dyn Objects>,
+    /// Who is known.
+    pub index: Index,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Whether rule sets make workflows.
+    pub enrollment: bool,
+}
+
+impl Reception {
+    /// Over `objects`, for the machines of `index`.
+    pub fn new(
+        objects: &Arc<dyn Objects>,
+        index: &Index,
+        clock: &Arc<dyn Clock>,
+        enrollment: bool,
+    ) -> Self {
+        let (objects, clock) = (Arc::clone(objects), Arc::clone(clock));
+        Self { objects, index: index.clone(), clock, enrollment }
+    }
+
+    /// One after the other, for ever.
+    pub async fn run(self, mut said: mpsc::Receiver<Told>) {
+        let mut heard = Vec::new();
+        while let Some(told) = said.recv().await {
+            let agent_id = told.agent_id.clone();
+            if let Err(error) = self.deal(&told, &mut heard).await {
+                tracing::warn!(agent_id, %error, "what an agent said is not kept");
+            }
+        }
+    }
+
+    async fn deal(&self, told: &Told, heard: &mut Vec<String>) -> Result<(), ObjectError> {
+        let annotations = inventory::annotations(told);
+        let hardware = match self.index.by_agent(&told.agent_id) {
+            Some(hardware) => {
+                let objects = self.objects.as_ref();
+                Some(inventory::keep(objects, &hardware.key(), &annotations).await?)
+            }
+            None if told.attributes.is_none() || !self.may_enrol_as_new(&told.agent_id) => None,
+            None => match self.welcome(told, &annotations, heard).await? {
+                Some(hardware) => Some(hardware),
+                None => return Ok(()),
+            },
+        };
+        if !self.enrollment || hardware.as_ref().is_some_and(|it| !self.index.may_enrol(it)) {
+            return Ok(());
+        }
+        let kept = hardware.as_ref().and_then(|it| it.metadata.annotations.get(AGENT_ATTRIBUTES));
+        match annotations.get(AGENT_ATTRIBUTES).or(kept) {
+            Some(attributes) => {
+                self.enrol(&told.agent_id, attributes, hardware.as_ref(), heard).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// No Hardware speaks of it; a Workflow may.
+    fn may_enrol_as_new(&self, agent_id: &str) -> bool {
+        self.index.enrolls() && !self.index.knows_agent(agent_id)
+    }
+
+    /// A machine that nobody knows by its MAC: `None` when it becomes nobody.
+    async fn welcome(
+        &self,
+        told: &Told,
+        annotations: &BTreeMap<&'static str, String>,
+        heard: &mut Vec<String>,
+    ) -> Result<Option<Hardware>, ObjectError> {
+        let json = |key| annotations.get(key).and_then(|text| serde_json::from_str(text).ok());
+        let value = |key| json(key).unwrap_or(Value::Null);
+        let mut traits = Traits::of(&value(AGENT_ATTRIBUTES), &value(INVENTORY));
+        traits.macs.insert(told.agent_id.to_lowercase());
+        let known = self.index.all_hardware().into_iter();
+        let known = known.map(|hardware| {
+            let traits = Traits::of_hardware(&hardware, AGENT_ATTRIBUTES, INVENTORY);
+            (hardware.key(), traits)
+        });
+        let resembled = resembling(&who(&traits, known), &told.agent_id);
+        if !resembled.is_empty() {
+            for (key, sentence) in resembled {
+                self.tell(&key, sentence, heard);
+            }
+            return Ok(None);
+        }
+        let Some(object) = hardware(told, annotations, self.enrollment) else {
+            let agent_id = &told.agent_id;
             tracing::warn!(agent_id, "an agent that names no network interface cannot enrol");
-            continue;
+            return Ok(None);
         };
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        match objects.create(HARDWARE, object).await {
-            Ok(_) => tracing::info!(name, agent_id = stranger.agent_id, "a machine enrolled"),
+        match self.objects.create(HARDWARE, object).await {
+            Ok(object) => {
+                tracing::info!(name, agent_id = told.agent_id, "a machine enrolled");
+                read(object).map(Some)
+            }
+            // The index is a moment behind.
+            Err(ObjectError::AlreadyExists(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Make the Workflow that a rule set has for a machine, if one has.
+    async fn enrol(
+        &self,
+        agent_id: &str,
+        attributes: &str,
+        hardware: Option<&Hardware>,
+        heard: &mut Vec<String>,
+    ) -> Result<(), ObjectError> {
+        if self.index.runs.of_agent(agent_id).iter().any(|(_, run)| !run.state.ended()) {
+            return Ok(());
+        }
+        let Ok(said) = serde_json::from_str(attributes) else { return Ok(()) };
+        let sets = self.objects.list(WORKFLOW_RULE_SET, None).await?;
+        let (chosen, mistakes) = enrolment::choose(sets, &said);
+        for mistake in mistakes {
+            self.tell_mistake(&mistake, heard);
+        }
+        let Some(set) = chosen else { return Ok(()) };
+        let object = match enrolment::workflow(&set, agent_id, hardware, attributes) {
+            Ok(object) => object,
+            Err(why) => {
+                self.tell_mistake(&Mistake::of(&set, why), heard);
+                return Ok(());
+            }
+        };
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let key = ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"));
+        match self.objects.create(WORKFLOW, object).await {
+            Ok(_) => tracing::info!(workflow = %key, set = %set.key(), agent_id, "enrolled"),
+            // Made before, and the mark below may be missing.
             Err(ObjectError::AlreadyExists(_)) => {}
-            Err(error) => tracing::warn!(name, %error, "a machine cannot enrol"),
+            Err(error) => {
+                let why = format!("no workflow {key} could be made: {error}");
+                self.tell_mistake(&Mistake::of(&set, why), heard);
+                return Ok(());
+            }
+        }
+        if let Some(hardware) = hardware {
+            let mark = BTreeMap::from([(ENROLLED, key.to_string())]);
+            inventory::keep(self.objects.as_ref(), &hardware.key(), &mark).await?;
+        }
+        Ok(())
+    }
+
+    fn tell_mistake(&self, mistake: &Mistake, heard: &mut Vec<String>) {
+        if is_news(heard, format!("{} {} {}", mistake.uid, mistake.version, mistake.sentence)) {
+            self.objects.record(mistake.happening(self.clock.now()));
+        }
+    }
+
+    fn tell(&self, key: &ObjectKey, message: String, heard: &mut Vec<String>) {
+        if !is_news(heard, format!("{key} {message}")) {
+            return;
+        }
+        self.objects.record(Happening {
+            about: HARDWARE,
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+            uid: String::new(),
+            reason: "Resembles".to_owned(),
+            message,
+            warning: true,
+            component: "tinboxd".to_owned(),
+            at: self.clock.now(),
+        });
+    }
+}
+
+/// Whether something was not told lately; it is remembered.
+fn is_news(heard: &mut Vec<String>, what: String) -> bool {
+    if heard.contains(&what) {
+        return false;
+    }
+    if heard.len() >= TOLD_MAX {
+        heard.remove(0);
+    }
+    heard.push(what);
+    true
+}
+
+/// Whom a stranger resembles, and what their owner reads.
+fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
+    let agent_id = status::story::plain(agent_id);
+    match verdict {
+        Verdict::Nobody => Vec::new(),
+        Verdict::One(key, same) => {
+            let same = status::story::plain(&same.join(", "));
+            let name = &key.name;
+            let sentence = format!(
+                "came back with the unknown MAC {agent_id}, by its {same}: if its network card was \
+                 replaced, run tinbox machine adopt {name} {agent_id}"
+            );
+            vec![(key.clone(), sentence)]
+        }
+        Verdict::Several(keys) => {
+            let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            let sentence = format!(
+                "may be the machine with the unknown MAC {agent_id}, which could also be another \
+                 of {}: nothing is done until its MAC is in one of them",
+                names.join(", ")
+            );
+            keys.iter().map(|key| (key.clone(), sentence.clone())).collect()
         }
     }
 }
 
-fn hardware(stranger: &Stranger) -> Option<Value> {
-    let attributes = &stranger.attributes;
+fn hardware(
+    told: &Told,
+    annotations: &BTreeMap<&'static str, String>,
+    enrollment: bool,
+) -> Option<Value> {
+    let attributes = told.attributes.as_ref()?;
     let macs = attributes.network.iter().filter_map(|it| it.mac.as_deref()?.parse().ok());
     let mut macs: Vec<MacAddr> = macs.filter(|mac: &MacAddr| mac.0 != [0; 6]).collect();
     // The one that it booted by comes first.
-    if let Ok(own) = stranger.agent_id.parse::<MacAddr>() {
+    if let Ok(own) = told.agent_id.parse::<MacAddr>() {
         macs.retain(|mac| *mac != own);
         macs.insert(0, own);
     }
@@ -89,21 +316,21 @@ fn hardware(stranger: &Stranger) -> Option<Value> {
     let disks = sized.filter_map(|disk| disk.name.as_deref());
     let disks: Vec<Value> =
         disks.take(PARTS_MAX).map(|name| json!({ "device": device(name) })).collect();
-    let mut metadata = json!({
-        "name": format!("discovery-{}", name_of(&stranger.agent_id)),
-        "namespace": NAMESPACE,
-        "labels": { LABEL: "true" },
-    });
-    let said = serde_json::to_string(attributes).unwrap_or_default();
-    if said.len() <= ATTRIBUTES_MAX {
-        metadata["annotations"] = json!({ ATTRIBUTES: said });
-    }
-    Some(json!({
+    let mut object = json!({
         "apiVersion": HARDWARE.api_version(),
         "kind": HARDWARE.kind,
-        "metadata": metadata,
-        "spec": { "agentID": stranger.agent_id, "interfaces": interfaces, "disks": disks },
-    }))
+        "metadata": {
+            "name": format!("discovery-{}", name_of(&told.agent_id)),
+            "namespace": NAMESPACE,
+            "labels": { LABEL: "true" },
+            "annotations": annotations,
+        },
+        "spec": { "agentID": told.agent_id, "interfaces": interfaces, "disks": disks },
+    });
+    if enrollment {
+        object["spec"]["auto"] = json!({ "enrollmentEnabled": true });
+    }
+    Some(object)
 }
 
 fn device(name: &str) -> String {
@@ -119,47 +346,4 @@ fn name_of(agent_id: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use workflow_rpc::{Attributes, Block, Network};
-
-    use super::{ATTRIBUTES, Stranger, hardware};
-
-    fn stranger(agent_id: &str, macs: &[&str]) -> Stranger {
-        let network = |mac: &&str| Network { mac: Some((*mac).to_owned()), ..Network::default() };
-        let disk = |name: &str, size: Option<&str>| Block {
-            name: Some(name.to_owned()),
-            size: size.map(str::to_owned),
-            ..Block::default()
-        };
-        let attributes = Attributes {
-            network: macs.iter().map(network).collect(),
-            block: vec![disk("nvme0n1", Some("512GB")), disk("sr0", None)],
-            ..Attributes::default()
-        };
-        Stranger { agent_id: agent_id.to_owned(), attributes }
-    }
-
-    #[test]
-    fn what_an_agent_says_becomes_hardware() {
-        let macs = ["00:00:00:00:00:00", "52:54:00:77:00:02", "52:54:00:77:00:01"];
-        let object = hardware(&stranger("52:54:00:77:00:01", &macs)).unwrap();
-        assert_eq!(object["metadata"]["name"], "discovery-52-54-00-77-00-01");
-        assert_eq!(object["metadata"]["labels"]["tinkerbell.org/auto-discovered"], "true");
-        assert_eq!(object["spec"]["agentID"], "52:54:00:77:00:01");
-        let interfaces = object["spec"]["interfaces"].as_array().unwrap();
-        let told: Vec<_> =
-            interfaces.iter().map(|it| it["dhcp"]["mac"].as_str().unwrap()).collect();
-        assert_eq!(told, ["52:54:00:77:00:01", "52:54:00:77:00:02"]);
-        assert_eq!(interfaces[0]["netboot"]["allowPXE"], true);
-        assert_eq!(object["spec"]["disks"], serde_json::json!([{ "device": "/dev/nvme0n1" }]));
-        let said = object["metadata"]["annotations"][ATTRIBUTES].as_str().unwrap();
-        assert!(said.contains("\"networkInterfaces\""), "{said}");
-    }
-
-    #[test]
-    fn an_agent_without_interfaces_is_nobody() {
-        assert!(hardware(&stranger("somebody", &[])).is_none());
-        let named = hardware(&stranger("Rack 7/Nuc", &["52:54:00:77:00:01"])).unwrap();
-        assert_eq!(named["metadata"]["name"], "discovery-rack-7-nuc");
-    }
-}
+mod tests;

@@ -9,11 +9,13 @@ use dhcp::Reservation;
 use dhcp::v6::Identity;
 use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
 use stdx::{Clock, MacAddr};
+use workflow_rpc::Pin;
 
 use crate::boot_token::BootTokens;
 use crate::config::{Config, HTTP_PORT};
 use crate::index::Index;
 use crate::loaders::Loaders;
+use crate::preserve;
 
 /// Answers the boot services from the index.
 pub struct HardwareViews {
@@ -21,6 +23,8 @@ pub struct HardwareViews {
     pub index: Index,
     /// Makes the agents' tokens.
     pub tokens: BootTokens,
+    /// By which agents know the box.
+    pub pin: Pin,
     /// Where things are.
     pub config: Arc<Config>,
     /// Tells how long ago something was.
@@ -33,7 +37,7 @@ impl dhcp::Directory for HardwareViews {
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
         let hardware = self.index.by_mac(mac)?;
         let mut reservation = reservation(hardware.spec.interface(mac)?, mac)?;
-        reservation.installing = self.index.run_of_hardware(&hardware.key()).is_some();
+        reservation.installing = self.index.run_of(&hardware).is_some();
         if reservation.ipxe_binary.is_none() {
             reservation.ipxe_binary = self.loaders.learned(mac);
         }
@@ -218,7 +222,7 @@ impl HardwareViews {
         if allowed(interface) != dhcp::Netboot::Allowed {
             return None;
         }
-        let uid = self.index.run_of_hardware(&hardware.key()).map(|run| run.uid);
+        let uid = self.index.run_of(hardware).map(|run| run.uid.clone());
         let boot = self.agent_boot(hardware, mac, &uid.unwrap_or_default());
         let mut medium = Medium::new(mac, hardware.key().to_string());
         medium.boot = boot;
@@ -237,21 +241,29 @@ impl HardwareViews {
             initrd: "initramfs-${arch}".to_owned(),
             syslog_host: Some(server.to_string()),
             grpc_authority: format!("{server}:42113"),
-            args: self.config.boot.kernel_args.clone(),
+            args: [&[self.pin_argument()], &self.config.boot.kernel_args[..]].concat(),
             ..AgentBoot::default()
         }
+    }
+
+    fn pin_argument(&self) -> String {
+        format!("tinbox.pin={}", self.pin)
     }
 
     fn plan(&self, hardware: &Hardware, mac: MacAddr) -> Plan {
         let netboot = hardware.spec.interface(mac).and_then(|it| it.netboot.as_ref());
         let ipxe = netboot.and_then(|netboot| netboot.ipxe.clone()).unwrap_or_default();
         let allowed = netboot.is_some_and(|netboot| netboot.allow_pxe == Some(true));
-        let run = self.index.run_of_hardware(&hardware.key());
+        let run = self.index.run_of(hardware);
         let boot = match run {
             _ if !allowed => Boot::NotAllowed,
             _ if !ipxe.url.is_empty() => Boot::Chain { url: ipxe.url },
             _ if !ipxe.contents.is_empty() => Boot::Script { contents: ipxe.contents },
             Some(run) => Boot::Agent(self.agent_boot(hardware, mac, &run.uid)),
+            // Its agent says what it is, and a rule set what is done with it.
+            None if self.config.agents.enrollment && self.index.may_enrol(hardware) => {
+                Boot::Agent(self.agent_boot(hardware, mac, ""))
+            }
             None => Boot::LocalDisk,
         };
         let addresses = self.addresses_of(hardware, mac);
@@ -268,9 +280,11 @@ impl HardwareViews {
         let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
         let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
         let token = self.tokens.token(&worker_id, workflow_uid);
-        let mut args = vec![format!("tinbox.token={token}")];
+        let mut args = vec![format!("tinbox.token={token}"), self.pin_argument()];
         args.extend(self.config.boot.kernel_args.iter().cloned());
         args.extend(osie.kernel_params);
+        // The last of one name is what the agent reads.
+        args.extend(preserve::argument(&hardware.metadata.annotations));
         let boot = &self.config.boot;
         let facility = hardware.spec.metadata.as_ref().map(|it| it.facility.facility_code.clone());
         AgentBoot {

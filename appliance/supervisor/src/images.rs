@@ -4,6 +4,7 @@
 
 mod answers;
 mod connector;
+mod containers;
 mod mentions;
 mod pins;
 mod report;
@@ -17,6 +18,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::Workflow;
 use axum::Router;
 use netboot::Observer;
+use netboot::cache::registry::Mirror;
 use netboot::cache::room::Held;
 use netboot::cache::{Cache, Digest, HttpOrigin, Wanted, shown};
 
@@ -25,6 +27,7 @@ pub use mentions::reads_registry;
 
 use crate::config::{Config, HTTP_PORT};
 use crate::networks::nic;
+use containers::Containers;
 use mentions::Own;
 use pins::{Pin, Pins};
 
@@ -37,6 +40,7 @@ pub struct Images(Option<Arc<Inner>>);
 
 struct Inner {
     cache: Cache,
+    containers: Containers,
     own: Own,
     pins: Mutex<Pins>,
     mentions: Mutex<BTreeMap<ObjectKey, Mention>>,
@@ -70,13 +74,20 @@ impl Images {
         let Some(settings) = &config.images else { return Ok(Self(None)) };
         let connector = connector::make(settings.authorities.as_deref())?;
         let plain = settings.plain_registries.iter().cloned();
-        let origin = Arc::new(HttpOrigin::new(connector).with_plain_registries(plain));
-        let cache = Cache::with_budget(&settings.cache, origin, settings.budget_percent)?;
+        let origin = HttpOrigin::new(connector)
+            .with_plain_registries(plain)
+            .with_credentials(settings.credentials.clone());
+        let origin = Arc::new(origin);
+        let cache = Cache::with_budget(&settings.cache, origin.clone(), settings.budget_percent)?;
+        let open = settings.mirror.iter().cloned();
+        let mirror = Mirror::new(cache.clone(), &settings.cache, origin, open)?;
+        let containers = Containers::new(mirror);
         let with_ipv6 = config.networks.iter().filter(|network| network.ipv6);
         let ipv6 = with_ipv6.filter_map(|network| nic::ipv6(&network.interface).ok());
         let names = config.api_names().into_iter().chain(ipv6.map(|own| own.to_string()));
         let (pins, mentions) = (Mutex::new(Pins::open(state)?), Mutex::default());
-        let inner = Arc::new(Inner { cache, own: Own::new(names), pins, mentions });
+        let own = Own::new(names);
+        let inner = Arc::new(Inner { cache, containers, own, pins, mentions });
         inner.keep_pins();
         Ok(Self(Some(inner)))
     }
@@ -86,15 +97,19 @@ impl Images {
         self.0.as_ref().map(|inner| &inner.cache)
     }
 
-    /// Where machines get the files; no routes without a cache.
+    /// Where machines get the files and the images of containers; without a cache, a registry that
+    /// says so.
     pub fn routes(&self, observer: &Arc<dyn Observer>) -> Router {
         let cached = |cache: &Cache| netboot::http::cached_router(cache.clone(), observer.clone());
-        self.cache().map(cached).unwrap_or_default()
+        let mirror = self.0.as_ref().map(|inner| inner.containers.mirror().clone());
+        let registry = netboot::http::registry_router(mirror, observer.clone());
+        self.cache().map(cached).unwrap_or_default().merge(registry)
     }
 
     /// Takes a workflow in, or its new version: its files are fetched while its machine boots.
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
+        inner.containers.put(workflow);
         let files = mentions::of_workflow(&inner.own, &workflow.status);
         inner.put(workflow.key(), Mention { files, ended: workflow.status.state.ended() });
     }
@@ -102,6 +117,7 @@ impl Images {
     /// Forgets a workflow.
     pub fn remove_workflow(&self, key: &ObjectKey) {
         let Some(inner) = &self.0 else { return };
+        inner.containers.remove(key);
         inner.put(key.clone(), Mention { files: Vec::new(), ended: true });
     }
 

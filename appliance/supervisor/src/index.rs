@@ -3,24 +3,28 @@
 //! packet.
 
 mod claims;
+mod enrolling;
 mod neighbours;
-mod run;
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::meta::ObjectKey;
-use api::tinkerbell::{Hardware, State, Workflow};
-use jiff::Timestamp;
+use api::tinkerbell::Hardware;
 use stdx::MacAddr;
+use workflow_server::{Run, Runs};
 
 use claims::{Claimant, Claims};
-pub use run::Run;
+pub use enrolling::ENROLLED;
 
 /// The index; clones share it.
 #[derive(Clone, Default)]
-pub struct Index(Arc<RwLock<Tables>>);
+pub struct Index {
+    /// The workflows.
+    pub runs: Runs,
+    tables: Arc<RwLock<Tables>>,
+}
 
 #[derive(Default)]
 struct Tables {
@@ -36,16 +40,15 @@ struct Tables {
     enrolling: HashSet<String>,
     /// Addresses of management controllers, by their bmc Machine.
     controllers: HashMap<ObjectKey, IpAddr>,
-    runs: HashMap<ObjectKey, Run>,
 }
 
 impl Index {
     fn read(&self) -> RwLockReadGuard<'_, Tables> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Tables> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Take a Hardware in, or its new version.
@@ -66,15 +69,11 @@ impl Index {
         tables.hardware.remove(key);
     }
 
-    /// Take a Workflow in, or its new version.
-    pub fn put_workflow(&self, workflow: &Workflow) {
-        let run = Run::of(workflow);
-        self.write().runs.insert(workflow.key(), run);
-    }
-
-    /// Forget a Workflow.
-    pub fn remove_workflow(&self, key: &ObjectKey) {
-        self.write().runs.remove(key);
+    /// Every machine, by name.
+    pub fn machines(&self) -> Vec<Arc<Hardware>> {
+        let mut all: Vec<_> = self.read().hardware.values().cloned().collect();
+        all.sort_by(|one, other| one.key().cmp(&other.key()));
+        all
     }
 
     /// The machine with this hardware address.
@@ -227,72 +226,18 @@ impl Index {
         tables.hardware.values().find(owns).cloned()
     }
 
-    /// The Workflows an agent may be served from, in the order of its machine's queue.
-    pub fn runs_of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Run)> {
-        let tables = self.read();
-        let mut runs: Vec<(ObjectKey, Run)> = tables
-            .runs
-            .iter()
-            .filter(|(_, run)| !run.state.ended() && run.agents.iter().any(|it| it == agent_id))
-            .map(|(key, run)| (key.clone(), run.clone()))
-            .collect();
-        runs.sort_by_key(|(_, run)| run.place.clone());
-        runs
+    /// The Workflow a machine is to boot the agent OS for, if any.
+    pub fn run_of(&self, hardware: &Hardware) -> Option<Arc<Run>> {
+        let agents = match &hardware.spec.agent_id {
+            Some(agent) => vec![agent.clone()],
+            None => hardware.spec.macs().map(|mac| mac.to_string()).collect(),
+        };
+        self.runs.to_boot(&hardware.key(), &agents)
     }
 
     /// Whether some Hardware or some Workflow speaks of this agent.
     pub fn knows_agent(&self, agent_id: &str) -> bool {
-        self.by_agent(agent_id).is_some() || !self.uids_of_agent(agent_id).is_empty()
-    }
-
-    /// Whether an action of the Workflow `namespace/name` may run, as far as the index knows.
-    pub fn may_run(&self, workflow_id: &str, action_id: &str) -> bool {
-        let Some((namespace, name)) = workflow_id.split_once('/') else { return false };
-        let tables = self.read();
-        let run = tables.runs.get(&ObjectKey::new(namespace, name));
-        run.is_some_and(|run| run.state.serves() && run.open.iter().any(|it| it == action_id))
-    }
-
-    /// Whether the Workflow `namespace/name` has a task for this agent.
-    pub fn runs_for(&self, workflow_id: &str, agent_id: &str) -> bool {
-        let Some((namespace, name)) = workflow_id.split_once('/') else { return false };
-        let tables = self.read();
-        let run = tables.runs.get(&ObjectKey::new(namespace, name));
-        run.is_some_and(|run| run.agents.iter().any(|it| it == agent_id))
-    }
-
-    /// The uids of every Workflow, ended or not, that has a task for an agent.
-    pub fn uids_of_agent(&self, agent_id: &str) -> Vec<String> {
-        let tables = self.read();
-        let of_agent =
-            tables.runs.values().filter(|run| run.agents.iter().any(|it| it == agent_id));
-        of_agent.map(|run| run.uid.clone()).collect()
-    }
-
-    /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
-    pub fn progress(&self, key: &ObjectKey) -> (bool, Option<Timestamp>) {
-        let tables = self.read();
-        let own = || tables.runs.values().filter(|run| run.hardware == *key);
-        let done = own().filter(|run| run.state == State::Success);
-        let ended = done.filter_map(|run| run.stopped.or(run.created)).max();
-        (own().any(|run| !run.idle && !run.state.ended()), ended)
-    }
-
-    /// The Workflow a machine is to boot the agent OS for, if any.
-    pub fn run_of_hardware(&self, key: &ObjectKey) -> Option<Run> {
-        let tables = self.read();
-        let mut runs: Vec<&Run> = tables
-            .runs
-            .values()
-            // A machine may ask while the last boot job is being confirmed.
-            .filter(|run| {
-                run.hardware == *key
-                    && !run.idle
-                    && (run.state.serves() || run.state == State::Preparing)
-            })
-            .collect();
-        runs.sort_by_key(|run| &run.place);
-        runs.first().map(|run| (*run).clone())
+        self.by_agent(agent_id).is_some() || self.runs.know(agent_id)
     }
 }
 

@@ -29,7 +29,7 @@ impl metadata::Instances for HardwareViews {
 
 impl HardwareViews {
     fn instance(&self, hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
-        let (underway, ended) = self.index.progress(&hardware.key());
+        let (underway, ended) = self.index.runs.progress(&hardware.key());
         let provisioning = provisioning(underway, ended, self.clock.now());
         Instance { provisioning, ..instance(hardware, asked) }
     }

@@ -15,8 +15,8 @@ use serde_json::json;
 use status::heard::Heard;
 use status::log::LogLine;
 use status::progress::Progress;
+use workflow_server::Service;
 
-use crate::agents::AgentService;
 use crate::images::{self, Images};
 use crate::observers::Observers;
 
@@ -25,7 +25,7 @@ const LINES: usize = 200;
 
 /// Paths below `/apis/tinbox.dev/v1alpha1`, for the API's authenticated part.
 pub fn router(
-    agents: Arc<AgentService>,
+    agents: Arc<Service>,
     syslog: Arc<syslog::Log>,
     observers: Arc<Observers>,
     images: Images,
@@ -94,7 +94,7 @@ fn word(severity: syslog::Severity) -> &'static str {
 
 /// A [`Progress`]; 404 while no action says how far it is.
 async fn progress(
-    State(agents): State<Arc<AgentService>>,
+    State(agents): State<Arc<Service>>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Response {
     match agents.latest(&format!("{namespace}/{name}")) {

@@ -4,31 +4,41 @@
 //! Never: a decision that a lower crate could make. This crate only joins: it implements the narrow
 //! traits of the boot services over one in-memory index, and wires everything in `wiring`.
 
-mod agents;
 mod boot_token;
 mod config;
 mod discovery;
+mod enrolment;
+mod faces;
+mod firmware;
 mod hardware_views;
 mod heap;
 mod heard;
 mod images;
 mod index;
 mod instances;
+mod inventory;
 mod live;
 mod loaders;
 mod networks;
 mod objects;
 mod observers;
+mod preserve;
 mod private_file;
 mod pump;
+mod rack;
 mod recorder;
+mod screen;
 mod wiring;
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
+
+use config::{Config, Home};
 
 /// Exit code of a configuration that cannot be used (sysexits.h, EX_CONFIG is 78; 64 is EX_USAGE).
 const BAD_CONFIG: u8 = 64;
@@ -47,38 +57,51 @@ const BAD_CONFIG: u8 = 64;
 )]
 struct Arguments {
     /// Folder of everything that must survive a restart; made when absent.
-    #[arg(long, value_name = "DIR")]
-    state: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "firmware")]
+    state: Option<PathBuf>,
     /// Configuration in TOML.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "firmware")]
+    config: Option<PathBuf>,
     /// Read the configuration, say what is wrong with it, and stop.
     #[arg(long)]
     check: bool,
+    /// This machine is the box: process 1 says so.
+    #[arg(long, hide = true, conflicts_with_all = ["state", "config", "check"])]
+    firmware: bool,
 }
 
+/// Where the system has this program.
+const INSTALLED: &str = "/usr/bin/tinboxd";
+
 fn main() -> ExitCode {
+    if platform::init::is_first_process() {
+        platform::init::run(OsStr::new(INSTALLED), &["--firmware"]);
+    }
     heap::bound();
     let arguments = Arguments::parse();
     start_log();
-    let config = match config::load(&arguments.config) {
-        Ok(config) => config,
-        Err(problems) => {
-            eprintln!("error: {problems}");
-            return ExitCode::from(BAD_CONFIG);
-        }
+    let home = if arguments.firmware { Home::Firmware } else { Home::Guest };
+    let (state, config) = match (arguments.state, arguments.config) {
+        (Some(state), Some(file)) => match config::load(&file, home) {
+            Ok(_) if arguments.check => {
+                println!("{} is good", file.display());
+                return ExitCode::SUCCESS;
+            }
+            Ok(config) => (state, config),
+            Err(problems) => {
+                eprintln!("error: {problems}");
+                return ExitCode::from(BAD_CONFIG);
+            }
+        },
+        _ => (firmware::state(), firmware::config()),
     };
-    if arguments.check {
-        println!("{} is good", arguments.config.display());
-        return ExitCode::SUCCESS;
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(wiring::run(&arguments.state, config)),
+        Ok(runtime) => runtime.block_on(start(&state, config, home)),
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
@@ -88,6 +111,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+async fn start(state: &Path, mut config: Config, home: Home) -> anyhow::Result<()> {
+    // Ends with this function.
+    let mut network = JoinSet::new();
+    if home == Home::Firmware {
+        firmware::network(&mut config, &mut network).await;
+    }
+    wiring::run(state, config, home).await
 }
 
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.

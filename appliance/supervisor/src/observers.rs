@@ -114,7 +114,7 @@ impl Observers {
             dhcp::Stage::Pxe => Stage::BiosFirmware,
             dhcp::Stage::HttpBoot => Stage::UefiHttpFirmware,
             dhcp::Stage::Ipxe => Stage::Ipxe,
-            dhcp::Stage::System => match self.index.run_of_hardware(&hardware.key()) {
+            dhcp::Stage::System => match self.index.run_of(hardware) {
                 Some(_) => Stage::Agent,
                 None => Stage::System,
             },

@@ -170,7 +170,7 @@ impl Pump {
                     Ok(workflow) => {
                         // Before an agent is told of them, there they must be.
                         self.images.put_workflow(&workflow);
-                        self.index.put_workflow(&workflow);
+                        self.index.runs.put(&workflow);
                     }
                     Err(error) => {
                         tracing::warn!(%key, %error, "workflow is not served");
@@ -201,7 +201,7 @@ impl Pump {
     }
 
     fn remove_workflow(&self, key: &ObjectKey) {
-        self.index.remove_workflow(key);
+        self.index.runs.remove(key);
         self.images.remove_workflow(key);
     }
 

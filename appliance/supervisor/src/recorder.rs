@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use api::core::{EVENT, Happening};
 use apiserver::{Engine, WriteOptions};
+use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +13,9 @@ use crate::objects::id;
 
 /// How many happenings may wait to be written; more are dropped and counted.
 const QUEUE_MAX: usize = 1024;
+
+/// How many are written at once.
+const BATCH_MAX: usize = 64;
 
 /// Takes happenings.
 #[derive(Clone)]
@@ -52,24 +56,30 @@ impl Recorder {
 impl Writer {
     /// Write until `shutdown`; what waits then is written first.
     pub async fn run(mut self, engine: Engine, shutdown: CancellationToken) {
+        let mut batch = Vec::with_capacity(BATCH_MAX);
         loop {
-            let happening = tokio::select! {
+            let count = tokio::select! {
                 biased;
-                happening = self.queue.recv() => happening,
-                () = shutdown.cancelled() => None,
+                count = self.queue.recv_many(&mut batch, BATCH_MAX) => count,
+                () = shutdown.cancelled() => 0,
             };
-            let Some(happening) = happening else { return };
-            let event = happening.to_event(&stdx::random_hex(8));
-            let namespace = &happening.namespace;
-            let written =
-                engine.create(&id(EVENT), namespace, event, WriteOptions::default()).await;
-            if let Err(error) = written {
-                tracing::warn!(%error, reason = happening.reason, "cannot write an event");
+            if count == 0 {
+                return;
             }
+            // Begun in order and at once, so that the store makes them durable together.
+            join_all(batch.drain(..).map(|happening| write(&engine, happening))).await;
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
                 tracing::warn!(dropped, "events were dropped: too many at once");
             }
         }
+    }
+}
+
+async fn write(engine: &Engine, happening: Happening) {
+    let (kind, event) = (id(EVENT), happening.to_event(&stdx::random_hex(8)));
+    let created = engine.create(&kind, &happening.namespace, event, WriteOptions::default());
+    if let Err(error) = created.await {
+        tracing::warn!(%error, reason = happening.reason, "cannot write an event");
     }
 }

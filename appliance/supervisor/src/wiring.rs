@@ -1,6 +1,7 @@
 //! Puts the services together, one function each, and watches over them.
 
 mod boot;
+mod monitor;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,11 +25,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use workflow_rpc::Pin;
 
-use crate::agents::AgentService;
 use crate::boot_token::BootTokens;
-use crate::config::Config;
-use crate::discovery::{self, Discovery};
+use crate::config::{Config, Home};
+use crate::discovery::{Discovery, Reception};
 use crate::hardware_views::HardwareViews;
 use crate::images::Images;
 use crate::index::Index;
@@ -38,6 +39,7 @@ use crate::networks::Networks;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
 use crate::pump::{KINDS, Pump, Wakes};
+use crate::rack::Machines;
 use crate::recorder::recorder;
 
 /// Agents.
@@ -56,7 +58,7 @@ struct Wiring {
     index: Index,
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
-    agents: Arc<AgentService>,
+    agents: Arc<workflow_server::Service>,
     images: Images,
     syslog: Arc<syslog::Log>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
@@ -90,7 +92,7 @@ fn open_store(state: &Path) -> anyhow::Result<Store> {
 /// # Errors
 /// What could not be started, or which service ended and why. A service that ends takes the process
 /// with it: whoever started it starts it again, from a state that is known to be good.
-pub async fn run(state: &Path, config: Config) -> anyhow::Result<()> {
+pub async fn run(state: &Path, config: Config, home: Home) -> anyhow::Result<()> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -103,15 +105,20 @@ pub async fn run(state: &Path, config: Config) -> anyhow::Result<()> {
 
     let images = Images::open(&config, state).context("cannot open the images' cache")?;
 
-    let mut wiring = Wiring::new(config, clock, engine, tokens, images);
-    let pki = Pki::ensure(state, &wiring.config.api_names(), wiring.clock.now())
+    let pki = Pki::ensure(state, &config.api_names(), clock.now())
         .context("cannot prepare the API's certificates")?;
+    let certificate = pki.server_certificate().context("cannot read the box's certificate")?;
+    let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
+    let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.collector(&pki);
     wiring.api(state, &pki).await?;
     wiring.controllers().await?;
+    if home == Home::Firmware {
+        wiring.screen();
+    }
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
-    wiring.agents().await?;
+    wiring.agents(&pki).await?;
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
@@ -121,7 +128,7 @@ impl Wiring {
         config: Config,
         clock: Arc<dyn Clock>,
         engine: Engine,
-        tokens: BootTokens,
+        (tokens, pin): (BootTokens, Pin),
         images: Images,
     ) -> Self {
         let config = Arc::new(config);
@@ -131,22 +138,20 @@ impl Wiring {
         let (recorder, writer) = recorder();
         let writing = writer.run(engine.clone(), shutdown.clone());
         services.spawn(async move {
-            ("events", {
-                writing.await;
-                Ok(())
-            })
+            writing.await;
+            ("events", Ok(()))
         });
         let objects: Arc<dyn Objects> =
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
         let (loaders, lessons) = Loaders::new();
         let loaders = Arc::new(loaders);
-        let (discovery, strangers) = Discovery::new();
+        let (discovery, said) = Discovery::new();
+        let reception = Reception::new(&objects, &index, &clock, config.agents.enrollment);
         let upkeep = (Arc::clone(&objects), shutdown.clone());
         services.spawn(async move {
             let (objects, shutdown) = upkeep;
             let learning = loaders::keep(objects.as_ref(), lessons);
-            let discovering = discovery::run(Arc::clone(&objects), strangers);
-            let both = async { tokio::join!(learning, discovering) };
+            let both = async { tokio::join!(learning, reception.run(said)) };
             shutdown.run_until_cancelled(both).await;
             ("upkeep of hardware", Ok(()))
         });
@@ -159,18 +164,20 @@ impl Wiring {
         let views = Arc::new(HardwareViews {
             index: index.clone(),
             tokens,
+            pin,
             config: Arc::clone(&config),
             clock: Arc::clone(&clock),
             loaders,
         });
-        let agents = Arc::new(AgentService::new(
-            Arc::clone(&objects),
-            Arc::clone(&views),
-            Arc::clone(&observers),
+        let syslog = Arc::<syslog::Log>::default();
+        let rack = Machines {
+            views: Arc::clone(&views),
+            observers: Arc::clone(&observers),
             discovery,
-            images.clone(),
-        ));
-        let syslog = Arc::default();
+            images: images.clone(),
+            log: Arc::clone(&syslog),
+        };
+        let agents = rack.service(&objects, shutdown.clone());
         Self {
             config,
             clock,
@@ -340,16 +347,19 @@ impl Wiring {
         Ok(())
     }
 
-    async fn agents(&mut self) -> anyhow::Result<()> {
+    async fn agents(&mut self, pki: &Pki) -> anyhow::Result<()> {
+        let tls = pki.server_config().context("cannot set up TLS for agents")?;
+        // Stock agents bring no pin: where they are served, they are in the clear.
+        let plain = self.config.agents.permissive;
         for network in self.config.networks.clone() {
             let address = SocketAddr::from((network.address, AGENT_PORT));
             let listener = self.listen("agents", address).await?;
             let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
-            let shutdown = self.shutdown.clone();
+            let (tls, shutdown) = (Arc::clone(&tls), self.shutdown.clone());
             // The same edge as boot HTTP: it asks idle connections for a sign of life, so that
             // machines that were switched off do not pile up.
             self.spawn("agents", async move {
-                netboot::http::serve(listener, routes, shutdown).await;
+                netboot::http::serve_tls_or_plain(listener, tls, plain, routes, shutdown).await;
                 Ok(())
             });
         }

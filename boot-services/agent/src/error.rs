@@ -15,6 +15,35 @@ pub enum Error {
         /// The names that would do.
         known: String,
     },
+    /// An image of a container that cannot be run.
+    #[error("cannot run the image {image:?}: {reason}")]
+    Image {
+        /// As the template says it.
+        image: String,
+        /// Why not.
+        reason: String,
+    },
+    /// An image of a container that does not fit into memory.
+    #[error("the image {image:?} needs more than {}, which is what this machine's free memory has \
+        for images", stdx::bytes(*room))]
+    ImageTooLarge {
+        /// As the template says it.
+        image: String,
+        /// Bytes it may have.
+        room: u64,
+    },
+    /// An entry of a container's layer was refused or could not be made.
+    #[error("cannot unpack {} of the layer {url}",
+        if entry.is_empty() { "the rest" } else { entry })]
+    Layer {
+        /// The layer.
+        url: String,
+        /// The entry's name; empty for the layer as a whole.
+        entry: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A variable the action cannot do without.
     #[error("{action} needs {name} in its environment")]
     MissingSetting {
@@ -175,6 +204,14 @@ pub enum Error {
         /// The disk below it.
         disk: String,
     },
+    /// A disk that cannot be erased as was asked for, or has not been.
+    #[error("cannot erase {}: {reason}", path.display())]
+    Erase {
+        /// The disk.
+        path: PathBuf,
+        /// What is in the way, how the disk was left, and what to do.
+        reason: String,
+    },
     /// A disk still has what it had.
     #[error("{} was wiped by {method}, and at {} it still has data", path.display(),
         stdx::bytes(*offset))]
@@ -199,7 +236,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The kernel has no such filesystem.
-    #[error("the agent's kernel cannot mount {fs_type}; it has ext4 and vfat")]
+    #[error("the agent's kernel cannot mount {fs_type}; it has ext4, xfs, btrfs and vfat")]
     FileSystem {
         /// As the action states it.
         fs_type: String,
@@ -227,6 +264,21 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The programs that disks are partitioned and formatted with are not to be had.
+    #[error(
+        "there are no tools for this: {reason}; `image/artifacts.sh FOLDER agent` puts them into \
+        what the box serves"
+    )]
+    NoTools {
+        /// What is missing.
+        reason: String,
+    },
+    /// A description of disks, arrays, volumes and file systems that cannot be carried out.
+    #[error("cannot use the description of storage: {reason}")]
+    Storage {
+        /// What is wrong with it, and where.
+        reason: String,
+    },
     /// A program of the machine's ended with a failure.
     #[error("{program} ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
     Program {
@@ -246,14 +298,14 @@ pub enum Error {
         reason: String,
     },
     /// The network did not come up.
-    #[error("no address by DHCP: {reason}")]
-    NoAddress {
-        /// What was tried.
-        reason: String,
-    },
+    #[error("the network does not come up")]
+    Network(#[source] platform::Error),
     /// The workflow service cannot be addressed.
     #[error("cannot use the workflow service")]
     Service(#[source] workflow_rpc::client::Error),
+    /// The action would take away a machine that somebody else runs.
+    #[error("this agent is not the machine's first process and leaves it running")]
+    Guest,
     /// The action was told to stop.
     #[error("the action was stopped")]
     Stopped,

@@ -1,15 +1,32 @@
 //! What machine this is, read from `/proc` and `/sys`, in the shapes that Tinkerbell's rule sets
 //! match on.
 
+mod details;
+mod efi;
+mod lldp;
+mod nvme;
+pub mod smart;
+pub mod smbios;
+mod tpm;
+
 use std::fs;
 use std::path::Path;
 
 use workflow_rpc::{
-    Attributes, Baseboard, Bios, Block, Chassis, Cpu, Memory, Network, Pci, Processor, Product,
+    Attributes, Baseboard, Bios, Block, Chassis, Cpu, Gpu, Inventory, Memory, Network, Pci,
+    Processor, Product,
 };
+
+pub use lldp::{listen, neighbour};
 
 /// Devices of one kind that are told; a machine with more is told in part.
 const DEVICES: usize = 256;
+/// Things of one kind that are told beyond Tinkerbell's attributes.
+const PARTS_MAX: usize = 64;
+/// Longest text of a device, in bytes.
+const TEXT_BYTES: usize = 128;
+/// A display controller, by the first byte of its PCI class.
+const DISPLAY: &str = "0x03";
 /// Block devices that are not disks of the machine, by the beginning of their name.
 const VIRTUAL_DISKS: [&str; 5] = ["loop", "ram", "zram", "dm-", "nbd"];
 
@@ -18,15 +35,32 @@ pub fn boot_id() -> String {
     read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
+/// The machine this runs on, with what Tinkerbell's attributes have no room for.
+pub fn details() -> Inventory {
+    details::inventory(Path::new("/"))
+}
+
+/// The same once its neighbours have been listened for; `None` where nobody was heard. Blocks for
+/// as long as a switch may be silent.
+pub fn neighbours() -> Option<Inventory> {
+    let mut heard = lldp::listen(lldp::LISTEN);
+    let mut inventory = details();
+    for interface in &mut inventory.interfaces {
+        interface.neighbour = heard.remove(&interface.name);
+    }
+    inventory.interfaces.iter().any(|it| it.neighbour.is_some()).then_some(inventory)
+}
+
 /// The machine this runs on.
 pub fn inventory() -> Attributes {
+    let pci: Vec<Pci> = folders("/sys/bus/pci/devices").iter().map(|path| pci(path)).collect();
     Attributes {
         cpu: Some(cpu(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())),
         memory: Some(memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default())),
         block: folders("/sys/block").iter().filter_map(|path| block(path)).collect(),
         network: folders("/sys/class/net").iter().filter_map(|path| network(path)).collect(),
-        pci: folders("/sys/bus/pci/devices").iter().map(|path| pci(path)).collect(),
-        gpu: Vec::new(),
+        gpu: gpus(&pci),
+        pci,
         chassis: Some(Chassis { serial: dmi("chassis_serial"), vendor: dmi("chassis_vendor") }),
         bios: Some(Bios {
             vendor: dmi("bios_vendor"),
@@ -58,12 +92,19 @@ fn dmi(name: &str) -> Option<String> {
     read(&Path::new("/sys/class/dmi/id").join(name))
 }
 
-fn folders(path: &str) -> Vec<std::path::PathBuf> {
+fn folders(path: impl AsRef<Path>) -> Vec<std::path::PathBuf> {
     let mut paths: Vec<_> =
         fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths.truncate(DEVICES);
     paths
+}
+
+/// A device's text as it may travel: without control characters, and no longer than it may be.
+fn bounded(text: &str) -> String {
+    let mut text: String = text.trim().chars().filter(|char| !char.is_control()).collect();
+    text.truncate(text.floor_char_boundary(TEXT_BYTES));
+    text
 }
 
 fn name(path: &Path) -> Option<String> {
@@ -180,9 +221,36 @@ fn pci(path: &Path) -> Pci {
     }
 }
 
+/// Those of the PCI devices that drive a display.
+fn gpus(pci: &[Pci]) -> Vec<Gpu> {
+    let display = |it: &&Pci| it.class.as_deref().is_some_and(|class| class.starts_with(DISPLAY));
+    let gpu = |it: &Pci| Gpu {
+        vendor: it.vendor.clone(),
+        product: it.product.clone(),
+        class: it.class.clone(),
+        driver: it.driver.clone(),
+    };
+    pci.iter().filter(display).map(gpu).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{boot_id, cpu, inventory, memory, size};
+    use workflow_rpc::Pci;
+
+    use super::{TEXT_BYTES, boot_id, bounded, cpu, gpus, inventory, memory, size};
+
+    #[test]
+    fn displays_are_told_apart() {
+        let device = |class: &str| Pci { class: Some(class.to_owned()), ..Pci::default() };
+        let found = gpus(&[device("0x030000"), device("0x020000"), Pci::default()]);
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn texts_are_bounded() {
+        assert_eq!(bounded(" a\u{7}b\n"), "ab");
+        assert!(bounded(&"ü".repeat(TEXT_BYTES)).len() <= TEXT_BYTES);
+    }
 
     #[test]
     fn reads_cpuinfo_by_package() {

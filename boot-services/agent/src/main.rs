@@ -15,10 +15,13 @@ use workflow_rpc::client::Client;
 
 const USAGE: &str = "\
 usage: tinbox-agent --grpc HOST:PORT --id ID [--token-file FILE] [--allow-files]
+                    [--registry HOST:PORT]
        tinbox-agent write --url URL --disk DISK [--sha256 HEX]
 
 The first asks the box at HOST:PORT for work, for ever, as agent ID. It never
 restarts this machine. --allow-files lets image2disk write to regular files.
+--registry lets it run images of containers, which may do anything to this
+machine, fetched from the box's registry there.
 The second writes one image. As process 1 it takes no arguments: it reads the
 kernel command line.";
 
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
 
 enum Command {
     Help,
-    Serve { grpc: String, id: String, token_file: Option<PathBuf>, accept: Accept },
+    Serve { grpc: String, id: String, token_file: Option<PathBuf>, limits: Limits },
     Write(Image),
 }
 
@@ -66,6 +69,7 @@ impl Command {
                 ("--id", false) => given.id = Some(value()?),
                 ("--token-file", false) => given.token_file = Some(value()?.into()),
                 ("--allow-files", false) => given.allow_files = true,
+                ("--registry", false) => given.registry = Some(value()?),
                 ("--url", true) => given.url = Some(value()?),
                 ("--disk", true) => given.disk = Some(value()?.into()),
                 ("--sha256", true) => given.sha256 = Some(value()?),
@@ -82,6 +86,7 @@ struct Given {
     id: Option<String>,
     token_file: Option<PathBuf>,
     allow_files: bool,
+    registry: Option<String>,
     url: Option<String>,
     disk: Option<PathBuf>,
     sha256: Option<String>,
@@ -90,11 +95,12 @@ struct Given {
 impl Given {
     fn serve(self) -> Result<Command, String> {
         let accept = if self.allow_files { Accept::Files } else { Accept::BlockDevices };
+        let registry = self.registry.map(Into::into);
         Ok(Command::Serve {
             grpc: self.grpc.ok_or("--grpc is missing")?,
             id: self.id.ok_or("--id is missing")?,
             token_file: self.token_file,
-            accept,
+            limits: Limits { accept, patience: Patience::DEFAULT, registry },
         })
     }
 
@@ -119,9 +125,9 @@ fn run(command: Command) -> Result<(), Error> {
     let runtime = init::runtime()?;
     match command {
         Command::Help => println!("{USAGE}"),
-        Command::Serve { grpc, id, token_file, accept } => {
+        Command::Serve { grpc, id, token_file, limits } => {
             let token = token_file.map(read_token).transpose()?;
-            runtime.block_on(serve(&grpc, &id, token, accept))?;
+            runtime.block_on(serve(&grpc, &id, token, limits))?;
         }
         Command::Write(image) => {
             let summary = runtime.block_on(write_image(&image, &Arc::new(Meter::default())))?;
@@ -146,13 +152,14 @@ fn read_token(path: PathBuf) -> Result<Secret, Error> {
     Ok(Secret::from(text.trim()))
 }
 
-async fn serve(grpc: &str, id: &str, token: Option<Secret>, accept: Accept) -> Result<(), Error> {
-    let client = Client::connect(grpc, id, token.as_ref()).map_err(Error::Service)?;
+async fn serve(grpc: &str, id: &str, token: Option<Secret>, limits: Limits) -> Result<(), Error> {
+    let client = Client::connect(grpc, id, token.as_ref(), None).map_err(Error::Service)?;
     let runner = Runner {
         client,
         host: Guest,
-        limits: Limits { accept, patience: Patience::DEFAULT },
-        attributes: inventory(),
+        limits,
+        attributes: inventory::inventory(),
+        inventory: inventory::details(),
         boot_id: boot_id(),
     };
     runner.run().await;

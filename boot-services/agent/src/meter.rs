@@ -1,7 +1,11 @@
 //! How far an action has come, shared between the one who works and the one who reports.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Lines that wait to be told; the oldest go when there are more.
+const WAITING_MAX: usize = 1000;
 
 /// Counters that the action moves and the runner reads once a second.
 #[derive(Debug, Default)]
@@ -10,6 +14,13 @@ pub struct Meter {
     total: AtomicU64,
     stopped: AtomicBool,
     doing: Mutex<String>,
+    printed: Mutex<Printed>,
+}
+
+#[derive(Debug, Default)]
+struct Printed {
+    waiting: VecDeque<String>,
+    lost: usize,
 }
 
 impl Meter {
@@ -34,6 +45,26 @@ impl Meter {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed), doing)
     }
 
+    /// A program of the action printed a line.
+    pub fn print(&self, line: String) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        if printed.waiting.len() == WAITING_MAX {
+            printed.waiting.pop_front();
+            printed.lost += 1;
+        }
+        printed.waiting.push_back(line);
+    }
+
+    /// Up to `max` of the lines that were not told yet, the oldest first; what was lost before them
+    /// is counted in one of them.
+    pub fn take_printed(&self, max: usize) -> Vec<String> {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = std::mem::take(&mut printed.lost);
+        let lost = (lost > 0).then(|| format!("({lost} lines were too many to tell)"));
+        let count = printed.waiting.len().min(max.saturating_sub(lost.iter().len()));
+        lost.into_iter().chain(printed.waiting.drain(..count)).collect()
+    }
+
     /// Ask blocking work to end at its next step.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
@@ -42,5 +73,33 @@ impl Meter {
     /// Whether [`Meter::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// Asks the work to end when whoever waits for it is gone.
+#[derive(Debug)]
+pub struct StopOnDrop(pub Arc<Meter>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Meter, WAITING_MAX};
+
+    #[test]
+    fn lines_are_told_once_in_order_and_lost_ones_are_counted() {
+        let meter = Meter::default();
+        for number in 0..WAITING_MAX + 3 {
+            meter.print(number.to_string());
+        }
+        assert_eq!(meter.take_printed(3), ["(3 lines were too many to tell)", "3", "4"]);
+        assert_eq!(meter.take_printed(2), ["5", "6"]);
+        let rest = meter.take_printed(usize::MAX);
+        assert_eq!((rest.len(), rest.last().unwrap().as_str()), (WAITING_MAX - 4, "1002"));
+        assert!(meter.take_printed(1).is_empty());
     }
 }

@@ -195,8 +195,7 @@ fn detach() {
 fn open_within(root: &File, path: &str, flags: OFlags, mode: u32) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
-    let opened = rustix::fs::openat2(root, path, flags, mode, ResolveFlags::IN_ROOT);
-    Ok(File::from(opened?))
+    Ok(crate::beneath::open(root, path, flags, mode, ResolveFlags::IN_ROOT)?)
 }
 
 /// FAT has neither owners nor modes and says EPERM; that is what was asked of it.

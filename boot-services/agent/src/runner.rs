@@ -1,52 +1,30 @@
 //! The loop: greet, ask, do, report. It never ends by itself.
 
+mod handler;
+mod host;
+mod telling;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use stdx::Backoff;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use workflow_rpc::client::{Client, Error as CallError};
-use workflow_rpc::{ActionState, Assignment, Attributes, Hello, Progress, Report};
+use workflow_rpc::{ActionState, Assignment, Attributes, Hello, Inventory, Report};
 
-use crate::actions::{Action, Leave, Limits, Outcome};
+use crate::Meter;
+use crate::actions::{Leave, Limits, Outcome};
 use crate::stream::crashed;
-use crate::{Error, Meter};
+pub use host::{Acting, Guest, Host};
 
 /// The wait after the first question without an answer or an action; it doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest wait between two questions: a machine starts on a new workflow this soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// The longest silence while an action runs.
-const BEAT: Duration = Duration::from_secs(5);
-/// How often progress is told.
-const TELL: Duration = Duration::from_secs(1);
-/// Longest wait for one telling; it holds up nothing but the next.
-const TELL_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// What the runner may do to the machine it is on.
-pub trait Host: Send + Sync {
-    /// Whether this machine is ours to restart.
-    fn may_leave(&self) -> bool;
-
-    /// Flush everything and leave this OS. Returns only if that failed.
-    fn leave(&self, how: Leave) -> Result<(), Error>;
-}
-
-/// An agent that is an ordinary process: the machine belongs to somebody else.
-#[derive(Debug, Clone, Copy)]
-pub struct Guest;
-
-impl Host for Guest {
-    fn may_leave(&self) -> bool {
-        false
-    }
-
-    fn leave(&self, _: Leave) -> Result<(), Error> {
-        Err(Error::Stopped)
-    }
-}
-
+/// A question that took so long was held by the box: it is asked again at once.
+const HELD: Duration = Duration::from_secs(5);
 /// Runs one agent's actions.
 pub struct Runner<H> {
     /// Speaks for this agent.
@@ -57,6 +35,8 @@ pub struct Runner<H> {
     pub limits: Limits,
     /// What the machine is, for the box's eyes.
     pub attributes: Attributes,
+    /// The same beyond Tinkerbell's words.
+    pub inventory: Inventory,
     /// The kernel's random boot id.
     pub boot_id: String,
 }
@@ -88,6 +68,7 @@ impl<H: Host> Runner<H> {
                 greeting = self.greet().await;
             }
             let attributes = (greeting == Greeting::Unknown).then(|| self.attributes.clone());
+            let asked = Instant::now();
             match self.client.next(attributes).await {
                 Ok(assignment) => {
                     last.clear();
@@ -107,20 +88,29 @@ impl<H: Host> Runner<H> {
                         tracing::info!(reason = %text, "nothing to do yet");
                         last = text;
                     }
+                    if error.is_no_action() && asked.elapsed() >= HELD {
+                        backoff.reset();
+                        continue;
+                    }
                 }
             }
             tokio::time::sleep(backoff.next_wait()).await;
         }
     }
 
-    async fn greet(&self) -> Greeting {
-        let hello = Hello {
+    /// What this agent says first.
+    pub fn hello(&self) -> Hello {
+        Hello {
             agent_id: self.client.agent_id().to_owned(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             boot_id: self.boot_id.clone(),
             attributes: Some(self.attributes.clone()),
-        };
-        match self.client.hello(hello).await {
+            inventory: Some(self.inventory.clone()),
+        }
+    }
+
+    async fn greet(&self) -> Greeting {
+        match self.client.hello(self.hello()).await {
             Ok(()) => Greeting::Made,
             Err(CallError::Unsupported { .. }) => Greeting::Unknown,
             Err(_) => Greeting::Due,
@@ -148,7 +138,10 @@ impl<H: Host> Runner<H> {
             return Receipt::Refused;
         }
         tracing::info!(action = %name, image = %image, "action begins");
-        let (state, message, leave) = self.execute(&assignment).await;
+        let Ended { state, mut message, leave, wanted } = self.execute(&assignment).await;
+        if wanted {
+            message.push_str(&self.handle(&assignment, state).await);
+        }
         report.state = state;
         report.stop = Some(Timestamp::now());
         report.duration = go_duration(begun.elapsed());
@@ -165,22 +158,25 @@ impl<H: Host> Runner<H> {
         receipt
     }
 
-    async fn execute(&self, assignment: &Assignment) -> (ActionState, String, Option<Leave>) {
-        let action = match Action::parse(assignment, self.limits) {
-            Ok(Action::Reboot | Action::Kexec(_)) if !self.host.may_leave() => {
-                let message = "this agent is not the machine's first process and leaves it running";
-                return (ActionState::Failed, message.to_owned(), None);
-            }
-            Ok(action) => action,
-            Err(error) => return (ActionState::Failed, stdx::chain(&error), None),
-        };
+    async fn execute(&self, assignment: &Assignment) -> Ended {
         let meter = Arc::new(Meter::default());
-        let mut telling =
-            Aborting(tokio::spawn(tell(self.client.clone(), assignment.clone(), meter.clone())));
-        let mut running = Aborting(tokio::spawn({
-            let meter = meter.clone();
-            async move { action.run(&meter).await }
-        }));
+        let acting = match self.host.act(assignment, &self.limits, &meter) {
+            Ok(acting) => acting,
+            Err(error) => return Ended::new(ActionState::Failed, stdx::chain(&error)),
+        };
+        let ended = self.watch(assignment, acting, &meter).await;
+        telling::rest(&self.client, assignment, &meter).await;
+        ended
+    }
+
+    /// Until it has ended, its time is over, or the box wants it no more.
+    async fn watch(&self, assignment: &Assignment, acting: Acting, meter: &Arc<Meter>) -> Ended {
+        let mut telling = Aborting(tokio::spawn(telling::tell(
+            self.client.clone(),
+            assignment.clone(),
+            meter.clone(),
+        )));
+        let mut running = Aborting(tokio::spawn(acting));
         let limit = time_limit(assignment.timeout_secs);
         let outcome = tokio::select! {
             joined = &mut running.0 => {
@@ -189,24 +185,25 @@ impl<H: Host> Runner<H> {
             () = tokio::time::sleep(limit) => {
                 meter.stop();
                 let message = format!("stopped after its limit of {} s", limit.as_secs());
-                return (ActionState::Timeout, message, None);
+                return Ended::new(ActionState::Timeout, message);
             }
             // An agent whose telling ended without a word goes on working.
             Ok(Some(why)) = &mut telling.0 => {
                 meter.stop();
-                return (ActionState::Failed, format!("stopped: {why}"), None);
+                let ended = Ended::new(ActionState::Failed, format!("stopped: {why}"));
+                return Ended { wanted: false, ..ended };
             }
         };
         match outcome {
-            Ok(Outcome::Done(message)) => (ActionState::Success, message, None),
+            Ok(Outcome::Done(message)) => Ended::new(ActionState::Success, message),
             Ok(Outcome::Leave(how)) => {
                 let message = match how {
                     Leave::Reboot => "restarting the machine",
                     Leave::Kexec => "starting the loaded kernel",
                 };
-                (ActionState::Success, message.to_owned(), Some(how))
+                Ended { leave: Some(how), ..Ended::new(ActionState::Success, message) }
             }
-            Err(error) => (ActionState::Failed, stdx::chain(&error), None),
+            Err(error) => Ended::new(ActionState::Failed, stdx::chain(&error)),
         }
     }
 
@@ -234,46 +231,27 @@ impl<H: Host> Runner<H> {
     }
 }
 
+/// How an action ended.
+struct Ended {
+    state: ActionState,
+    message: String,
+    leave: Option<Leave>,
+    /// The box did not stop it.
+    wanted: bool,
+}
+
+impl Ended {
+    fn new(state: ActionState, message: impl Into<String>) -> Self {
+        Self { state, message: message.into(), leave: None, wanted: true }
+    }
+}
+
 /// A task that ends with its owner.
 struct Aborting<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborting<T> {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// Tell the box how far the action has come: once a second when that has changed, and every
-/// [`BEAT`] when not, so that silence means that this machine is gone. Returns why the action must
-/// be stopped once the box says so, `None` when the server does not listen.
-async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
-    let mut told = (0, 0, String::new());
-    let mut beat = tokio::time::Instant::now();
-    loop {
-        tokio::time::sleep(TELL).await;
-        let now = meter.read();
-        if now == told && beat.elapsed() < BEAT {
-            continue;
-        }
-        beat = tokio::time::Instant::now();
-        let progress = Progress {
-            agent_id: client.agent_id().to_owned(),
-            workflow_id: assignment.workflow_id.clone(),
-            task_id: assignment.task_id.clone(),
-            action_id: assignment.action_id.clone(),
-            bytes_done: now.0,
-            bytes_total: now.1,
-            message: now.2.clone(),
-        };
-        match tokio::time::timeout(TELL_TIMEOUT, client.progress(progress)).await {
-            Ok(Err(CallError::Unsupported { .. })) => return None,
-            Ok(Ok(Some(why))) => return Some(why),
-            Ok(Ok(None)) => told = now,
-            // Its workflow was deleted, and with it this agent's right to speak of it.
-            Ok(Err(error)) if error.is_no_action() => return Some(stdx::chain(&error)),
-            // Losing one is harmless; the next says more.
-            Ok(Err(_)) | Err(_) => {}
-        }
     }
 }
 

@@ -5,6 +5,11 @@
 //! (`RESOLVE_BENEATH`), so a link in the archive or on the disk that leads out of it is refused
 //! too; one that stays within is followed, as in `lib -> usr/lib`. An entry replaces what has its
 //! name and is never written through it.
+//!
+//! A layer of a container's image is unpacked within its root (`RESOLVE_IN_ROOT`): there a link is
+//! followed as the container would, and the layer may take away what is below it ([`layer`]).
+
+mod layer;
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -15,6 +20,8 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, T
 use rustix::fs::{UTIME_OMIT, XattrFlags};
 use rustix::io::Errno;
 use tar::{Entry, EntryType};
+
+use layer::Layer;
 
 /// PAX records of extended attributes begin like this.
 const XATTR: &str = "SCHILY.xattr.";
@@ -44,6 +51,33 @@ pub struct Refused {
 /// # Errors
 /// The first entry that cannot be made; what was made before stays.
 pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    run(archive, &Root { folder: root, resolve, attributes: true }, None)
+}
+
+/// Unpack a layer of a container's image on top of those beneath `root`. Extended attributes are
+/// left out: no filesystem in memory has all of them.
+///
+/// # Errors
+/// As [`unpack`].
+pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let root = Root { folder: root, resolve, attributes: false };
+    run(archive, &root, Some(Layer::default()))
+}
+
+/// The destination.
+struct Root<'a> {
+    folder: &'a File,
+    resolve: ResolveFlags,
+    attributes: bool,
+}
+
+fn run(
+    archive: &mut dyn Read,
+    root: &Root<'_>,
+    mut layer: Option<Layer>,
+) -> Result<Unpacked, Refused> {
     let broken = |source| Refused { name: String::new(), source };
     let mut tar = tar::Archive::new(archive);
     let mut done = Unpacked::default();
@@ -51,7 +85,10 @@ pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> 
     for entry in tar.entries().map_err(broken)? {
         let mut entry = entry.map_err(broken)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let made = make(&mut entry, root, &mut folders);
+        let made = match &mut layer {
+            Some(layer) => layer.take(&mut entry, root, &mut folders),
+            None => make(&mut entry, root, &mut folders),
+        };
         done.bytes += made.map_err(|source| Refused { name, source })?;
         done.entries += 1;
     }
@@ -92,18 +129,17 @@ fn joined(parts: &[&OsStr]) -> Vec<u8> {
     path
 }
 
-fn beneath(root: &File, path: &[u8], flags: OFlags) -> io::Result<File> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let opened = rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve);
-    match opened {
-        Ok(file) => Ok(file.into()),
+fn beneath(root: &Root<'_>, path: &[u8], flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::CLOEXEC;
+    match crate::beneath::open(root.folder, path, flags, Mode::empty(), root.resolve) {
+        Ok(file) => Ok(file),
         Err(Errno::XDEV) => Err(refuse("a link on its way leads out of the destination")),
         Err(errno) => Err(errno.into()),
     }
 }
 
 /// The folder that holds an entry, made when the archive has left it out.
-fn folder_of(root: &File, parts: &[&OsStr]) -> io::Result<File> {
+fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     match beneath(root, &joined(parts), flags) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -123,7 +159,7 @@ fn folder_of(root: &File, parts: &[&OsStr]) -> io::Result<File> {
 /// Make one entry; the bytes of a file.
 fn make<R: Read>(
     entry: &mut Entry<'_, R>,
-    root: &File,
+    root: &Root<'_>,
     folders: &mut Vec<(Vec<u8>, Time)>,
 ) -> io::Result<u64> {
     let kind = entry.header().entry_type();
@@ -137,7 +173,7 @@ fn make<R: Read>(
         return Ok(0);
     };
     let folder = folder_of(root, above)?;
-    let owner = Owner::of(entry)?;
+    let owner = Owner::of(entry, root.attributes)?;
     match kind {
         EntryType::Directory => {
             if make_folder(root, &folder, &parts, last, &owner)? {
@@ -177,7 +213,7 @@ fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
 
 /// Whether the folder is the archive's: a link to one that is there already is kept as it is.
 fn make_folder(
-    root: &File,
+    root: &Root<'_>,
     folder: &File,
     parts: &[&OsStr],
     name: &OsStr,
@@ -226,7 +262,7 @@ fn make_file<R: Read>(
 }
 
 fn hard_link(
-    root: &File,
+    root: &Root<'_>,
     target: &[u8],
     own: &[&OsStr],
     folder: &File,
@@ -276,9 +312,10 @@ struct Owner {
 }
 
 impl Owner {
-    fn of<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Self> {
+    fn of<R: Read>(entry: &mut Entry<'_, R>, with_attributes: bool) -> io::Result<Self> {
         let mut attributes = Vec::new();
-        for record in entry.pax_extensions()?.into_iter().flatten() {
+        let records = if with_attributes { entry.pax_extensions()? } else { None };
+        for record in records.into_iter().flatten() {
             let record = record?;
             let Some(name) = record.key().ok().and_then(|key| key.strip_prefix(XATTR)) else {
                 continue;

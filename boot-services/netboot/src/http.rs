@@ -9,6 +9,7 @@
 //! | `/agent/<file>`, `/images/<file>` | files, with ranges |
 //! | `/iso/…`, `/uki/…` | media with a machine's arguments, see [`crate::iso`] |
 //! | `/cache/<key>/<file>` | files of other servers ([`cached_router`]) |
+//! | `/v2/…` | images of other registries ([`registry_router`]) |
 //! | `/healthz`, `/readyz`, `/healthcheck` | for probes |
 //!
 //! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's), `/agent` and
@@ -25,6 +26,7 @@ mod downloads;
 mod edge;
 pub mod head;
 pub(crate) mod range;
+mod registry;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -47,7 +49,8 @@ use crate::{Boot, Fetched, Plan, Services, iso, pxelinux, script};
 pub use cached::cached_router;
 pub use content::Conditions;
 pub use downloads::Downloads;
-pub use edge::{Face, MAX_CONNECTIONS, serve, serve_tls};
+pub use edge::{Face, MAX_CONNECTIONS, serve, serve_tls, serve_tls_or_plain};
+pub use registry::registry_router;
 
 /// What the server says about itself and its surroundings.
 #[derive(Debug, Clone)]

@@ -1,23 +1,34 @@
 //! The agent's side of the service.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use stdx::Secret;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Request, Status};
 
-use crate::Attributes;
 use crate::message::{Assignment, Hello, Progress, Refusal, Report};
-use crate::wire::proto::ActionRequest;
+use crate::server::PATIENCE;
 use crate::wire::proto::workflow_service_client::WorkflowServiceClient;
+use crate::wire::proto::{ActionRequest, ActionStatusRequest};
 use crate::wire::tinbox::v1::agent_client::AgentClient;
-use crate::wire::{MESSAGE_BYTES, text};
+use crate::wire::{AnyActionStatus, MESSAGE_BYTES, text};
+use crate::{Attributes, Pin};
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for an answer. Upstream's server may hold a GetAction for a minute.
 const CALL_TIMEOUT: Duration = Duration::from_secs(75);
+/// For how long the box may hold a question until there is something to do, seconds.
+const PATIENCE_SECS: u64 = 20;
 /// A connection whose box lost power is noticed within this and [`KEEPALIVE_TIMEOUT`].
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,6 +45,9 @@ pub enum Error {
         #[source]
         source: tonic::transport::Error,
     },
+    /// TLS cannot be had.
+    #[error("cannot speak TLS")]
+    Tls(#[source] rustls::Error),
     /// The token cannot be a metadata value (RFC 9110 section 5.5).
     #[error("the agent's token has a character that a header cannot carry")]
     Token,
@@ -100,22 +114,55 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of `authority` (`host:port`) that speaks for `agent_id`. Needs a tokio runtime,
-    /// does no I/O yet.
-    pub fn connect(authority: &str, agent_id: &str, token: Option<&Secret>) -> Result<Self, Error> {
-        let endpoint = Endpoint::from_shared(format!("http://{authority}"))
-            .map_err(|source| Error::Authority { authority: authority.to_owned(), source })?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(CALL_TIMEOUT)
-            .http2_keep_alive_interval(KEEPALIVE)
-            .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-            .tcp_nodelay(true);
-        let channel = endpoint.connect_lazy();
-        let token = token.map(bearer).transpose()?;
+    /// A client of `authority` (`host:port`) that speaks for `agent_id`: over TLS to the holder of
+    /// the key of `pin`, or in the clear without one. Needs a tokio runtime, does no I/O yet.
+    pub fn connect(
+        authority: &str,
+        agent_id: &str,
+        token: Option<&Secret>,
+        pin: Option<Pin>,
+    ) -> Result<Self, Error> {
+        let endpoint = endpoint(authority)?;
+        let channel = match pin {
+            Some(pin) => {
+                let tls = TlsConnector::from(Arc::new(pin.client_config().map_err(Error::Tls)?));
+                endpoint.connect_with_connector_lazy(tower::service_fn(move |to| {
+                    connect_tls(to, tls.clone())
+                }))
+            }
+            None => endpoint.connect_lazy(),
+        };
+        Self::over(channel, authority, agent_id, token)
+    }
+
+    /// A client over connections that `connector` makes, wherever they lead.
+    pub fn connect_with<C, S>(
+        connector: C,
+        authority: &str,
+        agent_id: &str,
+        token: Option<&Secret>,
+    ) -> Result<Self, Error>
+    where
+        C: Fn() -> S + Send + Sync + 'static,
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let connecting =
+            move |_: Uri| std::future::ready(io::Result::Ok(TokioIo::new(connector())));
+        let channel =
+            endpoint(authority)?.connect_with_connector_lazy(tower::service_fn(connecting));
+        Self::over(channel, authority, agent_id, token)
+    }
+
+    fn over(
+        channel: Channel,
+        authority: &str,
+        agent_id: &str,
+        token: Option<&Secret>,
+    ) -> Result<Self, Error> {
         Ok(Self {
             authority: authority.to_owned(),
             agent_id: agent_id.to_owned(),
-            token,
+            token: token.map(bearer).transpose()?,
             tinkerbell: WorkflowServiceClient::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_BYTES),
             tinbox: AgentClient::new(channel).max_decoding_message_size(MESSAGE_BYTES),
@@ -127,11 +174,13 @@ impl Client {
         &self.agent_id
     }
 
-    /// Ask for the action to run now.
+    /// Ask for the action to run now; the box may take its time until there is one.
     pub async fn next(&self, attributes: Option<Attributes>) -> Result<Assignment, Error> {
         let message =
             ActionRequest { agent_id: Some(self.agent_id.clone()), agent_attributes: attributes };
-        let answer = self.tinkerbell.clone().get_action(self.request(message)).await;
+        let mut request = self.request(message);
+        request.metadata_mut().insert(PATIENCE, PATIENCE_SECS.into());
+        let answer = self.tinkerbell.clone().get_action(request).await;
         answer
             .map(|answer| answer.into_inner().into())
             .map_err(|status| self.error("GetAction", status))
@@ -139,7 +188,8 @@ impl Client {
 
     /// Report what became of an action.
     pub async fn report(&self, report: Report) -> Result<(), Error> {
-        let request = self.request(report.into());
+        let report = AnyActionStatus::from(ActionStatusRequest::from(report));
+        let request = self.request(report);
         let answer = self.tinkerbell.clone().report_action_status(request).await;
         answer.map(|_| ()).map_err(|status| self.error("ReportActionStatus", status))
     }
@@ -180,6 +230,25 @@ impl Client {
             Error::Refused { call, refusal: status.into() }
         }
     }
+}
+
+fn endpoint(authority: &str) -> Result<Endpoint, Error> {
+    let endpoint = Endpoint::from_shared(format!("http://{authority}"))
+        .map_err(|source| Error::Authority { authority: authority.to_owned(), source })?;
+    Ok(endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(CALL_TIMEOUT)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
+        .tcp_nodelay(true))
+}
+
+async fn connect_tls(to: Uri, tls: TlsConnector) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
+    let host = to.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let stream = TcpStream::connect((host.as_str(), to.port_u16().unwrap_or(443))).await?;
+    stream.set_nodelay(true)?;
+    let name = ServerName::try_from(host).map_err(io::Error::other)?;
+    Ok(TokioIo::new(tls.connect(name, stream).await?))
 }
 
 fn bearer(token: &Secret) -> Result<MetadataValue<Ascii>, Error> {

@@ -1,4 +1,5 @@
-//! The agents' gRPC service: Tinkerbell's current protocol and Tinbox's small addition to it.
+//! The agents' gRPC service: Tinkerbell's current protocol, the one before it, which older workers
+//! speak on the same port, and Tinbox's small addition.
 //!
 //! Never: decides which action comes next or what a report means (the implementor of [`Workflows`]
 //! does), stores anything, logs a token or an action's environment.
@@ -8,13 +9,21 @@
 
 pub mod client;
 mod message;
+mod pin;
 pub mod server;
 mod wire;
+mod worker;
 
 pub use message::{
-    ActionState, Assignment, Hello, Namespaces, Pending, Progress, Refusal, Report, Workflows,
+    ActionState, Assignment, Hello, Namespaces, OUTPUT_LINES, Pending, Progress, Refusal, Report,
+    Workflows,
 };
+pub use pin::Pin;
 pub use wire::proto::{
     AgentAttributes as Attributes, Baseboard, Bios, Block, Chassis, Cpu, Gpu, Memory, Network, Pci,
     Processor, Product,
 };
+pub use wire::tinbox::v1::{
+    BootEntry, Disk, Efi, Health, Interface, Inventory, MemoryModule, Neighbour, Tpm,
+};
+pub use worker::{ActionList, ListedAction, NamedReport, Turn};

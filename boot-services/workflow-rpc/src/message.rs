@@ -4,10 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Attributes;
+use crate::worker::{ActionList, NamedReport, Turn};
+use crate::{Attributes, Inventory};
 
 /// One action an agent must run now.
 #[derive(Clone, PartialEq, Default)]
@@ -36,6 +38,10 @@ pub struct Assignment {
     pub pid: String,
     /// Namespaces to join.
     pub namespaces: Option<Namespaces>,
+    /// Arguments with which the image is run once after it failed.
+    pub on_failure: Vec<String>,
+    /// The same after its time was up.
+    pub on_timeout: Vec<String>,
 }
 
 /// Leaves out command and environment, which may hold secrets.
@@ -114,6 +120,9 @@ pub struct Report {
     pub message: String,
 }
 
+/// Lines that one progress may carry.
+pub const OUTPUT_LINES: usize = 100;
+
 /// How far a running action has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
@@ -131,6 +140,8 @@ pub struct Progress {
     pub bytes_total: u64,
     /// What is being done now, for people.
     pub message: String,
+    /// What the action printed since the last report: at most [`OUTPUT_LINES`] lines.
+    pub output: Vec<String>,
 }
 
 /// An agent's first words after its machine booted.
@@ -144,6 +155,8 @@ pub struct Hello {
     pub boot_id: String,
     /// The machine as its agent sees it.
     pub attributes: Option<Attributes>,
+    /// What the machine is made of, from an agent of ours. At most 64 KiB.
+    pub inventory: Option<Inventory>,
 }
 
 /// Why a call got no answer; each maps to one gRPC code, as Tinkerbell's server uses them.
@@ -174,11 +187,13 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What the box does with the agents' calls. Every value is checked and bounded before it arrives.
 pub trait Workflows: Send + Sync + 'static {
-    /// The action this agent must run now. Answers at once: agents ask again within two seconds.
+    /// The action this agent must run now, or as soon as there is one within `patience`, which is
+    /// zero for a stock agent: it asks again within two seconds.
     fn next<'a>(
         &'a self,
         agent_id: &'a str,
         attributes: Option<Attributes>,
+        patience: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>>;
 
     /// Record a report; `Ok` only once it is durable.
@@ -187,11 +202,29 @@ pub trait Workflows: Send + Sync + 'static {
     /// Note how far an action has come; the answer is why it must be stopped, if it must.
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>>;
 
+    /// What it is an older worker's turn to do, in the workflow it is in; `None` for nothing now.
+    /// A service that says nothing of these three has nothing for older workers.
+    fn turn<'a>(&'a self, _worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Every action of a workflow, and whose turn it is. Whoever asks does not say who it is: the
+    /// list is told only to who may speak for that worker.
+    fn actions<'a>(&'a self, _workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
+        Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
+    }
+
+    /// Record a report of an older worker; `Ok` only once it is durable.
+    fn named_report(&self, _report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
+        Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
+    }
+
     /// Note that an agent has booted. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 
-    /// Whether this caller may speak for this agent; asked before every other method. `token` is
-    /// what the `authorization: Bearer` metadata carried. Must not block.
+    /// Whether this caller may speak for this agent; asked before every other method but
+    /// [`Workflows::actions`], and before that is answered. `token` is what the `authorization:
+    /// Bearer` metadata carried. Must not block.
     fn authenticate(
         &self,
         agent_id: &str,

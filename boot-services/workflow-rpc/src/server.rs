@@ -2,25 +2,31 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::ConnectInfo;
+use futures_util::stream;
+use tonic::codegen::BoxStream;
 use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::message::{Hello, Progress, Refusal, Report, Workflows};
+use crate::message::{Hello, Progress, Refusal, Workflows};
 use crate::wire::proto::workflow_service_server::{WorkflowService, WorkflowServiceServer};
 use crate::wire::proto::{
-    ActionRequest, ActionResponse, ActionStatusRequest, ActionStatusResponse,
+    ActionRequest, ActionResponse, ActionStatusResponse, WorkflowActionList,
+    WorkflowActionsRequest, WorkflowContext, WorkflowContextRequest,
 };
 use crate::wire::tinbox::v1::agent_server::{Agent, AgentServer};
 use crate::wire::tinbox::v1::{HelloReply, HelloRequest, ProgressReply, ProgressReport};
-use crate::wire::{self, MESSAGE_BYTES};
+use crate::wire::{self, AnyActionStatus, MESSAGE_BYTES, Told};
 
+/// Metadata by which an agent says for how many seconds it waits for an action.
+pub(crate) const PATIENCE: &str = "tinbox-patience";
 /// Longest token worth comparing, bytes.
 const TOKEN_BYTES: usize = 512;
 
-/// The routes of port 42113, for an HTTP/2 server (prior knowledge, no TLS). Serve them with
+/// The routes of port 42113, for an HTTP/2 server (prior knowledge). Serve them with
 /// `into_make_service_with_connect_info::<SocketAddr>()` so that [`Workflows`] learns who calls.
 pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
     let edge = Edge(workflows);
@@ -57,6 +63,12 @@ impl Caller {
         let token = token.trim();
         (scheme.eq_ignore_ascii_case("bearer") && token.len() <= TOKEN_BYTES).then_some(token)
     }
+
+    /// For how long it waits for an answer; a stock agent does not say so.
+    fn patience(&self) -> Duration {
+        let value = self.metadata.get(PATIENCE).and_then(|value| value.to_str().ok());
+        Duration::from_secs(value.and_then(|value| value.parse().ok()).map_or(0, u8::into))
+    }
 }
 
 impl Edge {
@@ -90,7 +102,7 @@ impl WorkflowService for Edge {
         let agent_id = wire::id("agent id", message.agent_id)?;
         let attributes = wire::attributes(message.agent_attributes)?;
         self.admit(&agent_id, &caller)?;
-        match self.0.next(&agent_id, attributes).await {
+        match self.0.next(&agent_id, attributes, caller.patience()).await {
             Ok(assignment) => Ok(Response::new(assignment.into())),
             Err(refusal) => Err(status(refusal, "GetAction", &agent_id)),
         }
@@ -98,15 +110,56 @@ impl WorkflowService for Edge {
 
     async fn report_action_status(
         &self,
-        request: Request<ActionStatusRequest>,
+        request: Request<AnyActionStatus>,
     ) -> Result<Response<ActionStatusResponse>, Status> {
         let (caller, message) = Caller::split(request);
-        let report = Report::try_from(message)?;
-        let agent_id = report.agent_id.clone();
+        let told = message.told_apart()?;
+        let agent_id = match &told {
+            Told::Agent(report) => report.agent_id.clone(),
+            Told::Worker(report) => report.worker_id.clone(),
+        };
         self.admit(&agent_id, &caller)?;
-        match self.0.report(report).await {
+        let taken = match told {
+            Told::Agent(report) => self.0.report(report).await,
+            Told::Worker(report) => self.0.named_report(report).await,
+        };
+        match taken {
             Ok(()) => Ok(Response::new(ActionStatusResponse {})),
             Err(refusal) => Err(status(refusal, "ReportActionStatus", &agent_id)),
+        }
+    }
+
+    type GetWorkflowContextsStream = BoxStream<WorkflowContext>;
+
+    async fn get_workflow_contexts(
+        &self,
+        request: Request<WorkflowContextRequest>,
+    ) -> Result<Response<Self::GetWorkflowContextsStream>, Status> {
+        let (caller, message) = Caller::split(request);
+        let worker_id = wire::id("worker id", Some(message.worker_id))?;
+        self.admit(&worker_id, &caller)?;
+        match self.0.turn(&worker_id).await {
+            // One workflow a worker at a time; it asks again every other second.
+            Ok(turn) => {
+                let turns = turn.into_iter().map(|turn| Ok(turn.into()));
+                Ok(Response::new(Box::pin(stream::iter(turns))))
+            }
+            Err(refusal) => Err(status(refusal, "GetWorkflowContexts", &worker_id)),
+        }
+    }
+
+    async fn get_workflow_actions(
+        &self,
+        request: Request<WorkflowActionsRequest>,
+    ) -> Result<Response<WorkflowActionList>, Status> {
+        let (caller, message) = Caller::split(request);
+        let workflow_id = wire::id("workflow id", Some(message.workflow_id))?;
+        match self.0.actions(&workflow_id).await {
+            Ok(list) => {
+                self.admit(&list.worker_id, &caller)?;
+                Ok(Response::new(list.into()))
+            }
+            Err(refusal) => Err(status(refusal, "GetWorkflowActions", "")),
         }
     }
 }

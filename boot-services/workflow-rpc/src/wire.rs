@@ -2,16 +2,20 @@
 
 #[cfg(test)]
 mod tests;
+mod worker;
 
 use jiff::Timestamp;
 use prost::Message as _;
 
-use crate::message::{ActionState, Assignment, Hello, Namespaces, Progress, Refusal, Report};
+use crate::message::{
+    ActionState, Assignment, Hello, Namespaces, OUTPUT_LINES, Progress, Refusal, Report,
+};
 use proto::action_status_request::StateType;
+pub use worker::{AnyActionStatus, Told};
 
 #[allow(missing_docs, clippy::all)]
 pub mod proto {
-    //! Generated from `proto/tinkerbell.proto`.
+    //! Generated from `proto/tinkerbell.proto` and `proto/worker.proto`.
     tonic::include_proto!("proto");
 }
 
@@ -28,6 +32,8 @@ pub mod tinbox {
 pub const MESSAGE_BYTES: usize = 256 << 10;
 /// Longest attributes an agent may send, bytes.
 const ATTRIBUTES_BYTES: usize = 128 << 10;
+/// Longest inventory an agent may send, bytes.
+const INVENTORY_BYTES: usize = 64 << 10;
 /// Longest identifier, bytes: two Kubernetes names and a slash fit.
 const ID_BYTES: usize = 512;
 /// Longest text for people; what exceeds it is cut.
@@ -76,6 +82,19 @@ pub fn attributes(
     }
 }
 
+/// An inventory within its limit.
+fn inventory(
+    value: Option<tinbox::v1::Inventory>,
+) -> Result<Option<tinbox::v1::Inventory>, Refusal> {
+    match value {
+        Some(value) if value.encoded_len() > INVENTORY_BYTES => {
+            let limit = format!("the inventory is longer than {INVENTORY_BYTES} bytes");
+            Err(Refusal::InvalidArgument(limit))
+        }
+        value => Ok(value),
+    }
+}
+
 /// Before 1970 means absent: Go's zero time is what a stock agent sends for "not yet".
 fn time(value: Option<prost_types::Timestamp>) -> Option<Timestamp> {
     let value = value.filter(|value| value.seconds > 0)?;
@@ -108,6 +127,8 @@ impl From<Assignment> for proto::ActionResponse {
                 network: some(names.network),
                 pid: some(names.pid),
             }),
+            on_failure: value.on_failure,
+            on_timeout: value.on_timeout,
         }
     }
 }
@@ -130,6 +151,8 @@ impl From<proto::ActionResponse> for Assignment {
                 network: names.network.unwrap_or_default(),
                 pid: names.pid.unwrap_or_default(),
             }),
+            on_failure: value.on_failure,
+            on_timeout: value.on_timeout,
         }
     }
 }
@@ -200,6 +223,7 @@ impl TryFrom<tinbox::v1::ProgressReport> for Progress {
             bytes_done: value.bytes_done,
             bytes_total: value.bytes_total,
             message: text(value.message),
+            output: value.output.into_iter().take(OUTPUT_LINES).map(text).collect(),
         })
     }
 }
@@ -214,6 +238,7 @@ impl From<Progress> for tinbox::v1::ProgressReport {
             bytes_done: value.bytes_done,
             bytes_total: value.bytes_total,
             message: value.message,
+            output: value.output,
         }
     }
 }
@@ -227,6 +252,7 @@ impl TryFrom<tinbox::v1::HelloRequest> for Hello {
             agent_version: bounded("agent version", value.agent_version)?,
             boot_id: bounded("boot id", value.boot_id)?,
             attributes: attributes(value.attributes)?,
+            inventory: inventory(value.inventory)?,
         })
     }
 }
@@ -238,6 +264,7 @@ impl From<Hello> for tinbox::v1::HelloRequest {
             agent_version: value.agent_version,
             boot_id: value.boot_id,
             attributes: value.attributes,
+            inventory: value.inventory,
         }
     }
 }

@@ -3,12 +3,13 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use stdx::Secret;
 use workflow_rpc::client::{Client, Error};
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, Hello, Network, Pending, Progress, Refusal, Report,
-    Workflows, server,
+    ActionState, Assignment, Attributes, Hello, Inventory, Network, Pending, Pin, Progress,
+    Refusal, Report, Workflows, server,
 };
 
 #[derive(Default)]
@@ -25,7 +26,9 @@ impl Workflows for Tinbox {
         &'a self,
         agent_id: &'a str,
         attributes: Option<Attributes>,
+        patience: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>> {
+        assert_eq!(patience, Duration::from_secs(20));
         let names = attributes.map(|all| all.network.len()).unwrap_or_default();
         self.seen.lock().unwrap().push(format!("next {agent_id} {names}"));
         let answer = self.answer.lock().unwrap().clone().unwrap();
@@ -38,8 +41,9 @@ impl Workflows for Tinbox {
     }
 
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
-        let Progress { bytes_done, bytes_total, message, .. } = progress;
-        self.seen.lock().unwrap().push(format!("progress {bytes_done}/{bytes_total} {message}"));
+        let Progress { bytes_done, bytes_total, message, output, .. } = progress;
+        let said = format!("progress {bytes_done}/{bytes_total} {message} {output:?}");
+        self.seen.lock().unwrap().push(said);
         let stop = (bytes_done == bytes_total).then(|| "it was cancelled".to_owned());
         Box::pin(async { stop })
     }
@@ -72,8 +76,67 @@ async fn serve(tinbox: &Arc<Tinbox>) -> String {
     address
 }
 
+/// Connections over TLS with a certificate of its own.
+struct TlsListener(tokio::net::TcpListener, tokio_rustls::TlsAcceptor);
+
+impl axum::serve::Listener for TlsListener {
+    type Io = tokio_rustls::server::TlsStream<tokio::net::TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            let (stream, peer) = self.0.accept().await.unwrap();
+            if let Ok(stream) = self.1.accept(stream).await {
+                return (stream, peer);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// The same behind TLS: its address and its pin.
+async fn serve_tls(tinbox: &Arc<Tinbox>) -> (String, Pin) {
+    let made = rcgen::generate_simple_self_signed(["tinbox.local".to_owned()]).unwrap();
+    let pin = Pin::of(made.cert.der()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let listener = TlsListener(listener, tokio_rustls::TlsAcceptor::from(Arc::new(config)));
+    let routes = server::routes(tinbox.clone());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (address, pin)
+}
+
+#[tokio::test]
+async fn over_tls_one_key_is_trusted_and_no_other() {
+    let tinbox = Arc::new(Tinbox::default());
+    *tinbox.answer.lock().unwrap() = Some(Ok(Assignment::default()));
+    let (address, pin) = serve_tls(&tinbox).await;
+    let token = Secret::from("token-of-agent-1");
+    let to = |pin| Client::connect(&address, "agent-1", Some(&token), pin).unwrap();
+    assert_eq!(to(Some(pin)).next(None).await.unwrap(), Assignment::default());
+
+    let (_, another) = serve_tls(&tinbox).await;
+    assert_ne!(pin, another);
+    let error = to(Some(another)).next(None).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    let error = to(None).next(None).await.unwrap_err();
+    assert!(!error.is_permanent() && !error.is_no_action(), "it is asked again: {error:?}");
+}
+
 fn client(address: &str, token: &str) -> Client {
-    Client::connect(address, "agent-1", Some(&Secret::from(token))).unwrap()
+    Client::connect(address, "agent-1", Some(&Secret::from(token)), None).unwrap()
 }
 
 #[tokio::test]
@@ -90,6 +153,8 @@ async fn everything_arrives_as_it_was_sent() {
         image: "image2disk".into(),
         timeout_secs: 600,
         environment: vec!["A=1".into()],
+        on_failure: vec!["tell".into(), "somebody".into()],
+        on_timeout: vec!["tell".into()],
         ..Assignment::default()
     };
     *tinbox.answer.lock().unwrap() = Some(Ok(assignment.clone()));
@@ -101,6 +166,7 @@ async fn everything_arrives_as_it_was_sent() {
         agent_version: "0.1.0".into(),
         boot_id: "b".into(),
         attributes: Some(attributes),
+        inventory: Some(Inventory { management_engine: true, ..Inventory::default() }),
     };
     client.hello(hello.clone()).await.unwrap();
     assert_eq!(*tinbox.hellos.lock().unwrap(), [hello]);
@@ -129,6 +195,7 @@ async fn everything_arrives_as_it_was_sent() {
         action_id: "a".into(),
         bytes_done: 5,
         bytes_total: 1 << 40,
+        output: vec!["one".into(), "two".into()],
         message: "writing".into(),
     };
     assert_eq!(client.progress(progress.clone()).await.unwrap(), None);
@@ -137,7 +204,7 @@ async fn everything_arrives_as_it_was_sent() {
     tinbox.seen.lock().unwrap().pop();
     assert_eq!(
         *tinbox.seen.lock().unwrap(),
-        ["next agent-1 1", "progress 5/1099511627776 writing"]
+        ["next agent-1 1", "progress 5/1099511627776 writing [\"one\", \"two\"]"]
     );
 }
 
@@ -169,13 +236,14 @@ async fn no_call_passes_with_a_wrong_token() {
     let tinbox = Arc::new(Tinbox::default());
     let address = serve(&tinbox).await;
     let stranger = client(&address, "guess");
-    let nobody = Client::connect(&address, "agent-1", None).unwrap();
+    let nobody = Client::connect(&address, "agent-1", None, None).unwrap();
     for client in [&stranger, &nobody] {
         let hello = Hello {
             agent_id: "agent-1".into(),
             agent_version: String::new(),
             boot_id: String::new(),
             attributes: None,
+            inventory: None,
         };
         for error in [client.next(None).await.unwrap_err(), client.hello(hello).await.unwrap_err()]
         {
@@ -195,5 +263,5 @@ async fn nobody_at_home_is_said_so() {
     let error = client(&address, "x").next(None).await.unwrap_err();
     assert_eq!(error.to_string(), format!("GetAction got no answer from {address}"));
     assert!(!error.is_permanent());
-    assert!(Client::connect("not an authority", "a", None).is_err());
+    assert!(Client::connect("not an authority", "a", None, None).is_err());
 }

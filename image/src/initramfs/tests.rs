@@ -28,10 +28,10 @@ fn names(initramfs: &[u8]) -> Vec<String> {
 #[test]
 fn it_holds_the_agent_and_its_folders() {
     let this = std::env::current_exe().unwrap();
-    let first = agent_initramfs(&this, None).unwrap();
+    let first = agent_initramfs(&this, None, None).unwrap();
     let expected = ["dev", "dev/console", "etc", "init", "mnt", "proc", "run", "sys", "tmp"];
     assert_eq!(names(&first), expected);
-    assert_eq!(first, agent_initramfs(&this, None).unwrap(), "two builds differ");
+    assert_eq!(first, agent_initramfs(&this, None, None).unwrap(), "two builds differ");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_stock_kernels_modules_keep_their_order() {
 #[test]
 fn a_program_that_needs_a_loader_is_refused() {
     let shell = PathBuf::from("/bin/sh");
-    let error = agent_initramfs(&shell, None).unwrap_err();
+    let error = agent_initramfs(&shell, None, None).unwrap_err();
     assert!(error.to_string().contains("asks for a dynamic loader"), "{error}");
 }
 
@@ -74,4 +74,21 @@ fn what_is_no_program_is_refused() {
     header[54] = 56;
     header[56] = 9;
     assert!(require_static(&path, &header).is_err());
+}
+
+#[test]
+fn the_tools_image_is_named_by_its_sum() {
+    let this = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let tools = folder.path().join("tools-x86_64.squashfs");
+    std::fs::write(&tools, "abc").unwrap();
+    let initramfs = agent_initramfs(&this, None, Some(&tools)).unwrap();
+    assert!(names(&initramfs).contains(&TOOLS_SUM.to_owned()));
+    // FIPS 180-4's own example.
+    let line = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  \
+                tools-x86_64.squashfs\n";
+    let archive = zstd::stream::decode_all(initramfs.as_slice()).unwrap();
+    assert!(archive.windows(line.len()).any(|bytes| bytes == line.as_bytes()));
+    let missing = folder.path().join("none");
+    assert!(agent_initramfs(&this, None, Some(&missing)).is_err());
 }

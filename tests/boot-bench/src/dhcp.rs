@@ -11,8 +11,8 @@ mod wire;
 
 use anyhow::{Context as _, Result};
 
-use crate::table::{Goal, Table, median};
 use contestants::Contestant::{self, Dnsmasq, Floor, Isc, Kea, Tinbox};
+use figures::{Goal, Table, median};
 use perfdhcp::{Load, SECONDS};
 use wire::Wire;
 

@@ -9,7 +9,7 @@ use peers::find;
 
 use crate::served::{CERTIFICATE, HTTP_PORT, KEY, TLS_PORT};
 use crate::server::{CLIENT_CORE, HOST, Server};
-use crate::table::{Goal, Table, median};
+use figures::{Goal, Table, median};
 
 const NGINX_PORT: u16 = 8080;
 const NGINX_TLS_PORT: u16 = 8443;

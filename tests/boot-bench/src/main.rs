@@ -10,7 +10,6 @@ mod dhcp;
 mod http;
 mod served;
 mod server;
-mod table;
 mod tftp;
 
 use std::fs;
@@ -18,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, ensure};
-use table::Table;
+use figures::Table;
 
 /// Each figure is the median of so many, taken in turns with the peers'.
 const ROUNDS: usize = 3;
@@ -34,13 +33,7 @@ fn main() -> ExitCode {
         [one] if one == "first-ack" => dhcp::first_ack(),
         names => run(names),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    figures::exit(done)
 }
 
 /// Measures the protocols that are named, or all.

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use crate::served::TFTP_PORT;
 use crate::server::{HOST, Server};
-use crate::table::{Goal, Table, median};
+use figures::{Goal, Table, median};
 use load::{Load, Took};
 
 pub use load::floor;

@@ -9,5 +9,5 @@ compile() {
   CGO_ENABLED=0 go build -trimpath -o "$1" -ldflags "-s -w" .
 }
 
-out=$(cat build.sh go.mod go.sum main.go | cache_folder registry)
+out=$(cat build.sh go.mod go.sum main.go image.go | cache_folder registry)
 cached "$out/registry" "registry: building it from its Go modules (once)" compile

@@ -1,7 +1,11 @@
 // A stock OCI registry (the distribution project's), and what pushes to one as ORAS does:
 //
-//	registry serve ADDRESS FOLDER [REALM]   with REALM, which it serves too, it wants a token
+//	registry serve ADDRESS FOLDER [REALM] [USER:PASSWORD]
+//	    with REALM, which it serves too, it wants a token; with a user, that one gives tokens to
+//	    that user alone, or without REALM ("") the registry itself wants the user (RFC 7617)
 //	registry push FILE HOST/NAME:TAG [TYPE] over http; TYPE is the layer's media type
+//	registry image BUSYBOX HOST/NAME:TAG [USER]  a container's image, the same way
+//	registry pull HOST/NAME:TAG FOLDER      all of an image, into an OCI layout
 package main
 
 import (
@@ -31,18 +35,22 @@ func main() {
 	var err error
 	switch arguments[0] {
 	case "serve":
-		err = serve(arguments[1], arguments[2], arguments[3])
+		err = serve(arguments[1], arguments[2], arguments[3], arguments[4])
 	case "push":
 		err = push(arguments[1], arguments[2], arguments[3])
+	case "image":
+		err = pushImage(arguments[1], arguments[2], arguments[3])
+	case "pull":
+		err = pull(arguments[1], arguments[2])
 	default:
-		err = fmt.Errorf("usage: registry serve ADDRESS FOLDER [REALM] | push FILE HOST/NAME:TAG [TYPE]")
+		err = fmt.Errorf("usage: registry serve … | push … | image … | pull …, see main.go")
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(address, folder, realm string) error {
+func serve(address, folder, realm, user string) error {
 	config := &configuration.Configuration{
 		Version: "0.1",
 		Storage: configuration.Storage{
@@ -60,6 +68,10 @@ func serve(address, folder, realm string) error {
 		}
 		// What the box sends as a token is the registry's to judge.
 		http.HandleFunc(at.Path, func(answer http.ResponseWriter, asked *http.Request) {
+			if !isUser(asked, user) {
+				http.Error(answer, "who are you?", http.StatusUnauthorized)
+				return
+			}
 			log.Printf("token for %s of %s", asked.FormValue("scope"), asked.FormValue("service"))
 			fmt.Fprintln(answer, `{"token":"a.b.c"}`)
 		})
@@ -67,9 +79,20 @@ func serve(address, folder, realm string) error {
 	app := handlers.NewApp(context.Background(), config)
 	http.HandleFunc("/v2/", func(answer http.ResponseWriter, asked *http.Request) {
 		log.Printf("%s %s %s", asked.Method, asked.URL.Path, asked.Header.Get("Range"))
+		if realm == "" && !isUser(asked, user) {
+			answer.Header().Set("WWW-Authenticate", `Basic realm="tests"`)
+			http.Error(answer, "who are you?", http.StatusUnauthorized)
+			return
+		}
 		app.ServeHTTP(answer, asked)
 	})
 	return http.ListenAndServe(address, nil)
+}
+
+// Whether it is asked by USER:PASSWORD, or anybody may.
+func isUser(asked *http.Request, user string) bool {
+	name, password, _ := asked.BasicAuth()
+	return user == "" || name+":"+password == user
 }
 
 func push(path, reference, mediaType string) error {
@@ -96,18 +119,26 @@ func push(path, reference, mediaType string) error {
 	if err != nil {
 		return err
 	}
+	if err := publish(context, store, manifest, reference); err != nil {
+		return err
+	}
+	fmt.Println(layer.Digest)
+	return nil
+}
+
+// Tag what lies in a store and copy it to where a reference says.
+func publish(
+	context context.Context, store oras.Target, root ocispec.Descriptor, reference string,
+) error {
 	repository, err := remote.NewRepository(reference)
 	if err != nil {
 		return err
 	}
 	repository.PlainHTTP = true
 	tag := repository.Reference.Reference
-	if err := store.Tag(context, manifest, tag); err != nil {
+	if err := store.Tag(context, root, tag); err != nil {
 		return err
 	}
-	if _, err := oras.Copy(context, store, tag, repository, tag, oras.DefaultCopyOptions); err != nil {
-		return err
-	}
-	fmt.Println(layer.Digest)
-	return nil
+	_, err = oras.Copy(context, store, tag, repository, tag, oras.DefaultCopyOptions)
+	return err
 }

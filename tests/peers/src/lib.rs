@@ -3,11 +3,13 @@
 //! Never: a test that passes because a program is missing. Each is looked for first, and its
 //! absence is an error that names the package to install.
 //! Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management controllers, at
-//! [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API; the tests are in `tests/peers/`.
+//! [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at [`Docker`] for what agents run; the
+//! tests are in `tests/peers/`.
 
 pub mod bmc_sim;
 mod built;
 mod cluster;
+mod docker;
 mod ipmi_sim;
 mod ipmitool;
 pub mod kubeconfig;
@@ -19,6 +21,7 @@ mod tinboxd;
 
 pub use built::{built, printed};
 pub use cluster::{Cluster, ClusterConfig};
+pub use docker::Docker;
 pub use ipmi_sim::IpmiSim;
 pub use ipmitool::Ipmitool;
 pub use kubectl::{Kubectl, Printed, run};

@@ -118,8 +118,16 @@ pub struct NucConfig {
     pub cpus: u8,
     /// QEMU's `-cpu` argument.
     pub cpu: String,
-    /// Size of the one disk (`/dev/vda`) in bytes; the backing file is sparse.
+    /// Size of the disk (`/dev/vda`) in bytes; the backing file is sparse.
     pub disk_bytes: u64,
+    /// A place on the disk, in bytes, where every write fails with EIO: a dying disk.
+    pub unwritable: Option<u64>,
+    /// Sizes of more disks (`/dev/vdb` and on), sparse too; no firmware boots from them.
+    pub more_disks: Vec<u64>,
+    /// Size of an NVMe disk (`/dev/nvme0n1`), which can format itself.
+    pub nvme_disk: Option<u64>,
+    /// Size of a SATA disk (`/dev/sda`), which has SMART and no security.
+    pub sata_disk: Option<u64>,
     /// The permanent boot order.
     pub boot_order: BootOrder,
 }
@@ -136,6 +144,10 @@ impl NucConfig {
             // RDRAND as every NUC has it: without, a guest waits for entropy.
             cpu: "qemu64,+rdrand,+popcnt".to_owned(),
             disk_bytes: 4 << 30,
+            unwritable: None,
+            more_disks: Vec::new(),
+            nvme_disk: None,
+            sata_disk: None,
             boot_order: BootOrder::DiskFirst,
         }
     }

@@ -21,9 +21,11 @@
 //!
 //! Never: touch a namespace, process or file this harness did not make; know anything of the
 //! product (scenarios do that); sleep as synchronisation.
-//! Enter at [`Rack::build`], then [`Nuc`] for one machine and [`BoxProcess`] for the box.
+//! Enter at [`Rack::build`], then [`Nuc`] for one machine and [`BoxProcess`] for the box; at
+//! [`Board`] for the box as a machine of its own.
 
 mod bmc;
+mod board;
 mod box_process;
 mod capture;
 mod chassis;
@@ -47,6 +49,7 @@ mod rack;
 mod serial;
 
 pub use bmc::BmcAccess;
+pub use board::{Board, Bus};
 pub use box_process::{BoxProcess, BoxProgram};
 pub use capture::{Capture, Datagram, read_datagrams};
 pub use chassis::ask as ask_chassis;

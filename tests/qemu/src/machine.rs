@@ -10,6 +10,8 @@ use crate::{BootDevice, BootOrder, BootPath, Firmware, NucConfig};
 pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 /// Its empty variable store, copied for every NUC.
 pub const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+/// What QEMU counts places on a disk in.
+const SECTOR: u64 = 512;
 /// Where the disk stands in every boot order; the network card is put before or behind it.
 const DISK_INDEX: u8 = 2;
 
@@ -28,6 +30,39 @@ pub struct Files {
     /// What a plain PXE ROM says on the wire, and what of it goes on (see `plain_pxe`).
     pub said: PathBuf,
     pub told: PathBuf,
+}
+
+impl Files {
+    /// The file of the disk that is the second (2), the third (3) and so on.
+    pub fn more_disk(&self, which: usize) -> PathBuf {
+        self.disk.with_extension(format!("{which}.img"))
+    }
+
+    /// The file of the NVMe disk.
+    pub fn nvme_disk(&self) -> PathBuf {
+        self.disk.with_extension("nvme.img")
+    }
+
+    /// The disks that are not virtio's, with their sizes.
+    pub fn others(&self, config: &NucConfig) -> Vec<(Other, u64)> {
+        let nvme = Other { device: "nvme", id: "nvme", file: self.nvme_disk() };
+        let sata = self.disk.with_extension("sata.img");
+        // The first port of q35's own AHCI.
+        let sata = Other { device: "ide-hd,bus=ide.0", id: "sata", file: sata };
+        let all = [(nvme, config.nvme_disk), (sata, config.sata_disk)];
+        all.into_iter().filter_map(|(other, bytes)| Some((other, bytes?))).collect()
+    }
+}
+
+/// A disk that is not virtio's.
+#[derive(Debug)]
+pub struct Other {
+    /// As QEMU names it.
+    pub device: &'static str,
+    /// QEMU's name for it, and in capitals the end of its serial number.
+    pub id: &'static str,
+    /// What is behind it.
+    pub file: PathBuf,
 }
 
 /// `52:54:00:77:00:NN`.
@@ -105,18 +140,48 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
     network(number, config, files, nic_index).into_iter().for_each(|(name, it)| option(name, it));
     // The host's page cache outlives a killed QEMU, so `unsafe` loses nothing that a power cut of
     // the virtual machine would keep; it only saves the host's disk.
-    option(
-        "-drive",
-        format!(
-            "if=none,id=d0,format=raw,cache=unsafe,discard=unmap,file={}",
-            files.disk.display()
-        ),
-    );
+    let image = image(config, files);
+    option("-drive", format!("if=none,id=d0,format=raw,cache=unsafe,discard=unmap,{image}"));
     option(
         "-device",
         format!("virtio-blk-pci,drive=d0,id=disk0,serial=TINBOX{number},bootindex={DISK_INDEX}"),
     );
+    for at in 1..=config.more_disks.len() {
+        let file = files.more_disk(at + 1);
+        let format = "format=raw,cache=unsafe,discard=unmap";
+        option("-drive", format!("if=none,id=d{at},{format},file={}", file.display()));
+        let serial = format!("TINBOX{number}-{}", at + 1);
+        option("-device", format!("virtio-blk-pci,drive=d{at},id=disk{at},serial={serial}"));
+    }
+    others(number, config, files).into_iter().for_each(|(name, value)| option(name, value));
     arguments
+}
+
+/// The disks that are not virtio's.
+fn others(number: u8, config: &NucConfig, files: &Files) -> Vec<(&'static str, String)> {
+    let each = files.others(config).into_iter().flat_map(|(Other { device, id, file }, _)| {
+        let serial = format!("TINBOX{number}-{}", id.to_uppercase());
+        let format = "format=raw,cache=unsafe,discard=unmap";
+        [
+            ("-drive", format!("if=none,id={id}-drive,{format},file={}", file.display())),
+            ("-device", format!("{device},drive={id}-drive,id={id},serial={serial}")),
+        ]
+    });
+    each.collect()
+}
+
+/// The disk's file, and what stands before it.
+fn image(config: &NucConfig, files: &Files) -> String {
+    let disk = files.disk.display();
+    match config.unwritable {
+        None => format!("file={disk}"),
+        Some(place) => format!(
+            "file.driver=blkdebug,file.image.driver=file,file.image.filename={disk},\
+             file.inject-error.0.event=none,file.inject-error.0.iotype=write,\
+             file.inject-error.0.errno=5,file.inject-error.0.sector={}",
+            place / SECTOR
+        ),
+    }
 }
 
 /// The network card, its cable, and what stands between them.
@@ -188,6 +253,27 @@ mod tests {
         let plain = NucConfig { path: BootPath::BiosPlainPxe, ..NucConfig::bios() };
         assert!(line(&plain).contains("outdev=said,indev=told"));
         assert!(!line(&NucConfig::bios()).contains("filter-redirector"));
+    }
+
+    #[test]
+    fn more_disks_follow_the_first() {
+        let two = NucConfig { more_disks: vec![1 << 20, 1 << 20], ..NucConfig::bios() };
+        let line = line(&two);
+        let at = |text: &str| line.find(text).expect(text);
+        assert!(at("serial=TINBOX3,") < at("serial=TINBOX3-2"));
+        assert!(at("serial=TINBOX3-2") < at("serial=TINBOX3-3"));
+        assert!(line.contains("file=/w/disk.2.img"), "{line}");
+    }
+
+    #[test]
+    fn other_disks_have_their_own_controllers() {
+        assert!(!line(&NucConfig::bios()).contains("nvme"));
+        let sizes = (Some(1 << 20), Some(1 << 20));
+        let both = NucConfig { nvme_disk: sizes.0, sata_disk: sizes.1, ..NucConfig::bios() };
+        let line = line(&both);
+        assert!(line.contains("nvme,drive=nvme-drive,id=nvme,serial=TINBOX3-NVME"), "{line}");
+        assert!(line.contains("ide-hd,bus=ide.0,drive=sata-drive,id=sata,serial=TINBOX3-SATA"));
+        assert!(line.contains("file=/w/disk.nvme.img") && line.contains("file=/w/disk.sata.img"));
     }
 
     #[test]

@@ -127,7 +127,17 @@ impl Nuc {
         &self.files.disk
     }
 
-    /// Replaces the disk by an empty one of the configured size.
+    /// The file behind its second disk (2), its third (3) and so on.
+    pub fn more_disk(&self, which: usize) -> PathBuf {
+        self.files.more_disk(which)
+    }
+
+    /// The file behind its NVMe disk.
+    pub fn nvme_disk(&self) -> PathBuf {
+        self.files.nvme_disk()
+    }
+
+    /// Replaces every disk by an empty one of the configured size.
     ///
     /// # Errors
     /// The NUC is on, or the file cannot be made.
@@ -135,11 +145,16 @@ impl Nuc {
         if self.is_on() {
             return Err(self.power_error("replace the disk", "it is on"));
         }
-        let path = &self.files.disk;
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
-        file.and_then(|file| file.set_len(self.config.disk_bytes))
-            .map_err(Error::path("create disk", path))
+        let blank = |path: &Path, bytes: u64| {
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+            file.and_then(|file| file.set_len(bytes)).map_err(Error::path("create disk", path))
+        };
+        blank(&self.files.disk, self.config.disk_bytes)?;
+        let mut more = (2..).zip(&self.config.more_disks);
+        more.try_for_each(|(which, bytes)| blank(&self.files.more_disk(which), *bytes))?;
+        let others = self.files.others(&self.config);
+        others.into_iter().try_for_each(|(other, bytes)| blank(&other.file, bytes))
     }
 
     /// Whether it is powered on, that is, whether its QEMU process lives.

@@ -1,8 +1,9 @@
-//! A stock OCI registry with one disk image, beside the box: at an address that is none of the
+//! A stock OCI registry with images for machines, beside the box: at an address that is none of the
 //! box's, in its namespace, which the machines reach through the box alone.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
@@ -16,9 +17,13 @@ const PORT: u16 = 5000;
 /// How long it may take to answer.
 const START: Duration = Duration::from_secs(30);
 
+/// Where a busybox may be that needs no library.
+const BUSYBOX: [&str; 2] = ["/usr/bin/busybox", "/bin/busybox"];
+
 /// A running registry.
 pub struct ImageRegistry {
     process: BoxProcess,
+    program: PathBuf,
 }
 
 impl ImageRegistry {
@@ -30,6 +35,25 @@ impl ImageRegistry {
     /// # Errors
     /// What could not be built, started or pushed.
     pub fn start(lab: &Lab, file: &str, name: &str) -> anyhow::Result<Self> {
+        let registry = Self::empty(lab)?;
+        let image = lab.artifacts().root().join("images").join(file);
+        registry.push(lab, "push", &image, name)?;
+        Ok(registry)
+    }
+
+    /// Start it with a container's image around busybox, as `<HOST>/<name>`.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn with_container(lab: &Lab, name: &str) -> anyhow::Result<Self> {
+        let registry = Self::empty(lab)?;
+        let busybox = BUSYBOX.iter().map(Path::new).find(|path| path.exists());
+        let busybox = busybox.context("busybox is missing\nhint: make setup")?;
+        registry.push(lab, "image", busybox, name)?;
+        Ok(registry)
+    }
+
+    fn empty(lab: &Lab) -> anyhow::Result<Self> {
         let program = peers::built("registry", &[])?.remove(0);
         let mut address = lab.rack.box_command("ip");
         address.args(["address", "add", &ADDRESS.to_string(), "dev", "lo"]);
@@ -44,13 +68,15 @@ impl ImageRegistry {
         let connects = || TcpStream::connect((ADDRESS, PORT)).ok();
         let answers = || lab.rack.in_box(connects).ok().flatten();
         poll("the registry to answer", START, answers)?;
-        let image = lab.artifacts().root().join("images").join(file);
-        let reference = format!("{}/{name}", Self::HOST);
-        let mut push = lab.rack.box_command(program);
-        push.arg("push").arg(&image).arg(&reference);
+        Ok(Self { process, program })
+    }
+
+    fn push(&self, lab: &Lab, how: &str, file: &Path, name: &str) -> anyhow::Result<()> {
+        let mut push = lab.rack.box_command(&self.program);
+        push.arg(how).arg(file).arg(format!("{}/{name}", Self::HOST));
         let output = push.output().context("cannot push")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-        Ok(Self { process })
+        Ok(())
     }
 
     /// The requests it got, one a line.

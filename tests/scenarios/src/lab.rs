@@ -247,6 +247,20 @@ impl Lab {
         Ok(())
     }
 
+    /// Create the library's template `debian` of the Debian that the box serves; the command, for
+    /// people to read.
+    ///
+    /// # Errors
+    /// The command's own words.
+    pub fn push_debian(&self) -> anyhow::Result<String> {
+        let Image { url, .. } = self.image("debian.raw.zst")?;
+        let (image, sums) = (format!("image_url={url}"), format!("sums_url={url}.sha256"));
+        let create = ["template", "create", "--library", "debian"];
+        let words = [&create[..], &["--set", &image, "--set", &sums]].concat();
+        self.tinbox(&words)?;
+        Ok(format!("tinbox {}", words.join(" ")))
+    }
+
     /// Create a workflow of the template for NUC `number`, named `<template>-nuc<number>`.
     ///
     /// # Errors

@@ -5,9 +5,10 @@
 //! Never: a socket, a thread, the time of day, or chance that is not the seed's; with the same
 //! [`Settings`] a run is the same to the last event ([`Summary::trace`]).
 //!
-//! Enter at [`run()`]. Inside: `machine` is a machine, `appliance` the box around the real engines,
-//! `wire` and `faults` what happens between them, `ledger` what must never happen, looked at with
-//! every message, `world` puts them together.
+//! Enter at [`run()`], and at [`fleet::run()`] for what machines do once they have booted. Inside:
+//! `machine` is a machine, `appliance` the box around the real engines, `wire` and `faults` what
+//! happens between them, `ledger` what must never happen, looked at with every message, `world`
+//! puts them together.
 //!
 //! Not modelled: the ARP caches of machines (a unicast finds whoever uses the address), switches
 //! that learn, TCP (an HTTP request is late by its lost segments, and ends with the box), the
@@ -16,6 +17,7 @@
 mod appliance;
 pub mod clock;
 pub mod faults;
+pub mod fleet;
 mod ledger;
 mod machine;
 mod message;

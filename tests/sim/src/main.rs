@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
 use dhcp::Mode;
-use sim::{Faults, Settings};
+use sim::{Faults, Settings, fleet};
 
 /// Boot a simulated rack against the box's real engines.
 #[derive(Parser)]
@@ -25,6 +25,9 @@ struct Arguments {
     /// calm, rough or storm, then changes: rough,drop=10,kill=5,until=900
     #[arg(long, default_value = "rough")]
     faults: Faults,
+    /// Let as many agents do their workflows instead, on such a day: calm, rough or storm
+    #[arg(long, conflicts_with_all = ["mode", "faults", "watch"])]
+    fleet: Option<fleet::Faults>,
     /// Print the events of the machine with this number
     #[arg(long)]
     watch: Option<usize>,
@@ -39,30 +42,38 @@ enum Service {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let mode = match arguments.mode {
-        Service::Pool => Mode::Pool,
-        Service::Reserved => Mode::Reserved,
-        Service::Proxy => Mode::Proxy,
-    };
     let first = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
     for seed in (0..arguments.runs).map(|run| first.wrapping_add(run)) {
-        let (faults, watch) = (arguments.faults, arguments.watch);
-        let settings = Settings { mode, faults, watch, ..Settings::new(arguments.machines, seed) };
         let began = Instant::now();
-        match sim::run(settings) {
+        match run(&arguments, seed) {
             Ok(summary) => {
                 let real = began.elapsed().as_secs_f64();
                 println!("seed {seed}\n{summary}\n{real:.1} s real time, {}", resident());
             }
-            Err(failure) => {
-                eprintln!(
-                    "error: {failure}\nhint: the same arguments with --seed {seed} repeat it"
-                );
+            Err(error) => {
+                eprintln!("error: {error}\nhint: the same arguments with --seed {seed} repeat it");
                 return ExitCode::FAILURE;
             }
         }
     }
     ExitCode::SUCCESS
+}
+
+/// What came of one run, in words.
+fn run(arguments: &Arguments, seed: u64) -> Result<String, String> {
+    if let Some(faults) = arguments.fleet {
+        let machines = usize::try_from(arguments.machines).unwrap_or(usize::MAX);
+        let summary = fleet::run(fleet::Settings { machines, seed, faults });
+        return summary.map(|it| it.to_string()).map_err(|failure| failure.to_string());
+    }
+    let mode = match arguments.mode {
+        Service::Pool => Mode::Pool,
+        Service::Reserved => Mode::Reserved,
+        Service::Proxy => Mode::Proxy,
+    };
+    let (faults, watch) = (arguments.faults, arguments.watch);
+    let settings = Settings { mode, faults, watch, ..Settings::new(arguments.machines, seed) };
+    sim::run(settings).map(|it| it.to_string()).map_err(|failure| failure.to_string())
 }
 
 /// The most memory that this process had, as the kernel counts it.

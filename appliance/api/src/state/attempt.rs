@@ -9,7 +9,7 @@ use super::report::turn;
 use super::workflow::{Event, next};
 use crate::tinkerbell::{
     ActionAttempt, ActionState, ActionStatus, Attempt, BootOptionsStatus, Ended, Retry, RetryFrom,
-    State, WorkflowStatus,
+    State, TaskStatus, WorkflowStatus,
 };
 
 /// The most attempts of a workflow that are made without being asked for.
@@ -22,6 +22,9 @@ pub const ACTION_HISTORY_MAX: usize = 8;
 const BACKOFF_SECS: i64 = 10;
 /// The longest wait before another attempt, in seconds.
 const BACKOFF_MAX_SECS: i64 = 3600;
+
+/// `templateRendering` of a workflow whose tasks are those of its Template.
+pub const RENDERED: &str = "successful";
 
 /// Conditions that are true of one attempt only.
 const OF_ONE_ATTEMPT: [&str; 7] = [
@@ -52,15 +55,32 @@ pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
     SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS))
 }
 
+/// The wait before an action is begun again that was begun again `retried` times, where its
+/// template asks for one; it doubles.
+pub fn retry_wait(action: &ActionStatus) -> Option<SignedDuration> {
+    let doublings = u32::try_from(action.retried).unwrap_or(0).min(30);
+    let wait = action.retry_wait.saturating_mul(1_i64 << doublings);
+    (wait > 0).then(|| SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS)))
+}
+
+/// How long an action still has to wait before it is begun again. A time further away than any
+/// wait was noted by a clock that has been set since: it says nothing.
+pub fn retry_left(action: &ActionStatus, now: Timestamp) -> Option<SignedDuration> {
+    let left = action.retry_at?.duration_since(now);
+    (left.is_positive() && left.as_secs() <= BACKOFF_MAX_SECS).then_some(left)
+}
+
 /// The next attempt of a workflow that has failed or timed out; `None` where the table has none.
 /// `boots` tells that its machine must be permitted to boot, or be booted, before its agent asks.
+/// From the start means from the Template as it is then: it is rendered anew (see [`carry_over`]).
 pub fn another(
     status: &WorkflowStatus,
     from: RetryFrom,
     boots: bool,
     now: Timestamp,
 ) -> Option<WorkflowStatus> {
-    let event = match (status.tasks.is_empty(), boots) {
+    let stale = from == RetryFrom::Start || status.template_rendering != RENDERED;
+    let event = match (stale || status.tasks.is_empty(), boots) {
         (true, _) => Event::RetriedUnrendered,
         (false, true) => Event::RetriedForBoot,
         (false, false) => Event::RetriedForAgent,
@@ -69,6 +89,9 @@ pub fn another(
     status.attempts = number(&status) + 1;
     status.attempt_start = Some(now);
     status.current_state = None;
+    if stale {
+        status.template_rendering.clear();
+    }
     status.global_execution_stop = None;
     status.boot_options = BootOptionsStatus::default();
     status.conditions.retain(|it| !OF_ONE_ATTEMPT.contains(&it.kind.as_str()));
@@ -80,6 +103,25 @@ pub fn another(
     }
     status.agent_id = turn(&status).unwrap_or(status.agent_id);
     Some(status)
+}
+
+/// Tasks rendered anew for another attempt, with what is remembered of their actions: the one of
+/// the same name in the task of the same name.
+pub fn carry_over(before: &[TaskStatus], fresh: Vec<TaskStatus>) -> Vec<TaskStatus> {
+    let mut fresh = fresh;
+    for task in &mut fresh {
+        let Some(old) = before.iter().find(|old| old.name == task.name) else { continue };
+        task.id.clone_from(&old.id);
+        for action in &mut task.actions {
+            let Some(old) = old.actions.iter().find(|old| old.name == action.name) else {
+                continue;
+            };
+            action.id.clone_from(&old.id);
+            action.attempts = old.attempts;
+            action.history.clone_from(&old.history);
+        }
+    }
+    fresh
 }
 
 /// The status with this attempt moved into its history.
@@ -110,6 +152,7 @@ pub fn begin_again(action: &mut ActionStatus) {
         execution_duration: String::new(),
         message: String::new(),
         deadline: None,
+        retry_at: None,
         boot_id: String::new(),
         ..action.clone()
     };

@@ -4,4 +4,5 @@ pub mod attempt;
 pub mod queue;
 pub mod report;
 pub mod serve;
+pub mod worker;
 pub mod workflow;

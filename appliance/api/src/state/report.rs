@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::attempt::begin_again;
+use super::attempt::{begin_again, retry_wait};
 use super::workflow::{Event, next};
 use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, Ended, WorkflowStatus};
 
@@ -105,8 +105,18 @@ fn begin(action: &mut ActionStatus, report: &Report, now: Timestamp) {
     action.execution_stop = None;
     action.execution_duration.clear();
     action.boot_id.clone_from(&report.boot_id);
-    let limit = SignedDuration::from_secs(action.timeout).saturating_add(TOLERANCE);
-    action.deadline = (action.timeout > 0).then(|| now.saturating_add(limit).ok()).flatten();
+    action.retry_at = None;
+    action.deadline = allowance(action).and_then(|limit| now.saturating_add(limit).ok());
+}
+
+/// How long the box waits for the end of an action, from its beginning; `None` where it has no
+/// limit. What is run after a failure has the same limit once more.
+pub fn allowance(action: &ActionStatus) -> Option<SignedDuration> {
+    let limit = SignedDuration::from_secs(action.timeout);
+    let handled = !action.on_failure.is_empty() || !action.on_timeout.is_empty();
+    let handler = if handled { limit } else { SignedDuration::ZERO };
+    let whole = limit.saturating_add(handler).saturating_add(TOLERANCE);
+    (action.timeout > 0).then_some(whole)
 }
 
 /// End the action that runs because its time is up by the box's clock; `None` when none runs.
@@ -152,8 +162,10 @@ fn settle(
     let failed = matches!(state, ActionState::Failed | ActionState::Timeout);
     let again = failed && action.retried < action.retries;
     if again {
+        let wait = retry_wait(action);
         begin_again(action);
         action.retried += 1;
+        action.retry_at = wait.and_then(|wait| now.saturating_add(wait).ok());
     }
     let action = &task.actions[at.1];
     status.current_state = Some(CurrentState {

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::attempt::retry_left;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
 /// An action without a limit, as it is told to agents, in seconds: upstream's takes 0 for an
@@ -30,7 +31,7 @@ pub enum Serve<'a> {
 /// The first action that has not succeeded is served again for as long as it is pending or running:
 /// an agent that comes back after a power cut starts it anew. For an action that leaves the agent
 /// OS see [`came_back`].
-pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
+pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> Serve<'a> {
     match status.state {
         State::New => return Serve::Wait("its template is not rendered yet"),
         State::Preparing => return Serve::Wait("its machine is being prepared"),
@@ -44,6 +45,9 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
                 ActionState::Success => {}
                 ActionState::Failed | ActionState::Timeout => {
                     return Serve::Wait("an earlier action did not succeed");
+                }
+                ActionState::Pending if retry_left(action, now).is_some() => {
+                    return Serve::Wait("it waits before an action is begun again");
                 }
                 ActionState::Pending | ActionState::Running if task.agent_id == agent_id => {
                     return Serve::Action { task, action };
@@ -62,18 +66,15 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str) -> Serve<'a> {
 /// for ever (CAPT #569).
 ///
 /// Told by the image's repository name (`reboot`, `kexec`, or `waitdaemon` that runs one of these).
-/// An agent of ours says which boot of its machine it runs in: another one than that of the
-/// beginning means that it is back. Of an upstream agent nothing is known but that it asks only
-/// when it is idle, so that it has forgotten the action: it is taken to be back unless it asks
-/// sooner than any machine can boot.
-pub fn came_back(action: &ActionStatus, boot_id: &str, now: Timestamp) -> bool {
-    if action.state != ActionState::Running || !leaves(action) {
-        return false;
-    }
-    if !boot_id.is_empty() && !action.boot_id.is_empty() {
-        return action.boot_id != boot_id;
-    }
-    action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
+/// An agent of ours leaves only once its success is acknowledged: one that asks lost power before
+/// that, and is to do it again, or its machine would stay in the agent's OS. Of an upstream agent
+/// (`is_stock`) nothing is known but that it asks only when it is idle, so that it has forgotten
+/// the action: it is taken to be back unless it asks sooner than any machine can boot.
+pub fn came_back(action: &ActionStatus, is_stock: bool, now: Timestamp) -> bool {
+    is_stock
+        && action.state == ActionState::Running
+        && leaves(action)
+        && action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
 }
 
 /// The action ends by leaving the agent's OS.

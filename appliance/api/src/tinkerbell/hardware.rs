@@ -19,6 +19,8 @@ pub struct HardwareSpec {
     /// The id its agent goes by; its first MAC when unset.
     #[serde(rename = "agentID")]
     pub agent_id: Option<String>,
+    /// What may be done without being asked for.
+    pub auto: Auto,
     /// Network interfaces; the first is the one it boots from unless it asks by another.
     pub interfaces: Vec<Interface>,
     /// Disks, in the owner's order.
@@ -31,6 +33,14 @@ pub struct HardwareSpec {
     pub user_data: Option<String>,
     /// What cloud-init gets as vendor data.
     pub vendor_data: Option<String>,
+}
+
+/// What may happen to the machine without being asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Auto {
+    /// Whether a rule set may make a workflow when its agent reports.
+    pub enrollment_enabled: bool,
 }
 
 /// Status; nothing upstream writes it.

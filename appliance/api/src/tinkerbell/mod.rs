@@ -1,17 +1,22 @@
-//! Group `tinkerbell.org/v1alpha1`: Hardware, Template, Workflow
+//! Group `tinkerbell.org/v1alpha1`: Hardware, Template, Workflow, WorkflowRuleSet
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1`).
 
 mod hardware;
 mod retry;
+mod rule_set;
 mod workflow;
 
 pub use hardware::{
-    Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance, InstanceIp,
-    Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
+    Auto, Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance,
+    InstanceIp, Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
 };
 pub use retry::{
     ActionAttempt, Attempt, CANCEL_REQUEST, Ended, RETRY_FROM, RETRY_REQUEST, Requests, Retry,
     RetryFrom,
+};
+pub use rule_set::{
+    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, RuleSetSpec, RuleSetStatus, RuleSetTemplate,
+    RuleSetWorkflow, WorkflowRuleSet,
 };
 pub use workflow::{
     ActionState, ActionStatus, BootMode, BootOptions, BootOptionsStatus, Condition, CurrentState,
@@ -37,4 +42,11 @@ pub const WORKFLOW: Resource = Resource {
     version: "v1alpha1",
     kind: "Workflow",
     plural: "workflows",
+};
+/// Workflow rule sets.
+pub const WORKFLOW_RULE_SET: Resource = Resource {
+    group: "tinkerbell.org",
+    version: "v1alpha1",
+    kind: "WorkflowRuleSet",
+    plural: "workflowrulesets",
 };

@@ -320,6 +320,19 @@ pub struct ActionStatus {
     /// Ours: how often that was done in this attempt of its workflow.
     #[serde(skip_serializing_if = "is_zero")]
     pub retried: i64,
+    /// Ours: seconds before it is begun again after its first failure; they double with each.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retry_wait: i64,
+    /// Ours: when it may be begun again, as long as that is to come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// Arguments with which its image is run once after it failed for good; upstream's old worker
+    /// has it, its new agent has not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_failure: Vec<String>,
+    /// The same after its time was up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_timeout: Vec<String>,
     /// Ours: which attempt of this action this is, from 1; 0 is read as 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub attempts: i64,

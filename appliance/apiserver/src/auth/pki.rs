@@ -83,15 +83,22 @@ impl Pki {
         &self.ca_pem
     }
 
+    /// The server's certificate. Its key stays the same when it is renewed.
+    ///
+    /// # Errors
+    /// When the file is not what [`Pki::ensure`] wrote.
+    pub fn server_certificate(&self) -> Result<CertificateDer<'static>, Error> {
+        let path = self.folder.join("server.crt");
+        CertificateDer::from_pem_file(&path).map_err(|source| Error::Pem { path, source })
+    }
+
     /// TLS for a server of this box: TLS 1.3, HTTP/2 preferred. A client may show a certificate,
     /// which then must be one of this authority for clients.
     ///
     /// # Errors
     /// When the files are not what [`Pki::ensure`] wrote.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
-        let chain = self.folder.join("server.crt");
-        let certificate = CertificateDer::from_pem_file(&chain)
-            .map_err(|source| Error::Pem { path: chain, source })?;
+        let certificate = self.server_certificate()?;
         let key = self.folder.join("server.key");
         let key = PrivateKeyDer::from_pem_file(&key)
             .map_err(|source| Error::Pem { path: key, source })?;

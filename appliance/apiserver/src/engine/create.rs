@@ -202,10 +202,8 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
 
 fn drop_oldest(txn: &mut Txn<'_>, place: &Place, limit: usize) -> Result<(), StatusError> {
     let failed = |error| failed("drop the oldest records", &error);
-    let mut kept = txn.list(&place.definition.id(), Some(&place.namespace)).map_err(failed)?;
-    let excess = kept.len().saturating_sub(limit);
-    kept.sort_by_key(|(_, stored)| stored.revision);
-    for (key, _) in kept.into_iter().take(excess) {
+    let resource = place.definition.id();
+    for key in txn.beyond(&resource, &place.namespace, limit).map_err(failed)? {
         txn.delete(&key).map_err(failed)?;
     }
     Ok(())

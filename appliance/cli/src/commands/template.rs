@@ -1,5 +1,9 @@
 //! `template`: what can be done to a machine.
 
+mod library;
+
+use std::collections::BTreeMap;
+
 use api::tinkerbell::TEMPLATE;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,10 +21,24 @@ pub enum Command {
     Create {
         /// The workflow's YAML (`version`, `name`, `tasks`), or a Template object; "-" is standard
         /// input.
-        #[arg(short, long, value_name = "FILE")]
-        file: String,
+        #[arg(short, long, value_name = "FILE", required_unless_present = "library")]
+        file: Option<String>,
+        /// One of `tinbox template library` instead of a file.
+        #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
+        library: Option<String>,
+        /// A setting of the library's template.
+        #[arg(long, value_name = "NAME=VALUE", requires = "library",
+            value_parser = library::setting)]
+        set: Vec<(String, String)>,
         /// Name of the template; else the one in the file.
         #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// List the templates that come with this program, or print one with its settings; no box is
+    /// asked. Example: `tinbox template library debian`
+    Library {
+        /// Name.
+        #[arg(value_name = "NAME")]
         name: Option<String>,
     },
     /// Change a template. Example: `tinbox template update debian --file debian.yaml`
@@ -75,8 +93,16 @@ pub enum Command {
 /// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
-        Command::Create { file, name } => {
-            let object = object(&file, &manifest::read(&file)?, name)?;
+        Command::Create { file, library, set, name } => {
+            let (file, yaml) = match (library, file) {
+                (Some(entry), _) => {
+                    let yaml = of_library(context, &entry, set)?;
+                    (format!("template {entry} of the library"), yaml)
+                }
+                (None, Some(file)) => (file.clone(), manifest::read(&file)?),
+                (None, None) => return Err(Error::Usage("give --file or --library".to_owned())),
+            };
+            let object = object(&file, &yaml, name)?;
             let namespace = text(&object, "/metadata/namespace");
             let namespace = if namespace.is_empty() { &context.namespace } else { &namespace };
             let path = Path::collection(TEMPLATE, namespace);
@@ -95,6 +121,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             context.printer.done(&context.client.replace(&path, &wanted).await?, "changed")
         }
         Command::Lint { file } => lint(&context.printer, &file),
+        Command::Library { name } => show_library(&context.printer, name.as_deref()),
         Command::Render { template, file, hardware } => {
             let (shown, text) = source(context, template, file).await?;
             render(context, &shown, &text, &hardware).await
@@ -115,6 +142,35 @@ pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     let text = document(file, &manifest::read(file)?);
     ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
     printer.line("no mistake found; `tinbox template render` also looks at a machine's workflow")
+}
+
+/// Show what comes with the program.
+///
+/// # Errors
+/// There is no template of that name.
+pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> {
+    if let Some(name) = name {
+        let text = library::entry(name)?.text;
+        return text.lines().try_for_each(|line| printer.line(line));
+    }
+    for entry in library::entries() {
+        printer.line(&format!("{:<9}{}", entry.name, entry.about()))?;
+    }
+    Ok(())
+}
+
+/// A template of the library with its settings; the box's address is that of its API when nothing
+/// else is said.
+fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
+    let entry = library::entry(name)?;
+    let mut settings: BTreeMap<String, String> = set.into_iter().collect();
+    if entry.settings().contains_key(library::BOX)
+        && let Ok(server) = context.client.server().parse::<http::Uri>()
+        && let Some(host) = server.host()
+    {
+        settings.entry(library::BOX.to_owned()).or_insert_with(|| host.to_owned());
+    }
+    entry.with(&settings)
 }
 
 /// What people call the template, and its text.

@@ -93,7 +93,7 @@ pub fn paint(text: &str, tone: Option<Tone>, colour: bool) -> String {
     let code = match tone {
         Some(Tone::Good) => "32",
         Some(Tone::Bad) => "31",
-        Some(Tone::Busy) => "33",
+        Some(Tone::Busy | Tone::Waiting) => "33",
         Some(Tone::Quiet) | None => return text.to_owned(),
     };
     if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use api::meta::ObjectKey;
-use api::state::report::{TOLERANCE, running};
+use api::state::report::{allowance, running};
 use api::tinkerbell::WorkflowStatus;
 use jiff::{SignedDuration, Timestamp};
 use stdx::Clock;
@@ -53,8 +53,8 @@ impl Deadlines {
         let secs = |secs: i64| Duration::from_secs(u64::try_from(secs).unwrap_or(0));
         let action = running(status).and_then(|at| {
             let action = &status.tasks[at.0].actions[at.1];
-            let tolerance = Duration::try_from(TOLERANCE).unwrap_or_default();
-            Some((action.deadline?, secs(action.timeout).saturating_add(tolerance)))
+            let limit = Duration::try_from(allowance(action)?).unwrap_or_default();
+            Some((action.deadline?, limit))
         });
         let whole = status.global_execution_stop.map(|stop| (stop, secs(status.global_timeout)));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -76,11 +76,14 @@ pub fn decide(
     id: &mut dyn FnMut() -> String,
 ) -> Decision {
     let workflow = &observed.workflow;
-    if workflow.metadata.deletion_timestamp.is_some() || workflow.spec.disabled == Some(true) {
+    if workflow.metadata.deletion_timestamp.is_some() {
         return Decision::rest();
     }
     if let Some(decision) = request::decide(observed, now) {
         return decision;
+    }
+    if workflow.spec.disabled == Some(true) {
+        return Decision::rest();
     }
     if workflow.status.state.ended() {
         return again::after_the_end(observed, now);
@@ -169,8 +172,8 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
             let message = "template rendered successfully";
             let mut status = with_condition(&workflow.status, kind, true, "Complete", message, now);
             status.global_timeout = document.global_timeout.max(0);
-            status.template_rendering = "successful".to_owned();
-            status.tasks = document.into_tasks(&mut *id);
+            attempt::RENDERED.clone_into(&mut status.template_rendering);
+            status.tasks = attempt::carry_over(&status.tasks, document.into_tasks(&mut *id));
             status.agent_id =
                 status.tasks.first().map_or_else(String::new, |it| it.agent_id.clone());
             let mut workflow = workflow.clone();

@@ -100,9 +100,12 @@ impl WorkflowReconciler {
         }
         let namespace = Some(workflow.metadata.namespace.as_str());
         let others = self.objects.list(WORKFLOW, namespace).await?;
+        let hardware = Some(workflow.spec.hardware_ref.as_str());
+        let is_of_it =
+            |it: &Value| it.pointer("/spec/hardwareRef").and_then(Value::as_str) == hardware;
         // A Workflow that cannot be read holds up nobody.
         let others: Vec<Workflow> =
-            others.into_iter().filter_map(|other| read(other).ok()).collect();
+            others.into_iter().filter(is_of_it).filter_map(|other| read(other).ok()).collect();
         Ok(queue::ahead(workflow, others.iter()).map(str::to_owned))
     }
 }

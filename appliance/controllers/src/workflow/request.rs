@@ -29,11 +29,17 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
         return Some(cancel(workflow, request, now));
     }
     let request = asked(workflow, RETRY_REQUEST, &status.requests.retry)?;
-    if !matches!(status.state, State::Failed | State::Timeout) {
+    let refused = match status.state {
+        _ if workflow.spec.disabled == Some(true) => {
+            "not retried: it is disabled; enable it, and ask again"
+        }
+        State::Failed | State::Timeout => "",
+        _ => "nothing to retry: only a workflow that failed or timed out is tried again",
+    };
+    if !refused.is_empty() {
         let mut status = status.clone();
         request.clone_into(&mut status.requests.retry);
-        let message = "nothing to retry: only a workflow that failed or timed out is tried again";
-        return Some(answered(status, "NothingToRetry", message));
+        return Some(answered(status, "NothingToRetry", refused));
     }
     if let Some(decision) = super::boot::tidy(observed, now) {
         return Some(decision);

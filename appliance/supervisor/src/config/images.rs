@@ -1,8 +1,10 @@
 //! `[images]`: where files of other servers are kept, and how much of them.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use axum::http::uri::Authority;
+use netboot::cache::registry::Credentials;
 use serde::Deserialize;
 
 /// What the cache may be told to take of its partition, in percent: below the line from which on
@@ -23,9 +25,16 @@ pub struct Images {
     /// the operating system.
     #[serde(default)]
     pub authorities: Option<PathBuf>,
-    /// Registries, `host` or `host:port`, that `oci2disk` images are fetched from over `http`.
+    /// Registries, `host` or `host:port`, that are asked over `http`.
     #[serde(default)]
     pub plain_registries: Vec<String>,
+    /// Registries of which anybody on the box's networks gets any image, not only machines those
+    /// that a workflow names.
+    #[serde(default)]
+    pub mirror: Vec<String>,
+    /// Who the box is to registries that want a user, by `host` or `host:port`.
+    #[serde(default)]
+    pub credentials: BTreeMap<String, Credentials>,
 }
 
 fn budget() -> u64 {
@@ -33,6 +42,18 @@ fn budget() -> u64 {
 }
 
 impl Images {
+    /// A cache with every default, in `images/` of this folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self {
+            cache: folder.join("images"),
+            budget_percent: budget(),
+            authorities: None,
+            plain_registries: Vec::new(),
+            mirror: Vec::new(),
+            credentials: BTreeMap::new(),
+        }
+    }
+
     /// Every mistake, by key and unit.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -49,8 +70,11 @@ impl Images {
         if let Some(file) = self.authorities.as_ref().filter(|file| !file.is_file()) {
             problems.push(format!("images.authorities: {} is no file", file.display()));
         }
-        for host in self.plain_registries.iter().filter(|host| host.parse::<Authority>().is_err()) {
-            problems.push(format!("images.plain_registries: {host:?} is no host or host:port"));
+        let hosts = self.plain_registries.iter().map(|host| ("plain_registries", host));
+        let hosts = hosts.chain(self.mirror.iter().map(|host| ("mirror", host)));
+        let hosts = hosts.chain(self.credentials.keys().map(|host| ("credentials", host)));
+        for (key, host) in hosts.filter(|(_, host)| host.parse::<Authority>().is_err()) {
+            problems.push(format!("images.{key}: {host:?} is no host or host:port"));
         }
         problems
     }

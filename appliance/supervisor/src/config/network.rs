@@ -158,9 +158,6 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
             problems.push(format!("{path}.interface: {} is there twice", network.interface));
         }
     }
-    if networks.is_empty() {
-        problems.push("network: there must be one".to_owned());
-    }
     if problems.is_empty() { Ok(plans) } else { Err(problems) }
 }
 

@@ -11,11 +11,13 @@ use netboot::cache::Wanted;
 use netboot::cache::registry::{self, Reference};
 
 /// Where actions have the URL of a file, and where its checksum: `image2disk` and what is like it
-/// (IMG_SHA256 is our own), `archive2disk`.
-const FILES: [(&str, &str); 2] = [("IMG_URL", "IMG_SHA256"), ("ARCHIVE_URL", "TARFILE_CHECKSUM")];
+/// (IMG_SHA256 is our own, and so is a publisher's file of checksums), `archive2disk`.
+const FILES: [(&str, &str); 3] =
+    [("IMG_URL", "IMG_SHA256"), ("IMG_CHECKSUM_URL", ""), ("ARCHIVE_URL", "TARFILE_CHECKSUM")];
 /// The action whose IMG_URL is no URL but a [`Reference`], and the setting by which it says that
 /// the registry wants a user, whom the box does not know.
 const OCI: &str = "oci2disk";
+const OCI_FILE: &str = "IMG_URL";
 const OCI_USER: &str = "REGISTRY_USERNAME";
 
 /// Names and addresses that are the box's own.
@@ -67,7 +69,8 @@ fn file(own: &Own, is_oci: bool, environment: &[String], entry: &str) -> Option<
         let pairs = environment.iter().filter_map(|entry| entry.split_once('='));
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     };
-    let url = if is_oci { of_registry(url, value(OCI_USER))? } else { url.to_owned() };
+    let url =
+        if is_oci && key == OCI_FILE { of_registry(url, value(OCI_USER))? } else { url.to_owned() };
     if !own.is_foreign(&url) {
         return None;
     }
@@ -119,81 +122,4 @@ pub fn rewritten(
 }
 
 #[cfg(test)]
-mod tests {
-    use api::tinkerbell::{ActionStatus, TaskStatus, WorkflowStatus};
-    use netboot::cache::{Checksum, Digest};
-
-    use super::{Own, of_workflow, rewritten};
-
-    fn own() -> Own {
-        Own::new(["10.77.0.1", "fd77::1", "Tinbox.local"].map(str::to_owned))
-    }
-
-    #[test]
-    fn the_boxs_own_files_and_what_is_no_url_are_left_alone() {
-        for (url, foreign) in [
-            ("http://10.1.2.3/a.raw", true),
-            ("https://images.example:8443/a.raw?x=1", true),
-            ("http://[2001:db8::1]/a", true),
-            ("http://10.77.0.1:7080/images/a.raw", false),
-            ("http://[fd77:0::1]/a", false),
-            ("http://TINBOX.local/a", false),
-            ("http://127.0.0.1/a", false),
-            ("http://localhost:8080/a", false),
-            ("http://169.254.169.254/a", false),
-            ("http://me:pw@a.example/a", false),
-            ("ftp://a.example/a", false),
-            ("oci://ghcr.io/a/b:latest", true),
-            ("ghcr.io/a/b:latest", false),
-            ("/a", false),
-            ("", false),
-        ] {
-            assert_eq!(own().is_foreign(url), foreign, "{url}");
-        }
-    }
-
-    #[test]
-    fn files_are_found_with_their_checksums_and_told_anew() {
-        let digest = Digest::of(b"x");
-        let pairs = |pairs: &[(&str, &str)]| {
-            pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
-        };
-        let image = [("IMG_URL", "http://a/b.zst"), ("IMG_SHA256", &*digest.hex())];
-        let archive = [("ARCHIVE_URL", "http://a/c.tgz"), ("TARFILE_CHECKSUM", "md5:00")];
-        let action = |it: &[(&str, &str)]| ActionStatus {
-            environment: pairs(it),
-            ..ActionStatus::default()
-        };
-        let task = TaskStatus {
-            actions: vec![action(&image), action(&archive), action(&image)],
-            ..TaskStatus::default()
-        };
-        let status = WorkflowStatus { tasks: vec![task], ..WorkflowStatus::default() };
-        let found = of_workflow(&own(), &status);
-        let told: Vec<_> = found.iter().map(|it| (it.url.as_str(), it.checksum)).collect();
-        let sha256 = Some(Checksum::Sha256(digest));
-        assert_eq!(told, [("http://a/b.zst", sha256), ("http://a/c.tgz", None)]);
-
-        let before = ["ARCHIVE_URL=http://a/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
-        let place = |wanted: &netboot::cache::Wanted| format!("http://box{}", &wanted.url[8..]);
-        let after = rewritten(&own(), "image2disk", &before.map(str::to_owned), place);
-        let want = ["ARCHIVE_URL=http://box/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
-        assert_eq!(after, want);
-    }
-
-    #[test]
-    fn a_reference_is_a_file_to_oci2disk_alone() {
-        let told = |image: &str, environment: &[&str]| {
-            let environment: Vec<String> = environment.iter().map(ToString::to_string).collect();
-            rewritten(&own(), image, &environment, |wanted| format!("at {}", wanted.url)).remove(0)
-        };
-        let (oci, reference) = ("quay.io/tinkerbell/actions/oci2disk:v1", "IMG_URL=ghcr.io/a/b:c");
-        assert_eq!(told(oci, &[reference]), "IMG_URL=at oci://ghcr.io/a/b:c");
-        assert_eq!(told(oci, &["IMG_URL=oci://ghcr.io/a/b:c"]), "IMG_URL=at oci://ghcr.io/a/b:c");
-        assert_eq!(told("image2disk", &[reference]), reference);
-        assert_eq!(told(oci, &[reference, "REGISTRY_USERNAME=me"]), reference);
-        for own in ["IMG_URL=10.77.0.1:5000/a:b", "IMG_URL=localhost:5000/a:b", "IMG_URL=a:b"] {
-            assert_eq!(told(oci, &[own]), own);
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,8 @@ use std::pin::Pin as Pinned;
 use api::meta::ObjectMeta;
 use api::tinkerbell::{ActionStatus, State, TaskStatus, WorkflowStatus};
 use futures_util::stream;
-use netboot::cache::{Origin, Part, Refusal};
+use netboot::cache::registry::Mirror;
+use netboot::cache::{HttpOrigin, Origin, Part, Refusal};
 use status::image;
 
 use super::*;
@@ -37,7 +38,10 @@ fn open(folder: &Path) -> Arc<Inner> {
     let cache = Cache::open(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = Own::new(["10.77.0.1".to_owned()]);
-    let inner = Arc::new(Inner { cache, own, pins, mentions: Mutex::default() });
+    let origin = Arc::new(HttpOrigin::new(super::connector::make(None).unwrap()));
+    let mirror = Mirror::new(cache.clone(), folder, origin, []).unwrap();
+    let containers = super::Containers::new(mirror);
+    let inner = Arc::new(Inner { cache, containers, own, pins, mentions: Mutex::default() });
     inner.keep_pins();
     inner
 }

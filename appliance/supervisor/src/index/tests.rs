@@ -1,6 +1,6 @@
-//! Who is found by what, and how far their runs are.
+//! Who is found by what.
 
-use api::tinkerbell::{ActionStatus, Hardware, State, TaskStatus, Workflow};
+use api::tinkerbell::Hardware;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Index;
@@ -17,17 +17,6 @@ fn hardware(name: &str, mac: &str, created_secs: i64) -> Hardware {
 
 fn at(secs: i64) -> Option<Timestamp> {
     Timestamp::UNIX_EPOCH.checked_add(SignedDuration::from_secs(secs)).ok()
-}
-
-fn workflow(name: &str, state: State, created_secs: i64) -> Workflow {
-    let mut workflow = Workflow::default();
-    workflow.metadata.namespace = "default".into();
-    workflow.metadata.name = name.into();
-    workflow.metadata.creation_timestamp = at(created_secs);
-    workflow.spec.hardware_ref = "a".into();
-    workflow.status.state = state;
-    workflow.status.tasks = vec![TaskStatus { agent_id: "x".into(), ..Default::default() }];
-    workflow
 }
 
 #[test]
@@ -62,43 +51,4 @@ fn an_instance_id_is_of_one_machine_or_none() {
     assert_eq!((name("1"), name("")), (None, None));
     index.put_hardware(with_id("c", "3", "i-a"));
     assert_eq!(name("i-a"), None);
-}
-
-#[test]
-fn progress_is_of_the_runs_that_count() {
-    let index = Index::default();
-    let hardware = api::meta::ObjectKey::new("default", "a");
-    assert_eq!(index.progress(&hardware), (false, None));
-    let mut done = workflow("done", State::Success, 5);
-    done.status.tasks[0].actions = [7, 9, 8]
-        .map(|secs| ActionStatus { execution_stop: at(secs), ..Default::default() })
-        .to_vec();
-    index.put_workflow(&done);
-    index.put_workflow(&workflow("failed", State::Failed, 20));
-    assert_eq!(index.progress(&hardware), (false, at(9)));
-    let mut disabled = workflow("disabled", State::Pending, 21);
-    disabled.spec.disabled = Some(true);
-    index.put_workflow(&disabled);
-    assert_eq!(index.progress(&hardware), (false, at(9)));
-    index.put_workflow(&workflow("next", State::New, 22));
-    assert_eq!(index.progress(&hardware), (true, at(9)));
-}
-
-#[test]
-fn running_first_then_the_oldest_and_never_an_ended_one() {
-    let index = Index::default();
-    index.put_workflow(&workflow("ended", State::Success, 0));
-    index.put_workflow(&workflow("late", State::Pending, 3));
-    index.put_workflow(&workflow("early", State::Pending, 2));
-    let names = |index: &Index| -> Vec<String> {
-        index.runs_of_agent("x").into_iter().map(|(key, _)| key.name).collect()
-    };
-    assert_eq!(names(&index), ["early", "late"]);
-    index.put_workflow(&workflow("late", State::Running, 3));
-    assert_eq!(names(&index), ["late", "early"]);
-    let hardware = api::meta::ObjectKey::new("default", "a");
-    assert_eq!(index.run_of_hardware(&hardware).unwrap().state, State::Running);
-    index.put_workflow(&workflow("late", State::Failed, 3));
-    index.remove_workflow(&api::meta::ObjectKey::new("default", "early"));
-    assert!(index.run_of_hardware(&hardware).is_none());
 }

@@ -121,11 +121,44 @@ fn chained(args: &Args, op: fn(Decimal, Decimal) -> Result<Decimal, String>) -> 
 
 fn round(args: &Args) -> Answer {
     let round_on = if args.from(2).is_empty() { 0.5 } else { args.float(2) };
-    let power = 10f64.powf(args.int(1) as f64);
+    let power = power_of_ten(args.int(1));
     let digit = power * float(args.any(0));
     let part = if digit.is_infinite() { f64::NAN } else { digit - digit.trunc() };
     let rounded = if part >= round_on { digit.ceil() } else { digit.floor() };
     Ok(Value::Float(rounded / power))
+}
+
+/// By the steps of Go's `math.Pow`, whose last digit another way of counting misses.
+fn power_of_ten(exponent: i64) -> f64 {
+    /// Beyond this a power of two is infinite or nothing.
+    const FAR: i64 = 4096;
+    let (mut base, mut base_twos) = (0.625, 4_i64);
+    let (mut power, mut twos) = (1.0, 0);
+    let mut rest = exponent.unsigned_abs();
+    while rest != 0 {
+        if base_twos > FAR {
+            twos += base_twos;
+            break;
+        }
+        if rest % 2 == 1 {
+            power *= base;
+            twos += base_twos;
+        }
+        base *= base;
+        base_twos *= 2;
+        if base < 0.5 {
+            base *= 2.0;
+            base_twos -= 1;
+        }
+        rest /= 2;
+    }
+    if exponent < 0 {
+        (power, twos) = (1.0 / power, -twos);
+    }
+    let twos = i32::try_from(twos.clamp(-FAR, FAR)).unwrap_or_default();
+    // In two steps, for 2^1100 is infinite and 2^-1070 has lost its digits.
+    let half = twos / 2;
+    power * 2f64.powi(half) * 2f64.powi(twos - half)
 }
 
 /// The numbers from `start` to before `stop`.
@@ -168,4 +201,31 @@ fn seq(args: &Args) -> Answer {
     let all = counted(args, start, end.wrapping_add(direction), step.unwrap_or(direction))?;
     let texts: Vec<String> = all.iter().map(i64::to_string).collect();
     args.made(texts.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::power_of_ten;
+
+    /// What `math.Float64bits(math.Pow(10, x))` is in Go 1.26 on amd64.
+    #[test]
+    fn powers_are_those_of_go() {
+        for (exponent, bits) in [
+            (0, 0x3ff0_0000_0000_0000),
+            (1, 0x4024_0000_0000_0000),
+            (-1, 0x3fb9_9999_9999_999a),
+            (22, 0x4480_f0cf_064d_d592),
+            (97, 0x5412_ba09_5dc7_701f),
+            (200, 0x6974_e718_d7d7_625d),
+            (308, 0x7fe1_ccf3_85eb_c8a3),
+            (-308, 0x0007_30d6_7819_e8d1),
+            (-320, 0x0000_0000_0000_07e8),
+            (309, f64::INFINITY.to_bits()),
+            (i64::MAX, f64::INFINITY.to_bits()),
+            (-400, 0),
+            (i64::MIN, 0),
+        ] {
+            assert_eq!(power_of_ten(exponent).to_bits(), bits, "{exponent}");
+        }
+    }
 }

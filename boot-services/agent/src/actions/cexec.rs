@@ -7,31 +7,21 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use std::process::Command;
+use std::sync::Arc;
 
 use super::environment::Environment;
-use crate::children::Ours;
+use crate::inside::Inside;
 use crate::mount::{Mounted, Owner, Purpose};
+use crate::program::{Program, SURROUNDINGS};
 use crate::stream::blocking;
-use crate::{Error, Meter, sys};
+use crate::sys;
+use crate::{Error, Meter};
 
 const RESOLV_CONF: &str = "etc/resolv.conf";
 /// Where the partition's own is meanwhile.
 const RESOLV_CONF_ASIDE: &str = "resolv.conf.tinbox-aside";
 const READABLE: Owner = Owner { uid: 0, gid: 0, mode: 0o644, dir_mode: 0o755 };
-/// What a program finds without the action's help.
-const SURROUNDINGS: [(&str, &str); 3] = [
-    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-    ("HOME", "/root"),
-    ("TERM", "linux"),
-];
-/// Longest line of a program's that is told; the rest of it is left out.
-const LINE: usize = 1000;
-/// Lines that a failure repeats, and the least that reading one takes of memory.
-const LAST_LINES: usize = 5;
 
 /// Programs to be run.
 #[derive(Clone, PartialEq, Eq)]
@@ -115,76 +105,11 @@ impl Cexec {
             .args(arguments)
             .env_clear()
             .envs(SURROUNDINGS)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        sys::confine(&mut command, Mounted::PLACE);
-        let _ours = Ours::begin();
-        let started = tokio::process::Command::from(command).kill_on_drop(true).spawn();
-        let device = self.device.display();
-        let mut child = started.map_err(Error::io(format!("start {program} in {device}")))?;
-        let group = Group(child.id());
-        let last = Mutex::new(Vec::new());
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        tokio::join!(tell(out, program, meter, &last), tell(err, program, meter, &last));
-        let status = child.wait().await.map_err(Error::io(format!("wait for {program}")))?;
-        drop(group);
-        if status.success() {
-            return Ok(());
-        }
-        let last = last.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Err(Error::Program { program: program.clone(), status, said: last.join(" / ") })
-    }
-}
-
-/// What a program started and left behind ends with it, or the partition would stay in use.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
-        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // Nobody may be left, which is what is wanted.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-/// Every line to the log and, the last of them, to whoever asks what went wrong.
-async fn tell(
-    pipe: Option<impl AsyncRead + Unpin>,
-    program: &str,
-    meter: &Meter,
-    last: &Mutex<Vec<String>>,
-) {
-    let Some(pipe) = pipe else { return };
-    let mut reader = BufReader::new(pipe);
-    let mut line = Vec::new();
-    while let Ok(chunk) = reader.fill_buf().await {
-        let (count, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (chunk.len(), chunk.is_empty()),
-        };
-        let room = LINE.saturating_sub(line.len());
-        line.extend_from_slice(&chunk[..count.min(room)]);
-        reader.consume(count);
-        if ended {
-            let text = String::from_utf8_lossy(&line);
-            let text: String = text.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
-            if !text.trim().is_empty() {
-                tracing::info!(program, said = %text, "cexec");
-                meter.say(text.clone());
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                last.push(text);
-                let surplus = last.len().saturating_sub(LAST_LINES);
-                last.drain(..surplus);
-            }
-            line.clear();
-        }
-        if count == 0 {
-            return;
-        }
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
+        sys::confine(&mut command, Inside::partition(Mounted::PLACE));
+        let place = self.device.display().to_string();
+        let run = Program { name: program, place: &place, input: None, asked: false };
+        run.run(command, meter).await.map(drop)
     }
 }
 

@@ -1,22 +1,31 @@
 //! What is built in. An action is told by its image's repository name, whatever the registry and
-//! tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`.
+//! tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`. Any other image is a
+//! container's ([`crate::container`]).
 
 mod archive2disk;
 mod cexec;
 mod disk_wipe;
 mod environment;
+mod growpart;
 mod grub;
+mod grub2disk;
 mod image2disk;
 mod kexec;
 mod oci2disk;
+mod rootio;
+mod slurp;
+mod syslinux;
 #[cfg(test)]
 mod tests;
 mod writefile;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use workflow_rpc::Assignment;
 
+use crate::container::Container;
+use crate::storage::{self, Grow};
 use crate::stream::{Accept, Image, Patience};
 use crate::{Error, Meter};
 use environment::Environment;
@@ -24,7 +33,8 @@ pub use image2disk::parse_sha256;
 
 /// The names of all built-in actions, as an operator reads them in a refusal.
 const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, \
-    disk-wipe, kexec, reboot, and waitdaemon for one of them";
+    disk-wipe, storage, rootio, growpart, grub2disk, syslinux, slurp, kexec, reboot, and \
+    waitdaemon for one of them";
 /// Runs another action once its own success is reported: there it is an image of containers, here
 /// every action that leaves waits for that.
 const WAITDAEMON: &str = "waitdaemon";
@@ -34,6 +44,10 @@ const WAITDAEMON: &str = "waitdaemon";
 pub enum Action {
     /// Write an image to a disk.
     Image2Disk(Image),
+    /// The same, and its last partition grown to the disk's end.
+    ImageGrown(Image, Grow),
+    /// Grow a disk's last partition.
+    Grow(Grow),
     /// Write a file to a partition.
     WriteFile(writefile::WriteFile),
     /// Unpack an archive to a partition.
@@ -42,8 +56,18 @@ pub enum Action {
     Cexec(cexec::Cexec),
     /// Erase a disk.
     DiskWipe(disk_wipe::DiskWipe),
+    /// Make partitions, arrays, volumes and file systems.
+    Rootio(rootio::Rootio),
+    /// Install GRUB.
+    Grub2Disk(grub2disk::Grub2Disk),
+    /// Install syslinux.
+    Syslinux(syslinux::Syslinux),
+    /// Upload a disk.
+    Slurp(slurp::Slurp),
     /// Start a kernel from a partition.
     Kexec(kexec::Kexec),
+    /// Run a container's image.
+    Container(Container),
     /// Restart the machine.
     Reboot,
 }
@@ -67,17 +91,20 @@ pub enum Leave {
 }
 
 /// What the surroundings allow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// What DEST_DISK may be.
     pub accept: Accept,
     /// How long image2disk waits for its server.
     pub patience: Patience,
+    /// `host:port` of the registry for images that are not built in; without one they are refused.
+    pub registry: Option<Arc<str>>,
 }
 
 impl Limits {
-    /// In a real machine.
-    pub const MACHINE: Self = Self { accept: Accept::BlockDevices, patience: Patience::DEFAULT };
+    /// In a real machine that has no registry.
+    pub const MACHINE: Self =
+        Self { accept: Accept::BlockDevices, patience: Patience::DEFAULT, registry: None };
 }
 
 impl Action {
@@ -92,18 +119,39 @@ impl Action {
             _ => assignment.image.as_str(),
         };
         match repository(image) {
-            "image2disk" => image2disk::parse(&read("image2disk"), limits).map(Self::Image2Disk),
-            "qemuimg2disk" => {
-                image2disk::parse(&read("qemuimg2disk"), limits).map(Self::Image2Disk)
+            "image2disk" => {
+                let environment = read("image2disk");
+                growpart::after(&environment, image2disk::parse(&environment, limits)?)
             }
-            "oci2disk" => oci2disk::parse(&read("oci2disk"), limits).map(Self::Image2Disk),
+            "qemuimg2disk" => {
+                let environment = read("qemuimg2disk");
+                growpart::after(&environment, image2disk::parse(&environment, limits)?)
+            }
+            "oci2disk" => {
+                let environment = read("oci2disk");
+                growpart::after(&environment, oci2disk::parse(&environment, limits)?)
+            }
+            "growpart" => growpart::parse(&read("growpart")),
             "writefile" => writefile::WriteFile::parse(&read("writefile")).map(Self::WriteFile),
             "archive2disk" => archive2disk::Archive2Disk::parse(&read("archive2disk"), limits)
                 .map(Self::Archive2Disk),
             "cexec" => cexec::Cexec::parse(&read("cexec")).map(Self::Cexec),
             "disk-wipe" => disk_wipe::DiskWipe::parse(&read("disk-wipe")).map(Self::DiskWipe),
+            "storage" => rootio::Rootio::storage(&read("storage")).map(Self::Rootio),
+            "rootio" => {
+                let (environment, command) = (read("rootio"), &assignment.command);
+                rootio::Rootio::parse(&environment, command, limits.patience).map(Self::Rootio)
+            }
+            "grub2disk" => grub2disk::Grub2Disk::parse(&read("grub2disk")).map(Self::Grub2Disk),
+            "syslinux" => syslinux::Syslinux::parse(&read("syslinux")).map(Self::Syslinux),
+            "slurp" => slurp::Slurp::parse(&read("slurp"), limits.patience).map(Self::Slurp),
             "kexec" => kexec::Kexec::parse(&read("kexec")).map(Self::Kexec),
             "reboot" => Ok(Self::Reboot),
+            _ if image == assignment.image && limits.registry.is_some() => {
+                let registry = limits.registry.unwrap_or_default();
+                let pairs = read("container").pairs();
+                Container::parse(assignment, pairs, registry, limits.patience).map(Self::Container)
+            }
             _ => Err(Error::UnknownAction { image: image.to_owned(), known: KNOWN.to_owned() }),
         }
     }
@@ -112,13 +160,38 @@ impl Action {
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
         match self {
             Self::Image2Disk(image) => image2disk::run(&image, meter).await.map(Outcome::Done),
+            Self::ImageGrown(image, grow) => {
+                let written = image2disk::run(&image, meter).await?;
+                let grown = grow.run(meter).await?;
+                Ok(Outcome::Done(format!("{written}; {grown}")))
+            }
+            Self::Grow(grow) => grow.run(meter).await.map(Outcome::Done),
             Self::WriteFile(file) => file.run(meter).await.map(Outcome::Done),
             Self::Archive2Disk(archive) => archive.run(meter).await.map(Outcome::Done),
             Self::Cexec(cexec) => cexec.run(meter).await.map(Outcome::Done),
             Self::DiskWipe(wipe) => wipe.run(meter).await.map(Outcome::Done),
+            Self::Rootio(rootio) => rootio.run(meter).await.map(Outcome::Done),
+            Self::Grub2Disk(grub) => grub.run(meter).await.map(Outcome::Done),
+            Self::Syslinux(syslinux) => syslinux.run(meter).await.map(Outcome::Done),
+            Self::Slurp(slurp) => slurp.run(meter).await.map(Outcome::Done),
             Self::Kexec(kexec) => kexec.load(meter).await.map(|()| Outcome::Leave(Leave::Kexec)),
+            Self::Container(container) => container.run(meter).await,
             Self::Reboot => Ok(Outcome::Leave(Leave::Reboot)),
         }
+    }
+}
+
+/// Have the array or the volume that an action names be there: nothing else brings them up here.
+///
+/// # Errors
+/// When there is nothing to bring it up with.
+pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), Error> {
+    let environment = Environment::new("", &assignment.environment);
+    let names = ["DEST_DISK", "BLOCK_DEVICE", "GRUB_DISK", "SOURCE_DISK"];
+    let named = names.iter().find_map(|name| environment.optional(name));
+    match named {
+        Some(device) => storage::ready(Path::new(device), meter).await,
+        None => Ok(()),
     }
 }
 

@@ -32,8 +32,9 @@ fn an_image_is_known_by_its_repository() {
     assert_eq!(
         error,
         "no action is built in for image \"docker.io/library/alpine:3\"; built in are \
-         image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, kexec, \
-         reboot, and waitdaemon for one of them"
+         image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, \
+         storage, rootio, growpart, grub2disk, syslinux, slurp, kexec, reboot, and waitdaemon \
+         for one of them"
     );
 }
 
@@ -58,6 +59,23 @@ fn the_actions_of_upstreams_cluster_template_are_understood() {
     assert!(parse(daemon, &[]).unwrap_err().contains("IMAGE"));
     assert!(parse(daemon, &["IMAGE=alpine:3"]).unwrap_err().contains("alpine:3"));
     assert!(parse(daemon, &["IMAGE=waitdaemon"]).is_err(), "it waits for nothing");
+}
+
+#[test]
+fn any_other_image_is_a_containers_where_there_is_a_registry() {
+    let limits = || Limits { registry: Some("10.77.0.1:7080".into()), ..Limits::MACHINE };
+    let parse = |image: &str, more: &[&str]| {
+        let environment = more.iter().map(ToString::to_string).collect();
+        let image = image.to_owned();
+        let assignment = Assignment { image, environment, ..Assignment::default() };
+        Action::parse(&assignment, limits()).map_err(|error| stdx::chain(&error))
+    };
+    assert!(matches!(parse("docker.io/library/alpine:3", &[]), Ok(Action::Container(_))));
+    assert!(matches!(parse("ghcr.io/a/reboot", &[]), Ok(Action::Reboot)));
+    let error = parse("Not An Image", &[]).unwrap_err();
+    assert!(error.starts_with("cannot run the image \"Not An Image\""), "{error}");
+    let error = parse("waitdaemon", &["IMAGE=alpine:3"]).unwrap_err();
+    assert!(error.starts_with("no action is built in for image \"alpine:3\""), "{error}");
 }
 
 #[test]
@@ -111,8 +129,9 @@ fn every_mistake_has_its_sentence() {
         ("disk-wipe", &[], "disk-wipe needs BLOCK_DEVICE"),
         (
             "disk-wipe",
-            &["BLOCK_DEVICE=/dev/vda", "WIPE_METHOD=nvme-format"],
-            "nvme-format is not built in yet",
+            &["BLOCK_DEVICE=/dev/vda", "WIPE_METHOD=shred"],
+            "cannot use WIPE_METHOD: \"shred\" is none of auto, zero, discard, nvme-format, \
+             nvme-sanitize, ata-secure-erase",
         ),
         (
             "disk-wipe",
@@ -122,6 +141,19 @@ fn every_mistake_has_its_sentence() {
         ("cexec", &["BLOCK_DEVICE=/dev/vda1", "FS_TYPE=ext4"], "cexec needs CMD_LINE"),
         ("archive2disk", &["ARCHIVE_URL=http://a/b"], "archive2disk needs TARFILE_CHECKSUM"),
         ("kexec", &["FS_TYPE=ext4"], "kexec needs BLOCK_DEVICE"),
+        ("grub2disk", &["FS_TYPE=ext4"], "grub2disk needs GRUB_INSTALL_PATH"),
+        ("grub2disk", &["GRUB_INSTALL_PATH=/dev/vda"], "grub2disk needs GRUB_DISK"),
+        ("syslinux", &["SYSLINUX_VERSION=5"], "\"5\" is none of 3.86 and 6.04"),
+        ("syslinux", &["SYSLINUX_VERSION=3.86", disk], "syslinux needs DEST_PARTITION"),
+        ("slurp", &["SOURCE_DISK=/dev/vda", "IMG_NAME=x"], "slurp needs DEST_URL"),
+        ("slurp", &["DEST_URL=https://box/a", "IMG_NAME=x"], "https is not supported"),
+        ("slurp", &["DEST_URL=http://box/a", "IMG_NAME=a/b"], "cannot use IMG_NAME: \"a/b\""),
+        ("slurp", &["DEST_URL=http://box/a", "IMG_NAME=x"], "slurp needs SOURCE_DISK"),
+        ("storage", &[], "storage needs STORAGE in its environment"),
+        ("storage", &["STORAGE=disks: [{}]"], "storage cannot use STORAGE: disks has an entry"),
+        ("growpart", &[], "growpart needs DEST_DISK"),
+        ("growpart", &[disk, "PARTITION=last"], "growpart cannot use PARTITION: \"last\""),
+        ("image2disk", &[url, disk, "GROW_LAST_PARTITION=x"], "cannot use GROW_LAST_PARTITION"),
     ];
     for (image, environment, words) in cases {
         let error = parse(image, environment).unwrap_err();

@@ -2,10 +2,16 @@
 
 use std::fmt;
 
+use platform::net::{Addressing, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
+use workflow_rpc::Pin;
 
+use super::ipam::Ipam;
 use crate::Error;
 use crate::select::Selector;
+
+/// What DHCP servers are told this is.
+const VENDOR_CLASS: &str = "tinbox-agent";
 
 /// What the box told the machine through its boot script.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,10 +22,16 @@ pub struct CommandLine {
     pub worker_id: Option<String>,
     /// `hw_addr`: the interface that booted.
     pub hw_addr: Option<MacAddr>,
+    /// `vlan_id`: the VLAN that the machine is in; its tag is the machine's own to write.
+    pub vlan: Option<u16>,
+    /// `ipam`: an address for a machine that gets none by DHCP.
+    pub ipam: Option<Ipam>,
     /// `tinbox.preserve`: disks that no action may write.
     pub preserve: Vec<Selector>,
     /// `tinbox.token`: proves to the box which boot this is.
     pub token: Option<Secret>,
+    /// `tinbox.pin`: the box's key, by which the workflow service is known and spoken to over TLS.
+    pub pin: Option<Pin>,
 }
 
 impl fmt::Debug for CommandLine {
@@ -28,6 +40,8 @@ impl fmt::Debug for CommandLine {
             .field("grpc_authority", &self.grpc_authority)
             .field("worker_id", &self.worker_id)
             .field("hw_addr", &self.hw_addr)
+            .field("vlan", &self.vlan)
+            .field("ipam", &self.ipam)
             .field("preserve", &self.preserve)
             .finish_non_exhaustive()
     }
@@ -59,11 +73,43 @@ impl CommandLine {
                 .ok_or_else(|| bad("grpc_authority", "it is missing".to_owned()))?,
             worker_id: value("worker_id"),
             hw_addr,
+            vlan: vlan(&value("vlan_id").unwrap_or_default())
+                .map_err(|reason| bad("vlan_id", reason))?,
+            ipam: value("ipam")
+                .map(|text| text.parse().map_err(|reason| bad("ipam", reason)))
+                .transpose()?,
             preserve: crate::preserve::parse(&value("tinbox.preserve").unwrap_or_default())
                 .map_err(|reason| bad("tinbox.preserve", reason))?,
             token: value("tinbox.token").map(Secret::from),
+            pin: value("tinbox.pin")
+                .map(|text| text.parse().map_err(|reason: &str| bad("tinbox.pin", reason.into())))
+                .transpose()?,
         })
     }
+
+    /// The network that the agent is to have.
+    pub fn network(&self) -> Wanted {
+        let ipam = self.ipam.as_ref();
+        let mac = ipam.and_then(|ipam| ipam.mac).or(self.hw_addr);
+        Wanted {
+            interface: mac.map_or(Which::Any, Which::Mac),
+            vlan: ipam.and_then(|ipam| ipam.vlan).or(self.vlan),
+            addressing: ipam
+                .and_then(|ipam| ipam.address.clone())
+                .map_or(Addressing::Dhcp, Addressing::Fixed),
+            class: VENDOR_CLASS,
+        }
+    }
+}
+
+/// A VLAN's number; `None` where there is none, also for 0, which tags no VLAN (IEEE 802.1Q).
+pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
+    if matches!(text, "" | "0") {
+        return Ok(None);
+    }
+    let id = text.parse().ok().filter(|id| VLANS.contains(id));
+    id.map(Some)
+        .ok_or_else(|| format!("{text:?} is no VLAN from {} to {}", VLANS.start(), VLANS.end()))
 }
 
 /// Words apart by white space; double quotes hold it together (kernel/params.c).
@@ -86,6 +132,8 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use platform::net::{Addressing, Which};
+
     use super::CommandLine;
 
     #[test]
@@ -104,6 +152,37 @@ mod tests {
         assert_eq!(line.preserve.len(), 2);
         assert_eq!(line.token.as_ref().unwrap().expose(), "abc");
         assert!(!format!("{line:?}").contains("abc"));
+        assert_eq!(line.pin, None);
+        assert_eq!((line.vlan, &line.ipam), (None, &None));
+    }
+
+    #[test]
+    fn the_network_is_what_the_medium_says() {
+        let with = |text: &str| {
+            let line = format!("grpc_authority=a:1 hw_addr=52:54:00:77:00:02 {text}");
+            CommandLine::parse(&line).map(|line| line.network())
+        };
+        let plain = with("vlan_id=7").unwrap();
+        assert_eq!((plain.vlan, plain.addressing), (Some(7), Addressing::Dhcp));
+        assert_eq!(with("vlan_id=0").unwrap().vlan, None);
+        let fixed =
+            with("ipam=52-54-00-77-00-01:9:10.77.0.11:255.255.255.0::::: vlan_id=7").unwrap();
+        let mac = "52:54:00:77:00:01".parse().unwrap();
+        assert_eq!(fixed.interface, Which::Mac(mac));
+        assert_eq!(fixed.vlan, Some(9));
+        assert!(matches!(fixed.addressing, Addressing::Fixed(it) if it.prefix == 24));
+        let empty = with("ipam=52-54-00-77-00-01:::::::: vlan_id=7").unwrap();
+        assert_eq!((empty.vlan, empty.addressing), (Some(7), Addressing::Dhcp));
+        let error = with("vlan_id=4095").unwrap_err().to_string();
+        assert!(error.contains("vlan_id") && error.contains("1 to 4094"), "{error}");
+    }
+
+    #[test]
+    fn the_boxs_key_is_named_whole_or_not_at_all() {
+        let with = |pin: &str| CommandLine::parse(&format!("grpc_authority=a:1 tinbox.pin={pin}"));
+        let pin = "0f".repeat(32);
+        assert_eq!(with(&pin).unwrap().pin.unwrap().to_string(), pin);
+        assert!(with("0f0f").unwrap_err().to_string().contains("tinbox.pin"));
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! Process 1: from a bare kernel to an agent with a network, in the order of this file.
 
 mod cmdline;
+mod ipam;
 mod mounts;
 mod process;
 
 use std::time::Duration;
 
+use platform::net;
 use rustix::system::RebootCommand;
+use workflow_rpc::Hello;
 use workflow_rpc::client::Client;
 
 use crate::actions::{Leave, Limits};
 use crate::console::Console;
+use crate::container::registry_beside;
 use crate::runner::{Host, Runner};
-use crate::{Error, inventory, net, preserve};
+use crate::{Error, inventory, preserve, tools};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 
@@ -48,6 +52,7 @@ async fn serve() -> Error {
     tokio::spawn(process::reap());
     match start().await {
         Ok(runner) => {
+            tokio::spawn(tell_of_neighbours(runner.client.clone(), runner.hello()));
             runner.run().await;
             Error::Stopped
         }
@@ -55,24 +60,37 @@ async fn serve() -> Error {
     }
 }
 
+/// Say hello again once the switches have been heard; the work does not wait for them.
+async fn tell_of_neighbours(client: Client, mut hello: Hello) {
+    let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbours).await else {
+        return tracing::debug!("no switch said who it is");
+    };
+    hello.inventory = Some(inventory);
+    if let Err(error) = client.hello(hello).await {
+        tracing::info!(reason = %stdx::chain(&error), "the box was not told of the neighbours");
+    }
+}
+
 async fn start() -> Result<Runner<Machine>, Error> {
     mounts::load_modules();
     let mut arguments = CommandLine::read()?;
     preserve::set(std::mem::take(&mut arguments.preserve));
-    net::loopback_up()?;
-    let configured = net::configure(arguments.hw_addr).await?;
+    net::loopback_up().await.map_err(Error::Network)?;
+    let configured = net::configure(arguments.network()).await.map_err(Error::Network)?;
     let agent_id = arguments.worker_id.clone().unwrap_or_else(|| configured.mac().to_string());
     let address = configured.address();
     tokio::spawn(net::keep(configured));
     let authority = &arguments.grpc_authority;
-    let client =
-        Client::connect(authority, &agent_id, arguments.token.as_ref()).map_err(Error::Service)?;
+    tools::set(tools::of_this_boot(authority));
+    let client = Client::connect(authority, &agent_id, arguments.token.as_ref(), arguments.pin)
+        .map_err(Error::Service)?;
     tracing::info!(agent_id, %address, authority, "asking for work");
     Ok(Runner {
         client,
         host: Machine,
-        limits: Limits::MACHINE,
+        limits: Limits { registry: Some(registry_beside(authority)), ..Limits::MACHINE },
         attributes: inventory::inventory(),
+        inventory: inventory::details(),
         boot_id: inventory::boot_id(),
     })
 }

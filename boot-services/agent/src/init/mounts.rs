@@ -31,8 +31,18 @@ pub(super) fn prepare() -> Result<(), Error> {
             Err(errno) => return Err(Error::io(format!("mount {place}"))(errno)),
         }
     }
+    firmware_variables();
     std::fs::create_dir_all("/etc").map_err(Error::io("create /etc"))?;
     console()
+}
+
+/// What the firmware boots is told, never changed; a machine without UEFI has no such folder.
+fn firmware_variables() {
+    const PLACE: &str = "/sys/firmware/efi/efivars";
+    if Path::new(PLACE).is_dir() {
+        // Without it the inventory lacks a list, and nothing else.
+        let _ = rustix::mount::mount("efivarfs", PLACE, "efivarfs", MountFlags::RDONLY, None);
+    }
 }
 
 /// An initramfs without a console node starts us with no standard streams at all.

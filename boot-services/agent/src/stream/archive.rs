@@ -63,6 +63,31 @@ pub async fn read_archive<T: Send + 'static>(
     }
 }
 
+/// All of a document of at most `most` bytes, which is checked when `document` says what it hashes
+/// to.
+///
+/// # Errors
+/// A sentence for the operator.
+pub async fn read_document(
+    document: &Archive,
+    most: u64,
+    patience: Patience,
+) -> Result<Vec<u8>, Error> {
+    let checksum = document.checksum.as_ref();
+    let wanted = Wanted { url: &document.url, patience, checksum, strict: true };
+    let (_, bytes) = receive(&wanted, &Arc::default(), "reading a document", move |source| {
+        let mut bytes = Vec::new();
+        source.take(most + 1).read_to_end(&mut bytes).map_err(|_| Error::Stopped)?;
+        Ok(bytes)
+    })
+    .await?;
+    if bytes.len() as u64 > most {
+        let reason = format!("it has more than {}", stdx::bytes(most));
+        return Err(Error::Url { url: document.url.to_string(), reason });
+    }
+    Ok(bytes)
+}
+
 struct Hashed {
     decoder: Decoder,
     hasher: Option<Hasher>,

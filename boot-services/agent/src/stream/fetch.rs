@@ -22,7 +22,7 @@ use super::validator::{self, Validator};
 use crate::{Error, Meter};
 
 /// How long the download waits for a server that is away or silent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// A connection without a byte for this long is given up.
     pub stall: Duration,

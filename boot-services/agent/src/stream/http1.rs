@@ -21,7 +21,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 pub(super) const READ_BUFFER: usize = 256 << 10;
 /// Longest wait for what a server says about its failure, and the most that is read of it.
 const SENTENCE: Duration = Duration::from_secs(2);
-const SENTENCE_BYTES: usize = 600;
+const SENTENCE_BYTES: usize = 2000;
 /// Redirects followed in a row.
 const REDIRECTS: usize = 5;
 
@@ -68,21 +68,38 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
     Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
 }
 
-/// What a server says of its refusal in plain text, as `: <line>`: a box that could not fetch the
-/// image for us says why.
+/// What a server says of its refusal, as `: <line>`, in plain text or as registries do: a box that
+/// could not fetch something for us says why.
 pub(super) async fn sentence(response: &mut Response<Incoming>) -> String {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    let plain = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
-    if !plain || response.status().is_success() {
+    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
+    let is = |wanted: &[u8]| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
+    let (is_plain, is_json) = (is(b"text/plain"), is(b"application/json"));
+    if !(is_plain || is_json) || response.status().is_success() {
         return String::new();
     }
     let frame = tokio::time::timeout(SENTENCE, response.frame()).await;
     let bytes = frame.ok().flatten().and_then(Result::ok).and_then(|it| it.into_data().ok());
     let bytes = bytes.unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SENTENCE_BYTES)]);
+    let bytes = &bytes[..bytes.len().min(SENTENCE_BYTES)];
+    let text = if is_json { message(bytes) } else { String::from_utf8_lossy(bytes).into_owned() };
     let line = text.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     if line.is_empty() { line } else { format!(": {line}") }
+}
+
+/// The first message in a registry's answer (OCI distribution specification, "Error Codes").
+fn message(bytes: &[u8]) -> String {
+    #[derive(serde::Deserialize)]
+    struct Failure {
+        errors: Vec<Message>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Message {
+        message: String,
+    }
+    let failure = serde_json::from_slice::<Failure>(bytes).ok();
+    let message = failure.and_then(|failure| failure.errors.into_iter().next());
+    message.map(|it| it.message).unwrap_or_default()
 }
 
 async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {

@@ -28,6 +28,7 @@ mod readback;
 mod tests;
 mod url;
 mod validator;
+mod whole;
 mod write;
 
 use std::io::Read;
@@ -37,12 +38,14 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 pub use crate::disk::Accept;
-pub use archive::{Archive, read_archive};
+pub use archive::{Archive, read_archive, read_document};
 pub use checksum::{Algorithm, Checksum, find_sum};
 pub use fetch::Patience;
 pub use url::Url;
+pub(crate) use whole::{read_into, read_text};
 
 use crate::disk::Disk;
+use crate::meter::StopOnDrop;
 use crate::{Error, Meter};
 use decode::{Decoder, Format};
 use fetch::{Fetched, Wanted};
@@ -232,26 +235,11 @@ async fn expected(
         Some(Proof::Sum(checksum)) => return Ok(Some(checksum.clone())),
         Some(Proof::Sums(sums)) => sums,
     };
-    let wanted = Wanted { url: sums, patience, checksum: None, strict: true };
-    let (_, text) = receive(&wanted, &Arc::default(), "reading the sums", |source| {
-        let mut text = Vec::new();
-        let read = source.take(checksum::SUMS_BYTES).read_to_end(&mut text);
-        read.map_err(|_| Error::Stopped)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    })
-    .await?;
+    let text = read_text(sums, checksum::SUMS_BYTES, patience).await?;
     let name = url.file_name();
     let found = find_sum(&text, name);
     let missing = || Error::NoSum { sums: sums.to_string(), name: name.to_owned() };
     found.map(Some).ok_or_else(missing)
-}
-
-struct StopOnDrop(Arc<Meter>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }
 
 /// Run blocking work; a panic in it becomes an error.

@@ -25,15 +25,20 @@ pub struct Loop {
 
 impl Loop {
     pub fn new(size: u64) -> Self {
-        Self::over(size, None)
+        Self::over(size, None, &[])
     }
 
     /// One that can store only so much of its size.
     pub fn on_small_filesystem(size: u64, room: u64) -> Self {
-        Self::over(size, Some(room))
+        Self::over(size, Some(room), &[])
     }
 
-    fn over(size: u64, room: Option<u64>) -> Self {
+    /// One that can have partitions.
+    pub fn with_partitions(size: u64) -> Self {
+        Self::over(size, None, &["--partscan"])
+    }
+
+    fn over(size: u64, room: Option<u64>, options: &[&str]) -> Self {
         let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
         // Not in memory: a loop device over tmpfs has no direct I/O to prove anything with.
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -43,7 +48,8 @@ impl Loop {
         }
         let backing = folder.path().join("disk");
         File::create(&backing).unwrap().set_len(size).unwrap();
-        let path = run("losetup", &["--find", "--show", backing.to_str().unwrap()]);
+        let fixed = ["--find", "--show", backing.to_str().unwrap()];
+        let path = run("losetup", &[options, &fixed].concat());
         let mounted = room.map(|_| folder.path().to_owned());
         Self { path: path.into(), backing, mounted, _folder: folder, _machine: machine }
     }

@@ -109,7 +109,7 @@ async fn writefile_says_what_it_cannot_mount() {
     let disk = Loop::new(8 << 20);
     let more = ["DEST_PATH=/a", "CONTENTS=x"];
     let error = act("writefile", &file_environment(&disk, "nosuchfs", &more)).await.unwrap_err();
-    assert_eq!(error, "the agent's kernel cannot mount nosuchfs; it has ext4 and vfat");
+    assert_eq!(error, "the agent's kernel cannot mount nosuchfs; it has ext4, xfs, btrfs and vfat");
     let error = act("writefile", &file_environment(&disk, "ext4", &more)).await.unwrap_err();
     assert!(error.starts_with(&format!("cannot mount {} as ext4", disk.path.display())), "{error}");
 }
@@ -123,8 +123,8 @@ async fn disk_wipe_leaves_nothing() {
     drop(device);
     let message = act("disk-wipe", &[disk.environment("BLOCK_DEVICE")]).await.unwrap();
     assert!(message.starts_with("wiped 48 MiB of /dev/loop"), "{message}");
-    let record = "method zero, 50332160 bytes, 257 samples of 64 KiB read back as zeros";
-    assert!(message.ends_with(record), "{message}");
+    assert!(message.contains("; method zero, 50332160 bytes in "), "{message}");
+    assert!(message.ends_with(", 257 samples of 64 KiB read back as zeros"), "{message}");
     assert!(disk.read().0.iter().all(|byte| *byte == 0));
 }
 
@@ -140,6 +140,28 @@ async fn disk_wipe_discards_what_can_be_discarded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn disk_wipe_takes_what_the_device_has() {
+    let disk = Loop::new(16 << 20);
+    File::options().write(true).open(&disk.path).unwrap().write_all(&vec![0xee; 16 << 20]).unwrap();
+    let by = |method: &str| [disk.environment("BLOCK_DEVICE"), format!("WIPE_METHOD={method}")];
+    for (method, kind) in
+        [("nvme-format", "NVMe"), ("nvme-sanitize", "NVMe"), ("ata-secure-erase", "ATA")]
+    {
+        let error = act("disk-wipe", &by(method)).await.unwrap_err();
+        let expected = format!(
+            "cannot erase {}: it is a disk of another kind, not an {kind} disk",
+            disk.path.display()
+        );
+        assert_eq!(error, expected);
+    }
+    assert_eq!(disk.read().0, vec![0xee; 16 << 20], "a refusal touches nothing");
+    let message = act("disk-wipe", &by("auto")).await.unwrap();
+    let why = "method auto: zero, because it is a disk of another kind, which has no erase command";
+    assert!(message.contains(why), "{message}");
+    assert!(disk.read().0.iter().all(|byte| *byte == 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_preserved_disk_is_not_written_by_anything() {
     let disk = Loop::new(8 << 20);
     run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
@@ -149,11 +171,17 @@ async fn a_preserved_disk_is_not_written_by_anything() {
     let name = disk.path.file_name().unwrap().to_str().unwrap();
     let expected = format!("/dev/{name} is not written: disk {name} is to be preserved");
     let (url, target) = (format!("IMG_URL={}", files.url()), disk.environment("DEST_DISK"));
-    let refusals = [
+    let (wiped, target) = (disk.environment("BLOCK_DEVICE"), target);
+    let mut refusals = Vec::new();
+    for method in ["auto", "zero", "discard", "nvme-format", "nvme-sanitize", "ata-secure-erase"] {
+        let environment = [wiped.clone(), format!("WIPE_METHOD={method}")];
+        refusals.push(act("disk-wipe", &environment).await);
+    }
+    refusals.extend([
         act("image2disk", &[url, target]).await,
-        act("disk-wipe", &[disk.environment("BLOCK_DEVICE")]).await,
+        act("disk-wipe", &[wiped]).await,
         act("writefile", &file_environment(&disk, "ext4", &["DEST_PATH=/a", "CONTENTS=x"])).await,
-    ];
+    ]);
     agent::preserve::set(Vec::new());
     for refusal in refusals {
         assert_eq!(refusal.unwrap_err(), expected);

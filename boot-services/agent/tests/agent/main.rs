@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod archive;
+mod loaders;
 mod loops;
 mod machine;
+mod neighbours;
 mod programs;
 mod runner;
+mod storage;
 mod tinbox;
+mod uploads;

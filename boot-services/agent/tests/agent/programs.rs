@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::loops::{Loop, act, inspect, run};
 
 /// A partition with busybox as its only program, under a few names.
-fn system() -> Loop {
+pub fn system() -> Loop {
     let disk = Loop::new(32 << 20);
     run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
     inspect(&disk.path, |root| {
@@ -17,7 +17,7 @@ fn system() -> Loop {
             ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|p| Path::new(p).exists());
         let busybox = busybox.expect("this test needs busybox (package busybox-static)");
         std::fs::copy(busybox, root.join("bin/busybox")).unwrap();
-        for name in ["sh", "touch", "cat", "env", "false", "sleep", "mkdir"] {
+        for name in ["sh", "touch", "cat", "env", "false", "sleep", "mkdir", "sync"] {
             symlink("busybox", root.join("bin").join(name)).unwrap();
         }
         symlink("/run/nowhere/resolv.conf", root.join("etc/resolv.conf")).unwrap();

@@ -10,7 +10,7 @@ use agent::runner::{Guest, Host, Runner};
 use agent::stream::{Accept, Patience};
 use agent::{Error, boot_id, inventory};
 use workflow_rpc::client::Client;
-use workflow_rpc::{ActionState, Refusal};
+use workflow_rpc::{ActionState, Inventory, Refusal};
 
 const LIMITS: Limits = Limits {
     accept: Accept::Files,
@@ -20,6 +20,7 @@ const LIMITS: Limits = Limits {
         first_wait: Duration::from_millis(10),
         longest_wait: Duration::from_millis(100),
     },
+    registry: None,
 };
 
 /// An agent that runs until the end of its test.
@@ -34,10 +35,11 @@ impl Drop for Agent {
 fn agent<H: Host + 'static>(tinbox: &Tinbox, host: H) -> Agent {
     let token = stdx::Secret::from("token");
     let runner = Runner {
-        client: Client::connect(&tinbox.authority(), "agent-1", Some(&token)).unwrap(),
+        client: Client::connect(&tinbox.authority(), "agent-1", Some(&token), None).unwrap(),
         host,
         limits: LIMITS,
-        attributes: inventory(),
+        attributes: inventory::inventory(),
+        inventory: Inventory::default(),
         boot_id: boot_id(),
     };
     Agent(tokio::spawn(async move { runner.run().await }))

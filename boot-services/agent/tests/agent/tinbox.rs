@@ -66,6 +66,7 @@ impl Workflows for Seen {
         &'a self,
         _: &'a str,
         _: Option<Attributes>,
+        _: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>> {
         self.0.questions.fetch_add(1, Ordering::Relaxed);
         let next = self.0.script.lock().unwrap().front().cloned();

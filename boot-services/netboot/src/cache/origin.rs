@@ -1,6 +1,6 @@
 //! Where files come from: HTTP, over whatever connections the caller makes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::{Digest, registry};
+use super::Digest;
+use super::registry::{self, Credentials};
 
 /// Redirections that are followed.
 const MAX_REDIRECTS: usize = 10;
@@ -53,10 +54,11 @@ pub trait Origin: Send + Sync + 'static {
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
 }
 
-/// Over HTTP: `http` and `https` URLs, and `oci` ones ([`registry`]).
+/// Over HTTP: `http` and `https` URLs, and those of registries ([`registry`]).
 pub struct HttpOrigin<C> {
     client: Client<C, Empty<Bytes>>,
     pub(super) plain_registries: BTreeSet<String>,
+    pub(super) credentials: BTreeMap<String, Credentials>,
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
@@ -65,13 +67,20 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     pub fn new(connector: C) -> Self {
         let client =
             Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-        Self { client, plain_registries: BTreeSet::new() }
+        Self { client, plain_registries: BTreeSet::new(), credentials: BTreeMap::new() }
     }
 
     /// Registries (`host` or `host:port`) that are asked over `http`, not `https`.
     #[must_use]
     pub fn with_plain_registries(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.plain_registries = hosts.into_iter().collect();
+        self
+    }
+
+    /// Who the box is to registries that want a user (`host` or `host:port`).
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: BTreeMap<String, Credentials>) -> Self {
+        self.credentials = credentials;
         self
     }
 
@@ -126,6 +135,9 @@ fn redirected(from: &Uri, place: &str) -> Option<Uri> {
 
 impl<C: Connect + Clone + Send + Sync + 'static> Origin for HttpOrigin<C> {
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a> {
+        if let Some(reference) = url.strip_prefix(registry::BLOB_SCHEME) {
+            return Box::pin(self.blob_part(reference, first, tag));
+        }
         match url.strip_prefix(registry::SCHEME) {
             Some(reference) => Box::pin(self.registry_part(reference, first, tag)),
             None => Box::pin(self.file_part(url, first, tag)),

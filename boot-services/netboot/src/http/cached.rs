@@ -52,7 +52,7 @@ async fn cached(
     }
 }
 
-async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
+pub(super) async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
     match Opened::blob(&blob) {
         Ok(Opened { file, size, tag }) => {
             let opened = Opened { file: tokio::fs::File::from_std(file), size, tag };
@@ -72,7 +72,7 @@ async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
     }
 }
 
-fn arriving(
+pub(super) fn arriving(
     arrival: Arrival,
     wanted: &Wanted,
     headers: &HeaderMap,

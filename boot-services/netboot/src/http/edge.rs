@@ -38,6 +38,8 @@ const MAX_BUFFER: usize = 256 << 10;
 const MAX_STREAMS: u32 = 64;
 /// How long running answers may take once the server shuts down.
 const LINGER: Duration = Duration::from_secs(5);
+/// The first byte of a TLS connection: content type handshake (RFC 8446 section 5.1).
+const TLS_HANDSHAKE: u8 = 22;
 /// Rest after a failed accept: it fails for want of file descriptors, which others give back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,6 +84,35 @@ pub async fn serve_tls(
         let (face, handshake) = (face.clone(), acceptor.accept(stream));
         async move {
             let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
+            serve_one(stream, peer, face, shutdown).await
+        }
+    };
+    accept(listener, connection, shutdown).await;
+}
+
+/// As [`serve_tls`], for clients that begin with a TLS handshake; one that does not is served in
+/// the clear where `plain` allows that, and else let go.
+pub async fn serve_tls_or_plain(
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    plain: bool,
+    face: impl Into<Face>,
+    shutdown: CancellationToken,
+) {
+    let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
+    let connection = move |stream: TcpStream, peer, shutdown| {
+        let (face, acceptor) = (face.clone(), acceptor.clone());
+        async move {
+            let mut first = [0];
+            tokio::time::timeout(HEAD_TIMEOUT, stream.peek(&mut first)).await??;
+            if first[0] == TLS_HANDSHAKE {
+                let handshake = acceptor.accept(stream);
+                let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
+                return serve_one(stream, peer, face, shutdown).await;
+            }
+            if !plain {
+                return Err("it does not speak TLS".into());
+            }
             serve_one(stream, peer, face, shutdown).await
         }
     };

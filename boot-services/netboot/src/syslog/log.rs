@@ -1,7 +1,6 @@
 //! The last lines of each machine, in memory.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -17,18 +16,21 @@ pub const MAX_MACHINES: usize = 1024;
 /// What a line takes beside its text: its fields, and its place in the ring.
 const LINE_BYTES: usize = size_of::<Entry>();
 
-/// A line and where it came from.
+/// A line and when it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// When the box received it.
     pub received: SystemTime,
-    /// The sender's address.
-    pub from: IpAddr,
     /// What it said.
     pub line: Line,
 }
 
 impl Entry {
+    /// What a program of a machine printed, told now by another way than syslog.
+    pub fn printed(program: &str, text: &str) -> Self {
+        Self { received: SystemTime::now(), line: Line::printed(program, text) }
+    }
+
     fn cost(&self) -> usize {
         let Line { time, host, program, process, text, .. } = &self.line;
         let parts = [time, host, program, process, text];

@@ -42,6 +42,14 @@ pub struct Line {
     pub text: String,
 }
 
+impl Line {
+    /// What a program printed.
+    pub(super) fn printed(program: &str, text: &str) -> Self {
+        let (program, text) = (clean(program, MAX_NAME), clean(text, MAX_TEXT));
+        Self { severity: Some(Severity::Info), program, text, ..Self::default() }
+    }
+}
+
 impl Severity {
     /// Of a priority or a kernel's level: its lower three bits.
     pub fn of(priority: u8) -> Self {

@@ -57,7 +57,7 @@ pub async fn serve(
                 let from = peer.ip().to_canonical();
                 let machine = names.machine(from).unwrap_or_else(|| from.to_string());
                 let line = parse(&datagram[..length]);
-                log.push(&machine, Entry { received: SystemTime::now(), from, line });
+                log.push(&machine, Entry { received: SystemTime::now(), line });
             }
             Err(source) => {
                 errors += 1;

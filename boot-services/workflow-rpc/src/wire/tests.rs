@@ -99,6 +99,7 @@ fn an_assignment_has_the_stock_field_numbers() {
         environment: vec!["A=1".into()],
         pid: "host".into(),
         namespaces: Some(Namespaces { network: "host".into(), pid: "host".into() }),
+        ..Assignment::default()
     })
     .encode_to_vec();
     let expected = [
@@ -160,6 +161,32 @@ fn what_is_too_long_is_refused_or_cut() {
     let network = Network { name: Some("x".repeat(ATTRIBUTES_BYTES)), ..Network::default() };
     let big = Attributes { network: vec![network], ..Attributes::default() };
     assert!(attributes(Some(big)).is_err());
+}
+
+#[test]
+fn an_inventory_is_bounded_and_kept_as_json() {
+    use super::tinbox::v1::HelloRequest;
+    use crate::message::Hello;
+    use crate::{Inventory, MemoryModule};
+
+    let module = |slot: &str| MemoryModule {
+        slot: slot.to_owned(),
+        bytes: 8 << 30,
+        ..MemoryModule::default()
+    };
+    let hello = |inventory| {
+        let agent_id = "a".to_owned();
+        Hello::try_from(HelloRequest { agent_id, inventory, ..HelloRequest::default() })
+    };
+    let one = Inventory { memory: vec![module("DIMM 0")], ..Inventory::default() };
+    let kept = hello(Some(one.clone())).unwrap().inventory.unwrap();
+    let json = serde_json::to_value(&kept).unwrap();
+    let expected = serde_json::json!({ "memory": [{ "slot": "DIMM 0", "bytes": 8_u64 << 30 }] });
+    assert_eq!(json, expected);
+    assert_eq!(serde_json::from_value::<Inventory>(json).unwrap(), one);
+    let long = "x".repeat(super::INVENTORY_BYTES);
+    let many = Inventory { memory: vec![module(&long)], ..Inventory::default() };
+    assert!(matches!(hello(Some(many)), Err(Refusal::InvalidArgument(_))));
 }
 
 #[test]

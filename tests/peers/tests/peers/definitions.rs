@@ -17,7 +17,18 @@ const OF_THE_BOX: [(&str, &[&str]); 3] = [
     ("status/properties", &["attempts", "attemptStart", "ended", "history", "requests"]),
     (
         "status/properties/tasks/items/properties/actions/items/properties",
-        &["attempts", "bootID", "deadline", "history", "retried", "retries"],
+        &[
+            "attempts",
+            "bootID",
+            "deadline",
+            "history",
+            "onFailure",
+            "onTimeout",
+            "retried",
+            "retries",
+            "retryAt",
+            "retryWait",
+        ],
     ),
 ];
 

@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 
 mod access;
+mod agents;
 mod bmc;
 mod clients;
 mod comparison;
+mod containers;
 mod definitions;
 mod merge;
 mod openapi;
+mod pattern;
 mod protobuf;
 mod registry;
 mod servers;

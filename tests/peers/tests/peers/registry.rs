@@ -2,42 +2,77 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
+use netboot::cache::registry::Credentials;
 use netboot::cache::{Blob, Cache, Digest, HttpOrigin, Wanted};
 use peers::{Process, built, loopback_address};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PORT: u16 = 5000;
+/// The one that a name need not have, and stock clients' names cannot have within a path.
+const PLAIN_PORT: u16 = 80;
 
-/// A registry with one disk image, and the box's cache for it.
-struct Registry {
-    program: PathBuf,
-    host: String,
-    folder: TempDir,
-    _server: Process,
+/// A stock registry, and the box's cache for it.
+pub struct Registry {
+    pub program: PathBuf,
+    /// As names of images have it.
+    pub host: String,
+    pub folder: TempDir,
+    server: Process,
 }
 
 impl Registry {
     /// `realm`: it wants a token, and says so as public registries do.
     fn start(realm: bool) -> Self {
+        Self::start_at(PORT, realm)
+    }
+
+    /// One whose name has no port.
+    pub fn without_port() -> Self {
+        Self::start_at(PLAIN_PORT, false)
+    }
+
+    fn start_at(port: u16, realm: bool) -> Self {
         let program = built("registry", &[]).unwrap().remove(0);
         let folder = tempfile::tempdir().unwrap();
-        let address = loopback_address().unwrap();
-        let host = format!("{address}:{PORT}");
-        let mut arguments = vec!["serve".to_owned(), host.clone()];
-        arguments.push(folder.path().join("registry").display().to_string());
-        arguments.extend(realm.then(|| format!("http://{host}/token")));
-        let log = folder.path().join("log");
-        let mut server = Process::start(&program, &arguments, &log).unwrap();
-        let answers = || TcpStream::connect((address, PORT)).is_ok();
-        server.wait_until("the registry answers", PATIENCE, answers).unwrap();
-        Self { program, host, folder, _server: server }
+        let host = format!("{}:{port}", loopback_address().unwrap());
+        let server = serve(&program, &host, &folder, realm, "");
+        let host = host.trim_end_matches(":80").to_owned();
+        Self { program, host, folder, server }
+    }
+
+    /// From here on it is for one user.
+    fn close(&mut self, realm: bool) {
+        self.server.kill();
+        let Credentials { username, password } = user("s3cret");
+        let user = format!("{username}:{}", password.expose());
+        self.server = serve(&self.program, &self.host, &self.folder, realm, &user);
+    }
+
+    /// Pushes a container's image around busybox that runs as `user`; its index's digest.
+    pub fn push_image(&self, name: &str, user: &str) -> String {
+        let busybox =
+            ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|it| Path::new(it).exists());
+        let busybox = busybox.expect("this test needs busybox (package busybox-static)");
+        self.run(&["image", busybox, &format!("{}/{name}", self.host), user]).unwrap()
+    }
+
+    /// From here on nobody answers.
+    pub fn stop(&mut self) {
+        self.server.kill();
+    }
+
+    /// What the program prints, or says went wrong.
+    pub fn run(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new(&self.program).args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
     /// Pushes `bytes` as an artifact with one layer; the layer's digest.
@@ -57,24 +92,44 @@ impl Registry {
         Wanted { url: format!("oci://{}/{name}", self.host), checksum: None }
     }
 
-    fn cache_folder(&self) -> PathBuf {
+    pub fn cache_folder(&self) -> PathBuf {
         self.folder.path().join("cache")
     }
 
     async fn fetch(&self, name: &str) -> Result<Blob, String> {
+        self.fetch_as(name, None).await
+    }
+
+    async fn fetch_as(&self, name: &str, who: Option<Credentials>) -> Result<Blob, String> {
         let origin = HttpOrigin::new(HttpConnector::new());
+        let known = who.map(|who| (self.host.clone(), who));
+        let origin = origin.with_credentials(known.into_iter().collect());
         let origin = origin.with_plain_registries([self.host.clone()]);
-        let cache = Cache::open(self.cache_folder(), Arc::new(origin)).unwrap();
+        let cache = Cache::with_budget(self.cache_folder(), Arc::new(origin), 100).unwrap();
         let ended = tokio::time::timeout(PATIENCE, cache.fetch(&self.wanted(name)).ended()).await;
         ended.unwrap().map_err(|error| stdx::chain(&error))
     }
 
     /// What it was asked since the images were pushed: all that is no upload.
-    fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
         let gets = log.lines().filter(|line| line.contains("GET ") || line.contains("token for"));
         gets.map(str::to_owned).collect()
     }
+}
+
+fn serve(program: &Path, host: &str, folder: &TempDir, realm: bool, user: &str) -> Process {
+    let registry = folder.path().join("registry").display().to_string();
+    let realm = if realm { format!("http://{host}/token") } else { String::new() };
+    let arguments = ["serve", host, &registry, &realm, user].map(str::to_owned);
+    let mut server = Process::start(program, &arguments, &folder.path().join("log")).unwrap();
+    let answers = || TcpStream::connect(host).is_ok();
+    server.wait_until("the registry answers", PATIENCE, answers).unwrap();
+    server
+}
+
+fn user(password: &str) -> Credentials {
+    Credentials { username: "tinbox".to_owned(), password: password.to_owned().into() }
 }
 
 fn image() -> Vec<u8> {
@@ -105,6 +160,25 @@ async fn a_registry_that_wants_a_token_is_shown_one() {
     let token = asked.iter().position(|it| it.contains("repository:images/debian:pull of tests"));
     let blob = asked.iter().position(|it| it.contains("/blobs/"));
     assert!(token.is_some() && token < blob, "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_registry_for_one_user_is_shown_who_the_box_is() {
+    for realm in [false, true] {
+        let mut registry = Registry::start(false);
+        let digest = registry.push("images/debian:raw", &image());
+        registry.close(realm);
+        let refused = registry.fetch("images/debian:raw").await.unwrap_err();
+        assert!(refused.contains("see images.credentials"), "{refused}");
+        let wrong = user("guessed");
+        let refused = registry.fetch_as("images/debian:raw", Some(wrong)).await.unwrap_err();
+        assert!(refused.contains("401") && !refused.contains("guessed"), "{refused}");
+        let right = user("s3cret");
+        let blob = registry.fetch_as("images/debian:raw", Some(right)).await.unwrap();
+        assert_eq!((blob.digest, fs::read(&blob.path).unwrap()), (digest, image()));
+        let log = fs::read_to_string(registry.folder.path().join("log")).unwrap();
+        assert!(!log.contains("s3cret"), "{log}");
+    }
 }
 
 #[tokio::test]

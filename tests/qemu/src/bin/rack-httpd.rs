@@ -2,8 +2,8 @@
 //!
 //! HTTP/1.1 with GET, HEAD and single ranges, one request per connection (RFC 9110 section 14,
 //! RFC 9112). `--drop-at-percent 50` ends a body in the middle without a word, for every request or
-//! with `--once` for the first one only. Every request is one line on standard output:
-//! `METHOD PATH STATUS FIRST-BYTE SENT/PROMISED`.
+//! with `--once` for the first one only; with `--stall` it stays connected and says no more. Every
+//! request is one line on standard output: `METHOD PATH STATUS FIRST-BYTE SENT/PROMISED`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -41,6 +41,9 @@ struct Options {
     /// Only files whose path ends so are dropped.
     #[arg(long, default_value = "")]
     drop_suffix: String,
+    /// Do not drop the connection: keep it and say no more.
+    #[arg(long)]
+    stall: bool,
     /// Bytes per second and connection; unlimited when absent.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
@@ -168,6 +171,9 @@ impl Server {
         file.seek(SeekFrom::Start(first))?;
         let limit = self.limit(&request.path, length);
         let sent = self.copy(file.take(limit), &mut stream);
+        if self.options.stall && sent < length {
+            outlast(&mut stream);
+        }
         say(&format!("GET /{path} {code} {first} {sent}/{length}"));
         Ok(())
     }
@@ -199,6 +205,17 @@ impl Server {
             }
         }
         sent
+    }
+}
+
+/// Stay until the client has gone.
+fn outlast(stream: &mut TcpStream) {
+    let mut byte = [0];
+    loop {
+        match stream.read(&mut byte) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
     }
 }
 

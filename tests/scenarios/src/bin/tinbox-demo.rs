@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
-use scenarios::{CLOUD_INIT, Firmware, Lab, LabConfig, NucConfig, RackConfig, Screen, say, show};
+use scenarios::{Firmware, Lab, LabConfig, NucConfig, RackConfig, Screen, say, show};
 
 /// Install Debian on a virtual NUC, from power-on to cloud-init.
 #[derive(Parser)]
@@ -63,13 +63,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         \x20 url: http://10.77.0.1:7080/phone-home\n\
         \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
         \x20 tries: 10\n";
-    let image = lab.image("debian.raw.zst")?;
     for number in 1..=usize::from(arguments.nucs) {
         show(&format!("tinbox hardware push --file nuc{number}.yaml"));
         lab.push_nuc(number, key, user_data)?;
     }
-    show("tinbox template create --file debian.yaml");
-    lab.push_template("debian", &image, CLOUD_INIT)?;
+    show(&lab.push_debian()?);
     show("tinbox hardware list");
     print!("{}", lab.tinbox(&["hardware", "list"])?);
 

@@ -1,5 +1,6 @@
-//! What an agent does beyond streaming a raw image, on one machine: an erase, qcow2, an archive, a
-//! program that fails before it works; and an image that somebody stops half-way.
+//! What an agent does beyond streaming a raw image, on one machine: erases by the disks' own
+//! commands, qcow2, an archive, a boot loader, a program that fails before it works; and an image
+//! that somebody stops half-way.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -14,6 +15,43 @@ use crate::watch::{SMALL, file_server, small_lab, switched_on, wait_small_system
 /// Bytes that somebody left on the disk, beyond what any image reaches.
 const SECRET_AT: u64 = 2 << 30;
 const SECRET: &[u8] = &[0xa5; 1 << 20];
+
+/// Each disk by another method.
+const WIPES: &str = "  - name: wipe
+    image: quay.io/tinkerbell/actions/disk-wipe:latest
+    timeout: 600
+    environment:
+      BLOCK_DEVICE: serialNumber=TINBOX1
+  - name: wipe-nvme
+    image: quay.io/tinkerbell/actions/disk-wipe:latest
+    timeout: 600
+    environment:
+      BLOCK_DEVICE: serialNumber=TINBOX1-NVME
+      WIPE_METHOD: nvme-format
+  - name: wipe-sata
+    image: quay.io/tinkerbell/actions/disk-wipe:latest
+    timeout: 600
+    environment:
+      BLOCK_DEVICE: serialNumber=TINBOX1-SATA
+      WIPE_METHOD: auto
+";
+
+/// What starts the system is lost, and found again.
+const LOADER: &str = "  - name: lose-the-loader
+    image: quay.io/tinkerbell/actions/cexec:latest
+    timeout: 120
+    environment:
+      BLOCK_DEVICE: /dev/vda1
+      FS_TYPE: ext4
+      CMD_LINE: /bin/busybox dd if=/dev/zero of=/dev/vda bs=440 count=1 conv=notrunc,fsync
+  - name: loader
+    image: quay.io/tinkerbell/actions/grub2disk:latest
+    timeout: 300
+    environment:
+      GRUB_INSTALL_PATH: serialNumber=TINBOX1
+      GRUB_DISK: /dev/vda1
+      FS_TYPE: ext4
+";
 
 fn succeeds(command: &mut Command) {
     assert!(command.status().unwrap().success(), "{command:?}");
@@ -31,14 +69,19 @@ fn served(lab: &Lab) -> (BoxProcess, String) {
     let (raw, qcow2) = (lab.rack.work_dir().join("tiny.raw"), folder.join("tiny.qcow2"));
     let tree = lab.rack.work_dir().join("tree");
     fs::create_dir_all(&folder).unwrap();
-    fs::create_dir_all(tree.join("bin")).unwrap();
+    // The small system has its folders in an initramfs: programs that need a device get theirs.
+    for place in ["bin", "dev"] {
+        fs::create_dir_all(tree.join(place)).unwrap();
+    }
     let packed = lab.artifacts().root().join("images/tiny.raw.zst");
     succeeds(Command::new("zstd").args(["-q", "-d"]).arg(packed).arg("-o").arg(&raw));
     let convert = ["convert", "-c", "-f", "raw", "-O", "qcow2"];
     succeeds(Command::new("qemu-img").args(convert).arg(&raw).arg(&qcow2));
     succeeds(Command::new("cp").arg("/bin/busybox").arg(tree.join("bin")));
     let archive = folder.join("tools.tar.gz");
-    succeeds(Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&tree).arg("bin"));
+    succeeds(
+        Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&tree).args(["bin", "dev"]),
+    );
 
     let server = file_server(lab, &folder, "10.77.0.1:8099", &["--etag"]);
     (server, template(&sum("sha512sum", &qcow2), &sum("sha256sum", &archive)))
@@ -53,12 +96,7 @@ tasks:
 - name: everything
   worker: "{{{{.device_1}}}}"
   actions:
-  - name: wipe
-    image: quay.io/tinkerbell/actions/disk-wipe:latest
-    timeout: 600
-    environment:
-      BLOCK_DEVICE: serialNumber=TINBOX1
-  - name: write
+{WIPES}  - name: write
     image: quay.io/tinkerbell/actions/qemuimg2disk:latest
     timeout: 600
     environment:
@@ -76,7 +114,7 @@ tasks:
       DEST_DISK: /dev/vda1
       FS_TYPE: ext4
       DEST_PATH: /
-  - name: third-time
+{LOADER}  - name: third-time
     image: quay.io/tinkerbell/actions/cexec:latest
     timeout: 120
     retries: 2
@@ -97,12 +135,17 @@ tasks:
 
 #[test]
 fn a_disk_is_erased_filled_and_mended_by_actions() {
-    let rack = RackConfig::new("actions").nuc(NucConfig::bios());
-    let lab = Lab::start(LabConfig::new(rack)).unwrap();
+    let (nvme_disk, sata_disk) = (Some(256 << 20), Some(64 << 20));
+    let nuc = NucConfig { nvme_disk, sata_disk, ..NucConfig::bios() };
+    let lab = Lab::start(LabConfig::new(RackConfig::new("actions").nuc(nuc))).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
-    let mut disk = File::options().read(true).write(true).open(lab.rack.nuc(1).disk()).unwrap();
-    disk.seek(SeekFrom::Start(SECRET_AT)).unwrap();
-    disk.write_all(SECRET).unwrap();
+    let left = |path: &Path, at: u64| {
+        let mut disk = File::options().read(true).write(true).open(path).unwrap();
+        disk.seek(SeekFrom::Start(at)).unwrap();
+        disk.write_all(SECRET).unwrap();
+    };
+    left(lab.rack.nuc(1).disk(), SECRET_AT);
+    left(&lab.rack.nuc(1).nvme_disk(), 0);
     let (_server, template) = served(&lab);
     let file = lab.file("everything.yaml", &template).unwrap();
     lab.tinbox(&["template", "create", "--file", file.to_str().unwrap()]).unwrap();
@@ -111,14 +154,34 @@ fn a_disk_is_erased_filled_and_mended_by_actions() {
     let view = lab.wait_success(&workflow, SMALL).unwrap();
     wait_small_system(&lab);
     assert!(view.message("wipe").contains("TINBOX1"), "a record: {:?}", view.actions());
+    let record = view.message("wipe-nvme");
+    for words in [
+        "wiped 256 MiB of /dev/nvme0n1, model QEMU NVMe Ctrl, serial TINBOX1-NVME",
+        "(Format NVM with user data erase); method nvme-format, 268435456 bytes in ",
+        "samples of 64 KiB read back as zeros",
+    ] {
+        assert!(record.contains(words), "{record:?} does not say {words:?}");
+    }
+    let record = view.message("wipe-sata");
+    assert!(record.contains("method auto: zero, because it has no ATA security"), "{record}");
+    let loader = view.message("loader");
+    assert!(loader.starts_with("installed GRUB (i386-pc) on /dev/vda"), "{loader}");
     assert!(view.message("write").contains("read back and compared"), "{:?}", view.actions());
     let serial = lab.rack.nuc(1).serial();
     serial.wait_for("said=this is try 3", SMALL).unwrap();
+    let log = lab.tinbox(&["machine", "log", "nuc1"]).unwrap();
+    assert!(
+        log.lines().any(|line| line.contains("action") && line.contains("this is try 3")),
+        "{log}"
+    );
     assert_eq!(switched_on(&lab), 1);
-    let mut left = vec![1; SECRET.len()];
-    disk.seek(SeekFrom::Start(SECRET_AT)).unwrap();
-    disk.read_exact(&mut left).unwrap();
-    assert!(left.iter().all(|byte| *byte == 0), "what was on the disk is gone");
+    for (path, at) in [(lab.rack.nuc(1).disk(), SECRET_AT), (&lab.rack.nuc(1).nvme_disk(), 0)] {
+        let mut disk = File::open(path).unwrap();
+        let mut left = vec![1; SECRET.len()];
+        disk.seek(SeekFrom::Start(at)).unwrap();
+        disk.read_exact(&mut left).unwrap();
+        assert!(left.iter().all(|byte| *byte == 0), "what was on {} is gone", path.display());
+    }
     lab.rack.succeed();
 }
 

@@ -4,10 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 
 mod actions;
+mod bad_images;
 mod cluster_api;
+mod containers;
 mod faults;
 mod images;
 mod path;
 mod restarts;
+mod storage;
 mod strangers;
 mod watch;
+mod workers;

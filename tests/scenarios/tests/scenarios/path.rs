@@ -1,10 +1,12 @@
-//! From power-on to a booted Debian that knows who it is.
+//! From power-on to a booted Debian that knows who it is, and has what a workflow installed in it.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 use std::time::Duration;
 
-use scenarios::{CLOUD_INIT, Lab, LabConfig, NucConfig, RackConfig, poll};
+use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, poll};
 
-use crate::watch::{switched_on, told};
+use crate::watch::{file_server, switched_on, told};
 
 /// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
 const WHOLE: Duration = Duration::from_secs(1500);
@@ -17,25 +19,93 @@ const USER_DATA: &str = "#cloud-config\n\
     - {path: /etc/issue.d/tinbox.issue, content: \"told by the box\\n\"}\n\
     runcmd:\n\
     - \"KEYS=$(grep -c 'owner$' /home/debian/.ssh/authorized_keys); \
-         echo KEYS=$KEYS HOST=$(hostname) >/dev/ttyS0\"\n\
+         echo KEYS=$KEYS HOST=$(hostname) PACKAGE=$(tinbox-greeting) >/dev/ttyS0\"\n\
     phone_home:\n\
     \x20 url: http://10.77.0.1:7080/phone-home\n\
     \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
     \x20 tries: 10\n";
+
+/// A package whose program says how dpkg has it.
+const CONTROL: &str = "Package: tinbox-greeting\nVersion: 1.0\nArchitecture: all\n\
+    Maintainer: nobody <nobody@example.org>\nDescription: says that it is here\n";
+const PROGRAM: &str = "#!/bin/sh\nexec dpkg-query -W -f '${Status} ${Version}' tinbox-greeting\n";
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The package in an archive, served to the machine; the archive's SHA-256.
+fn package(lab: &Lab) -> (BoxProcess, String) {
+    let (tree, folder) = (lab.rack.work_dir().join("tree"), lab.rack.work_dir().join("served"));
+    for place in [tree.join("DEBIAN"), tree.join("usr/bin"), folder.clone()] {
+        std::fs::create_dir_all(place).unwrap();
+    }
+    let program = tree.join("usr/bin/tinbox-greeting");
+    std::fs::write(tree.join("DEBIAN/control"), CONTROL).unwrap();
+    std::fs::write(&program, PROGRAM).unwrap();
+    let runs = std::fs::Permissions::from_mode(0o755);
+    for place in [&tree, &tree.join("DEBIAN"), &tree.join("usr"), &tree.join("usr/bin"), &program] {
+        std::fs::set_permissions(place, runs.clone()).unwrap();
+    }
+    let package = folder.join("greeting.deb");
+    let build = ["--root-owner-group", "--build"];
+    succeeds(Command::new("dpkg-deb").args(build).args([&tree, &package]));
+    let archive = folder.join("greeting.tar.gz");
+    let mut tar = Command::new("tar");
+    succeeds(tar.arg("-czf").arg(&archive).arg("-C").arg(&folder).arg("greeting.deb"));
+    let sum = succeeds(Command::new("sha256sum").arg(&archive));
+    let server = file_server(lab, &folder, "10.77.0.1:8099", &["--etag"]);
+    (server, sum.split_whitespace().next().unwrap().to_owned())
+}
+
+/// Have the template install the package before it restarts the machine.
+fn with_package(lab: &Lab, sha256: &str) {
+    let json = lab.tinbox(&["-o", "json", "template", "get", "debian"]).unwrap();
+    let template: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let text = template["spec"]["data"].as_str().unwrap();
+    let disk = "\"{{ formatPartition (index .Hardware.Disks 0) 1 }}\"";
+    let actions = format!(
+        "  - name: bring-the-package\n\
+         \x20   image: quay.io/tinkerbell/actions/archive2disk:latest\n\
+         \x20   timeout: 300\n\
+         \x20   environment:\n\
+         \x20     ARCHIVE_URL: http://10.77.0.1:8099/greeting.tar.gz\n\
+         \x20     ARCHIVE_TYPE: targz\n\
+         \x20     TARFILE_CHECKSUM: sha256:{sha256}\n\
+         \x20     DEST_DISK: {disk}\n\
+         \x20     FS_TYPE: ext4\n\
+         \x20     DEST_PATH: /var/tmp\n\
+         \x20 - name: install-the-package\n\
+         \x20   image: quay.io/tinkerbell/actions/cexec:latest\n\
+         \x20   timeout: 300\n\
+         \x20   environment:\n\
+         \x20     BLOCK_DEVICE: {disk}\n\
+         \x20     FS_TYPE: ext4\n\
+         \x20     CHROOT: y\n\
+         \x20     CMD_LINE: dpkg -i /var/tmp/greeting.deb\n"
+    );
+    let (before, after) = text.split_once("  - name: reboot").unwrap();
+    let file =
+        lab.file("debian.yaml", &format!("{before}{actions}  - name: reboot{after}")).unwrap();
+    lab.tinbox(&["template", "update", "debian", "--file", file.to_str().unwrap()]).unwrap();
+}
 
 fn whole_path(name: &str, nuc: NucConfig) {
     let filter = "udp port 67 or udp port 68 or udp port 69";
     let rack = RackConfig::new(name).nuc(nuc).capture(filter);
     let lab = Lab::start(LabConfig::new(rack)).unwrap();
     lab.push_nuc(1, KEY, USER_DATA).unwrap();
-    let image = lab.image("debian.raw.zst").unwrap();
-    lab.push_template("debian", &image, CLOUD_INIT).unwrap();
+    lab.push_debian().unwrap();
+    let (_server, sum) = package(&lab);
+    with_package(&lab, &sum);
     assert!(!lab.rack.nuc(1).is_on(), "the machine begins switched off");
     let workflow = lab.create_workflow("debian", 1).unwrap();
 
     lab.wait_success(&workflow, WHOLE).unwrap();
     let serial = lab.rack.nuc(1).serial();
-    serial.wait_for("KEYS=1 HOST=nuc1", WHOLE).unwrap();
+    serial.wait_for("KEYS=1 HOST=nuc1 PACKAGE=install ok installed 1.0", WHOLE).unwrap();
     let home = || (told(&lab, "phoned home as nuc1") > 0).then_some(());
     poll("Debian to phone home", Duration::from_secs(300), home).unwrap();
 

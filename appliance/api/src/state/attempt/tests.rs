@@ -2,7 +2,9 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::{collection, proptest};
 
-use super::{ACTION_HISTORY_MAX, HISTORY_MAX, another, backoff, end, limit, number};
+use super::{
+    ACTION_HISTORY_MAX, HISTORY_MAX, RENDERED, another, backoff, carry_over, end, limit, number,
+};
 use crate::state::report::{Report, take, time_out};
 use crate::state::serve::{Serve, serve};
 use crate::state::workflow::{Event, next};
@@ -14,16 +16,38 @@ const AT: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn workflow(actions: usize, retries: i64) -> WorkflowStatus {
     let actions = (0..actions)
-        .map(|at| ActionStatus { id: format!("id{at}"), retries, ..ActionStatus::default() })
+        .map(|at| ActionStatus {
+            id: format!("id{at}"),
+            name: format!("step{at}"),
+            retries,
+            ..ActionStatus::default()
+        })
         .collect();
     let task =
         TaskStatus { id: "task".into(), agent_id: "a".into(), actions, ..TaskStatus::default() };
     WorkflowStatus {
         state: State::Pending,
         agent_id: "a".into(),
+        template_rendering: RENDERED.into(),
         tasks: vec![task],
         ..WorkflowStatus::default()
     }
+}
+
+/// As the controller does it: the same Template again.
+fn rendered(mut status: WorkflowStatus) -> WorkflowStatus {
+    let fresh = |action: &ActionStatus| ActionStatus {
+        id: "fresh".into(),
+        name: action.name.clone(),
+        retries: action.retries,
+        ..ActionStatus::default()
+    };
+    let task = &status.tasks[0];
+    let actions = task.actions.iter().map(fresh).collect();
+    let tasks = vec![TaskStatus { id: "fresh".into(), actions, ..task.clone() }];
+    status.tasks = carry_over(&status.tasks, tasks);
+    status.template_rendering = RENDERED.into();
+    end(&status, Event::RenderedForAgent, "Rendered", "", AT).unwrap()
 }
 
 fn say(status: &mut WorkflowStatus, id: &str, state: ActionState) {
@@ -60,15 +84,54 @@ fn from_the_failed_action_or_from_the_start() {
     assert_eq!(states(&again), [Success, Pending, Pending]);
     assert_eq!((again.state, number(&again)), (State::Pending, 2));
     assert_eq!((again.history[0].attempt, again.history[0].state), (1, State::Failed));
-    assert_eq!(again.history[0].message, "action : ");
+    assert_eq!(again.history[0].message, "action step1: ");
     assert_eq!(again.tasks[0].actions[1].history[0].id, "id1");
-    let Serve::Action { action, .. } = serve(&again, "a") else { panic!("nothing is served") };
+    let Serve::Action { action, .. } = serve(&again, "a", AT) else { panic!("nothing is served") };
     assert_eq!(action.id, "id1-2");
 
     let again = another(&failed, RetryFrom::Start, true, AT).unwrap();
     assert_eq!(states(&again), [Pending, Pending, Pending]);
-    assert_eq!((again.state, again.tasks[0].actions[0].id.as_str()), (State::Preparing, "id0-2"));
+    assert_eq!(again.state, State::New, "its template is read anew");
+    let again = rendered(again);
+    assert_eq!((again.state, again.tasks[0].actions[0].id.as_str()), (State::Pending, "id0-2"));
+    assert_eq!(again.tasks[0].actions[0].history[0].id, "id0");
     assert_eq!(again.tasks[0].actions[2].id, "id2", "never begun: nothing can be late of it");
+}
+
+#[test]
+fn a_start_that_was_never_rendered_is_not_served_by_the_old_text() {
+    let again = another(&failed_at_the_second(), RetryFrom::Start, false, AT).unwrap();
+    let cancelled = end(&again, Event::Cancelled, "Cancelled", "", AT).unwrap();
+    let third = another(&cancelled, RetryFrom::Failed, false, AT).unwrap();
+    assert_eq!(third.state, State::New);
+}
+
+#[test]
+fn an_action_may_wait_before_it_is_begun_again() {
+    let mut status = workflow(1, 3);
+    status.tasks[0].actions[0].retry_wait = 30;
+    let mut now = AT;
+    for (id, secs) in [("id0", 30), ("id0-2", 60), ("id0-3", 120)] {
+        let served = serve(&status, "a", now);
+        assert!(matches!(served, Serve::Action { action, .. } if action.id == id), "{served:?}");
+        for state in [ActionState::Running, ActionState::Failed] {
+            let report = Report {
+                agent_id: "a".into(),
+                task_id: "task".into(),
+                action_id: id.into(),
+                state,
+                ..Report::default()
+            };
+            take(&mut status, &report, now).unwrap();
+        }
+        let due = now + SignedDuration::from_secs(secs);
+        let served = serve(&status, "a", due - SignedDuration::from_secs(1));
+        assert!(matches!(served, Serve::Wait(_)), "{served:?}");
+        let set_back = now - SignedDuration::from_hours(24 * 365);
+        assert!(matches!(serve(&status, "a", set_back), Serve::Action { .. }), "no year's wait");
+        now = due;
+    }
+    assert!(matches!(serve(&status, "a", now), Serve::Action { .. }));
 }
 
 #[test]
@@ -162,7 +225,10 @@ fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &Happens) {
         Happens::TimeOut => time_out(status, "late", AT),
         Happens::Cancel => end(status, Event::Cancelled, "Cancelled", "", AT),
         Happens::TimeRanOut => end(status, Event::TimeRanOut, "Timeout", "", AT),
-        Happens::Retry(from) => another(status, *from, false, AT),
+        Happens::Retry(from) => another(status, *from, false, AT).map(|again| match again.state {
+            State::New => rendered(again),
+            _ => again,
+        }),
         Happens::PostDone => end(status, Event::PostDone, "Succeeded", "", AT),
     };
     if let Some(after) = after {
@@ -215,8 +281,10 @@ proptest! {
                 || crate::state::workflow::EVENTS
                     .into_iter()
                     .any(|event| next(before.state, event) == Some(status.state))
-                // The end of an action never begun in the books is two moves in one.
-                || before.state == State::Pending;
+                // The end of an action never begun in the books is two moves in one, and so is an
+                // attempt from the start with its rendering.
+                || before.state == State::Pending
+                || from_start;
             assert!(moved, "{:?} to {:?} is not in the table", before.state, status.state);
         }
     }

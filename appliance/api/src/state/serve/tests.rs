@@ -25,7 +25,7 @@ fn status(state: State, tasks: &[(&str, &[ActionState])]) -> WorkflowStatus {
 }
 
 fn served(status: &WorkflowStatus, agent: &str) -> Option<String> {
-    match serve(status, agent) {
+    match serve(status, agent, Timestamp::UNIX_EPOCH) {
         Serve::Action { action, .. } => Some(action.id.clone()),
         Serve::Wait(_) => None,
     }
@@ -62,40 +62,36 @@ fn only_pending_and_running_workflows_serve() {
 }
 
 #[test]
-fn an_agent_is_back_from_a_reboot_in_another_boot() {
+fn a_stock_agent_is_back_from_a_reboot_when_it_asks_again() {
     let begun = Timestamp::UNIX_EPOCH;
     let after = |secs| begun.checked_add(SignedDuration::from_secs(secs)).unwrap();
-    let left = |image: &str, boot: &str| ActionStatus {
+    let left = |image: &str| ActionStatus {
         image: image.into(),
-        boot_id: boot.into(),
         execution_start: Some(begun),
         ..action("x", ActionState::Running)
     };
     let reboot = "quay.io/tinkerbell/actions/reboot:latest";
-    /// Image, boot of its beginning, boot now, seconds since, whether it is done.
-    type Case<'a> = (&'a str, &'a str, &'a str, i64, bool);
+    /// Image, whether its agent is a stock one, seconds since, whether it is done.
+    type Case<'a> = (&'a str, bool, i64, bool);
     let cases: &[Case<'_>] = &[
-        (reboot, "1", "2", 1, true),
-        (reboot, "1", "1", 3600, false),
-        ("kexec@sha256:00", "1", "2", 1, true),
-        (reboot, "", "", 19, false),
-        (reboot, "", "", 20, true),
-        (reboot, "", "2", 60, true),
-        ("localhost:5000/reboot", "", "", 60, true),
-        ("image2disk:v1", "1", "2", 3600, false),
-        ("reboot/image2disk", "", "", 3600, false),
+        (reboot, false, 3600, false),
+        (reboot, true, 19, false),
+        (reboot, true, 20, true),
+        ("kexec@sha256:00", true, 60, true),
+        ("localhost:5000/reboot", true, 60, true),
+        ("image2disk:v1", true, 3600, false),
+        ("reboot/image2disk", true, 3600, false),
     ];
-    for (image, first, now, secs, want) in cases {
-        let told = came_back(&left(image, first), now, after(*secs));
-        assert_eq!(told, *want, "{image} {first:?} {now:?} {secs}");
+    for (image, is_stock, secs, want) in cases {
+        assert_eq!(came_back(&left(image), *is_stock, after(*secs)), *want, "{image} {secs}");
     }
     for (runs, want) in [("kexec", true), ("a/reboot:v1", true), ("alpine", false), ("", false)] {
         let environment = [("IMAGE".into(), runs.into())].into();
-        let daemon = ActionStatus { environment, ..left("ghcr.io/jacobweinstock/waitdaemon", "1") };
-        assert_eq!(came_back(&daemon, "2", after(60)), want, "{runs}");
+        let daemon = ActionStatus { environment, ..left("ghcr.io/jacobweinstock/waitdaemon") };
+        assert_eq!(came_back(&daemon, true, after(60)), want, "{runs}");
     }
-    let pending = ActionStatus { state: ActionState::Pending, ..left(reboot, "1") };
-    assert!(!came_back(&pending, "2", after(60)), "it was never begun");
+    let pending = ActionStatus { state: ActionState::Pending, ..left(reboot) };
+    assert!(!came_back(&pending, true, after(60)), "it was never begun");
 }
 
 #[test]

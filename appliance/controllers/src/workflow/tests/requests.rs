@@ -1,7 +1,7 @@
 //! Retry, cancel and pause, and what is done to the machine around them.
 
 use api::bmc::JOB;
-use api::tinkerbell::{HARDWARE, WORKFLOW};
+use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
 use super::{World, netboot};
@@ -140,6 +140,52 @@ async fn the_policy_retries_with_growing_waits_and_then_gives_up() {
     world.annotate("tinbox.dev/retry-from", "start");
     world.settle().await;
     assert_eq!(world.state(), "PENDING");
+}
+
+#[tokio::test]
+async fn a_retry_from_the_start_reads_the_template_as_it_is_then() {
+    let world = World::new(json!({}));
+    world.settle().await;
+    world.run_and_fail().await;
+    let mended = super::TEMPLATE_TEXT.replace("name: stream", "name: mended");
+    let template = |data: &str| {
+        let metadata = json!({ "name": "install", "namespace": "default" });
+        world.memory.put(TEMPLATE, json!({ "metadata": metadata, "spec": { "data": data } }));
+    };
+    template(&mended);
+    let action = || world.workflow()["status"]["tasks"][0]["actions"][0]["name"].clone();
+
+    world.annotate("tinbox.dev/retry", "1");
+    world.settle().await;
+    assert_eq!((world.state().as_str(), action()), ("PENDING", json!("stream")), "from the failed");
+    world.run_and_fail().await;
+
+    template("{{ .nobody }}");
+    world.annotate("tinbox.dev/retry-from", "start");
+    world.annotate("tinbox.dev/retry", "2");
+    world.settle().await;
+    assert_eq!(world.state(), "", "what cannot be rendered waits, as at first");
+    assert_eq!(world.condition("TemplateRenderedSuccess")["status"], "False");
+    template(&mended);
+    world.settle().await;
+    assert_eq!((world.state().as_str(), action()), ("PENDING", json!("mended")));
+    assert_eq!(world.workflow()["status"]["attempts"], 3);
+}
+
+#[tokio::test]
+async fn a_disabled_workflow_is_cancelled_and_says_that_it_is_not_retried() {
+    let world = World::new(json!({}));
+    world.settle().await;
+    world.set_spec(|spec| spec["disabled"] = json!(true));
+    world.annotate("tinbox.dev/cancel", "1");
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+    world.annotate("tinbox.dev/retry", "1");
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+    assert_eq!(world.workflow()["status"]["requests"]["retry"], "1", "it was answered");
+    let told = world.memory.happenings.lock().unwrap();
+    assert!(told.last().unwrap().message.contains("it is disabled"), "and people are told why");
 }
 
 #[tokio::test]

@@ -1,0 +1,147 @@
+//! Templates that come with the program, in `templates/`: each a workflow's YAML whose first
+//! comment says what it installs and which settings it has (`# name=default`, then what it is
+//! for). A setting stands in the text as `@name@`, so that the template that is made is an
+//! ordinary one.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+
+const LIBRARY: [(&str, &str); 6] = [
+    ("debian", include_str!("../../../templates/debian.yaml")),
+    ("ubuntu", include_str!("../../../templates/ubuntu.yaml")),
+    ("flatcar", include_str!("../../../templates/flatcar.yaml")),
+    ("talos", include_str!("../../../templates/talos.yaml")),
+    ("raw", include_str!("../../../templates/raw.yaml")),
+    ("wipe", include_str!("../../../templates/wipe.yaml")),
+];
+
+/// The setting that is the box's address.
+pub const BOX: &str = "box";
+
+/// A template of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text, with its settings as `@name@`.
+    pub text: &'static str,
+}
+
+/// All of them, the most wanted first.
+pub fn entries() -> impl Iterator<Item = Entry> {
+    LIBRARY.into_iter().map(|(name, text)| Entry { name, text })
+}
+
+/// The one of this name.
+///
+/// # Errors
+/// There is none; with the names there are.
+pub fn entry(name: &str) -> Result<Entry, Error> {
+    entries().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<&str> = entries().map(|entry| entry.name).collect();
+        Error::Usage(format!("the library has no template {name:?}, but {}", names.join(", ")))
+    })
+}
+
+/// `NAME=VALUE` of the command line.
+///
+/// # Errors
+/// It has no `=`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it is not NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Entry {
+    /// What it does, in a sentence.
+    pub fn about(self) -> &'static str {
+        self.head().next().unwrap_or_default()
+    }
+
+    /// Its settings with what they are by themselves; empty is to be given.
+    pub fn settings(self) -> BTreeMap<&'static str, &'static str> {
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|it| it.is_ascii_lowercase() || b"_0123456789".contains(&it))
+        };
+        self.head()
+            .filter_map(|line| line.split_once('='))
+            .filter(|(name, _)| is_name(name))
+            .collect()
+    }
+
+    /// The workflow's YAML with the settings of `given` in it.
+    ///
+    /// # Errors
+    /// `given` has one that there is not, or lacks one; all of these are named.
+    pub fn with(self, given: &BTreeMap<String, String>) -> Result<String, Error> {
+        let settings = self.settings();
+        let unknown = given.keys().filter(|name| !settings.contains_key(name.as_str()));
+        let mut wrong: Vec<String> =
+            unknown.map(|name| format!("{} has no setting {name:?}", self.name)).collect();
+        let mut text = self.text.to_owned();
+        for (name, default) in settings {
+            let value = given.get(name).map_or(default, String::as_str);
+            if value.is_empty() {
+                wrong.push(format!("{} needs --set {name}=VALUE", self.name));
+            } else if value.contains(|it: char| it.is_control() || it == '"') {
+                wrong.push(format!("{name} has a quotation mark or a control character"));
+            }
+            text = text.replace(&format!("# {name}={default}\n"), &format!("# {name}={value}\n"));
+            text = text.replace(&format!("@{name}@"), value);
+        }
+        if wrong.is_empty() { Ok(text) } else { Err(Error::Usage(wrong.join("; "))) }
+    }
+
+    fn head(self) -> impl Iterator<Item = &'static str> {
+        self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::{entries, entry};
+
+    #[test]
+    fn each_of_the_library_makes_a_workflow() {
+        let hardware = json!({ "spec": { "disks": [{ "device": "/dev/nvme0n1" }] } });
+        let map = [("device_1".to_owned(), "52:54:00:77:00:01".to_owned())].into();
+        let data = api::document::data(&map, &hardware);
+        for entry in entries() {
+            let settings = entry.settings();
+            let own: BTreeMap<String, String> = settings
+                .iter()
+                .filter(|(_, default)| default.is_empty())
+                .map(|(name, _)| ((*name).to_owned(), format!("10.0.0.{}", name.len())))
+                .collect();
+            let text = entry.with(&own).unwrap();
+            assert!(!text.contains('@'), "{}: a setting is left: {text}", entry.name);
+            ::template::check(&text).unwrap();
+            let rendered = ::template::render(&text, &data).unwrap();
+            let document = api::document::parse(&rendered).unwrap();
+            assert_eq!(document.name, entry.name);
+            let actions = &document.tasks[0].actions;
+            assert!(!actions.is_empty(), "{rendered}");
+            assert!(actions.iter().all(|action| action.timeout > 0), "{}", entry.name);
+            assert!(rendered.contains("nvme0n1"), "{}", entry.name);
+            assert!(entry.about().ends_with('.'), "a sentence: {:?}", entry.about());
+        }
+    }
+
+    #[test]
+    fn settings_are_named_when_they_are_missing_or_unknown() {
+        let given = [("colour".to_owned(), "red".to_owned())].into();
+        let error = entry("raw").unwrap().with(&given).unwrap_err().to_string();
+        for words in ["no setting \"colour\"", "--set image_url=", "--set sha256="] {
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(entry("plan9").unwrap_err().to_string().contains("debian, ubuntu"));
+        let quoted = [("image_url".to_owned(), "a\nb".to_owned())].into();
+        assert!(entry("talos").unwrap().with(&quoted).is_err(), "no line of its own");
+    }
+}

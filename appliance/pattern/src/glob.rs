@@ -1,0 +1,51 @@
+//! Strings with stars, each of which is any string.
+
+/// The strings between the stars; one is no star, two are one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob(Vec<String>);
+
+impl Glob {
+    /// `wildcard`, where `\` takes the meaning from the star and from itself, or `shellstyle`,
+    /// where it does not. `None` where two stars stand together or a `\` before anything else.
+    pub fn parse(text: &str, has_escapes: bool) -> Option<Self> {
+        let mut parts = vec![String::new()];
+        let mut after_star = false;
+        let mut chars = text.chars();
+        while let Some(char) = chars.next() {
+            let literal = match char {
+                '*' if after_star => return None,
+                '*' => {
+                    parts.push(String::new());
+                    after_star = true;
+                    continue;
+                }
+                '\\' if has_escapes => chars.next().filter(|next| matches!(next, '*' | '\\'))?,
+                other => other,
+            };
+            after_star = false;
+            if let Some(part) = parts.last_mut() {
+                part.push(literal);
+            }
+        }
+        Some(Self(parts))
+    }
+
+    /// Whether a string is of this shape; each part is taken where it is first found.
+    pub fn fits(&self, text: &str) -> bool {
+        let (Some((first, rest)), Some(last)) = (self.0.split_first(), self.0.last()) else {
+            return false;
+        };
+        if rest.is_empty() {
+            return text == first;
+        }
+        let Some(text) = text.strip_prefix(first.as_str()) else { return false };
+        let Some(mut text) = text.strip_suffix(last.as_str()) else { return false };
+        for part in &rest[..rest.len() - 1] {
+            match text.find(part.as_str()) {
+                Some(at) => text = &text[at + part.len()..],
+                None => return false,
+            }
+        }
+        true
+    }
+}

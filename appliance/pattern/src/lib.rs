@@ -1,0 +1,88 @@
+//! Quamina's pattern language, in which Tinkerbell's rule sets say which machines they are for:
+//! whether a pattern fits a JSON document.
+//!
+//! A pattern is a JSON object whose leaves are arrays of what a leaf of the document may be:
+//! `{"bios": {"vendor": ["Intel", {"prefix": "Amer"}]}}`. All its fields must fit, and fields below
+//! one array of the document must fit in one element of it.
+//!
+//! Never: I/O, a clock, a panic or unbounded work over what somebody else wrote.
+//!
+//! Enter at [`Pattern::parse`], [`Event::new`] and [`Pattern::fits`].
+
+mod event;
+mod glob;
+mod json;
+mod parse;
+mod regexp;
+mod value;
+
+pub use event::Event;
+pub use parse::Pattern;
+
+/// Longest pattern, in bytes.
+pub const PATTERN_BYTES: usize = 16 << 10;
+/// Fields of one pattern.
+pub const FIELDS_MAX: usize = 128;
+/// What one field of a pattern may be.
+pub const VALUES_MAX: usize = 256;
+/// Leaves of a document.
+pub const LEAVES_MAX: usize = 16 << 10;
+/// Pairs of leaves that are compared before a pattern is given up.
+pub const STEPS_MAX: usize = 4 << 20;
+/// Memory of one compiled regular expression, in bytes.
+const REGEXP_BYTES: usize = 1 << 20;
+/// The largest count in braces of a regular expression.
+const COUNT_MAX: u32 = 99;
+/// Parentheses within parentheses of a regular expression.
+const GROUPS_MAX: usize = 32;
+
+/// Why a pattern cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Longer than a pattern may be.
+    #[error("the pattern is longer than {PATTERN_BYTES} bytes")]
+    Long,
+    /// Not JSON.
+    #[error("the pattern is no JSON object: {0}")]
+    Json(String),
+    /// A field whose value is neither an object nor an array.
+    #[error("{0:?} is {1}: what a field may be stands in an array, as in [\"…\"]")]
+    Leaf(String, &'static str),
+    /// An array within an array.
+    #[error("{0:?} has an array within its array")]
+    Nested(String),
+    /// Too much of something.
+    #[error("the pattern has more than {0} {1}")]
+    Many(usize, &'static str),
+    /// An extended pattern that is not known.
+    #[error("{0:?} has {1:?}, which is no kind of pattern that is known")]
+    Kind(String, String),
+    /// An extended pattern with more or less than one member.
+    #[error("{0:?} has an object with {1} members where one kind of pattern belongs")]
+    Members(String, usize),
+    /// The value of an extended pattern.
+    #[error("{path:?}: {kind} wants {want}")]
+    Value {
+        /// The field.
+        path: String,
+        /// Which extended pattern.
+        kind: &'static str,
+        /// What it would understand.
+        want: &'static str,
+    },
+    /// An extended pattern that stands alone, among others.
+    #[error("{0:?}: {1} cannot stand beside other values")]
+    Alone(String, &'static str),
+    /// A regular expression.
+    #[error("{0:?}: the regular expression is not understood: {1}")]
+    Regexp(String, String),
+    /// A document with too many leaves.
+    #[error("the document has more than {LEAVES_MAX} values")]
+    Large,
+    /// Too many ways to fit.
+    #[error("the pattern was given up after {STEPS_MAX} comparisons with the document")]
+    Costly,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Public keys, in the two lines that minisign writes: a comment, and base64 of `Ed`, the key's
+//! number and the key.
+
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::Error;
+
+/// Bytes of a key's number.
+pub const KEY_ID_BYTES: usize = 8;
+const KEY_BYTES: usize = 32;
+
+/// Somebody whose bundles the box takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKey {
+    /// Its number, which a signature names.
+    pub id: [u8; KEY_ID_BYTES],
+    /// The Ed25519 key.
+    pub key: [u8; KEY_BYTES],
+}
+
+impl PublicKey {
+    /// Every key in `text`, which is one or more files of minisign's, one after the other.
+    ///
+    /// # Errors
+    /// [`Error::Key`] names the line.
+    pub fn list(text: &str) -> Result<Vec<Self>, Error> {
+        let lines = text.lines().map(str::trim).enumerate();
+        let keys = lines.filter(|(_, line)| !line.is_empty() && !line.contains("comment:"));
+        keys.map(|(at, line)| Self::parse(line).map_err(|why| Error::Key { line: at + 1, why }))
+            .collect()
+    }
+
+    fn parse(line: &str) -> Result<Self, &'static str> {
+        let bytes = STANDARD.decode(line).map_err(|_| "it is not base64")?;
+        let rest = bytes.strip_prefix(b"Ed").ok_or("it is for another algorithm")?;
+        let (id, key) = rest.split_at_checked(KEY_ID_BYTES).ok_or("it is too short")?;
+        let wrong = |_| "it has the wrong length";
+        Ok(Self { id: id.try_into().map_err(wrong)?, key: key.try_into().map_err(wrong)? })
+    }
+
+    /// As minisign's file of it.
+    pub fn to_text(&self) -> String {
+        let bytes = [b"Ed".as_slice(), &self.id, &self.key].concat();
+        let name = name(&self.id);
+        format!("untrusted comment: minisign public key {name}\n{}\n", STANDARD.encode(bytes))
+    }
+
+    /// Whether `signature` is this key's over `message`.
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(&ED25519, &self.key).verify(message, signature).is_ok()
+    }
+}
+
+/// A key's number as minisign prints it.
+pub(crate) fn name(id: &[u8; KEY_ID_BYTES]) -> String {
+    format!("{:016X}", u64::from_le_bytes(*id))
+}

@@ -1,0 +1,188 @@
+//! Process 1 of the box: mounts, starts the supervisor, starts it again when it ends, collects
+//! orphans, and takes the machine down in order.
+//!
+//! Nothing that can fail for a reason an owner could mend stops it: a box whose state cannot be
+//! mounted starts its supervisor all the same and tells it why, so that panel and web page can say
+//! so.
+
+mod restarts;
+mod volumes;
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+use rustix::system::RebootCommand;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::Error;
+use restarts::{Next, Restarts};
+pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
+
+/// The variable that tells the supervisor what process 1 could not do, for the owner to read.
+pub const TROUBLE: &str = "TINBOX_TROUBLE";
+/// How long the supervisor may take to end what it does.
+const STOP: Duration = Duration::from_secs(15);
+/// How long the reason of a failed start stands on the console before the machine restarts.
+const READ_THE_REASON: Duration = Duration::from_secs(10);
+
+/// Whether this process is the first.
+pub fn is_first_process() -> bool {
+    std::process::id() == 1
+}
+
+/// How the machine is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It starts again.
+    Restart,
+    /// It switches itself off.
+    PowerOff,
+}
+
+/// Asks process 1 to take the machine down: by the signals that other first processes take too
+/// (busybox init).
+///
+/// # Errors
+/// When this process may not.
+pub fn ask(leave: Leave) -> Result<(), Error> {
+    let signal = match leave {
+        Leave::Restart => Signal::TERM,
+        Leave::PowerOff => Signal::USR2,
+    };
+    kill_process(Pid::INIT, signal).map_err(Error::io("ask process 1 to take the machine down"))
+}
+
+/// Be process 1, with `program` and its arguments as the supervisor. Never returns: the kernel
+/// panics when process 1 ends.
+pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
+    volumes::console();
+    let trouble = volumes::mount();
+    for problem in &trouble {
+        eprintln!("tinbox: {problem}");
+    }
+    let mut command = Command::new(program);
+    // A group of its own: what it leaves behind is found again.
+    command.args(arguments).process_group(0);
+    if !trouble.is_empty() {
+        command.env(TROUBLE, trouble.join("\n"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let leave = match runtime {
+        Ok(runtime) => match runtime.block_on(supervise(&mut command)) {
+            Ok(leave) => leave,
+            Err(error) => give_up(&stdx::chain(&error)),
+        },
+        Err(error) => give_up(&error.to_string()),
+    };
+    take_down(leave)
+}
+
+fn give_up(reason: &str) -> Leave {
+    eprintln!("tinbox: cannot go on: {reason}; restarting");
+    std::thread::sleep(READ_THE_REASON);
+    Leave::Restart
+}
+
+/// Keeps the supervisor running until somebody asks for the machine's end.
+async fn supervise(command: &mut Command) -> Result<Leave, Error> {
+    let take = |kind| signal(kind).map_err(Error::io("take signals"));
+    let mut children = take(SignalKind::child())?;
+    let mut asked = Asked {
+        terminate: take(SignalKind::terminate())?,
+        interrupt: take(SignalKind::interrupt())?,
+        power_off: take(SignalKind::user_defined2())?,
+    };
+    let mut restarts = Restarts::default();
+    loop {
+        let child = command.spawn().map_err(Error::io("start the supervisor"))?;
+        let leave = tokio::select! {
+            status = ended(&child, &mut children) => {
+                eprintln!("tinbox: the supervisor ended: {status}");
+                None
+            }
+            leave = asked.leave() => Some(leave),
+        };
+        if let Some(leave) = leave {
+            stop(&child, &mut children).await;
+            return Ok(leave);
+        }
+        kill_rest(&child);
+        match restarts.ended(Instant::now()) {
+            Next::Restart => return Ok(Leave::Restart),
+            Next::StartAfter(wait) => {
+                if let Ok(leave) = timeout(wait, asked.leave()).await {
+                    return Ok(leave);
+                }
+            }
+        }
+    }
+}
+
+/// Those who may ask for the machine's end.
+struct Asked {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    power_off: tokio::signal::unix::Signal,
+}
+
+impl Asked {
+    async fn leave(&mut self) -> Leave {
+        tokio::select! {
+            _ = self.terminate.recv() => Leave::Restart,
+            // Control, Alt and Delete.
+            _ = self.interrupt.recv() => Leave::Restart,
+            _ = self.power_off.recv() => Leave::PowerOff,
+        }
+    }
+}
+
+/// Collects every child that ends, until it is this one.
+async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> String {
+    let ours = Pid::from_child(child);
+    loop {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid != ours {
+                continue;
+            }
+            return match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => format!("exit status {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "for no reason".to_owned(),
+            };
+        }
+        children.recv().await;
+    }
+}
+
+async fn stop(child: &Child, children: &mut tokio::signal::unix::Signal) {
+    // It may have ended just now.
+    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    if timeout(STOP, ended(child, children)).await.is_err() {
+        eprintln!("tinbox: the supervisor did not stop in {} s", STOP.as_secs());
+    }
+    kill_rest(child);
+}
+
+/// Programs that the supervisor started and left behind.
+fn kill_rest(child: &Child) {
+    // Usually there is none.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+}
+
+fn take_down(leave: Leave) -> ! {
+    volumes::unmount();
+    let command = match leave {
+        Leave::Restart => RebootCommand::Restart,
+        Leave::PowerOff => RebootCommand::PowerOff,
+    };
+    loop {
+        if let Err(errno) = rustix::system::reboot(command) {
+            eprintln!("tinbox: the kernel does not end: {errno}");
+        }
+        std::thread::sleep(READ_THE_REASON);
+    }
+}

@@ -1,0 +1,72 @@
+//! When the supervisor is started again after it ended, and when the machine is restarted instead.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use stdx::Backoff;
+
+/// The first wait: an owner sees no gap.
+const FIRST: Duration = Duration::from_millis(200);
+/// The longest wait between two starts.
+const LONGEST: Duration = Duration::from_secs(5);
+/// Ends within [`WINDOW`] after which the system is not believed to work.
+const TRIES: usize = 6;
+/// How far back an end counts.
+const WINDOW: Duration = Duration::from_secs(300);
+
+/// What process 1 does when the supervisor has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Start it again after this time.
+    StartAfter(Duration),
+    /// Restart the machine: the boot loader counts, and in the end takes the other slot.
+    Restart,
+}
+
+/// The ends that count.
+#[derive(Debug, Default)]
+pub struct Restarts(VecDeque<Instant>);
+
+impl Restarts {
+    /// The supervisor ended at `now`.
+    pub fn ended(&mut self, now: Instant) -> Next {
+        while self.0.front().is_some_and(|end| now.duration_since(*end) > WINDOW) {
+            self.0.pop_front();
+        }
+        self.0.push_back(now);
+        if self.0.len() >= TRIES {
+            return Next::Restart;
+        }
+        let mut waits = Backoff::new(FIRST, LONGEST);
+        Next::StartAfter(self.0.iter().fold(FIRST, |_, _| waits.next_wait()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Next, Restarts, TRIES, WINDOW};
+
+    #[test]
+    fn waits_grow_until_the_system_is_given_up() {
+        let (mut restarts, now) = (Restarts::default(), Instant::now());
+        let ends: Vec<_> = (0..TRIES).map(|_| restarts.ended(now)).collect();
+        let millis = [200, 400, 800, 1600, 3200].map(Duration::from_millis).map(Next::StartAfter);
+        assert_eq!(ends[..TRIES - 1], millis);
+        assert_eq!(ends[TRIES - 1], Next::Restart);
+    }
+
+    #[test]
+    fn an_end_now_and_then_is_forgiven() {
+        let (mut restarts, mut now) = (Restarts::default(), Instant::now());
+        for _ in 0..3 * TRIES {
+            now += WINDOW / 2;
+            let next = restarts.ended(now);
+            assert!(
+                matches!(next, Next::StartAfter(wait) if wait < Duration::from_secs(1)),
+                "{next:?}"
+            );
+        }
+    }
+}

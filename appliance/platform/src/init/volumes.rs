@@ -1,0 +1,172 @@
+//! What process 1 mounts, in order, and takes away again.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags};
+
+use crate::{Error, clock, disk, zram};
+
+/// The boot volume: kernels, boot loader, `box.toml`.
+pub const BOOT: &str = "/boot";
+/// What must survive: the store, keys, identity.
+pub const STATE: &str = "/state";
+/// What can be fetched again.
+pub const CACHE: &str = "/cache";
+/// What the box serves to machines: what came with the system, and media that it makes of it.
+pub const ARTIFACTS: &str = "/run/tinbox/artifacts";
+
+/// Where the system keeps them.
+const SHIPPED: &str = "/usr/share/tinbox/artifacts";
+/// The running slot's folder of the boot volume.
+const SLOT: &str = "/run/tinbox/slot";
+/// Nothing on these volumes is a program or a device.
+const DATA: MountFlags = MountFlags::NOSUID
+    .union(MountFlags::NODEV)
+    .union(MountFlags::NOEXEC)
+    .union(MountFlags::NOATIME);
+/// The kernel's own: type, place, options.
+const KERNEL: [(&str, &str, &str); 5] = [
+    ("devtmpfs", "/dev", ""),
+    ("proc", "/proc", ""),
+    ("sysfs", "/sys", ""),
+    ("tmpfs", "/run", "mode=755,size=10%"),
+    ("tmpfs", "/tmp", "mode=1777,size=20%"),
+];
+/// The kernel's own that some machines have not.
+const OPTIONAL: [(&str, &str); 2] =
+    [("pstore", "/sys/fs/pstore"), ("efivarfs", "/sys/firmware/efi/efivars")];
+/// Settings of the kernel: only what matters reaches the console, and a kernel that hangs restarts.
+const SETTINGS: [(&str, &str); 4] = [
+    ("kernel/printk", "3"),
+    ("kernel/panic", "10"),
+    ("kernel/hung_task_panic", "1"),
+    ("vm/swappiness", "100"),
+];
+
+/// A kernel that was given no console starts process 1 without standard streams.
+pub(super) fn console() {
+    let Ok(console) = OpenOptions::new().read(true).write(true).open("/dev/console") else {
+        return;
+    };
+    // There is nobody to tell of a failure.
+    let _ = rustix::stdio::dup2_stdin(&console);
+    let _ = rustix::stdio::dup2_stdout(&console);
+    let _ = rustix::stdio::dup2_stderr(&console);
+}
+
+/// Mounts what there is. Returns what could not be done, each a sentence for the owner.
+pub(super) fn mount() -> Vec<String> {
+    let mut trouble = Vec::new();
+    let mut attempt = |result: Result<(), Error>| {
+        if let Err(error) = result {
+            trouble.push(stdx::chain(&error));
+        }
+    };
+    for (kind, place, options) in KERNEL {
+        attempt(mount_at(Path::new(kind), place, kind, MountFlags::empty(), options));
+    }
+    for (kind, place) in OPTIONAL {
+        if Path::new(place).is_dir() {
+            attempt(mount_at(Path::new(kind), place, kind, MountFlags::empty(), ""));
+        }
+    }
+    for (name, value) in SETTINGS {
+        let file = Path::new("/proc/sys").join(name);
+        attempt(fs::write(&file, value).map_err(Error::io(format!("set {}", file.display()))));
+    }
+    attempt(zram::swap());
+    let partitions = disk::partitions().unwrap_or_else(|error| {
+        attempt(Err(error));
+        std::collections::BTreeMap::new()
+    });
+    let of = |name: &str| partitions.get(name).cloned();
+    attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", DATA | MountFlags::RDONLY, "utf8"));
+    for (name, place) in [("state", STATE), ("cache", CACHE)] {
+        if let Err(error) = mount_part(name, of(name), place, "ext4", DATA, "commit=5") {
+            attempt(Err(error));
+            // The box works without, and forgets when it is switched off.
+            let (kind, size) = ("tmpfs", "mode=700,size=25%");
+            attempt(mount_at(Path::new(kind), place, kind, DATA, size));
+        }
+    }
+    attempt(offer());
+    clock::begin(Path::new(STATE));
+    trouble
+}
+
+/// The slot that was started, `a` or `b`, as the boot loader said it.
+///
+/// # Errors
+/// When the kernel does not tell its command line.
+pub fn slot() -> Result<Option<String>, Error> {
+    let line = fs::read_to_string("/proc/cmdline").map_err(Error::io("read the command line"))?;
+    let slot = line.split_whitespace().find_map(|word| word.strip_prefix("tinbox.slot="));
+    Ok(slot.map(str::to_owned))
+}
+
+/// What the box serves, writable: the agent's media are made of it.
+fn offer() -> Result<(), Error> {
+    let slot = slot()?;
+    let folder = Path::new(BOOT).join("tinbox").join(slot.as_deref().unwrap_or("a"));
+    make(SLOT)?;
+    rustix::mount::mount_bind(&folder, SLOT)
+        .map_err(Error::io(format!("show {} as {SLOT}", folder.display())))?;
+    let (upper, work) = (format!("{CACHE}/media"), format!("{CACHE}/.media"));
+    for place in [&upper, &work] {
+        make(place)?;
+    }
+    let options = format!("lowerdir={SHIPPED},upperdir={upper},workdir={work}");
+    mount_at(Path::new("overlay"), ARTIFACTS, "overlay", DATA, &options)
+}
+
+fn mount_part(
+    name: &str,
+    device: Option<PathBuf>,
+    place: &str,
+    kind: &str,
+    flags: MountFlags,
+    options: &str,
+) -> Result<(), Error> {
+    let device = device.ok_or_else(|| Error::NoPartition { name: name.to_owned() })?;
+    mount_at(&device, place, kind, flags, options)
+}
+
+fn mount_at(
+    device: &Path,
+    place: &str,
+    kind: &str,
+    flags: MountFlags,
+    options: &str,
+) -> Result<(), Error> {
+    // In the read-only root they are there already.
+    let _ = fs::create_dir_all(place);
+    let options = std::ffi::CString::new(options).unwrap_or_default();
+    let options = (!options.is_empty()).then_some(options.as_c_str());
+    match rustix::mount::mount(device, place, kind, flags, options) {
+        // Mounted by the kernel.
+        Ok(()) | Err(Errno::BUSY) => Ok(()),
+        Err(errno) => {
+            let what = format!("mount {} at {place}", device.display());
+            Err(Error::io(what)(errno))
+        }
+    }
+}
+
+fn make(place: &str) -> Result<(), Error> {
+    fs::create_dir_all(place).map_err(Error::io(format!("make {place}")))
+}
+
+/// Writes everything down and takes the volumes away, whoever still uses them.
+pub(super) fn unmount() {
+    clock::keep(Path::new(STATE));
+    rustix::fs::sync();
+    for place in [ARTIFACTS, SLOT, CACHE, STATE, BOOT] {
+        // One that is used still must at least not be written any more.
+        if rustix::mount::unmount(place, UnmountFlags::empty()).is_err() {
+            let _ = rustix::mount::mount_remount(place, MountFlags::RDONLY, "");
+        }
+    }
+    rustix::fs::sync();
+}

@@ -1,0 +1,62 @@
+//! What the machine's interfaces are like at the moment.
+
+use std::collections::HashMap;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+use futures_util::TryStreamExt as _;
+use rtnetlink::packet_route::address::AddressAttribute;
+
+use super::link::{Link, links};
+use super::netlink::Netlink;
+use crate::Error;
+
+/// An interface at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Which.
+    pub link: Link,
+    /// What its link carries, in Mbit/s: `None` without one, 0 where the card does not say.
+    pub mbps: Option<u32>,
+    /// Its addresses with the lengths of their prefixes.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+/// Every Ethernet interface, in the kernel's order.
+///
+/// # Errors
+/// When the kernel does not tell its addresses.
+pub async fn look() -> Result<Vec<Seen>, Error> {
+    let netlink = Netlink::open()?;
+    let mut of_link: HashMap<u32, Vec<(IpAddr, u8)>> = HashMap::new();
+    let mut all = netlink.0.address().get().execute();
+    while let Some(message) = all.try_next().await.map_err(Error::netlink("list addresses"))? {
+        // Of a link with a peer, the local one is its own.
+        let local = message.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Local(address) => Some(*address),
+            _ => None,
+        });
+        let address = local.or_else(|| {
+            message.attributes.iter().find_map(|attribute| match attribute {
+                AddressAttribute::Address(address) => Some(*address),
+                _ => None,
+            })
+        });
+        let prefix = message.header.prefix_len;
+        of_link.entry(message.header.index).or_default().extend(address.map(|it| (it, prefix)));
+    }
+    let seen = |link: Link| Seen {
+        mbps: mbps(&link.name),
+        addresses: of_link.remove(&link.index).unwrap_or_default(),
+        link,
+    };
+    Ok(links().into_iter().map(seen).collect())
+}
+
+fn mbps(name: &str) -> Option<u32> {
+    let read = |file: &str| fs::read_to_string(Path::new("/sys/class/net").join(name).join(file));
+    let carrier = read("carrier").is_ok_and(|text| text.trim() == "1");
+    let speed = || read("speed").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+    carrier.then(speed)
+}

@@ -1,0 +1,80 @@
+//! Addresses from a real DHCP server (dnsmasq) and written down, on a real link. VLANs want a
+//! kernel that has them, which a machine that runs tests may lack.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
+
+use platform::net::{Address, Addressing, Wanted, Which, configure, look};
+use stdx::MacAddr;
+
+/// Set in the namespace.
+const INSIDE: &str = "TINBOX_NET_INSIDE";
+/// A machine's network card, and a server at the other end of its cable.
+const NAMESPACE: &str = r#"
+set -e
+switch=tinbox-net-$$
+ip netns add $switch
+trap 'kill $(jobs -p) 2>/dev/null; ip netns del $switch' EXIT
+mount -t sysfs sysfs /sys
+ip link add nuc address 52:54:00:77:00:01 type veth peer name port netns $switch
+ip -n $switch link set port up
+ip -n $switch addr add 10.7.0.1/24 dev port
+ip netns exec $switch dnsmasq --no-daemon --port=0 --conf-file=/dev/null --interface=port \
+  --dhcp-range=10.7.0.9,10.7.0.9,255.255.255.0,1h --dhcp-vendorclass=set:nuc,tinbox-test \
+  --dhcp-ignore=tag:!nuc --dhcp-leasefile=/dev/null --log-dhcp &
+resolv=$(mktemp); mount --bind $resolv /etc/resolv.conf
+"$0" --exact "$1" --nocapture
+ip -o addr show; ip route show; cat /etc/resolv.conf
+"#;
+
+/// What the namespace looks like after `configure(wanted)` in it.
+fn after(test: &str, wanted: Wanted) -> String {
+    if std::env::var_os(INSIDE).is_some() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let configured = runtime.block_on(configure(wanted)).expect("an address");
+        let seen = runtime.block_on(look()).expect("what there is");
+        let nuc = seen.iter().find(|seen| seen.link.name == "nuc").expect("the card");
+        let has = |ip| nuc.addresses.iter().any(|(address, _)| *address == IpAddr::V4(ip));
+        assert!(nuc.mbps.is_some() && has(configured.address()), "{seen:?}");
+        return String::new();
+    }
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--net", "--mount", "bash", "-c", NAMESPACE]);
+    unshare.arg(std::env::current_exe().expect("this test")).arg(test).env(INSIDE, "1");
+    let output = unshare.output().expect("unshare runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
+    text
+}
+
+fn wanted(addressing: Addressing) -> Wanted {
+    let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
+    Wanted { interface: Which::Mac(mac), vlan: None, addressing, class: "tinbox-test" }
+}
+
+#[test]
+fn a_server_gives_an_address() {
+    let text = after("a_server_gives_an_address", wanted(Addressing::Dhcp));
+    if !text.is_empty() {
+        assert!(text.contains("nuc    inet 10.7.0.9/24"), "{text}");
+        assert!(text.contains("default via 10.7.0.1 dev nuc proto dhcp"), "{text}");
+    }
+}
+
+#[test]
+fn an_address_that_is_written_down_asks_nobody() {
+    let fixed = Address {
+        address: Ipv4Addr::new(10, 7, 0, 77),
+        prefix: 16,
+        router: Some(Ipv4Addr::new(10, 7, 0, 1)),
+        name_servers: vec![Ipv4Addr::new(10, 7, 0, 53)],
+    };
+    let wanted = wanted(Addressing::Fixed(fixed));
+    let text = after("an_address_that_is_written_down_asks_nobody", wanted);
+    if !text.is_empty() {
+        assert!(text.contains("nuc    inet 10.7.0.77/16"), "{text}");
+        assert!(text.contains("default via 10.7.0.1 dev nuc"), "{text}");
+        assert!(text.contains("nameserver 10.7.0.53"), "{text}");
+    }
+}

@@ -1,0 +1,47 @@
+//! What a person needs to make a box theirs.
+
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+
+/// Characters of a link that still fit a QR code of version 2, level M.
+pub const LINK_CHARS_MAX: usize = 38;
+
+/// The one-time code and where to type it. Only an unclaimed box has one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Claim {
+    /// Where the box answers, the best first: `https://10.20.30.40`, `https://box-7f3a.local`.
+    pub urls: Vec<Text>,
+    /// Six characters: `7KQ4M2`.
+    pub code: Text,
+    /// Wrong codes that are still allowed before it changes.
+    pub tries_left: u32,
+    /// Wrong codes that are allowed in all.
+    pub tries_max: u32,
+}
+
+impl Claim {
+    /// What the QR code says: `HTTPS://10.20.30.40/S/7KQ4M2`, in upper case because that takes half
+    /// the modules. `None` while the box has no address, or none that fits.
+    pub fn link(&self) -> Option<String> {
+        let links = self.urls.iter().map(|url| {
+            format!("{}/S/{}", url.trim_end_matches('/'), self.code).to_ascii_uppercase()
+        });
+        let fits =
+            |link: &String| link.chars().all(is_alphanumeric) && link.len() <= LINK_CHARS_MAX;
+        if self.code.is_empty() { None } else { links.into_iter().find(fits) }
+    }
+
+    /// The first address without its scheme, as it is typed: `10.20.30.40`.
+    pub fn address(&self) -> Option<&str> {
+        let url = self.urls.first()?;
+        let bare = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        Some(bare.trim_end_matches('/'))
+    }
+}
+
+/// The alphabet of a QR code's alphanumeric mode.
+fn is_alphanumeric(char: char) -> bool {
+    char.is_ascii_digit() || char.is_ascii_uppercase() || " $%*+-./:".contains(char)
+}

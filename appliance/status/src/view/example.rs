@@ -1,0 +1,329 @@
+//! The box of the goldens: one rack of twelve, at the moments that every face has to show.
+
+use api::network::Mode;
+use jiff::{SignedDuration, Timestamp};
+use stdx::MacAddr;
+
+use super::machine::Sentence;
+use super::{
+    BootStep, Claim, Clock, Event, ForeignServer, Machine, MachineState, Nic, Power, Role,
+};
+use super::{Slot, StatusView, System, Text, TimeState, Trouble, Update, UpdateState};
+use crate::image::{Image, Images, State};
+use crate::log::LogLine;
+
+/// Monday, 23 November 2026, 14:02:23 in UTC.
+const NOW: i64 = 1_795_442_543;
+
+fn before(seconds: i64) -> Timestamp {
+    let now = Timestamp::from_second(NOW).unwrap_or_default();
+    now.saturating_sub(SignedDuration::from_secs(seconds)).unwrap_or_default()
+}
+
+/// Three machines are being installed, one failed.
+pub fn working() -> StatusView {
+    StatusView {
+        revision: 4_711,
+        now: before(0),
+        name: "box-7f3a".into(),
+        version: "1.4.0".into(),
+        slot: "A".into(),
+        pin: "F3A9-1C20-8BQK-77TM".into(),
+        uptime_seconds: 12 * 86_400 + 4 * 3_600 + 7 * 60,
+        boot: steps(7),
+        claim: None,
+        clock: Clock {
+            state: TimeState::Synced,
+            source: "10.20.30.1".into(),
+            utc_offset_seconds: 0,
+        },
+        nics: nics(),
+        machines: machines(),
+        images: images(),
+        update: None,
+        system: system(),
+        events: events(),
+        log: log(),
+        faults: Vec::new(),
+        boot_traffic: (0..60).map(|at| (at * 7_919 % 113) << 20).collect(),
+        identifying: false,
+    }
+}
+
+/// On its way to service; the fourth step takes longer than usual when `slow`.
+pub fn booting(slow: bool) -> StatusView {
+    let mut boot = steps(3);
+    boot[3].took_millis = Some(if slow { 9_000 } else { 1_000 });
+    let machines = Vec::new();
+    StatusView { boot, machines, uptime_seconds: 9, events: Vec::new(), ..working() }
+}
+
+/// Fresh from the factory, reachable.
+pub fn unclaimed() -> StatusView {
+    let urls = vec!["https://10.20.30.40".into(), "https://box-7f3a.local".into()];
+    let claim = Claim { urls, code: "7KQ4M2".into(), tries_left: 17, tries_max: 20 };
+    let mut view = StatusView { claim: Some(claim), machines: Vec::new(), ..working() };
+    view.events.clear();
+    view.boot_traffic.clear();
+    view.uptime_seconds = 312;
+    view.images = Images::default();
+    for nic in &mut view.nics {
+        nic.mode = Mode::Off;
+        nic.armed_since = None;
+    }
+    view
+}
+
+/// Fresh from the factory, and nobody gives it an address.
+pub fn without_address() -> StatusView {
+    let mut view = unclaimed();
+    view.nics[0].address = Text::default();
+    view.nics[0].link_since = Some(before(12));
+    view.claim.iter_mut().for_each(|claim| claim.urls.clear());
+    view
+}
+
+/// Every machine is in service.
+pub fn calm() -> StatusView {
+    let mut view = working();
+    for machine in &mut view.machines {
+        let Machine { name, mac, ip, .. } = machine.clone();
+        let (state, power) = (MachineState::InService, Power::On);
+        *machine = Machine { name, mac, ip, state, power, ..Machine::default() };
+    }
+    view
+}
+
+/// Another DHCP server was heard.
+pub fn dhcp_stopped() -> StatusView {
+    let mut view = working();
+    view.nics[1].armed_since = None;
+    view.nics[1].foreign = vec![ForeignServer {
+        address: "192.168.1.1".into(),
+        mac: "a4:2b:b0:11:22:33".into(),
+        vendor: "TP-Link".into(),
+        offered: "192.168.1.104".into(),
+        heard: Some(before(4)),
+    }];
+    view
+}
+
+/// Somebody pulled the rack's cable.
+pub fn no_cable() -> StatusView {
+    let mut view = working();
+    view.nics[1].link_mbps = None;
+    view.nics[1].link_since = Some(before(31));
+    view
+}
+
+/// An update is written.
+pub fn updating() -> StatusView {
+    let update = Update {
+        version: "1.5.0".into(),
+        state: UpdateState::Verified,
+        percent: Some(66),
+        slot: "B".into(),
+        since: Some(before(40)),
+        ..Update::default()
+    };
+    StatusView { update: Some(update), ..working() }
+}
+
+/// An update did not work out.
+pub fn undone() -> StatusView {
+    let update = Update {
+        version: "1.5.0".into(),
+        state: UpdateState::Undone,
+        slot: "B".into(),
+        reason: "eth1 could not serve".into(),
+        since: Some(before(95)),
+        ..Update::default()
+    };
+    StatusView { update: Some(update), ..working() }
+}
+
+fn steps(done: usize) -> Vec<BootStep> {
+    let steps = [
+        ("starting the kernel", 3_100),
+        ("mounting the disks", 400),
+        ("finding the network", 1_500),
+        ("opening the store", 2_000),
+        ("making certificates", 700),
+        ("starting the API", 500),
+        ("looking for other servers", 10_000),
+    ];
+    let step = |(at, (name, usual_millis)): (usize, (&str, u64))| BootStep {
+        name: name.into(),
+        usual_millis,
+        took_millis: (at < done).then_some(usual_millis - usual_millis / 5),
+        done: at < done,
+    };
+    steps.into_iter().enumerate().map(step).collect()
+}
+
+fn nics() -> Vec<Nic> {
+    let eth0 = Nic {
+        name: "eth0".into(),
+        mac: Some(MacAddr([0x52, 0x54, 0, 0x77, 0x7f, 0x3a])),
+        link_mbps: Some(1_000),
+        link_since: Some(before(12 * 86_400)),
+        role: Role::Management,
+        address: "10.20.30.40/24".into(),
+        ..Nic::default()
+    };
+    let eth1 = Nic {
+        name: "eth1".into(),
+        mac: Some(MacAddr([0x52, 0x54, 0, 0x77, 0x7f, 0x3b])),
+        link_mbps: Some(2_500),
+        link_since: Some(before(3 * 86_400)),
+        role: Role::Provisioning,
+        address: "10.99.0.1/24".into(),
+        mode: Mode::Reserved,
+        armed_since: Some(before(3 * 86_400)),
+        probed: Some(before(132)),
+        ..Nic::default()
+    };
+    vec![eth0, eth1]
+}
+
+fn machines() -> Vec<Machine> {
+    use MachineState::{Failed, InService, Installing, Ready, Waiting};
+    let states = [
+        InService, InService, InService, Installing, Installing, InService, Failed, Ready, Waiting,
+        Waiting, Ready, Ready,
+    ];
+    let machine = |(at, state): (usize, MachineState)| {
+        let number = u8::try_from(at + 1).unwrap_or_default();
+        let on = !matches!(number, 10..=12);
+        Machine {
+            name: format!("nuc-{number:02}").into(),
+            state,
+            mac: Some(MacAddr([0x52, 0x54, 0, 0x77, 0, number])),
+            ip: format!("10.99.0.{}", 50 + u16::from(number)).into(),
+            power: if on { Power::On } else { Power::Off },
+            last_seen: on.then(|| before(20)),
+            ..Machine::default()
+        }
+    };
+    let mut machines: Vec<Machine> = states.into_iter().enumerate().map(machine).collect();
+    installing(&mut machines[3], 68);
+    installing(&mut machines[4], 31);
+    fail(&mut machines[6]);
+    machines[8].step = "waits for BMC".into();
+    machines[8].workflow = "wf-15".into();
+    machines
+}
+
+fn installing(machine: &mut Machine, percent: u8) {
+    machine.step = "image2disk".into();
+    machine.workflow = if percent > 50 { "wf-12".into() } else { "wf-13".into() };
+    machine.percent = Some(percent);
+    machine.bytes_total = 3_328_599_654;
+    machine.bytes_done = machine.bytes_total / 100 * u64::from(percent);
+    machine.bytes_per_second = Some(108 << 20);
+    machine.millis_left = Some(u64::from(100 - percent) * 290);
+    machine.since = Some(before(84));
+    let told =
+        [(84, "is on, says its BMC"), (61, "runs agent 0.1.0"), (19, "action image2disk started")];
+    machine.story = told.map(|(ago, text)| sentence(ago, text, false)).into();
+}
+
+fn fail(machine: &mut Machine) {
+    machine.step = "image2disk".into();
+    machine.workflow = "wf-14".into();
+    (machine.attempt, machine.attempts_max) = (2, 3);
+    machine.since = Some(before(71));
+    machine.trouble = Some(Trouble {
+        what: "image2disk failed".into(),
+        on: machine.name.clone(),
+        why: "checksum does not match".into(),
+        now: "Compare the image's sum with the Template's, then retry".into(),
+        code: "ChecksumMismatch".into(),
+    });
+    machine.story = vec![
+        sentence(140, "runs agent 0.1.0", false),
+        sentence(131, "action image2disk started", false),
+        sentence(71, "action image2disk failed after 60 s: checksum does not match", true),
+    ];
+}
+
+fn sentence(ago: i64, text: &str, warning: bool) -> Sentence {
+    Sentence { at: before(ago), text: text.into(), warning }
+}
+
+fn images() -> Images {
+    let image = |name: &str, size, state| Image {
+        origin: format!("https://images.example.org/{name}"),
+        size,
+        state,
+        received: size,
+        last_used: Some(before(3_600)),
+        ..Image::default()
+    };
+    let mut coming = image("rocky-10.raw.zst", 1_610_612_736, State::Fetching);
+    coming.received = 644_245_094;
+    coming.bytes_per_second = 45 << 20;
+    let items = vec![
+        coming,
+        Image { pinned: true, ..image("ubuntu-24.04.raw.zst", 943_718_400, State::Ready) },
+        Image { goes: 1, ..image("debian-13.raw.zst", 419_430_400, State::Ready) },
+    ];
+    Images { capacity: 47_663_742_976, used: 19_542_101_197, warning: String::new(), items }
+}
+
+fn system() -> System {
+    let slot = |name: &str, running| Slot {
+        name: name.into(),
+        version: if running { "1.4.0".into() } else { "1.3.2".into() },
+        good: true,
+        running,
+    };
+    System {
+        cpu_percent: Some(4),
+        ram_used: 212 << 20,
+        ram_total: 4 << 30,
+        disk_used: 210 << 20,
+        disk_total: 512 << 20,
+        temperature: Some(52),
+        flash_life_percent: Some(3),
+        backup_at: Some(before(2 * 86_400)),
+        internet: Some(true),
+        slots: vec![slot("A", true), slot("B", false)],
+        certificate_sha256: "7c1489f0a2c45e8b1c209f3388bd41d777ae02c6f1e94b0d52a86a13fe9076b5"
+            .into(),
+        accounts: 2,
+        keys: 3,
+    }
+}
+
+fn events() -> Vec<Event> {
+    let told = [
+        (12, "nuc-04", "fetched rocky-10.raw.zst by HTTP, 2.1 GiB in 19 s", false),
+        (71, "nuc-07", "action image2disk failed after 60 s: checksum does not match", true),
+        (84, "nuc-05", "is on, says its BMC", false),
+        (131, "nuc-07", "action image2disk started", false),
+        (300, "", "probed eth1: no other DHCP server", false),
+    ];
+    let event = |(ago, subject, text, warning): (i64, &str, &str, bool)| Event {
+        at: before(ago),
+        subject: subject.into(),
+        sentence: text.into(),
+        warning,
+    };
+    told.map(event).into()
+}
+
+fn log() -> Vec<LogLine> {
+    let line = |ago, severity: &str, program: &str, text: &str| LogLine {
+        received: before(ago),
+        severity: severity.into(),
+        program: program.into(),
+        text: text.into(),
+    };
+    vec![
+        line(300, "info", "dhcp", "probe of eth1: no other server answers"),
+        line(131, "info", "rpc", "nuc-07: image2disk started, try 2 of 3"),
+        line(71, "err", "rpc", "nuc-07: image2disk failed: checksum does not match"),
+        line(12, "info", "netboot", "nuc-04: sent rocky-10.raw.zst, 2.1 GiB"),
+    ]
+}

@@ -1,0 +1,104 @@
+//! The sentence on top of every face: is all well, and what is happening?
+
+use super::problem::{Urgency, problems};
+use super::{MachineState, StatusView};
+
+/// Who is meant when it is no machine.
+const THIS_BOX: &str = "this box";
+
+/// The headline in its two halves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// What happens: `3 of 12 machines are installing`.
+    pub doing: String,
+    /// The same without its verb, for a small screen: `3 of 12 installing`.
+    pub brief: String,
+    /// Who wants a person: `nuc-07 needs you`; `None`: nobody does.
+    pub needs: Option<String>,
+}
+
+impl Headline {
+    /// `3 of 12 machines are installing; nuc-07 needs you`.
+    pub fn sentence(&self) -> String {
+        match &self.needs {
+            Some(needs) => format!("{}; {needs}", self.doing),
+            None => self.doing.clone(),
+        }
+    }
+
+    /// `3 of 12 installing. nuc-07 needs you.`
+    pub fn short(&self) -> String {
+        match &self.needs {
+            Some(needs) => format!("{}. {}.", self.brief, begun(needs)),
+            None => format!("{}.", self.brief),
+        }
+    }
+}
+
+/// As a sentence begins; a machine's name stays as it is.
+fn begun(needs: &str) -> String {
+    match needs.strip_prefix(THIS_BOX) {
+        Some(rest) => format!("This box{rest}"),
+        None => needs.to_owned(),
+    }
+}
+
+/// What the view comes to.
+pub fn headline(view: &StatusView) -> Headline {
+    let (doing, brief) = doing(view);
+    Headline { doing, brief, needs: needs(view) }
+}
+
+fn doing(view: &StatusView) -> (String, String) {
+    if let Some(step) = view.starting() {
+        let text = format!("Starting: {}", step.sentence());
+        return (text.clone(), text);
+    }
+    if view.claim.is_some() {
+        let text = "This box waits for its owner".to_owned();
+        return (text, "Waiting for its owner".to_owned());
+    }
+    let all = view.machines.len();
+    if all == 0 {
+        return ("No machines yet".to_owned(), "No machines yet".to_owned());
+    }
+    let installing = view.machines.iter().filter(|machine| machine.under_way()).count();
+    let counts = [
+        (installing, "installing"),
+        (view.count(&[MachineState::Removing]), "being removed"),
+        (view.count(&[MachineState::Waiting]), "waiting"),
+    ];
+    match counts.into_iter().find(|(count, _)| *count > 0) {
+        Some((count, word)) => part(count, all, word),
+        None => part(view.count(&[MachineState::InService]), all, "in service"),
+    }
+}
+
+/// `1 machine is installing`, `3 of 12 machines are installing`, `All 12 machines are in service`.
+fn part(count: usize, all: usize, word: &str) -> (String, String) {
+    match (count, all) {
+        (0, 1) => (format!("1 machine, not {word}"), format!("1 machine, not {word}")),
+        (1, 1) => (format!("1 machine is {word}"), format!("1 machine {word}")),
+        (0, _) => (format!("{all} machines, none {word}"), format!("{all}, none {word}")),
+        _ if count == all => {
+            (format!("All {all} machines are {word}"), format!("All {all} {word}"))
+        }
+        (1, _) => (format!("1 of {all} machines is {word}"), format!("1 of {all} {word}")),
+        _ => (format!("{count} of {all} machines are {word}"), format!("{count} of {all} {word}")),
+    }
+}
+
+fn needs(view: &StatusView) -> Option<String> {
+    let problems = problems(view);
+    let urgent: Vec<_> =
+        problems.iter().filter(|problem| problem.urgency != Urgency::Notice).collect();
+    let first = urgent.first()?;
+    let who = match &first.machine {
+        Some(name) => name.as_str(),
+        None => THIS_BOX,
+    };
+    Some(match urgent.len() {
+        1 => format!("{who} needs you"),
+        count => format!("{who} and {} more need you", count - 1),
+    })
+}

@@ -1,0 +1,57 @@
+//! Times and lengths of time, as short as a small screen wants them.
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// `14:02`, so many seconds east of UTC.
+pub fn time_of_day(at: Timestamp, utc_offset_seconds: i32) -> String {
+    let offset = Offset::from_seconds(utc_offset_seconds).unwrap_or(Offset::UTC);
+    let local = offset.to_datetime(at);
+    format!("{:02}:{:02}", local.hour(), local.minute())
+}
+
+/// `43 s ago`; `now` for what lies ahead, because clocks get set.
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
+    match u64::try_from(now.duration_since(at).as_secs()) {
+        Ok(0) | Err(_) => "now".to_owned(),
+        Ok(seconds) => format!("{} ago", rough(seconds)),
+    }
+}
+
+/// One figure and its unit: `43 s`, `12 min`, `5 h`, `2 days`.
+pub fn rough(seconds: u64) -> String {
+    match seconds {
+        0..MINUTE => format!("{seconds} s"),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..DAY => format!("{} h", seconds / HOUR),
+        _ if seconds < 2 * DAY => "1 day".to_owned(),
+        _ => format!("{} days", seconds / DAY),
+    }
+}
+
+/// Two figures, for how long something is up: `12d 4h`, `4h 7m`, `3m`.
+pub fn uptime(seconds: u64) -> String {
+    match seconds {
+        0..HOUR => format!("{}m", seconds / MINUTE),
+        HOUR..DAY => format!("{}h {}m", seconds / HOUR, seconds % HOUR / MINUTE),
+        _ => format!("{}d {}h", seconds / DAY, seconds % DAY / HOUR),
+    }
+}
+
+/// `212M`, `4G`, `18.2G`: for screens of 21 columns.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "K", "M", "G", "T"];
+    let mut unit = 0;
+    let mut value = count as f64;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let tenths = format!("{value:.1}");
+    let short = if unit < 3 { format!("{value:.0}") } else { tenths };
+    format!("{}{}", short.strip_suffix(".0").unwrap_or(&short), UNITS[unit])
+}

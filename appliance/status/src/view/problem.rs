@@ -1,0 +1,221 @@
+//! What needs a person, the most urgent first.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Fault, ForeignServer, Machine, MachineState, Nic, StatusView, Text, Trouble};
+use super::{Update, UpdateState};
+
+/// A backup that is older gets a notice (BK-6).
+pub const BACKUP_AGE_MAX: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Use of a flash memory's life that gets a notice (FW-3).
+pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
+/// Use of the cache that gets a notice (IC-4).
+pub const CACHE_PERCENT_MAX: u8 = 85;
+
+/// How urgent. What stops all machines comes before what stops one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    /// The box does not do its work.
+    Box,
+    /// A machine does not get on.
+    Machine,
+    /// Should be known, and can wait.
+    Notice,
+}
+
+/// What can be done about it from where one stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Remedy {
+    /// Start the machine's workflow again.
+    Retry,
+    /// Look again for other DHCP servers.
+    Rescan,
+    /// Read it.
+    Read,
+}
+
+/// Something that needs a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The same for the same problem as long as it lasts: `machine/nuc-07/Failed`.
+    pub key: String,
+    /// How urgent.
+    pub urgency: Urgency,
+    /// A few words for a small screen: `DHCP STOPPED`, `nuc-07 FAILED`.
+    pub title: Text,
+    /// Short lines for a small screen.
+    pub brief: Vec<Text>,
+    /// The whole of it.
+    pub trouble: Trouble,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// The machine it is about.
+    pub machine: Option<Text>,
+    /// Which try it was, and of how many.
+    pub attempt: Option<(u32, u32)>,
+    /// What can be done about it here.
+    pub remedy: Remedy,
+}
+
+/// All of them, the most urgent first and among equals the oldest.
+pub fn problems(view: &StatusView) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for nic in &view.nics {
+        found.extend(nic.foreign.first().filter(|_| nic.stopped()).map(|by| stopped(nic, by)));
+        let unplugged = nic.link_mbps.is_none() && nic.provisions();
+        found.extend((unplugged && view.claim.is_none()).then(|| no_cable(nic)));
+    }
+    let undone = |update: &&Update| update.state == UpdateState::Undone;
+    found.extend(view.update.as_ref().filter(undone).map(|update| update_undone(view, update)));
+    found.extend(view.faults.iter().map(fault));
+    found.extend(view.machines.iter().filter(|it| it.needs_person()).map(machine));
+    found.extend(notices(view));
+    let last = Timestamp::MAX;
+    found.sort_by_key(|problem| (problem.urgency, problem.since.unwrap_or(last)));
+    found
+}
+
+fn box_problem(key: String, title: String, brief: &[String], trouble: Trouble) -> Problem {
+    Problem {
+        key,
+        urgency: Urgency::Box,
+        title: title.into(),
+        brief: brief.iter().map(|line| line.as_str().into()).collect(),
+        trouble,
+        since: None,
+        machine: None,
+        attempt: None,
+        remedy: Remedy::Read,
+    }
+}
+
+fn stopped(nic: &Nic, by: &ForeignServer) -> Problem {
+    let brief = [
+        "another dhcp server".to_owned(),
+        format!("{} on {}", by.address, nic.name),
+        by.mac.to_string(),
+    ];
+    let vendor = if by.vendor.is_empty() { String::new() } else { format!(", {}", by.vendor) };
+    let trouble = Trouble {
+        what: "DHCP stopped".into(),
+        on: nic.name.clone(),
+        why: format!("{} ({}{vendor}) answers there too", by.address, by.mac).into(),
+        now: format!("Unplug it or move the cable, then arm {} again", nic.name).into(),
+        code: "ForeignDhcpServer".into(),
+    };
+    let key = format!("dhcp/{}/{}", nic.name, by.mac);
+    let problem = box_problem(key, "DHCP STOPPED".to_owned(), &brief, trouble);
+    Problem { since: by.heard, remedy: Remedy::Rescan, ..problem }
+}
+
+fn no_cable(nic: &Nic) -> Problem {
+    let name = &nic.name;
+    let brief = format!("machines cannot reach this box. Plug {name} into the rack switch.");
+    let trouble = Trouble {
+        what: "No cable".into(),
+        on: name.clone(),
+        why: "machines cannot reach this box".into(),
+        now: format!("Plug {name} into the rack switch").into(),
+        code: "NoCarrier".into(),
+    };
+    let title = format!("NO CABLE ON {name}");
+    Problem {
+        since: nic.link_since,
+        ..box_problem(format!("link/{name}"), title, &[brief], trouble)
+    }
+}
+
+fn update_undone(view: &StatusView, update: &Update) -> Problem {
+    let version = &update.version;
+    let brief = [
+        format!("{version} did not start:"),
+        update.reason.to_string(),
+        format!("back on {}", view.version),
+    ];
+    let trouble = Trouble {
+        what: format!("{version} was undone").into(),
+        on: Text::default(),
+        why: update.reason.clone(),
+        now: format!("Running {}. See that boot's log before you try again", view.version).into(),
+        code: "UpdateUndone".into(),
+    };
+    let key = format!("update/{version}");
+    let problem = box_problem(key, "UPDATE UNDONE".to_owned(), &brief, trouble);
+    Problem { since: update.since, ..problem }
+}
+
+fn fault(fault: &Fault) -> Problem {
+    let urgency = if fault.urgent { Urgency::Box } else { Urgency::Notice };
+    let brief = [fault.trouble.sentence()];
+    let key = format!("fault/{}/{}", fault.trouble.code, fault.title);
+    let problem = box_problem(key, fault.title.to_string(), &brief, fault.trouble.clone());
+    Problem { urgency, since: fault.since, ..problem }
+}
+
+fn machine(machine: &Machine) -> Problem {
+    let word = machine.state.word().text;
+    let name = &machine.name;
+    let trouble = machine.trouble.clone().unwrap_or_else(|| without_reason(machine));
+    let step = if machine.step.is_empty() { &trouble.what } else { &machine.step };
+    let brief = match trouble.why.as_str() {
+        "" => step.to_string(),
+        why => format!("{step}: {why}"),
+    };
+    let attempt = (machine.attempts_max > 1).then_some((machine.attempt, machine.attempts_max));
+    let title = format!("{name} {}", word.to_uppercase());
+    let problem = box_problem(format!("machine/{name}/{word}"), title, &[brief], trouble);
+    let urgency = Urgency::Machine;
+    let remedy = match machine.state {
+        MachineState::Silent => Remedy::Read,
+        _ => Remedy::Retry,
+    };
+    Problem {
+        urgency,
+        since: machine.since,
+        machine: Some(name.clone()),
+        attempt,
+        remedy,
+        ..problem
+    }
+}
+
+/// A machine in trouble that gave no reason.
+fn without_reason(machine: &Machine) -> Trouble {
+    let (what, now) = match machine.state {
+        MachineState::Silent => ("Nothing was heard", "See its screen, or switch it off and on"),
+        MachineState::TimedOut => ("The workflow took too long", "See its story, then retry it"),
+        _ => ("The workflow failed", "See its story, then retry it"),
+    };
+    let on = machine.name.clone();
+    Trouble { what: what.into(), on, now: now.into(), ..Trouble::default() }
+}
+
+fn notices(view: &StatusView) -> Vec<Problem> {
+    let notice = |key: &str, title: &str, trouble: Trouble| {
+        let brief = [format!("{}. {}", trouble.what, trouble.now)];
+        let problem = box_problem(key.to_owned(), title.to_owned(), &brief, trouble);
+        Problem { urgency: Urgency::Notice, ..problem }
+    };
+    let trouble = |what: String, now: &str| Trouble {
+        what: what.into(),
+        now: now.into(),
+        ..Trouble::default()
+    };
+    let mut found = Vec::new();
+    if let Some(at) =
+        view.system.backup_at.filter(|at| view.now.duration_since(*at) > BACKUP_AGE_MAX)
+    {
+        let what = format!("The last backup was made {}", view.ago(at));
+        found.push(notice("backup", "BACKUP IS OLD", trouble(what, "Make a new one")));
+    }
+    if let Some(used) = view.system.flash_life_percent.filter(|it| *it >= FLASH_LIFE_PERCENT_MAX) {
+        let what = format!("{used} % of the flash memory's life are used up");
+        found.push(notice("flash", "FLASH WEARS OUT", trouble(what, "Plan to replace the disk")));
+    }
+    let cache = super::system::percent(view.images.used, view.images.capacity);
+    if cache >= CACHE_PERCENT_MAX {
+        let what = format!("The cache is {cache} % full");
+        found.push(notice("cache", "CACHE IS FULL", trouble(what, "Remove or unpin images")));
+    }
+    found
+}

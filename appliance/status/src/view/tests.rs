@@ -1,0 +1,203 @@
+use api::network::Mode;
+
+use super::led::{self, Pattern};
+use super::machine::STATES;
+use super::problem::Urgency;
+use super::*;
+use crate::words::Tone;
+
+fn keys(view: &StatusView) -> Vec<String> {
+    problems(view).into_iter().map(|problem| problem.key).collect()
+}
+
+#[test]
+fn a_headline_says_what_happens_and_who_needs_somebody() {
+    let cases = [
+        (example::working(), "3 of 12 machines are installing; nuc-07 needs you"),
+        (example::calm(), "All 12 machines are in service"),
+        (example::dhcp_stopped(), "3 of 12 machines are installing; this box and 1 more need you"),
+        (example::booting(false), "Starting: opening the store"),
+        (
+            example::booting(true),
+            "Starting: taking longer than usual (usually 2 s, now 9 s): opening the store",
+        ),
+        (example::unclaimed(), "This box waits for its owner"),
+        (StatusView::default(), "No machines yet"),
+    ];
+    for (view, sentence) in cases {
+        assert_eq!(headline(&view).sentence(), sentence);
+    }
+    assert_eq!(headline(&example::working()).short(), "3 of 12 installing. nuc-07 needs you.");
+}
+
+#[test]
+fn a_headline_counts_as_people_do() {
+    let machine = |state| Machine { state, step: "x".into(), ..Machine::default() };
+    let of = |states: &[MachineState]| {
+        let machines = states.iter().copied().map(machine).collect();
+        headline(&StatusView { machines, ..StatusView::default() }).sentence()
+    };
+    use MachineState::{InService, Installing, Off, Removing};
+    assert_eq!(of(&[Installing]), "1 machine is installing");
+    assert_eq!(of(&[Installing, Off]), "1 of 2 machines is installing");
+    assert_eq!(of(&[Installing, Installing]), "All 2 machines are installing");
+    assert_eq!(of(&[Removing, InService]), "1 of 2 machines is being removed");
+    assert_eq!(of(&[Off]), "1 machine, not in service");
+    assert_eq!(of(&[Off, Off]), "2 machines, none in service");
+}
+
+#[test]
+fn what_stops_every_machine_comes_before_what_stops_one() {
+    assert_eq!(keys(&example::calm()), [""; 0]);
+    assert_eq!(keys(&example::working()), ["machine/nuc-07/Failed"]);
+    let mut view = example::dhcp_stopped();
+    view.nics[1].link_mbps = None;
+    view.nics[1].link_since = Some(view.now);
+    view.update = example::undone().update;
+    view.system.flash_life_percent = Some(80);
+    let expected = [
+        "update/1.5.0",
+        "dhcp/eth1/a4:2b:b0:11:22:33",
+        "link/eth1",
+        "machine/nuc-07/Failed",
+        "flash",
+    ];
+    assert_eq!(keys(&view), expected);
+}
+
+#[test]
+fn a_port_that_nobody_armed_is_no_problem() {
+    let mut view = example::dhcp_stopped();
+    for mode in [Mode::Off, Mode::Proxy] {
+        view.nics[1].mode = mode;
+        assert_eq!(keys(&view), ["machine/nuc-07/Failed"], "{mode}");
+    }
+}
+
+#[test]
+fn silence_is_bad_only_past_its_limit() {
+    let mut machine = Machine { state: MachineState::Silent, ..Machine::default() };
+    assert_eq!(machine.tone(), Tone::Waiting);
+    machine.overdue = true;
+    assert_eq!(machine.tone(), Tone::Bad);
+}
+
+#[test]
+fn every_state_has_its_own_word_and_shape() {
+    for (at, state) in STATES.iter().enumerate() {
+        for other in &STATES[at + 1..] {
+            assert_ne!(state.word().text, other.word().text);
+            assert_ne!(state.shape(), other.shape());
+        }
+    }
+    assert_ne!(MachineState::Off.word().tone, Tone::Bad);
+}
+
+#[test]
+fn each_problem_says_its_four_parts() {
+    for view in [example::working(), example::dhcp_stopped(), example::no_cable()] {
+        for problem in problems(&view) {
+            let Trouble { what, on, why, now, code } = &problem.trouble;
+            for part in [what, on, why, now, code] {
+                assert!(!part.is_empty(), "{problem:?}");
+            }
+        }
+    }
+    let problem = problems(&example::working()).remove(0);
+    let sentence = "image2disk failed on nuc-07: checksum does not match. \
+        Compare the image's sum with the Template's, then retry.";
+    assert_eq!(problem.trouble.sentence(), sentence);
+    assert_eq!(problem.urgency, Urgency::Machine);
+}
+
+#[test]
+fn lights_tell_by_rhythm() {
+    let mut identified = example::working();
+    identified.identifying = true;
+    let mut disarmed = example::calm();
+    disarmed.nics[1].armed_since = None;
+    let cases = [
+        (example::booting(false), Pattern::Slow),
+        (example::unclaimed(), Pattern::Double),
+        (example::calm(), Pattern::Solid),
+        (example::working(), Pattern::Fast),
+        (StatusView { update: example::updating().update, ..example::calm() }, Pattern::Slow),
+        (disarmed, Pattern::Double),
+        (identified, Pattern::Identify),
+    ];
+    for (view, pattern) in cases {
+        assert_eq!(led::first(&view), pattern);
+    }
+    assert_eq!(led::second(&example::calm()), Pattern::Flicker);
+    assert_eq!(led::second(&StatusView::default()), Pattern::Off);
+}
+
+#[test]
+fn no_two_rhythms_look_alike() {
+    use Pattern::{Double, Fast, Flicker, Identify, Off, Slow, Solid};
+    let lit = |pattern: Pattern| (0..240).map(|at| pattern.lit(at * 25)).collect::<Vec<_>>();
+    let all = [Off, Solid, Slow, Double, Fast, Identify, Flicker];
+    for (at, one) in all.iter().enumerate() {
+        for other in &all[at + 1..] {
+            assert_ne!(lit(*one), lit(*other), "{one:?} {other:?}");
+        }
+    }
+    let edges = |pattern| lit(pattern).windows(2).filter(|pair| !pair[0] && pair[1]).count();
+    assert_eq!((edges(Slow), edges(Fast)), (5, 23));
+}
+
+#[test]
+fn a_link_fits_the_smallest_code() {
+    let claim =
+        |url: &str| Claim { urls: vec![url.into()], code: "7kq4m2".into(), ..Claim::default() };
+    let link = |url| claim(url).link();
+    assert_eq!(link("https://10.20.30.40").as_deref(), Some("HTTPS://10.20.30.40/S/7KQ4M2"));
+    let longest = link("https://255.255.255.255").unwrap();
+    assert_eq!(longest, "HTTPS://255.255.255.255/S/7KQ4M2");
+    assert_eq!(longest.len(), 32);
+    assert_eq!(link("https://box-7f3a.local").unwrap(), "HTTPS://BOX-7F3A.LOCAL/S/7KQ4M2");
+    assert_eq!(link("https://[fe80::1]"), None);
+    assert_eq!(link("https://a-name-that-is-too-long.example.org"), None);
+    assert_eq!(claim("https://10.20.30.40").address(), Some("10.20.30.40"));
+}
+
+#[test]
+fn no_text_of_a_machine_moves_a_cursor() {
+    let sent = r#"{"name":"a\u001b[2J\r\nb","machines":[{"name":"x\u202ey","story":
+        [{"at":"2026-11-23T14:02:23Z","text":"\u0007"}],"trouble":{"why":"\u0000z"}}],
+        "someday": 1}"#;
+    let view: StatusView = serde_json::from_str(sent).unwrap();
+    assert_eq!(view.name.as_str(), "a [2J  b");
+    assert_eq!(view.machines[0].name.as_str(), "x y");
+    assert_eq!(view.machines[0].story[0].text.as_str(), " ");
+    assert_eq!(view.machines[0].trouble.as_ref().unwrap().why.as_str(), " z");
+    let json = serde_json::to_string(&view).unwrap();
+    assert!(!json.contains("\\u00"), "{json}");
+}
+
+#[test]
+fn the_wire_keeps_everything() {
+    for view in [example::working(), example::unclaimed(), example::undone()] {
+        let json = serde_json::to_string(&view).unwrap();
+        assert_eq!(serde_json::from_str::<StatusView>(&json).unwrap(), view);
+        assert!(json.contains("\"bytesPerSecond\"") || view.machines.is_empty());
+    }
+    assert_eq!(serde_json::from_str::<StatusView>("{}").unwrap(), StatusView::default());
+}
+
+#[test]
+fn times_and_sizes_are_short() {
+    let view = example::working();
+    assert_eq!(view.time_of_day(view.now), "14:02");
+    assert_eq!(moment::time_of_day(view.now, 3_600 * 11), "01:02");
+    assert_eq!(moment::time_of_day(view.now, i32::MAX), "14:02");
+    assert_eq!(view.ago(view.system.backup_at.unwrap()), "2 days ago");
+    assert_eq!(moment::ago(Timestamp::MAX, view.now), "now");
+    assert_eq!(moment::uptime(view.uptime_seconds), "12d 4h");
+    for (count, text) in
+        [(212 << 20, "212M"), (4 << 30, "4G"), (19_542_101_197, "18.2G"), (0, "0B")]
+    {
+        assert_eq!(moment::bytes(count), text);
+    }
+    assert_eq!(moment::bytes(u64::MAX).len(), 9);
+}

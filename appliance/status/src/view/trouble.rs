@@ -1,0 +1,39 @@
+//! What went wrong, in the four parts that every error has.
+
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+
+/// What failed, on what, why, and what to do now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Trouble {
+    /// What failed: `image2disk failed`.
+    pub what: Text,
+    /// On what: `nuc-07`; may be empty.
+    pub on: Text,
+    /// Why, as a phrase: `checksum does not match`.
+    pub why: Text,
+    /// What to do now, as a sentence without a full stop.
+    pub now: Text,
+    /// The stable code, as in the manual: `ChecksumMismatch`; may be empty.
+    pub code: Text,
+}
+
+impl Trouble {
+    /// All four parts: `image2disk failed on nuc-07: checksum does not match. Retry it.`
+    pub fn sentence(&self) -> String {
+        let mut text = self.what.to_string();
+        if !self.on.is_empty() {
+            text.push_str(&format!(" on {}", self.on));
+        }
+        if !self.why.is_empty() {
+            text.push_str(&format!(": {}", self.why));
+        }
+        text.push('.');
+        if !self.now.is_empty() {
+            text.push_str(&format!(" {}.", self.now));
+        }
+        text
+    }
+}

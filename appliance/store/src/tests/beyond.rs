@@ -1,0 +1,45 @@
+//! Which objects lie beyond the newest: the same that the whole list, sorted, would say.
+
+use super::disk::Disk;
+use super::{RESOURCE, block_on, key, options, start, write};
+use crate::{Key, Txn};
+
+/// What `beyond` means.
+fn by_the_list(txn: &Txn<'_>, keep: usize) -> Vec<Key> {
+    let mut all = txn.list(RESOURCE, Some("a")).unwrap();
+    all.sort_by_key(|(_, stored)| stored.revision);
+    let excess = all.len().saturating_sub(keep);
+    all.into_iter().take(excess).map(|(key, _)| key).collect()
+}
+
+#[test]
+fn the_oldest_lie_beyond_also_within_a_write() {
+    let store = start(&Disk::default(), options()).unwrap();
+    block_on(write(&store, |txn| {
+        // Not in the order of their names; others are nobody's business.
+        for name in ["m", "c", "x", "a", "q", "é"] {
+            txn.put(key("a", name), Vec::new());
+            txn.put(key("b", name), Vec::new());
+            txn.put(Key::new("another", "a", name), Vec::new());
+        }
+    }))
+    .unwrap();
+    block_on(write(&store, |txn| {
+        let check = |txn: &Txn<'_>| {
+            for keep in 0..9 {
+                let beyond = txn.beyond(RESOURCE, "a", keep).unwrap();
+                assert_eq!(beyond, by_the_list(txn, keep), "all but {keep}");
+            }
+        };
+        check(txn);
+        assert_eq!(txn.beyond(RESOURCE, "a", 4).unwrap(), [key("a", "m"), key("a", "c")]);
+        txn.put(key("a", "m"), Vec::new());
+        txn.put(key("a", "n"), Vec::new());
+        txn.delete(&key("a", "a")).unwrap();
+        check(txn);
+        assert_eq!(txn.beyond(RESOURCE, "a", 4).unwrap(), [key("a", "c"), key("a", "x")]);
+    }))
+    .unwrap();
+    block_on(write(&store, |txn| assert!(txn.beyond(RESOURCE, "c", 0).unwrap().is_empty())))
+        .unwrap();
+}

@@ -1,0 +1,83 @@
+//! `[management]`: how a box that is firmware is reached by its owner.
+
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+use platform::net::{Address, Addressing, NAME_SERVERS, VLANS, Wanted, Which};
+use serde::Deserialize;
+
+use super::Network;
+
+/// What DHCP servers are told this is.
+const VENDOR_CLASS: &str = "tinbox";
+
+/// An interface with an address of the owner's network.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Management {
+    /// The interface.
+    pub interface: String,
+    /// Its address, `192.168.1.5/24`; a DHCP server's when it is left out.
+    pub address: Option<String>,
+    /// The default route's gateway, beside an address.
+    pub gateway: Option<Ipv4Addr>,
+    /// Resolvers, beside an address.
+    #[serde(default)]
+    pub name_servers: Vec<Ipv4Addr>,
+    /// The VLAN whose frames are the owner's.
+    pub vlan: Option<u16>,
+}
+
+impl Management {
+    /// By DHCP, for an interface that nobody named.
+    pub fn by_dhcp(interface: String) -> Self {
+        Self { interface, address: None, gateway: None, name_servers: Vec::new(), vlan: None }
+    }
+
+    /// As the network takes it.
+    pub fn wanted(&self) -> Wanted {
+        let net = self.address.as_ref().and_then(|text| text.parse::<Ipv4Net>().ok());
+        let fixed = net.map(|net| Address {
+            address: net.addr(),
+            prefix: net.prefix_len(),
+            router: self.gateway,
+            name_servers: self.name_servers.iter().copied().take(NAME_SERVERS).collect(),
+        });
+        Wanted {
+            interface: Which::Name(self.interface.clone()),
+            vlan: self.vlan,
+            addressing: fixed.map_or(Addressing::Dhcp, Addressing::Fixed),
+            class: VENDOR_CLASS,
+        }
+    }
+}
+
+/// Every mistake, by key.
+pub fn problems(all: &[Management], racks: &[Network]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let mut say = |key: &str, what: String| {
+            problems.push(format!("management[{at}].{key}: {what}"));
+        };
+        if let Some(text) = one.address.as_ref().filter(|text| text.parse::<Ipv4Net>().is_err()) {
+            say("address", format!("{text:?} is no address with a prefix, as 192.168.1.5/24"));
+        }
+        if one.address.is_none() && (one.gateway.is_some() || !one.name_servers.is_empty()) {
+            say("gateway", "it comes from the DHCP server, as the address does".to_owned());
+        }
+        if let Some(vlan) = one.vlan.filter(|vlan| !VLANS.contains(vlan)) {
+            let (from, to) = (VLANS.start(), VLANS.end());
+            say("vlan", format!("{vlan} is no VLAN from {from} to {to}"));
+        }
+        let name = &one.interface;
+        let racks = racks.iter().any(|rack| rack.interface == *name);
+        if racks && one.vlan.is_none() {
+            say("interface", format!("{name} is a rack's network already"));
+        }
+        let same = |other: &Management| other.interface == *name && other.vlan == one.vlan;
+        if all[..at].iter().any(same) {
+            say("interface", format!("{name} is there twice"));
+        }
+    }
+    problems
+}

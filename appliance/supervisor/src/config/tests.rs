@@ -1,0 +1,78 @@
+use api::network::Mode;
+
+use super::{Config, Home};
+
+const GOOD: &str = "[network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
+    [boot]\nartifacts = '/'\n";
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::read(text, Home::Guest).map_err(|problems| problems.join("\n"))
+}
+
+#[test]
+fn the_nearest_address_is_named() {
+    let text = "[[network]]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
+        [[network]]\ninterface = 'eth1'\naddress = '10.78.0.1/16'\n[boot]\nartifacts = '/'\n";
+    let config = parse(text).unwrap();
+    let near = |octets: [u8; 4]| config.address_near(Some(octets.into())).to_string();
+    assert_eq!(near([10, 77, 0, 9]), "10.77.0.1");
+    assert_eq!(near([10, 78, 9, 9]), "10.78.0.1");
+    assert_eq!(near([10, 79, 0, 9]), "10.77.0.1", "behind a relay");
+    assert_eq!(config.address_near(None).to_string(), "10.77.0.1");
+}
+
+#[test]
+fn the_least_configuration_answers_no_dhcp() {
+    let config = parse(GOOD).unwrap();
+    assert_eq!(config.networks[0].mode, Mode::Off);
+    assert!(!config.agents.permissive);
+    assert!(!config.agents.enrollment);
+    assert!(config.images.is_none());
+    assert_eq!(config.api_url(), "https://10.77.0.1:6443");
+}
+
+#[test]
+fn a_box_of_its_own_needs_no_word() {
+    let read = |text| {
+        let config = Config::read(text, Home::Firmware).map_err(|them| them.join("\n"));
+        // It is not there where this test runs.
+        config.unwrap_err().replace("boot.artifacts: /run/tinbox/artifacts is no folder", "")
+    };
+    assert_eq!(read(""), "");
+    assert_eq!(read("\u{feff}[management]\r\ninterface = 'eth0'  \r\nvlan = 7\r\n"), "");
+    let error = read(
+        "[[management]]\ninterface = 'eth0'\naddress = '10.0.0.1'\n\
+         [[management]]\ninterface = 'eth1'\nvlan = 4095\n\
+         [network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n",
+    );
+    let lines: Vec<_> = error.trim().lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "management[0].address: \"10.0.0.1\" is no address with a prefix, as 192.168.1.5/24",
+            "management[0].interface: eth0 is a rack's network already",
+            "management[1].vlan: 4095 is no VLAN from 1 to 4094",
+        ]
+    );
+    assert!(parse(&format!("{GOOD}[management]\ninterface = 'eth9'\n")).is_err());
+}
+
+#[test]
+fn unknown_keys_are_refused_by_name() {
+    let error = parse(&format!("{GOOD}speed = 1\n")).unwrap_err();
+    assert!(error.contains("speed"), "{error}");
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    let text = "[network]\ninterface = 'a b'\naddress = '0.0.0.0'\n\
+        [boot]\nartifacts = '/nope'\n\
+        [agents]\nsilence_secs = 1\n[bmc]\npoll_secs = 0\n\
+        [images]\ncache = 'here'\nbudget_percent = 100\nauthorities = '/nope'\n\
+        plain_registries = ['http://a']\n\
+        [metadata]\ntrusted_proxies = ['::/0']\n";
+    let error = parse(text).unwrap_err();
+    assert_eq!(error.lines().count(), 10, "{error}");
+    assert!(error.contains("images.budget_percent: 100 % is not between 10 % and 85 %"));
+    assert!(error.contains("agents.silence_secs: 1 s is not between 20 s and 3600 s"));
+}

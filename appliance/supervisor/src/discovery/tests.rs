@@ -1,0 +1,91 @@
+//! What agents say, and what becomes of it.
+
+mod enrolling;
+
+use api::identity::Verdict;
+use api::meta::ObjectKey;
+use serde_json::Value;
+use workflow_rpc::{Attributes, Block, Network};
+
+use workflow_server::Told;
+
+use super::{AGENT_ATTRIBUTES, Discovery, resembling};
+use crate::inventory::annotations;
+
+fn stranger(agent_id: &str, macs: &[&str]) -> Told {
+    let network = |mac: &&str| Network { mac: Some((*mac).to_owned()), ..Network::default() };
+    let disk = |name: &str, size: Option<&str>| Block {
+        name: Some(name.to_owned()),
+        size: size.map(str::to_owned),
+        ..Block::default()
+    };
+    let attributes = Attributes {
+        network: macs.iter().map(network).collect(),
+        block: vec![disk("nvme0n1", Some("512GB")), disk("sr0", None)],
+        ..Attributes::default()
+    };
+    Told { agent_id: agent_id.to_owned(), attributes: Some(attributes), inventory: None }
+}
+
+fn hardware(told: &Told) -> Option<Value> {
+    super::hardware(told, &annotations(told), false)
+}
+
+#[test]
+fn what_an_agent_says_becomes_hardware() {
+    let macs = ["00:00:00:00:00:00", "52:54:00:77:00:02", "52:54:00:77:00:01"];
+    let object = hardware(&stranger("52:54:00:77:00:01", &macs)).unwrap();
+    assert_eq!(object["metadata"]["name"], "discovery-52-54-00-77-00-01");
+    assert_eq!(object["metadata"]["labels"]["tinkerbell.org/auto-discovered"], "true");
+    assert_eq!(object["spec"]["agentID"], "52:54:00:77:00:01");
+    let interfaces = object["spec"]["interfaces"].as_array().unwrap();
+    let told: Vec<_> = interfaces.iter().map(|it| it["dhcp"]["mac"].as_str().unwrap()).collect();
+    assert_eq!(told, ["52:54:00:77:00:01", "52:54:00:77:00:02"]);
+    assert_eq!(interfaces[0]["netboot"]["allowPXE"], true);
+    assert_eq!(object["spec"]["disks"], serde_json::json!([{ "device": "/dev/nvme0n1" }]));
+    let said = object["metadata"]["annotations"][AGENT_ATTRIBUTES].as_str().unwrap();
+    assert!(said.contains("\"networkInterfaces\""), "{said}");
+}
+
+#[test]
+fn an_agent_without_interfaces_is_nobody() {
+    assert!(hardware(&stranger("somebody", &[])).is_none());
+    let named = hardware(&stranger("Rack 7/Nuc", &["52:54:00:77:00:01"])).unwrap();
+    assert_eq!(named["metadata"]["name"], "discovery-rack-7-nuc");
+}
+
+#[test]
+fn only_where_rule_sets_work_may_a_discovered_machine_enrol() {
+    let told = stranger("52:54:00:77:00:01", &[]);
+    let spec = |enrollment| super::hardware(&told, &annotations(&told), enrollment).unwrap();
+    assert_eq!(spec(false)["spec"].get("auto"), None);
+    assert_eq!(spec(true)["spec"]["auto"]["enrollmentEnabled"], true);
+}
+
+#[test]
+fn an_owner_reads_who_came_back_and_what_to_do() {
+    let mac = "52:54:00:77:00:99";
+    let key = |name: &str| ObjectKey::new("default", name);
+    assert_eq!(resembling(&Verdict::Nobody, mac), []);
+    let same = vec!["UUID 7".to_owned(), "disk s4ev".to_owned()];
+    let told = resembling(&Verdict::One(key("nuc1"), same), mac);
+    let sentence = "came back with the unknown MAC 52:54:00:77:00:99, by its UUID 7, disk s4ev: \
+                    if its network card was replaced, run tinbox machine adopt nuc1 \
+                    52:54:00:77:00:99";
+    assert_eq!(told, [(key("nuc1"), sentence.to_owned())]);
+    let both = resembling(&Verdict::Several(vec![key("a"), key("b")]), mac);
+    assert_eq!(both.len(), 2, "both owners are told");
+    assert!(both[0].1.contains("default/a, default/b"), "{}", both[0].1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_repeats_itself_is_heard_now_and_then() {
+    let (discovery, mut said) = Discovery::new();
+    let say = || discovery.repeated(stranger("52:54:00:77:00:01", &[]));
+    say();
+    say();
+    assert!(said.try_recv().is_ok() && said.try_recv().is_err());
+    tokio::time::advance(super::ONCE_EVERY).await;
+    say();
+    assert!(said.try_recv().is_ok());
+}

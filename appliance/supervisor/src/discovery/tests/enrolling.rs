@@ -1,0 +1,191 @@
+//! The whole way over the real store and its API: a stranger becomes Hardware, and a rule set makes
+//! its Workflow.
+
+use std::sync::Arc;
+
+use api::meta::{ObjectKey, Resource};
+use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
+use apiserver::{Engine, ListOptions, builtin};
+use controllers::read;
+use serde_json::{Value, json};
+use stdx::SystemClock;
+use store::{Options, Store};
+use tokio_util::sync::CancellationToken;
+use workflow_rpc::{Attributes, Block, Inventory, Network};
+
+use workflow_server::Told;
+
+use super::super::Reception;
+use crate::index::{ENROLLED, Index};
+use crate::inventory::INVENTORY;
+use crate::objects::EngineObjects;
+use crate::recorder::{Writer, recorder};
+
+const MAC: &str = "52:54:00:77:00:01";
+
+struct Tinbox {
+    _folder: tempfile::TempDir,
+    reception: Reception,
+    engine: Engine,
+    writer: Option<Writer>,
+    heard: Vec<String>,
+}
+
+impl Tinbox {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
+        let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
+        engine.ensure_permanent().await.unwrap();
+        let (recorder, writer) = recorder();
+        let reception = Reception {
+            objects: Arc::new(EngineObjects { engine: engine.clone(), recorder }),
+            index: Index::default(),
+            clock: Arc::new(SystemClock),
+            enrollment: true,
+        };
+        reception.index.set_enrolls("eth0", true);
+        Self { _folder: folder, reception, engine, writer: Some(writer), heard: Vec::new() }
+    }
+
+    /// An agent speaks, and the index catches up.
+    async fn hear(&mut self, told: Told) {
+        self.reception.deal(&told, &mut self.heard).await.unwrap();
+        for object in self.all(HARDWARE).await {
+            self.reception.index.put_hardware(read(object).unwrap());
+        }
+    }
+
+    async fn all(&self, resource: Resource) -> Vec<Value> {
+        self.reception.objects.list(resource, None).await.unwrap()
+    }
+
+    async fn create(&self, resource: Resource, object: Value) {
+        self.reception.objects.create(resource, object).await.unwrap();
+    }
+
+    /// Reasons and messages of what was recorded.
+    async fn events(&mut self) -> Vec<(String, String)> {
+        let stopped = CancellationToken::new();
+        stopped.cancel();
+        // What waits is written first.
+        self.writer.take().unwrap().run(self.engine.clone(), stopped).await;
+        let events = self.engine.list("/events", Some("default"), ListOptions::default()).await;
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap().to_owned();
+        let events = events.unwrap().items.into_iter();
+        events.map(|it| (text(&it, "reason"), text(&it, "message"))).collect()
+    }
+}
+
+fn told(mac: &str) -> Told {
+    let network = Network { mac: Some(mac.to_owned()), ..Network::default() };
+    let disk = Block {
+        name: Some("nvme0n1".to_owned()),
+        drive_type: Some("SSD".to_owned()),
+        size: Some("512GB".to_owned()),
+        ..Block::default()
+    };
+    let uuid = "4c4c4544-0042-3510-8051-b2c04f4e3032".to_owned();
+    Told {
+        agent_id: mac.to_owned(),
+        attributes: Some(Attributes {
+            network: vec![network],
+            block: vec![disk],
+            ..Attributes::default()
+        }),
+        inventory: Some(Inventory { uuid, ..Inventory::default() }),
+    }
+}
+
+fn rules(name: &str, pattern: &str) -> Value {
+    json!({
+        "apiVersion": "tinkerbell.org/v1alpha1",
+        "kind": "WorkflowRuleSet",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "rules": [pattern],
+            "workflow": {
+                "namespace": "default",
+                "template": { "ref": "debian", "agentValue": "device_1" },
+            },
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_stranger_is_enrolled_once() {
+    let mut tinbox = Tinbox::start().await;
+    tinbox.hear(told(MAC)).await;
+    let [hardware] = &tinbox.all(HARDWARE).await[..] else { panic!("no Hardware") };
+    let annotations = &hardware["metadata"]["annotations"];
+    assert!(annotations[AGENT_ATTRIBUTES].is_string() && annotations[INVENTORY].is_string());
+    assert_eq!(hardware["spec"]["auto"]["enrollmentEnabled"], true);
+    assert!(tinbox.all(WORKFLOW).await.is_empty(), "there is no rule set");
+
+    tinbox.create(WORKFLOW_RULE_SET, rules("hdds", "{\"cpu\": {\"totalCores\": [64]}}")).await;
+    let ssd = "{\"blockDevices\": {\"driveType\": [\"SSD\"], \"name\": [{\"prefix\": \"nvme\"}]}}";
+    tinbox.create(WORKFLOW_RULE_SET, rules("ssds", ssd)).await;
+    // The agent waits in its OS and says nothing new.
+    let asks = || Told { agent_id: MAC.to_owned(), attributes: None, inventory: None };
+    tinbox.hear(asks()).await;
+    let [workflow] = &tinbox.all(WORKFLOW).await[..] else { panic!("no Workflow") };
+    assert_eq!(workflow["metadata"]["name"], "enrollment-52-54-00-77-00-01");
+    assert_eq!(workflow["metadata"]["ownerReferences"][0]["name"], "ssds");
+    assert_eq!(workflow["spec"]["hardwareRef"], "discovery-52-54-00-77-00-01");
+    assert_eq!(workflow["spec"]["hardwareMap"]["device_1"], MAC);
+    let [hardware] = &tinbox.all(HARDWARE).await[..] else { panic!("no Hardware") };
+    let mark = "default/enrollment-52-54-00-77-00-01";
+    assert_eq!(hardware["metadata"]["annotations"][ENROLLED], mark);
+
+    // Whatever becomes of it: a machine is not installed again because an object is gone.
+    let key = ObjectKey::new("default", "enrollment-52-54-00-77-00-01");
+    tinbox.reception.objects.delete(WORKFLOW, &key).await.unwrap();
+    tinbox.hear(asks()).await;
+    tinbox.hear(told(MAC)).await;
+    assert!(tinbox.all(WORKFLOW).await.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_made_where_nobody_allowed_it() {
+    let mut tinbox = Tinbox::start().await;
+    tinbox.create(WORKFLOW_RULE_SET, rules("all", "{\"gone\": [{\"exists\": false}]}")).await;
+    tinbox.reception.enrollment = false;
+    tinbox.hear(told(MAC)).await;
+    assert!(tinbox.all(WORKFLOW).await.is_empty());
+    tinbox.reception.enrollment = true;
+    tinbox.hear(told(MAC)).await;
+    assert!(tinbox.all(WORKFLOW).await.is_empty(), "its Hardware does not say so");
+    tinbox.reception.index.set_enrolls("eth0", false);
+    tinbox.hear(told("52:54:00:aa:00:01")).await;
+    assert_eq!(tinbox.all(HARDWARE).await.len(), 1, "no network takes strangers");
+}
+
+#[tokio::test]
+async fn a_machine_with_a_new_card_is_no_second_machine() {
+    let mut tinbox = Tinbox::start().await;
+    tinbox.hear(told(MAC)).await;
+    let written = tinbox.all(HARDWARE).await;
+    for _ in 0..2 {
+        tinbox.hear(told("52:54:00:77:00:99")).await;
+    }
+    assert_eq!(tinbox.all(HARDWARE).await, written, "nothing is rewritten");
+    let events = tinbox.events().await;
+    let [(reason, message)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(reason, "Resembles");
+    let adopt = "tinbox machine adopt discovery-52-54-00-77-00-01 52:54:00:77:00:99";
+    assert!(message.contains("UUID 4c4c4544") && message.contains(adopt), "{message}");
+}
+
+#[tokio::test]
+async fn a_rule_that_cannot_be_used_is_told_once() {
+    let mut tinbox = Tinbox::start().await;
+    tinbox.create(WORKFLOW_RULE_SET, rules("bad", "{\"cpu\": 64}")).await;
+    for _ in 0..2 {
+        tinbox.hear(told(MAC)).await;
+    }
+    assert!(tinbox.all(WORKFLOW).await.is_empty());
+    let events = tinbox.events().await;
+    let [(reason, message)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(reason, "BadRule");
+    assert!(message.starts_with("rule 0 cannot be used: \"cpu\" is a number"), "{message}");
+}

@@ -1,0 +1,181 @@
+//! Rule sets: the Workflow of an agent that has none, by what it says of its machine.
+//!
+//! The set with the most patterns that fit wins, of several the first by namespace and name. Names,
+//! label, annotation and owner are Tinkerbell's.
+
+use api::core::Happening;
+use api::meta::ObjectKey;
+use api::tinkerbell::{
+    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, Hardware, WORKFLOW, WORKFLOW_RULE_SET, WorkflowRuleSet,
+};
+use controllers::read;
+use jiff::Timestamp;
+use pattern::{Event, Pattern};
+use serde_json::{Value, json};
+
+/// Patterns of one rule set that are looked at.
+const RULES_MAX: usize = 256;
+/// Longest name of a Workflow, in bytes: what upstream allows.
+const NAME_BYTES: usize = 63;
+
+/// What is wrong with a rule set, in a sentence.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The rule set.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: String,
+    /// The version that was looked at.
+    pub version: String,
+    /// What is wrong, where, and what to do.
+    pub sentence: String,
+}
+
+impl Mistake {
+    /// A mistake of this rule set.
+    pub fn of(set: &WorkflowRuleSet, sentence: String) -> Self {
+        let (uid, version) = (&set.metadata.uid, &set.metadata.resource_version);
+        Self { key: set.key(), uid: uid.clone(), version: version.clone(), sentence }
+    }
+
+    /// For the owner of the rule set.
+    pub fn happening(&self, at: Timestamp) -> Happening {
+        Happening {
+            about: WORKFLOW_RULE_SET,
+            namespace: self.key.namespace.clone(),
+            name: self.key.name.clone(),
+            uid: self.uid.clone(),
+            reason: "BadRule".to_owned(),
+            message: self.sentence.clone(),
+            warning: true,
+            component: "tinboxd".to_owned(),
+            at,
+        }
+    }
+}
+
+/// The rule set for a machine with these attributes, and what is wrong with others: one with a
+/// pattern that is not understood makes nothing, as upstream has it.
+pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>, Vec<Mistake>) {
+    let event = match Event::new(attributes) {
+        Ok(event) => event,
+        Err(error) => {
+            tracing::warn!(%error, "what an agent says of its machine is not matched");
+            return (None, Vec::new());
+        }
+    };
+    let mut sets: Vec<WorkflowRuleSet> = sets
+        .into_iter()
+        .filter_map(|set| match read(set) {
+            Ok(set) => Some(set),
+            Err(error) => {
+                tracing::warn!(%error, "a rule set is not used");
+                None
+            }
+        })
+        .collect();
+    sets.sort_by_key(WorkflowRuleSet::key);
+    let (mut best, mut most, mut mistakes) = (None, 0, Vec::new());
+    for set in sets {
+        match fitting(&set, &event) {
+            Ok(count) if count > most => (best, most) = (Some(set), count),
+            Ok(_) => {}
+            Err(sentence) => mistakes.push(Mistake::of(&set, sentence)),
+        }
+    }
+    (best, mistakes)
+}
+
+/// How many of its patterns fit.
+fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
+    let rules = &set.spec.rules;
+    if rules.len() > RULES_MAX {
+        return Err(format!(
+            "{} rules are more than the {RULES_MAX} that one set may have: part it",
+            rules.len()
+        ));
+    }
+    let mut count = 0;
+    for (at, rule) in rules.iter().enumerate() {
+        let fits = Pattern::parse(rule).and_then(|pattern| pattern.fits(event));
+        let fits = fits.map_err(|why| format!("rule {at} cannot be used: {why}; correct it"))?;
+        count += usize::from(fits);
+    }
+    Ok(count)
+}
+
+/// The Workflow that a rule set makes for an agent.
+///
+/// # Errors
+/// A sentence about the rule set.
+pub fn workflow(
+    set: &WorkflowRuleSet,
+    agent_id: &str,
+    hardware: Option<&Hardware>,
+    attributes: &str,
+) -> Result<Value, String> {
+    let wanted = &set.spec.workflow;
+    if wanted.template.name.is_empty() {
+        return Err("spec.workflow.template.ref is empty: name a Template".to_owned());
+    }
+    let namespace = match wanted.namespace.as_str() {
+        "" => &set.metadata.namespace,
+        other => other,
+    };
+    let mut variables = json!(wanted.template.kvs);
+    if !wanted.template.agent_value.is_empty()
+        && variables.get(&wanted.template.agent_value).is_none()
+    {
+        variables[&wanted.template.agent_value] = agent_id.into();
+    }
+    let mut object = json!({
+        "apiVersion": WORKFLOW.api_version(),
+        "kind": WORKFLOW.kind,
+        "metadata": {
+            "name": name(agent_id),
+            "namespace": namespace,
+            "labels": { AUTO_ENROLLMENT: "true" },
+        },
+        "spec": { "templateRef": wanted.template.name, "hardwareMap": variables },
+    });
+    // An owner in another namespace is none, and the collector would take the Workflow away.
+    if *namespace == set.metadata.namespace {
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": WORKFLOW_RULE_SET.api_version(),
+            "kind": WORKFLOW_RULE_SET.kind,
+            "name": set.metadata.name,
+            "uid": set.metadata.uid,
+        }]);
+    }
+    if wanted.add_attributes {
+        object["metadata"]["annotations"] = json!({ AGENT_ATTRIBUTES: attributes });
+    }
+    if let Some(disabled) = wanted.disabled {
+        object["spec"]["disabled"] = disabled.into();
+    }
+    match hardware {
+        Some(hardware) if hardware.metadata.namespace == *namespace => {
+            object["spec"]["hardwareRef"] = hardware.metadata.name.clone().into();
+        }
+        Some(hardware) => {
+            return Err(format!(
+                "it fits {}, but makes workflows in namespace {namespace}, where that machine is \
+                 not: give both one namespace",
+                hardware.key()
+            ));
+        }
+        None => {}
+    }
+    Ok(object)
+}
+
+/// `enrollment-52-54-00-77-00-01`: upstream's name.
+fn name(agent_id: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = "enrollment-".chars().chain(agent_id.trim().chars().map(allowed)).collect();
+    // All of it is ASCII by now.
+    name[..name.len().min(NAME_BYTES)].trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What the box's faces show: one view of it, taken from what this process knows.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use api::network::Mode;
+use api::tinkerbell::{Hardware, State};
+use platform::net::Seen;
+use status::view::{Fault, Machine, MachineState, Nic, Role, StatusView, Trouble};
+use stdx::Clock;
+
+use crate::config::Config;
+use crate::index::Index;
+
+/// Where a view comes from.
+pub struct Faces {
+    /// Machines and their workflows.
+    pub index: Index,
+    /// The racks' networks.
+    pub config: Arc<Config>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// When this process began.
+    pub began: Instant,
+    /// What process 1 could not do.
+    pub trouble: Vec<String>,
+}
+
+impl Faces {
+    /// The box at this moment.
+    pub async fn view(&self) -> StatusView {
+        let seen = platform::net::look().await.unwrap_or_default();
+        let machines = self.index.machines();
+        let slot = platform::init::slot().ok().flatten().unwrap_or_default();
+        StatusView {
+            now: self.clock.now(),
+            name: name(&seen).into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            slot: slot.to_uppercase().into(),
+            uptime_seconds: self.began.elapsed().as_secs(),
+            nics: seen.iter().map(|seen| self.nic(seen)).collect(),
+            machines: machines.iter().map(|hardware| self.machine(hardware)).collect(),
+            faults: self.trouble.iter().map(|what| fault(what)).collect(),
+            ..StatusView::default()
+        }
+    }
+
+    fn nic(&self, seen: &Seen) -> Nic {
+        let plan = self.config.networks.iter().find(|plan| plan.interface == seen.link.name);
+        // An address that people can type.
+        let rank = |address: &&(IpAddr, u8)| (address.0.is_ipv6(), link_local(address.0));
+        let best = seen.addresses.iter().min_by_key(rank);
+        Nic {
+            name: seen.link.name.as_str().into(),
+            mac: Some(seen.link.mac),
+            link_mbps: seen.mbps,
+            role: if plan.is_some() { Role::Provisioning } else { Role::Management },
+            address: best.map(|(ip, prefix)| format!("{ip}/{prefix}")).unwrap_or_default().into(),
+            mode: plan.map_or(Mode::Off, |plan| plan.mode),
+            ..Nic::default()
+        }
+    }
+
+    fn machine(&self, hardware: &Hardware) -> Machine {
+        let latest = self.index.runs.latest(&hardware.key());
+        let state = latest.as_ref().map_or(MachineState::Ready, |(_, run)| state(run.state));
+        let dhcp = hardware.spec.interfaces.iter().find_map(|it| it.dhcp.as_ref());
+        let reserved = dhcp.and_then(|dhcp| dhcp.ip.as_ref()).map(|ip| ip.address.clone());
+        Machine {
+            name: hardware.metadata.name.as_str().into(),
+            state,
+            mac: dhcp.and_then(|dhcp| dhcp.mac),
+            ip: reserved.unwrap_or_default().into(),
+            workflow: latest.map(|(key, _)| key.name).unwrap_or_default().into(),
+            ..Machine::default()
+        }
+    }
+}
+
+fn link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// A machine in the words of its workflow.
+fn state(state: State) -> MachineState {
+    match state {
+        State::New | State::Preparing | State::Pending => MachineState::Waiting,
+        State::Running | State::Post => MachineState::Installing,
+        State::Success => MachineState::InService,
+        State::Failed => MachineState::Failed,
+        State::Timeout => MachineState::TimedOut,
+    }
+}
+
+fn fault(what: &str) -> Fault {
+    let trouble = Trouble { what: what.into(), ..Trouble::default() };
+    Fault { title: "START".into(), trouble, urgent: true, ..Fault::default() }
+}
+
+/// `box-7f3a`, by the first interface's hardware address.
+fn name(seen: &[Seen]) -> String {
+    let mac = seen.first().map(|seen| seen.link.mac.0).unwrap_or_default();
+    format!("box-{:02x}{:02x}", mac[4], mac[5])
+}

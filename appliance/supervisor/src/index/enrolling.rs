@@ -1,0 +1,69 @@
+//! Which machines a rule set may make a workflow for.
+
+use std::sync::Arc;
+
+use api::tinkerbell::Hardware;
+
+use super::Index;
+
+/// Annotation that says which workflow a rule set made for a machine: no second one is made while
+/// it is there, whatever became of the first.
+pub const ENROLLED: &str = "tinbox.dev/enrolled";
+/// Annotation of a machine that Cluster API Provider Tinkerbell is done with.
+const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
+/// Label of a machine that Cluster API Provider Tinkerbell has claimed.
+const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
+
+impl Index {
+    /// Whether a rule set may make a workflow for a machine: its owner allows it, nobody has
+    /// claimed it, and nothing was or is to be done to it.
+    pub fn may_enrol(&self, hardware: &Hardware) -> bool {
+        let metadata = &hardware.metadata;
+        hardware.spec.auto.enrollment_enabled
+            && !metadata.annotations.contains_key(ENROLLED)
+            && !metadata.annotations.contains_key(PROVISIONED)
+            && !metadata.labels.contains_key(CLAIMED)
+            && metadata.deletion_timestamp.is_none()
+            && !self.runs.concern(&hardware.key())
+    }
+
+    /// Every machine.
+    pub fn all_hardware(&self) -> Vec<Arc<Hardware>> {
+        self.read().hardware.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::tinkerbell::{AUTO_ENROLLMENT, Hardware, TaskStatus, Workflow};
+
+    use super::{ENROLLED, Index};
+
+    fn workflow(name: &str, is_enrolled: bool) -> Workflow {
+        let mut workflow = Workflow::default();
+        workflow.metadata.name = name.to_owned();
+        workflow.spec.hardware_ref = "nuc1".to_owned();
+        workflow.status.tasks = vec![TaskStatus { agent_id: "x".into(), ..Default::default() }];
+        if is_enrolled {
+            workflow.metadata.labels.insert(AUTO_ENROLLMENT.into(), "true".into());
+        }
+        workflow
+    }
+
+    #[test]
+    fn a_machine_is_enrolled_once_and_only_if_its_owner_says_so() {
+        let index = Index::default();
+        let mut hardware = Hardware::default();
+        hardware.metadata.name = "nuc1".to_owned();
+        assert!(!index.may_enrol(&hardware), "its owner did not say so");
+        hardware.spec.auto.enrollment_enabled = true;
+        assert!(index.may_enrol(&hardware));
+        for key in [ENROLLED, super::PROVISIONED] {
+            let mut other = hardware.clone();
+            other.metadata.annotations.insert(key.to_owned(), "x".to_owned());
+            assert!(!index.may_enrol(&other), "{key}");
+        }
+        index.runs.put(&workflow("mine", false));
+        assert!(!index.may_enrol(&hardware), "something is to be done to it");
+    }
+}

@@ -1,0 +1,97 @@
+//! The machines, as the workflow service wants to see them: from the index, the tokens, the images'
+//! cache and the machines' logs.
+
+use std::sync::Arc;
+
+use controllers::Objects;
+use netboot::syslog;
+use status::story::Moment;
+use tokio_util::sync::CancellationToken;
+use workflow_server::{Rack, Service, Settings, Told};
+
+use crate::discovery::Discovery;
+use crate::hardware_views::HardwareViews;
+use crate::images::{Images, reads_registry};
+use crate::observers::Observers;
+
+/// Who prints what an action prints, in its machine's log.
+const PROGRAM: &str = "action";
+
+/// What the box knows of its machines.
+pub struct Machines {
+    /// Who is known.
+    pub views: Arc<HardwareViews>,
+    /// Told of moments.
+    pub observers: Arc<Observers>,
+    /// Told what agents say of their machines.
+    pub discovery: Discovery,
+    /// What the box keeps of other servers.
+    pub images: Images,
+    /// What machines say.
+    pub log: Arc<syslog::Log>,
+}
+
+impl Machines {
+    /// The workflow service for these machines.
+    pub fn service(self, objects: &Arc<dyn Objects>, closing: CancellationToken) -> Arc<Service> {
+        let (objects, clock) = (Arc::clone(objects), Arc::clone(&self.views.clock));
+        let runs = self.views.index.runs.clone();
+        let agents = &self.views.config.agents;
+        let settings = Settings { permissive: agents.permissive, enrollment: agents.enrollment };
+        Arc::new(Service::new(objects, runs, Arc::new(self), clock, settings, closing))
+    }
+}
+
+impl Rack for Machines {
+    fn knows(&self, agent_id: &str) -> bool {
+        self.views.index.by_agent(agent_id).is_some()
+    }
+
+    fn may_introduce_itself(&self, agent_id: &str) -> bool {
+        let index = &self.views.index;
+        match index.by_agent(agent_id) {
+            Some(hardware) => self.views.config.agents.enrollment && index.may_enrol(&hardware),
+            None => index.enrolls(),
+        }
+    }
+
+    fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> bool {
+        self.views.tokens.verify(token, agent_id, workflow_uid)
+    }
+
+    fn environment(
+        &self,
+        agent_id: &str,
+        is_stock: bool,
+        image: &str,
+        environment: Vec<String>,
+    ) -> Vec<String> {
+        // A stock agent runs upstream's own action, which reads a registry and nothing else.
+        if self.views.config.agents.permissive && is_stock && reads_registry(image) {
+            return environment;
+        }
+        self.images.told(image, environment, self.views.server_of_agent(agent_id))
+    }
+
+    fn met(&self, told: Told, again: bool) {
+        if again {
+            self.discovery.repeated(told);
+        } else {
+            self.discovery.once(told);
+        }
+    }
+
+    fn tell(&self, agent_id: &str, moment: &Moment) {
+        if let Some(hardware) = self.views.index.by_agent(agent_id) {
+            self.observers.tell(&hardware, moment);
+        }
+    }
+
+    fn printed(&self, agent_id: &str, lines: Vec<String>) {
+        let Some(hardware) = self.views.index.by_agent(agent_id) else { return };
+        let machine = hardware.key().to_string();
+        for text in lines {
+            self.log.push(&machine, syslog::Entry::printed(PROGRAM, &text));
+        }
+    }
+}

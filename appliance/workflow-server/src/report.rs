@@ -1,0 +1,98 @@
+//! What becomes of a report: it is taken as the rules say, written, then told.
+
+use api::state::report::{self, Refused};
+use api::tinkerbell::{ActionState, ActionStatus, WORKFLOW, Workflow, WorkflowStatus};
+use controllers::{ObjectError, fetch, write_status};
+use jiff::Timestamp;
+use status::story::Moment;
+use workflow_rpc::{Refusal, Report};
+
+use crate::Service;
+use crate::service::CONFLICTS_MAX;
+use crate::wire::{api_report, workflow_key};
+
+impl Service {
+    /// Takes a report; `Ok` once it is written.
+    pub(crate) async fn take(&self, from: &Report) -> Result<(), Refusal> {
+        let key = workflow_key(&from.workflow_id)?;
+        for _ in 0..CONFLICTS_MAX {
+            let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
+                Ok(workflow) => workflow,
+                Err(ObjectError::NotFound(why)) => return Err(Refusal::NotFound(why)),
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            };
+            let mut status = workflow.status.clone();
+            let said = api_report(from, &workflow, self.known.boot_of(&from.agent_id));
+            let held = match &workflow.spec {
+                spec if spec.disabled == Some(true) => Some("disabled"),
+                spec if spec.paused == Some(true) => Some("paused"),
+                _ => None,
+            };
+            if let (Some(held), ActionState::Running) = (held, said.state) {
+                return Err(Refusal::Precondition(format!("workflow {key} is {held}")));
+            }
+            let changed = report::take(&mut status, &said, self.clock.now());
+            match changed {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error @ (Refused::Action { .. } | Refused::Agent { .. })) => {
+                    return Err(Refusal::NotFound(error.to_string()));
+                }
+                Err(error @ Refused::Late { .. }) => {
+                    return Err(Refusal::Precondition(error.to_string()));
+                }
+            }
+            let objects = self.objects.as_ref();
+            match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {
+                Ok(()) => {
+                    self.known.forget_progress(&from.workflow_id);
+                    self.tell_report(&said, from, &status);
+                    return Ok(());
+                }
+                Err(ObjectError::Conflict(_)) => {}
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            }
+        }
+        Err(Refusal::Unavailable(format!("workflow {key} is being written too often")))
+    }
+
+    fn tell_report(&self, said: &report::Report, from: &Report, status: &WorkflowStatus) {
+        let Some((action, took)) = said_of(status, &said.action_id) else { return };
+        let name = action.name.clone();
+        let millis = match took {
+            (Some(start), Some(stop)) => stop.duration_since(start).as_millis(),
+            _ => 0,
+        };
+        let mut message = from.message.clone();
+        if action.id != said.action_id {
+            let (retried, retries) = (action.retried, action.retries);
+            message.push_str(&format!("; it is begun again, retry {retried} of {retries}"));
+        }
+        let moment = match said.state {
+            ActionState::Pending => return,
+            ActionState::Running => Moment::ActionStarted { name },
+            state => Moment::ActionEnded {
+                name,
+                ok: state == ActionState::Success,
+                message,
+                millis: u64::try_from(millis).unwrap_or(0),
+            },
+        };
+        self.rack.tell(&said.agent_id, &moment);
+    }
+}
+
+/// When an attempt of an action began and ended.
+type Took = (Option<Timestamp>, Option<Timestamp>);
+
+/// The action with an attempt of this id, and when that began and ended.
+fn said_of<'a>(status: &'a WorkflowStatus, id: &str) -> Option<(&'a ActionStatus, Took)> {
+    let mut actions = status.tasks.iter().flat_map(|task| &task.actions);
+    actions.find_map(|action| {
+        if action.id == id {
+            return Some((action, (action.execution_start, action.execution_stop)));
+        }
+        let before = action.history.iter().find(|attempt| attempt.id == id)?;
+        Some((action, (before.execution_start, before.execution_stop)))
+    })
+}

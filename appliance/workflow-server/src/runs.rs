@@ -1,0 +1,252 @@
+//! Which workflows there are, for which machine and which agent. Fed by a watch, and so a moment
+//! behind; read with every call of an agent and every packet of a boot.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use api::meta::ObjectKey;
+use api::tinkerbell::{State, Workflow};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::run::Run;
+
+/// How many agents may wait for work at once; more are answered at once.
+const WAITING_MAX: usize = 4096;
+/// How many questions of one agent may wait: its own, and those of connections that broke and are
+/// not yet known to have.
+const QUESTIONS_MAX: usize = 8;
+
+/// The workflows; clones share them.
+#[derive(Clone, Default)]
+pub struct Runs(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    tables: RwLock<Tables>,
+    waiting: Mutex<HashMap<String, Waiting>>,
+}
+
+#[derive(Default)]
+struct Tables {
+    runs: HashMap<ObjectKey, Arc<Run>>,
+    of_agent: Keys<String>,
+    of_hardware: Keys<ObjectKey>,
+}
+
+/// Those that wait for changes of one agent's workflows.
+#[derive(Default)]
+struct Waiting {
+    notify: Arc<Notify>,
+    count: usize,
+}
+
+/// Workflows by what they are for.
+type Keys<K> = HashMap<K, BTreeSet<ObjectKey>>;
+
+impl Runs {
+    fn tables(&self) -> RwLockReadGuard<'_, Tables> {
+        self.0.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Take a Workflow in, or its new version.
+    pub fn put(&self, workflow: &Workflow) {
+        self.replace(workflow.key(), Some(Run::of(workflow)));
+    }
+
+    /// Forget a Workflow.
+    pub fn remove(&self, key: &ObjectKey) {
+        self.replace(key.clone(), None);
+    }
+
+    fn replace(&self, key: ObjectKey, run: Option<Run>) {
+        let mut tables = self.0.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let run = run.map(Arc::new);
+        let before = match &run {
+            Some(run) => tables.runs.insert(key.clone(), Arc::clone(run)),
+            None => tables.runs.remove(&key),
+        };
+        if let Some(before) = &before {
+            tables.unlink(&key, before);
+        }
+        if let Some(run) = &run {
+            tables.link(&key, run);
+        }
+        drop(tables);
+        let waiting = self.waiting();
+        for agent in before.iter().chain(&run).flat_map(|run| &run.agents) {
+            if let Some(those) = waiting.get(agent) {
+                those.notify.notify_waiters();
+            }
+        }
+    }
+
+    /// To wait for changes of an agent's workflows; `None` when too many wait.
+    pub(crate) fn waiter(&self, agent_id: &str) -> Option<Waiter> {
+        let mut waiting = self.waiting();
+        if waiting.len() >= WAITING_MAX && !waiting.contains_key(agent_id) {
+            return None;
+        }
+        let those = waiting.entry(agent_id.to_owned()).or_default();
+        if those.count >= QUESTIONS_MAX {
+            return None;
+        }
+        those.count += 1;
+        let notify = Arc::clone(&those.notify);
+        Some(Waiter { runs: self.clone(), agent_id: agent_id.to_owned(), notify })
+    }
+
+    /// The Workflows an agent may be served from, in the order of its machine's queue.
+    pub fn of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
+        let tables = self.tables();
+        let mut runs: Vec<_> =
+            tables.with_agent(agent_id).filter(|it| !it.1.state.ended()).collect();
+        drop(tables);
+        runs.sort_by(|(_, one), (_, other)| one.place.cmp(&other.place));
+        runs
+    }
+
+    /// The Workflow of a machine that says what the machine is at: the first of its queue, or the
+    /// last one that ended.
+    pub fn latest(&self, hardware: &ObjectKey) -> Option<(ObjectKey, Arc<Run>)> {
+        let tables = self.tables();
+        let own: Vec<_> = tables.with_hardware(hardware).collect();
+        let open = own.iter().filter(|(_, run)| !run.state.ended());
+        let first = open.min_by(|(_, one), (_, other)| one.place.cmp(&other.place));
+        first.or_else(|| own.iter().max_by_key(|(_, run)| run.created)).cloned()
+    }
+
+    /// Whether some Workflow, ended or not, has a task for an agent.
+    pub fn know(&self, agent_id: &str) -> bool {
+        self.tables().of_agent.contains_key(agent_id)
+    }
+
+    /// The uids of every Workflow, ended or not, that has a task for an agent.
+    pub fn uids_of_agent(&self, agent_id: &str) -> Vec<String> {
+        self.tables().with_agent(agent_id).map(|(_, run)| run.uid.clone()).collect()
+    }
+
+    /// Whether every workflow of an agent was made by a rule set, and there is one.
+    pub fn are_enrolled(&self, agent_id: &str) -> bool {
+        self.know(agent_id) && self.tables().with_agent(agent_id).all(|(_, run)| run.enrolled)
+    }
+
+    /// Whether an action of the Workflow `namespace/name` may run.
+    pub fn may_run(&self, workflow_id: &str, action_id: &str) -> bool {
+        let run = self.by_id(workflow_id);
+        run.is_some_and(|run| run.state.serves() && run.open.iter().any(|it| it == action_id))
+    }
+
+    /// Whether the Workflow `namespace/name` has a task for this agent.
+    pub fn runs_for(&self, workflow_id: &str, agent_id: &str) -> bool {
+        let run = self.by_id(workflow_id);
+        run.is_some_and(|run| run.agents.iter().any(|it| it == agent_id))
+    }
+
+    fn by_id(&self, workflow_id: &str) -> Option<Arc<Run>> {
+        let (namespace, name) = workflow_id.split_once('/')?;
+        self.tables().runs.get(&ObjectKey::new(namespace, name)).cloned()
+    }
+
+    /// Whether there is a Workflow, ended or not, for a machine.
+    pub fn concern(&self, hardware: &ObjectKey) -> bool {
+        self.tables().of_hardware.contains_key(hardware)
+    }
+
+    /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
+    pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<Timestamp>) {
+        let tables = self.tables();
+        let own: Vec<_> = tables.with_hardware(hardware).map(|(_, run)| run).collect();
+        let done = own.iter().filter(|run| run.state == State::Success);
+        let ended = done.filter_map(|run| run.stopped.or(run.created)).max();
+        (own.iter().any(|run| !run.idle && !run.state.ended()), ended)
+    }
+
+    /// The Workflow a machine is to boot the agent OS for, if any: one that is for it, or has
+    /// something left to do for one of the agents it may run.
+    pub fn to_boot(&self, hardware: &ObjectKey, agents: &[String]) -> Option<Arc<Run>> {
+        let tables = self.tables();
+        // A machine may ask while the last boot job is being confirmed.
+        let boots =
+            |run: &Arc<Run>| !run.idle && (run.state.serves() || run.state == State::Preparing);
+        let by_agent = agents.iter().flat_map(|agent| {
+            tables.with_agent(agent).filter(move |(_, run)| run.awaited.contains(agent))
+        });
+        let runs = tables.with_hardware(hardware).chain(by_agent).map(|(_, run)| run);
+        runs.filter(boots).min_by(|one, other| one.place.cmp(&other.place))
+    }
+}
+
+impl Tables {
+    fn with_agent(&self, agent_id: &str) -> impl Iterator<Item = (ObjectKey, Arc<Run>)> {
+        self.of(self.of_agent.get(agent_id))
+    }
+
+    fn with_hardware(&self, hardware: &ObjectKey) -> impl Iterator<Item = (ObjectKey, Arc<Run>)> {
+        self.of(self.of_hardware.get(hardware))
+    }
+
+    fn of(
+        &self,
+        keys: Option<&BTreeSet<ObjectKey>>,
+    ) -> impl Iterator<Item = (ObjectKey, Arc<Run>)> {
+        let keys = keys.into_iter().flatten();
+        keys.filter_map(|key| Some((key.clone(), Arc::clone(self.runs.get(key)?))))
+    }
+
+    fn link(&mut self, key: &ObjectKey, run: &Run) {
+        for agent in &run.agents {
+            self.of_agent.entry(agent.clone()).or_default().insert(key.clone());
+        }
+        self.of_hardware.entry(run.hardware.clone()).or_default().insert(key.clone());
+    }
+
+    fn unlink(&mut self, key: &ObjectKey, run: &Run) {
+        for agent in &run.agents {
+            remove(&mut self.of_agent, agent, key);
+        }
+        remove(&mut self.of_hardware, &run.hardware, key);
+    }
+}
+
+fn remove<K: Eq + Hash>(keys: &mut Keys<K>, of: &K, key: &ObjectKey) {
+    if let Some(those) = keys.get_mut(of) {
+        those.remove(key);
+        if those.is_empty() {
+            keys.remove(of);
+        }
+    }
+}
+
+/// An agent that waits.
+pub(crate) struct Waiter {
+    runs: Runs,
+    agent_id: String,
+    notify: Arc<Notify>,
+}
+
+impl Waiter {
+    /// Resolves with the first change after this call, whenever it is polled.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> {
+        self.notify.notified()
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut waiting = self.runs.waiting();
+        let Some(those) = waiting.get_mut(&self.agent_id) else { return };
+        those.count -= 1;
+        if those.count == 0 {
+            waiting.remove(&self.agent_id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

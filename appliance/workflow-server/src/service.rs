@@ -1,0 +1,201 @@
+//! The service: who may ask, and what each call comes to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::tinkerbell::{WORKFLOW, Workflow};
+use controllers::{Agents, Life, Objects, fetch};
+use jiff::Timestamp;
+use status::story::Moment;
+use stdx::Clock;
+use tokio_util::sync::CancellationToken;
+use workflow_rpc::{
+    ActionList, Assignment, Attributes, Hello, NamedReport, Pending, Progress, Refusal, Report,
+    Turn, Workflows,
+};
+
+use crate::known::{Known, Latest};
+use crate::rack::{Rack, Told};
+use crate::runs::Runs;
+use crate::wire::workflow_key;
+
+/// How often a report is tried again when somebody wrote the Workflow in between.
+pub(crate) const CONFLICTS_MAX: usize = 10;
+
+/// Whom the service listens to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Agents without a token, as Tinkerbell's own are.
+    pub permissive: bool,
+    /// Agents for which a rule set may make a workflow.
+    pub enrollment: bool,
+}
+
+/// The workflow service.
+pub struct Service {
+    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) runs: Runs,
+    pub(crate) rack: Arc<dyn Rack>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) known: Known,
+    pub(crate) closing: CancellationToken,
+    pub(crate) settings: Settings,
+    /// When the box began to listen: silence is counted from here at the earliest.
+    since: Timestamp,
+}
+
+impl Service {
+    /// A service over `objects`, of which `runs` knows the workflows. Once `closing` is cancelled
+    /// nobody is kept waiting.
+    pub fn new(
+        objects: Arc<dyn Objects>,
+        runs: Runs,
+        rack: Arc<dyn Rack>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        closing: CancellationToken,
+    ) -> Self {
+        let since = clock.now();
+        Self { objects, runs, rack, clock, known: Known::default(), closing, settings, since }
+    }
+
+    pub(crate) fn hear(&self, agent_id: &str) {
+        // Whoever makes up names is not remembered, so that those with a name have room.
+        if self.rack.knows(agent_id) || self.runs.know(agent_id) {
+            self.known.hear(agent_id, self.clock.now());
+        }
+    }
+
+    /// Passes on what an agent that asks says of its machine: a stock one says it each time. One
+    /// that says nothing but has nothing to do is looked at too, for there may be a rule set now.
+    fn meet(&self, agent_id: &str, attributes: Option<Attributes>) {
+        let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
+        if attributes.is_some() || may_enrol() {
+            let agent_id = agent_id.to_owned();
+            self.rack.met(Told { agent_id, attributes, inventory: None }, true);
+        }
+    }
+
+    /// The last progress of a workflow (`namespace/name`).
+    pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
+        self.known.latest(workflow_id)
+    }
+
+    /// The name of the action a progress is about; its id when the workflow is gone.
+    pub async fn action_name(&self, progress: &Progress) -> String {
+        let id = &progress.action_id;
+        let Ok(key) = workflow_key(&progress.workflow_id) else { return id.clone() };
+        let workflow = fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await;
+        let tasks = workflow.map(|workflow| workflow.status.tasks).unwrap_or_default();
+        let mut actions = tasks.into_iter().flat_map(|task| task.actions);
+        actions.find(|action| action.id == *id).map_or_else(|| id.clone(), |action| action.name)
+    }
+
+    /// Remember how far an action has come.
+    fn note(&self, progress: Progress) {
+        if self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
+            self.known.note(progress, self.clock.now());
+        }
+    }
+}
+
+impl Workflows for Service {
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        attributes: Option<Attributes>,
+        patience: Duration,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        self.hear(agent_id);
+        self.meet(agent_id, attributes);
+        Box::pin(self.awaited(agent_id, patience))
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        self.hear(&report.agent_id);
+        Box::pin(async move { self.take(&report).await })
+    }
+
+    fn progress(&self, mut progress: Progress) -> Pending<'_, Option<String>> {
+        self.hear(&progress.agent_id);
+        let printed = std::mem::take(&mut progress.output);
+        if !printed.is_empty() && self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
+            self.rack.printed(&progress.agent_id, printed);
+        }
+        let (workflow_id, action_id) = (progress.workflow_id.clone(), progress.action_id.clone());
+        self.note(progress);
+        Box::pin(async move { self.unwanted(&workflow_id, &action_id).await })
+    }
+
+    fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
+        self.hear(worker_id);
+        Box::pin(self.turn_of(worker_id))
+    }
+
+    fn actions<'a>(&'a self, workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
+        Box::pin(self.list(workflow_id))
+    }
+
+    fn named_report(&self, report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
+        Box::pin(async move { self.take_named(&report).await })
+    }
+
+    fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
+        self.hear(&hello.agent_id);
+        let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
+        self.rack.met(Told { agent_id, attributes, inventory: hello.inventory }, false);
+        // It says hello again when it has heard who is at the other end of its cable.
+        let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
+        if is_boot {
+            self.rack.tell(&hello.agent_id, &Moment::AgentHello { version: hello.agent_version });
+        }
+    }
+
+    fn authenticate(
+        &self,
+        agent_id: &str,
+        token: Option<&str>,
+        _peer: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        if token.is_none() && self.settings.permissive {
+            return Ok(());
+        }
+        let uids = self.runs.uids_of_agent(agent_id);
+        if uids.is_empty() {
+            if self.rack.may_introduce_itself(agent_id) {
+                return Ok(());
+            }
+            // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
+            // instead of repeating a report that nobody can take.
+            return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
+        }
+        // It booted before there was a workflow that its token could be of.
+        let is_early = |token| self.rack.verify(token, agent_id, "");
+        if self.settings.enrollment
+            && token.is_none_or(is_early)
+            && self.runs.are_enrolled(agent_id)
+        {
+            return Ok(());
+        }
+        let Some(token) = token else {
+            return Err(Refusal::Unauthenticated("the agent showed no token".into()));
+        };
+        // The last report of a workflow may come twice, the second time after it has ended.
+        if uids.iter().any(|uid| self.rack.verify(token, agent_id, uid)) {
+            return Ok(());
+        }
+        let why = "its token is of no workflow of this machine";
+        self.rack.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
+        Err(Refusal::Unauthenticated(why.to_owned()))
+    }
+}
+
+impl Agents for Service {
+    fn life(&self, agent_id: &str) -> Life {
+        let (heard, beating) = self.known.heard(agent_id);
+        // Without permissive mode every agent is one of ours, and ours beat.
+        let beats = !self.settings.permissive || beating;
+        Life { heard, listening_since: self.since, beats }
+    }
+}

@@ -1,0 +1,25 @@
+//! `growpart`: DEST_DISK, and PARTITION, which must be its last one. The same as image2disk's
+//! GROW_LAST_PARTITION, for a disk that was written otherwise.
+
+use super::Action;
+use super::environment::Environment;
+use crate::Error;
+use crate::storage::Grow;
+use crate::stream::Image;
+
+pub(super) fn parse(environment: &Environment<'_>) -> Result<Action, Error> {
+    let partition = environment.optional("PARTITION").unwrap_or("0");
+    let partition = partition.parse().map_err(|_| {
+        environment.bad("PARTITION", format!("{partition:?} is not a partition's number"))
+    })?;
+    Ok(Action::Grow(Grow { disk: environment.device("DEST_DISK")?, partition }))
+}
+
+/// An image, and what is to become of its last partition.
+pub(super) fn after(environment: &Environment<'_>, image: Image) -> Result<Action, Error> {
+    if !environment.flag("GROW_LAST_PARTITION")? {
+        return Ok(Action::Image2Disk(image));
+    }
+    let grow = Grow { disk: image.disk.clone(), partition: 0 };
+    Ok(Action::ImageGrown(image, grow))
+}

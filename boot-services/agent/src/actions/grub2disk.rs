@@ -1,0 +1,167 @@
+//! `grub2disk`: GRUB onto the disk GRUB_INSTALL_PATH, with its files and its configuration on the
+//! partition GRUB_DISK, which FS_TYPE is.
+//!
+//! The programs are the installed system's own, where it has them for this kind of start, else
+//! those of the tools image, which write no configuration. A start by BIOS is what upstream's does;
+//! with GRUB_EFI_PARTITION, which upstream's does not have, it is one by UEFI: to the place where
+//! every firmware looks, without an entry in its list.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use super::environment::Environment;
+use crate::inside::Inside;
+use crate::mount::{Mounted, Purpose};
+use crate::program::{Program, SURROUNDINGS};
+use crate::stream::blocking;
+use crate::tools::{Run, Tools};
+use crate::{Error, Meter, disk, preserve, select, sys};
+
+/// GRUB's files for each start, below `usr/lib/grub`.
+const BIOS: &str = "i386-pc";
+const EFI: &str = "x86_64-efi";
+/// Distributions with `grub-install`, and with `grub2-install`: the prefix and the boot folder.
+const NAMES: [&str; 2] = ["grub", "grub2"];
+
+/// A boot loader to be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grub2Disk {
+    disk: PathBuf,
+    partition: PathBuf,
+    fs_type: String,
+    efi: Option<PathBuf>,
+}
+
+impl Grub2Disk {
+    pub(super) fn parse(environment: &Environment<'_>) -> Result<Self, Error> {
+        let efi = environment.optional("GRUB_EFI_PARTITION");
+        Ok(Self {
+            disk: environment.device("GRUB_INSTALL_PATH")?,
+            partition: environment.device("GRUB_DISK")?,
+            fs_type: environment.required("FS_TYPE")?.to_owned(),
+            efi: efi.map(|_| environment.device("GRUB_EFI_PARTITION")).transpose()?,
+        })
+    }
+
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+        let this = self.clone();
+        let opened = blocking("mounting", move || {
+            let there = |named: &Path| -> Result<PathBuf, Error> {
+                let path = select::resolve(named)?;
+                disk::wait_for(&path)?;
+                preserve::check(&path)?;
+                Ok(path)
+            };
+            let (disk, efi) = (there(&this.disk)?, this.efi.as_deref().map(there).transpose()?);
+            Ok((disk, efi, Mounted::mount(&this.partition, &this.fs_type, Purpose::Run)?))
+        });
+        let (disk, efi, mounted) = opened.await?;
+        meter.say(format!("installing GRUB on {}", disk.display()));
+        let (disk, efi) = (disk.display().to_string(), efi.map(|it| it.display().to_string()));
+        let done = self.install(&mounted, &disk, efi.as_deref(), meter).await;
+        let unmounted = blocking("unmounting", move || mounted.unmount()).await;
+        let said = done?;
+        unmounted?;
+        Ok(said)
+    }
+
+    async fn install(
+        &self,
+        mounted: &Mounted,
+        disk: &str,
+        efi: Option<&str>,
+        meter: &Meter,
+    ) -> Result<String, Error> {
+        let platform = if efi.is_some() { EFI } else { BIOS };
+        let partition = self.partition.display();
+        let Some(name) = own(mounted, platform) else {
+            if efi.is_some() {
+                return Err(Error::BadSetting {
+                    action: "grub2disk",
+                    name: "GRUB_EFI_PARTITION",
+                    reason: format!(
+                        "{partition} has no grub-install with {EFI}; install its package \
+                         (grub-efi-amd64-bin) by cexec, or write the loader by archive2disk"
+                    ),
+                });
+            }
+            let tools = Tools::get(meter).await?;
+            let words = ["--target=i386-pc", "--boot-directory=/mnt/boot"];
+            tools.run_on(&Run::on("grub-install", &words, disk), mounted, meter).await?;
+            let config = ["boot/grub/grub.cfg"].iter().any(|path| mounted.open(path).is_ok());
+            let config =
+                if config { "its grub.cfg is as it was" } else { "it has no grub.cfg yet" };
+            return Ok(format!(
+                "installed GRUB ({BIOS}) on {disk} with its files on {partition}; {config}"
+            ));
+        };
+        let script = script(name, efi.is_some());
+        let arguments = [efi.unwrap_or(disk), name].map(str::to_owned);
+        self.run_script(&script, &arguments, meter).await?;
+        Ok(format!(
+            "installed GRUB ({platform}) on {} by {name}-install of {partition}, and made its \
+             configuration",
+            efi.unwrap_or(disk)
+        ))
+    }
+
+    async fn run_script(
+        &self,
+        script: &str,
+        arguments: &[String],
+        meter: &Meter,
+    ) -> Result<(), Error> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-e", "-c", script, "grub2disk"]).args(arguments);
+        command.env_clear().envs(SURROUNDINGS);
+        sys::confine(&mut command, Inside::partition(Mounted::PLACE));
+        let place = self.partition.display().to_string();
+        let run = Program { name: "grub-install", place: &place, input: None, asked: false };
+        run.run(command, meter).await.map(drop)
+    }
+}
+
+/// The name of GRUB in a system that has its programs and its files for a platform.
+fn own(mounted: &Mounted, platform: &str) -> Option<&'static str> {
+    let there = |path: String| mounted.open(&path).is_ok();
+    let files = there(format!("/usr/lib/grub/{platform}/moddep.lst"));
+    NAMES.into_iter().find(|name| files && there(format!("/usr/sbin/{name}-install")))
+}
+
+/// What the system's shell runs: `$1` is the disk, or the partition of UEFI.
+fn script(name: &str, efi: bool) -> String {
+    let install = if efi {
+        // Mounted where nobody else sees it, and gone with the shell.
+        format!(
+            "mkdir -p /boot/efi; mount -t vfat \"$1\" /boot/efi; \
+             {name}-install --target={EFI} --efi-directory=/boot/efi --removable --no-nvram"
+        )
+    } else {
+        format!("{name}-install --target={BIOS} \"$1\"")
+    };
+    // Without udev nothing else gives file systems the names by which they are written down.
+    let names = "mkdir -p /dev/disk/by-uuid; blkid -s UUID -o export | while IFS='=' read -r k v; \
+        do case $k in DEVNAME) d=$v ;; UUID) ln -sf \"$d\" \"/dev/disk/by-uuid/$v\" ;; esac; done";
+    format!("{names}; {install}; {name}-mkconfig -o /boot/{name}/grub.cfg; sync")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::script;
+
+    #[test]
+    fn the_script_is_of_the_systems_own_names() {
+        let bios = script("grub", false);
+        assert!(
+            bios.contains("; grub-install --target=i386-pc \"$1\"; grub-mkconfig -o /boot/grub/")
+        );
+        let efi = script("grub2", true);
+        assert!(efi.contains("mount -t vfat \"$1\" /boot/efi; grub2-install --target=x86_64-efi"));
+        assert!(efi.contains("grub2-mkconfig -o /boot/grub2/grub.cfg"));
+        for script in [bios, efi] {
+            let checked = std::process::Command::new("sh").args(["-n", "-c", &script]).status();
+            assert!(checked.unwrap().success(), "{script}");
+        }
+    }
+}

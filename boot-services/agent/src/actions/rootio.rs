@@ -1,0 +1,157 @@
+//! `storage`: STORAGE, a description of disks, arrays, volumes and file systems in YAML or JSON,
+//! all of which it makes; MBR. And `rootio`, upstream's, which makes one part at a time by its
+//! command (`partition`, `format`, `mount`, `wipe`) of the description that the metadata service
+//! at MIRROR_HOST (METADATA_SERVICE_PORT, 50061) has of this machine.
+//!
+//! Unlike upstream's, a failure fails the action, a disk with another table is not written over
+//! unless its `wipe_table` says so, and partitions begin at whole mebibytes.
+
+use std::sync::Arc;
+
+use super::environment::Environment;
+use crate::storage::{self, Storage, TEXT_BYTES, Table};
+use crate::stream::{Patience, Url, read_text};
+use crate::{Error, Meter};
+
+/// Where Tinkerbell's metadata service listens.
+const METADATA_PORT: u16 = 50061;
+
+/// Disks to be made as they are described.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rootio {
+    described: Described,
+    parts: Vec<Part>,
+    table: Table,
+}
+
+/// Where the description is.
+#[derive(Debug, Clone, PartialEq)]
+enum Described {
+    Here(Box<Storage>),
+    At(Url, Patience),
+}
+
+/// What of it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Wipe,
+    Partition,
+    Format,
+    Mount,
+}
+
+impl Rootio {
+    /// All of what STORAGE says.
+    pub(super) fn storage(environment: &Environment<'_>) -> Result<Self, Error> {
+        let text = environment.required("STORAGE")?;
+        let storage = Storage::parse(text).map_err(|reason| environment.bad("STORAGE", reason))?;
+        Ok(Self {
+            described: Described::Here(Box::new(storage)),
+            parts: vec![Part::Partition, Part::Format],
+            table: table(environment),
+        })
+    }
+
+    /// What the command says of what the metadata say.
+    pub(super) fn parse(
+        environment: &Environment<'_>,
+        command: &[String],
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let words = command.iter().filter(|word| !word.ends_with("rootio"));
+        let parts = words.map(|word| match word.as_str() {
+            "partition" => Ok(Part::Partition),
+            "format" => Ok(Part::Format),
+            "mount" => Ok(Part::Mount),
+            "wipe" => Ok(Part::Wipe),
+            other => Err(environment.bad("command", format!("{other:?} is none of {COMMANDS}"))),
+        });
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        if parts.is_empty() {
+            return Err(environment.bad("command", format!("it is missing; use {COMMANDS}")));
+        }
+        let host = environment.required("MIRROR_HOST")?;
+        let default = METADATA_PORT.to_string();
+        let port = environment.optional("METADATA_SERVICE_PORT").unwrap_or(&default);
+        if port.parse::<u16>().is_err() {
+            return Err(environment.bad("METADATA_SERVICE_PORT", format!("{port:?} is no port")));
+        }
+        let url = format!("http://{host}:{port}/metadata").parse()?;
+        let table = table(environment);
+        Ok(Self { described: Described::At(url, patience), parts, table })
+    }
+
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+        let storage = match self.described {
+            Described::Here(storage) => *storage,
+            Described::At(url, patience) => {
+                let text = read_text(&url, TEXT_BYTES, patience).await?;
+                Storage::of_metadata(&text)
+                    .map_err(|reason| Error::Storage { reason: format!("{reason} ({url})") })?
+            }
+        };
+        let mut said = Vec::new();
+        for part in self.parts {
+            let storage = storage.clone();
+            said.push(match part {
+                Part::Partition => storage::partition(storage, self.table, meter).await?,
+                Part::Format => storage::format(storage, meter).await?,
+                Part::Mount => storage::mount(storage, meter).await?,
+                Part::Wipe => storage::wipe(storage, meter).await?,
+            });
+        }
+        Ok(said.join("; "))
+    }
+}
+
+/// What rootio's command may say.
+const COMMANDS: &str = "partition, format, mount and wipe";
+
+/// As upstream's: any value at all.
+fn table(environment: &Environment<'_>) -> Table {
+    if environment.optional("MBR").is_some() { Table::Mbr } else { Table::Gpt }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Described, Part, Rootio, Table};
+    use crate::actions::environment::Environment;
+    use crate::stream::Patience;
+
+    fn parse(command: &[&str], list: &[&str]) -> Result<Rootio, String> {
+        let list: Vec<_> = list.iter().map(|entry| (*entry).to_owned()).collect();
+        let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
+        Rootio::parse(&Environment::new("rootio", &list), &command, Patience::DEFAULT)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn commands_are_upstreams() {
+        let host = "MIRROR_HOST=10.77.0.1";
+        let rootio = parse(&["partition"], &[host]).unwrap();
+        assert_eq!((rootio.parts, rootio.table), (vec![Part::Partition], Table::Gpt));
+        let Described::At(url, _) = rootio.described else { panic!("it is not fetched") };
+        assert_eq!(url.to_string(), "http://10.77.0.1:50061/metadata");
+        let more = [host, "METADATA_SERVICE_PORT=7172", "MBR=yes"];
+        let rootio = parse(&["/usr/bin/rootio", "wipe", "format", "mount"], &more).unwrap();
+        assert_eq!(rootio.parts, [Part::Wipe, Part::Format, Part::Mount]);
+        assert_eq!(rootio.table, Table::Mbr);
+        let Described::At(url, _) = rootio.described else { panic!("it is not fetched") };
+        assert_eq!(url.to_string(), "http://10.77.0.1:7172/metadata");
+    }
+
+    #[test]
+    fn what_is_missing_has_its_sentence() {
+        let host = "MIRROR_HOST=10.77.0.1";
+        for (command, list, words) in [
+            (&[][..], &[host][..], "rootio cannot use command: it is missing; use partition, "),
+            (&["rootio"], &[host], "rootio cannot use command: it is missing"),
+            (&["version"], &[host], "cannot use command: \"version\" is none of partition, "),
+            (&["format"], &[], "rootio needs MIRROR_HOST"),
+            (&["format"], &[host, "METADATA_SERVICE_PORT=x"], "\"x\" is no port"),
+        ] {
+            let error = parse(command, list).unwrap_err();
+            assert!(error.contains(words), "{command:?} {list:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! `slurp`: SOURCE_DISK, all of it, to DEST_URL by POST, as a file of a form: its field is
+//! `BootyImage`, its name IMG_NAME with `.img`, or `.img.gz` with COMPRESSED.
+//!
+//! Unlike upstream's, a server's refusal fails the action. Nothing is kept of the disk's content
+//! on the way, so a broken upload begins anew (`retries` of the action). Disks that are to be
+//! preserved may be read.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::{Request, Uri, header};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper_util::rt::TokioIo;
+use rustix::fs::OFlags;
+use sha2::{Digest as _, Sha256};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::environment::Environment;
+use crate::disk::{Aligned, wait_for};
+use crate::meter::StopOnDrop;
+use crate::stream::{Patience, Url, blocking};
+use crate::{Error, Meter, select};
+
+/// What is read at once.
+const PIECE: usize = 1 << 20;
+/// Pieces between the disk and the server.
+const AHEAD: usize = 4;
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// A disk to be uploaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slurp {
+    disk: PathBuf,
+    url: Url,
+    target: Target,
+    file: String,
+    compressed: bool,
+    patience: Patience,
+}
+
+/// The path and query that are asked for, which may hold a secret.
+#[derive(Clone, PartialEq, Eq)]
+struct Target(String);
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Target")
+    }
+}
+
+impl Slurp {
+    pub(super) fn parse(environment: &Environment<'_>, patience: Patience) -> Result<Self, Error> {
+        let text = environment.required("DEST_URL")?;
+        let (url, uri): (Url, _) = (text.parse()?, text.parse::<Uri>());
+        let target = uri.ok().and_then(|uri| Some(uri.path_and_query()?.as_str().to_owned()));
+        let name = environment.required("IMG_NAME")?;
+        if name.contains(['"', '\\', '/']) || name.chars().any(char::is_control) {
+            let reason = format!("{name:?} is not a name of a file without its folder");
+            return Err(environment.bad("IMG_NAME", reason));
+        }
+        let compressed = environment.flag("COMPRESSED")?;
+        Ok(Self {
+            disk: environment.device("SOURCE_DISK")?,
+            url,
+            target: Target(target.unwrap_or_else(|| "/".to_owned())),
+            file: format!("{name}.img{}", if compressed { ".gz" } else { "" }),
+            compressed,
+            patience,
+        })
+    }
+
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+        let _stop = StopOnDrop(meter.clone());
+        let named = self.disk.clone();
+        let source = blocking("opening the disk", move || Source::open(&named)).await?;
+        meter.set_total(source.size);
+        meter.say(format!("uploading {} to {}", source.path.display(), self.url));
+        let (size, path) = (source.size, source.path.display().to_string());
+        let boundary = boundary()?;
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (compressed, metered) = (self.compressed, meter.clone());
+        let form = self.form(&boundary);
+        let length = (!compressed).then(|| (form[0].len() + form[1].len()) as u64 + size);
+        let reading = blocking("reading the disk", move || {
+            let sent = source.send(&form, compressed, sender, &metered);
+            sent.map_err(|error| match error.kind() {
+                io::ErrorKind::BrokenPipe => Error::Stopped,
+                _ => Error::Io { doing: format!("read {}", source.path.display()), source: error },
+            })
+        });
+        let uploading = self.upload(&boundary, Upload { receiver, left: length }, meter);
+        let sent = match tokio::join!(reading, uploading) {
+            (Ok(sent), Ok(())) => sent,
+            // Who hangs up is the cause, who is left alone the consequence.
+            (Err(Error::Stopped), Ok(())) => {
+                return Err(self.refused("it answered before everything was sent".to_owned()));
+            }
+            (Err(Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => {
+                return Err(error);
+            }
+        };
+        let (bytes, url, file) = (stdx::bytes(size), &self.url, &self.file);
+        let Sent { length, sha256 } = sent;
+        Ok(format!(
+            "uploaded {bytes} of {path} to {url} as {file}: {length} bytes, sha256 {sha256}"
+        ))
+    }
+
+    /// What stands before and after the disk's content.
+    fn form(&self, boundary: &str) -> [String; 2] {
+        let file = &self.file;
+        let before = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"BootyImage\"; \
+             filename=\"{file}\"\r\nContent-Type: application/octet-stream\r\n\r\n"
+        );
+        [before, format!("\r\n--{boundary}--\r\n")]
+    }
+
+    fn refused(&self, status: String) -> Error {
+        Error::Status { url: self.url.to_string(), status }
+    }
+
+    async fn upload(&self, boundary: &str, upload: Upload, meter: &Meter) -> Result<(), Error> {
+        let began = Instant::now();
+        let given_up = |waited, reason| Error::GaveUp {
+            url: self.url.to_string(),
+            offset: meter.read().0,
+            waited,
+            reason,
+        };
+        let failed = |reason: String| given_up(began.elapsed(), reason);
+        let connected = tokio::time::timeout(CONNECT, TcpStream::connect(self.url.address())).await;
+        let stream = connected
+            .map_err(|_| failed(format!("no connection within {} s", CONNECT.as_secs())))?
+            .map_err(|error| failed(format!("cannot connect: {error}")))?;
+        let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = shaken.map_err(|error| failed(stdx::chain(&error)))?;
+        let request = Request::post(&self.target.0)
+            .header(header::HOST, self.url.address())
+            .header(header::USER_AGENT, concat!("tinbox-agent/", env!("CARGO_PKG_VERSION")))
+            .header(header::CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}"))
+            .body(upload)
+            .map_err(|error| failed(error.to_string()))?;
+        // A server may keep the connection open once it has answered.
+        let _driven = Driven(tokio::spawn(async move {
+            // Its failure reaches the one who waits for the answer.
+            let _ = connection.await;
+        }));
+        let answered = sender.send_request(request);
+        tokio::pin!(answered);
+        let (mut newest, mut done) = (Instant::now(), meter.read().0);
+        let response = loop {
+            match tokio::time::timeout(self.patience.stall, &mut answered).await {
+                Ok(Ok(answer)) => break answer,
+                Ok(Err(error)) => return Err(given_up(newest.elapsed(), stdx::chain(&error))),
+                Err(_) if meter.read().0 != done => {
+                    (newest, done) = (Instant::now(), meter.read().0)
+                }
+                Err(_) if newest.elapsed() < self.patience.silence => {}
+                Err(_) => {
+                    let reason = "the server takes nothing more, and does not answer".to_owned();
+                    return Err(given_up(newest.elapsed(), reason));
+                }
+            }
+        };
+        match response.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(self.refused(status.to_string())),
+        }
+    }
+}
+
+/// A connection, which goes with who waits for its answer.
+struct Driven(JoinHandle<()>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Nothing that a disk could hold by chance.
+fn boundary() -> Result<String, Error> {
+    const RANDOM: &str = "/proc/sys/kernel/random/uuid";
+    let text = std::fs::read_to_string(RANDOM).map_err(Error::io(format!("read {RANDOM}")))?;
+    Ok(format!("tinbox-{}", text.trim()))
+}
+
+/// What was sent of the disk, as a server keeps it.
+struct Sent {
+    length: u64,
+    sha256: String,
+}
+
+struct Source {
+    file: File,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Source {
+    /// Open a disk that nobody writes to meanwhile: exclusively, and past the page cache.
+    fn open(named: &Path) -> Result<Self, Error> {
+        let path = select::resolve(named)?;
+        wait_for(&path)?;
+        if !path.metadata().is_ok_and(|it| it.file_type().is_block_device()) {
+            return Err(Error::NotBlockDevice { path });
+        }
+        let flags = i32::try_from((OFlags::EXCL | OFlags::DIRECT).bits()).unwrap_or_default();
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+        let mut file = match opened {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                return Err(Error::DiskBusy { path });
+            }
+            opened => opened.map_err(Error::io(format!("open {}", path.display())))?,
+        };
+        let size = file
+            .seek(SeekFrom::End(0))
+            .map_err(Error::io(format!("learn the size of {}", path.display())))?;
+        Ok(Self { file, path, size })
+    }
+
+    /// Blocks as the server does.
+    fn send(
+        &self,
+        form: &[String; 2],
+        compressed: bool,
+        sender: mpsc::Sender<Bytes>,
+        meter: &Meter,
+    ) -> io::Result<Sent> {
+        let mut pipe = Pipe { sender, hash: Sha256::new(), length: 0 };
+        pipe.pass(form[0].as_bytes())?;
+        if compressed {
+            let mut encoder = GzEncoder::new(pipe, Compression::fast());
+            self.copy(&mut encoder, meter)?;
+            pipe = encoder.finish()?;
+        } else {
+            self.copy(&mut pipe, meter)?;
+        }
+        pipe.pass(form[1].as_bytes())?;
+        Ok(Sent { length: pipe.length, sha256: stdx::hex(&pipe.hash.finalize()) })
+    }
+
+    fn copy(&self, into: &mut impl Write, meter: &Meter) -> io::Result<()> {
+        let mut buffer = Aligned::new(PIECE);
+        let mut at = 0;
+        while at < self.size {
+            if meter.is_stopped() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            let count = usize::try_from(self.size - at).unwrap_or(PIECE).min(PIECE);
+            let bytes = &mut buffer.bytes_mut()[..count];
+            self.file.read_exact_at(bytes, at)?;
+            into.write_all(bytes)?;
+            at += count as u64;
+            meter.set_done(at);
+        }
+        Ok(())
+    }
+}
+
+/// The way to the server.
+struct Pipe {
+    sender: mpsc::Sender<Bytes>,
+    hash: Sha256,
+    length: u64,
+}
+
+impl Pipe {
+    fn pass(&self, bytes: &[u8]) -> io::Result<()> {
+        let sent = self.sender.blocking_send(Bytes::copy_from_slice(bytes));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pass(bytes)?;
+        self.hash.update(bytes);
+        self.length += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The request's body, whose length is known unless it is compressed on the way.
+struct Upload {
+    receiver: mpsc::Receiver<Bytes>,
+    left: Option<u64>,
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.receiver.poll_recv(context).map(|bytes| {
+            let bytes = bytes?;
+            self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
+            Some(Ok(Frame::data(bytes)))
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::new, SizeHint::with_exact)
+    }
+}

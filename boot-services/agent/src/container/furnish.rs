@@ -1,0 +1,137 @@
+//! What a container finds in its root beside its image: the kernel's folders, names of hosts, and
+//! the action's volumes.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+
+use super::room::path_of;
+use super::volume::Volume;
+use crate::Error;
+
+/// This OS's folders that every container has.
+const BINDS: [&str; 2] = ["/dev", "/sys"];
+const SHM: &str = "/dev/shm";
+/// As large as Docker's.
+const SHM_OPTIONS: &std::ffi::CStr = c"size=64m,mode=1777";
+/// What is copied of this OS, and what it is where this OS has none.
+const COPIES: [(&str, &str); 2] =
+    [("/etc/resolv.conf", ""), ("/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost\n")];
+const COPY_BYTES: u64 = 64 << 10;
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o755);
+const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
+
+/// Furnish the container whose root is `root`, on its thread. Whether its `/proc` is still to be
+/// mounted, by its first process.
+pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
+    let doing = |what: String| Error::io(format!("give the container {what}"));
+    for (path, otherwise) in COPIES {
+        copy(root, path, otherwise).map_err(doing(format!("its {path}")))?;
+    }
+    let is_taken =
+        |target: &str| volumes.iter().any(|volume| parts(&volume.target).eq(parts(target)));
+    let proc = (!is_taken("/proc")).then_some("/proc");
+    if proc.is_some() {
+        place(root, "/proc", true).map_err(doing("/proc".to_owned()))?;
+    }
+    let binds = BINDS.into_iter().chain(proc.filter(|_| !own_processes));
+    for path in binds.filter(|path| !is_taken(path)) {
+        bind(root, path, path, false).map_err(doing(path.to_owned()))?;
+    }
+    if !is_taken(SHM) && !is_taken("/dev") {
+        let mounted = place(root, SHM, true).and_then(|folder| {
+            let (kind, flags) = ("tmpfs", MountFlags::NOSUID | MountFlags::NODEV);
+            Ok(rustix::mount::mount(kind, path_of(&folder), kind, flags, SHM_OPTIONS)?)
+        });
+        mounted.map_err(doing(SHM.to_owned()))?;
+    }
+    let mut volumes: Vec<&Volume> = volumes.iter().collect();
+    // What is mounted within another comes after it.
+    volumes.sort_by_key(|volume| parts(&volume.target).count());
+    for Volume { source, target, read_only } in volumes {
+        let mounted = match source {
+            Some(source) => bind(root, source, target, *read_only),
+            None => place(root, target, true).map(|_| ()),
+        };
+        mounted.map_err(doing(format!("its volume {target}")))?;
+    }
+    Ok(proc.is_some() && own_processes)
+}
+
+/// Make `source` of this OS appear at `target`, with all that is mounted in it. A source that is
+/// missing becomes a folder, as with Docker.
+fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<()> {
+    if !Path::new(source).exists() {
+        std::fs::create_dir_all(source)?;
+    }
+    let folder = place(root, target, Path::new(source).is_dir())?;
+    rustix::mount::mount_bind_recursive(source, path_of(&folder))?;
+    if read_only {
+        // Opened anew: what is open is the folder below the mount.
+        let mounted = within(root, Path::new(target), OFlags::PATH)?;
+        let flags = MountFlags::BIND | MountFlags::RDONLY;
+        rustix::mount::mount_remount(path_of(&mounted), flags, c"")?;
+    }
+    Ok(())
+}
+
+/// This OS's file, or what stands for it, in the place of the image's.
+fn copy(root: &File, path: &str, otherwise: &str) -> io::Result<()> {
+    let mut contents = Vec::new();
+    if let Ok(file) = File::open(path) {
+        file.take(COPY_BYTES).read_to_end(&mut contents)?;
+    } else {
+        contents.extend_from_slice(otherwise.as_bytes());
+    }
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = place(root, folder, true)?;
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, name, flags, FILE_MODE)?;
+    File::from(file).write_all(&contents)
+}
+
+/// What is at `path` in the container, made with the folders above it where it is missing. Links
+/// are followed as the container would follow them.
+pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File> {
+    match within(root, Path::new(path), OFlags::PATH) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let mut folder = within(root, Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?;
+    let (mut walked, count) = (std::path::PathBuf::from("."), parts(path).count());
+    for (index, part) in parts(path).enumerate() {
+        walked.push(part);
+        let is_last = index + 1 == count;
+        let made = if is_last && !is_folder {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+            rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, FILE_MODE).map(|_| ())
+        } else {
+            rustix::fs::mkdirat(&folder, part, FOLDER_MODE)
+        };
+        match made {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        folder = within(root, &walked, OFlags::PATH)?;
+    }
+    Ok(folder)
+}
+
+/// What is open under a name in the container.
+pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let flags = flags | OFlags::CLOEXEC;
+    Ok(crate::beneath::open(root, path, flags, Mode::empty(), resolve)?)
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".")
+}

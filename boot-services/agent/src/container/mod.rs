@@ -1,0 +1,187 @@
+//! Actions that are not built in: images of containers, fetched through the box's registry into
+//! memory and run as upstream's agent runs them with Docker.
+//!
+//! ```text
+//! reference → manifest → config, layers     fetched from the box, checked by digest   pull
+//! layers → a tmpfs in a mount namespace     bounded by a share of memory              room
+//! /dev, /sys, /proc, volumes                beneath its root                          furnish
+//! the program, first of its PID namespace   all capabilities, the host's network      run
+//! ```
+//!
+//! Unlike there, the network is the host's whether or not the action asks for that, and nothing
+//! stays: image and processes are gone when the action ends, however it ends.
+
+mod config;
+mod furnish;
+mod manifest;
+mod pull;
+mod reference;
+mod room;
+mod run;
+mod user;
+mod volume;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use workflow_rpc::Assignment;
+
+use crate::actions::{Leave, Outcome};
+use crate::stream::Patience;
+use crate::{Error, Meter};
+pub use config::Process;
+pub use manifest::Manifest;
+pub use reference::Reference;
+pub use user::Account;
+pub use volume::Volume;
+
+/// Folders that one action may bring in.
+const VOLUMES: usize = 64;
+/// How long the last words of a program are waited for when something that it left behind has its
+/// pipes too.
+const REST: Duration = Duration::from_millis(500);
+/// Where the box's registry is, beside its workflow service.
+const REGISTRY_PORT: u16 = 7080;
+/// A file by which programs ask Tinkerbell's OS to restart the machine, and its folder.
+const REBOOT: &str = "/worker/reboot";
+const REBOOT_FOLDER: &str = "/worker";
+
+/// An image to be run.
+#[derive(Clone)]
+pub struct Container {
+    /// As the action says it.
+    said: String,
+    image: Reference,
+    command: Vec<String>,
+    environment: Vec<(String, String)>,
+    volumes: Vec<Volume>,
+    /// Whether its processes see only each other.
+    own_processes: bool,
+    /// `host:port` of the box's registry.
+    registry: Arc<str>,
+    patience: Patience,
+}
+
+/// Leaves out the command and the environment, which may hold secrets.
+impl fmt::Debug for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Container")
+            .field("image", &self.image)
+            .field("volumes", &self.volumes)
+            .field("own_processes", &self.own_processes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The registry of the box whose workflow service is at `authority`, `host:port`.
+pub fn registry_beside(authority: &str) -> Arc<str> {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    format!("{host}:{REGISTRY_PORT}").into()
+}
+
+impl Container {
+    /// Understand an assignment of an image that is not built in.
+    ///
+    /// # Errors
+    /// [`Error::Image`].
+    pub fn parse(
+        assignment: &Assignment,
+        environment: Vec<(String, String)>,
+        registry: Arc<str>,
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let said = assignment.image.clone();
+        let bad = |reason: String| Error::Image { image: said.clone(), reason };
+        let image = Reference::parse(&said).map_err(bad)?;
+        let volumes = &assignment.volumes;
+        if volumes.len() > VOLUMES {
+            return Err(bad(format!("it has more than {VOLUMES} volumes")));
+        }
+        let volumes = volumes.iter().map(|text| Volume::parse(text));
+        let volumes = volumes.collect::<Result<_, _>>().map_err(bad)?;
+        let of_namespaces = assignment.namespaces.as_ref().map_or("", |it| it.pid.as_str());
+        let own_processes = match (assignment.pid.as_str(), of_namespaces) {
+            ("", "" | "private") => true,
+            ("host", "" | "host") | ("", "host") => false,
+            (pid, other) => {
+                let word = if pid.is_empty() { other } else { pid };
+                return Err(bad(format!("the PID namespace {word:?} is neither host nor empty")));
+            }
+        };
+        let command = assignment.command.clone();
+        Ok(Self { said, image, command, environment, volumes, own_processes, registry, patience })
+    }
+
+    /// Fetch the image and run it to its end. Dropping the future ends its processes.
+    pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
+        let told = self.volumes.iter().any(|it| it.source.as_deref() == Some(REBOOT_FOLDER));
+        if told {
+            // One of an earlier action, which was not the wish of this one.
+            let _ = std::fs::remove_file(REBOOT);
+        }
+        let message = self.to_its_end(meter).await?;
+        if told && std::fs::remove_file(REBOOT).is_ok() {
+            tracing::info!(image = self.said, "{REBOOT} asks for a restart");
+            return Ok(Outcome::Leave(Leave::Reboot));
+        }
+        Ok(Outcome::Done(message))
+    }
+
+    fn bad(&self, reason: impl Into<String>) -> Error {
+        Error::Image { image: self.said.clone(), reason: reason.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workflow_rpc::{Assignment, Namespaces};
+
+    use super::{Container, registry_beside};
+    use crate::stream::Patience;
+
+    fn parse(assignment: &Assignment) -> Result<Container, String> {
+        let registry = registry_beside("10.77.0.1:42113");
+        let secret = vec![("PASSWORD".to_owned(), "s3cret".to_owned())];
+        Container::parse(assignment, secret, registry, Patience::DEFAULT)
+            .map_err(|error| stdx::chain(&error))
+    }
+
+    #[test]
+    fn the_registry_is_beside_the_workflow_service() {
+        assert_eq!(&*registry_beside("10.77.0.1:42113"), "10.77.0.1:7080");
+        assert_eq!(&*registry_beside("[fd77::1]:42113"), "[fd77::1]:7080");
+        assert_eq!(&*registry_beside("tinbox.local"), "tinbox.local:7080");
+    }
+
+    #[test]
+    fn processes_are_the_containers_own_unless_the_hosts_are_asked_for() {
+        for (pid, of_namespaces, own) in [
+            ("", None, true),
+            ("", Some(""), true),
+            ("host", None, false),
+            ("", Some("host"), false),
+            ("host", Some("host"), false),
+        ] {
+            let namespaces = of_namespaces
+                .map(|pid| Namespaces { pid: pid.to_owned(), ..Namespaces::default() });
+            let (image, pid) = ("alpine".to_owned(), pid.to_owned());
+            let assignment = Assignment { image, pid, namespaces, ..Assignment::default() };
+            assert_eq!(parse(&assignment).unwrap().own_processes, own);
+        }
+        let (image, pid) = ("alpine".to_owned(), "container:x".to_owned());
+        let error = parse(&Assignment { image, pid, ..Assignment::default() }).unwrap_err();
+        assert!(error.contains("\"container:x\" is neither host nor empty"), "{error}");
+    }
+
+    #[test]
+    fn mistakes_are_said_and_secrets_are_not() {
+        let image = "alpine:3".to_owned();
+        let volumes = vec!["data:/data".to_owned()];
+        let error = parse(&Assignment { image, volumes, ..Assignment::default() }).unwrap_err();
+        assert!(error.starts_with("cannot run the image \"alpine:3\": the volume"), "{error}");
+        let (image, command) = ("alpine:3".to_owned(), vec!["s3cret".to_owned()]);
+        let container = parse(&Assignment { image, command, ..Assignment::default() }).unwrap();
+        assert!(!format!("{container:?}").contains("s3cret"));
+    }
+}

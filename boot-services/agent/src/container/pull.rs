@@ -1,0 +1,134 @@
+//! An image from the box's registry: documents into memory, layers onto each other.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use super::Container;
+use super::config::CONFIG_BYTES;
+use super::manifest::{MANIFEST_BYTES, Manifest, Part};
+use super::reference::read_digest;
+use crate::stream::{Archive, Checksum, Url, read_archive, read_document};
+use crate::unpack::{Refused, Unpacked, unpack_layer};
+use crate::{Error, Meter};
+
+/// An image of which all but the layers is here.
+pub(super) struct Image {
+    pub(super) config: Vec<u8>,
+    pub(super) layers: Vec<Part>,
+}
+
+impl Container {
+    /// What the image is made of, for this machine.
+    pub(super) async fn look_up(&self, meter: &Meter) -> Result<Image, Error> {
+        meter.say(format!("asking the box for {}", self.image));
+        let path = self.image.manifest_path();
+        let bytes = self.document(&path, self.image.digest.clone(), MANIFEST_BYTES).await?;
+        let mut manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
+        if let Manifest::Index(part) = manifest {
+            let path = self.image.manifest_at(&part.digest);
+            let bytes = self.document(&path, Some(self.digest(&part)?), MANIFEST_BYTES).await?;
+            manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
+        }
+        let Manifest::Image { config, layers } = manifest else {
+            return Err(self.bad("its index leads to another index"));
+        };
+        let path = self.image.blob_path(&config.digest);
+        let config = self.document(&path, Some(self.digest(&config)?), CONFIG_BYTES).await?;
+        Ok(Image { config, layers })
+    }
+
+    /// Every layer onto `root`; what was made, and bytes fetched.
+    pub(super) async fn unpack(
+        &self,
+        layers: &[Part],
+        root: &Arc<File>,
+        room: u64,
+        meter: &Arc<Meter>,
+    ) -> Result<(Unpacked, u64), Error> {
+        let (mut all, mut fetched) = (Unpacked::default(), 0);
+        for (index, layer) in layers.iter().enumerate() {
+            let (number, count) = (index + 1, layers.len());
+            meter.say(format!("fetching layer {number} of {count} of {}", self.image));
+            let checksum = Some(self.digest(layer)?);
+            let archive =
+                Archive { url: self.url(&self.image.blob_path(&layer.digest))?, checksum };
+            let (root, url, said) = (root.clone(), archive.url.to_string(), self.said.clone());
+            let work = move |bytes: &mut dyn std::io::Read| {
+                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, said, url, room))
+            };
+            let (unpacked, bytes) = read_archive(&archive, self.patience, meter, work).await?;
+            all.entries += unpacked.entries;
+            all.bytes += unpacked.bytes;
+            fetched += bytes;
+        }
+        Ok((all, fetched))
+    }
+
+    async fn document(
+        &self,
+        path: &str,
+        checksum: Option<Checksum>,
+        most: u64,
+    ) -> Result<Vec<u8>, Error> {
+        let document = Archive { url: self.url(path)?, checksum };
+        read_document(&document, most, self.patience).await
+    }
+
+    fn url(&self, path: &str) -> Result<Url, Error> {
+        format!("http://{}{path}", self.registry).parse()
+    }
+
+    fn digest(&self, part: &Part) -> Result<Checksum, Error> {
+        read_digest(&part.digest).map_err(|why| self.bad(why))
+    }
+}
+
+/// Why a layer of the image `said` is not on the others, of which a room of `room` bytes is made.
+fn sentence(refused: Refused, said: String, url: String, room: u64) -> Error {
+    match refused.source.kind() {
+        std::io::ErrorKind::StorageFull => Error::ImageTooLarge { image: said, room },
+        _ => Error::Layer { url, entry: refused.name, source: refused.source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tar::{Builder, Header};
+
+    use super::sentence;
+    use crate::container::room::Room;
+    use crate::unpack::unpack_layer;
+
+    fn layer(files: u64, bytes: u64) -> Vec<u8> {
+        let mut tar = Builder::new(Vec::new());
+        for number in 0..files {
+            let mut header = Header::new_gnu();
+            header.set_mode(0o644);
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_mtime(1);
+            header.set_size(bytes);
+            let contents = std::io::Read::take(std::io::repeat(7), bytes);
+            tar.append_data(&mut header, number.to_string(), contents).unwrap();
+        }
+        tar.into_inner().unwrap()
+    }
+
+    /// Needs root, as all that mounts.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_image_that_memory_does_not_hold_is_refused_and_its_memory_is_free_again() {
+        for (files, bytes) in [(1, 3 << 20), (3000, 1)] {
+            let room = Room::of(2 << 20).await.unwrap();
+            let root = room.root().clone();
+            let refused = unpack_layer(&mut layer(files, bytes).as_slice(), &root).unwrap_err();
+            let (said, url) = ("alpine:3".to_owned(), String::new());
+            let error = sentence(refused, said, url, room.bytes).to_string();
+            assert!(error.starts_with("the image \"alpine:3\" needs more than 2.0 MiB"), "{error}");
+            let used = || rustix::fs::fstatvfs(&root).map(|it| it.f_blocks - it.f_bfree);
+            assert!(used().unwrap() > 0);
+            room.close().await;
+            let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+            assert!(!mounts.contains("tinbox-agent/container"), "{mounts}");
+        }
+    }
+}

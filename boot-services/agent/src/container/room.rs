@@ -1,0 +1,165 @@
+//! Where one container lives: a filesystem in memory, mounted in a mount namespace that a thread
+//! holds. When the thread ends, all that is left in the namespace is ended with it, and the memory
+//! is free again.
+
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::oneshot;
+
+use crate::{Error, sys};
+
+/// Orders that wait for the thread: each is waited for before the next is given.
+const ORDERS: usize = 1;
+/// Where the filesystem is mounted, seen by the container's thread alone.
+const PLACE: &str = "/run/tinbox-agent/container";
+/// What an image and all that its programs write may take of the memory that is free, in percent.
+const SHARE_PERCENT: u64 = 60;
+/// Bytes for each file that may be made; the smallest take a page.
+const BYTES_PER_FILE: u64 = 4096;
+/// How often it is looked whether processes are left, and how long the wait between is: a process
+/// that is killed is gone once it leaves the kernel.
+const LOOKS: u32 = 500;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+type Order = Box<dyn FnOnce(&File) + Send>;
+
+/// A container's filesystem and mount namespace.
+pub(super) struct Room {
+    orders: mpsc::SyncSender<Order>,
+    root: Arc<File>,
+    thread: JoinHandle<()>,
+    /// What the filesystem may hold.
+    pub(super) bytes: u64,
+}
+
+impl Room {
+    /// A new, empty one, with a share of the memory that is free.
+    pub(super) async fn open() -> Result<Self, Error> {
+        let meminfo = std::fs::read_to_string("/proc/meminfo");
+        let meminfo = meminfo.map_err(Error::io("read /proc/meminfo"))?;
+        Self::of(share(&meminfo)).await
+    }
+
+    /// One that holds so many bytes.
+    pub(super) async fn of(bytes: u64) -> Result<Self, Error> {
+        std::fs::create_dir_all(PLACE).map_err(Error::io(format!("create {PLACE}")))?;
+        let (orders, inbox) = mpsc::sync_channel::<Order>(ORDERS);
+        let (tell, opened) = oneshot::channel();
+        let live = move || match mount(bytes) {
+            Ok(root) => {
+                let root = Arc::new(root);
+                let _ = tell.send(Ok(root.clone()));
+                while let Ok(order) = inbox.recv() {
+                    order(&root);
+                }
+                end_all_processes();
+                let _ = rustix::mount::unmount(path_of(&root), UnmountFlags::DETACH);
+            }
+            Err(error) => {
+                let _ = tell.send(Err(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name("container".to_owned()).spawn(live);
+        let thread = thread.map_err(Error::io("start the container's thread"))?;
+        let root = opened.await.map_err(|_| gone())??;
+        Ok(Self { orders, root, thread, bytes })
+    }
+
+    /// The filesystem's root.
+    pub(super) fn root(&self) -> &Arc<File> {
+        &self.root
+    }
+
+    /// Do something where the container is; it is given the filesystem's root.
+    pub(super) async fn within<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&File) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (tell, done) = oneshot::channel();
+        let order: Order = Box::new(move |root| {
+            let _ = tell.send(work(root));
+        });
+        self.orders.send(order).map_err(|_| gone())?;
+        done.await.map_err(|_| gone())?
+    }
+
+    /// End it, and wait until that is done. Dropping it ends it too.
+    pub(super) async fn close(self) {
+        let Self { orders, root, thread, .. } = self;
+        drop((orders, root));
+        // A panic in it has been told to who waited for its work.
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    }
+}
+
+fn gone() -> Error {
+    Error::Crashed { part: "the container's thread", reason: "it is gone".to_owned() }
+}
+
+/// The part of the free memory that a container may have; none where the kernel does not say.
+fn share(meminfo: &str) -> u64 {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024) / 100 * SHARE_PERCENT
+}
+
+/// In a mount namespace of this thread's own.
+fn mount(bytes: u64) -> Result<File, Error> {
+    sys::own_mounts().map_err(Error::io("make a mount namespace for the container"))?;
+    let files = bytes / BYTES_PER_FILE;
+    let options = format!("size={bytes},nr_inodes={files},mode=0755\0");
+    let options = std::ffi::CStr::from_bytes_until_nul(options.as_bytes()).unwrap_or(c"");
+    rustix::mount::mount("tmpfs", PLACE, "tmpfs", MountFlags::empty(), options)
+        .map_err(Error::io("mount a filesystem in memory for the container"))?;
+    File::open(PLACE).map_err(Error::io(format!("open {PLACE}")))
+}
+
+/// A name for what is open, whatever was mounted over the names on its way.
+pub(super) fn path_of(file: &File) -> PathBuf {
+    Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
+}
+
+/// Kill all that is in this thread's mount namespace: with a PID namespace of its own nothing is
+/// left by now, without one it may be anything.
+fn end_all_processes() {
+    let Ok(own) = std::fs::read_link("/proc/thread-self/ns/mnt") else { return };
+    for _ in 0..LOOKS {
+        let Ok(processes) = std::fs::read_dir("/proc") else { return };
+        let mut found = false;
+        for process in processes.flatten() {
+            let name = process.file_name();
+            let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+            let Some(pid) = pid else { continue };
+            // One that has ended has no namespace any more.
+            if std::fs::read_link(process.path().join("ns/mnt")).is_ok_and(|its| its == own) {
+                found = true;
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        if !found {
+            return;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    tracing::warn!("processes of a container are left");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_container_gets_a_share_of_the_free_memory() {
+        let meminfo = "MemTotal:  500000 kB\nMemAvailable:   400000 kB\nBuffers: 1 kB\n";
+        assert_eq!(share(meminfo), 400_000 * 1024 / 100 * 60);
+        assert_eq!(share("MemTotal: 1 kB\n"), 0);
+        assert_eq!(share("MemAvailable: many kB\n"), 0);
+    }
+}

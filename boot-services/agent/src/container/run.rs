@@ -1,0 +1,119 @@
+//! The container's program, from its start to its end.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use tokio::process::Child;
+use tokio::runtime::Handle;
+
+use super::config::Process;
+use super::furnish::{furnish, place, within};
+use super::room::Room;
+use super::user::{Account, FILE_BYTES};
+use super::{Container, pull};
+use crate::children::Ours;
+use crate::output::{LastLines, tell};
+use crate::sys::{Inhabitant, inhabit, own_processes};
+use crate::{Error, Meter};
+
+impl Container {
+    /// What the action did, once its program has ended well.
+    pub(super) async fn to_its_end(&self, meter: &Arc<Meter>) -> Result<String, Error> {
+        let pull::Image { config, layers } = self.look_up(meter).await?;
+        let process = Process::merge(&config, &self.command, &self.environment);
+        let process = process.map_err(|why| self.bad(why))?;
+        let room = Room::open().await?;
+        let (unpacked, fetched) = self.unpack(&layers, room.root(), room.bytes, meter).await?;
+        let ended = self.live(process, &room, meter).await;
+        room.close().await;
+        ended?;
+        Ok(format!(
+            "ran {} ({} in {} files, {} fetched)",
+            self.image,
+            stdx::bytes(unpacked.bytes),
+            unpacked.entries,
+            stdx::bytes(fetched),
+        ))
+    }
+
+    async fn live(&self, process: Process, room: &Room, meter: &Arc<Meter>) -> Result<(), Error> {
+        meter.say(format!("running {}", self.image));
+        let _ours = Ours::begin();
+        let (this, runtime) = (self.clone(), Handle::current());
+        let started = room.within(move |root| this.start(process, root, &runtime));
+        let mut child = started.await?;
+        let last = LastLines::default();
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let name = self.said.as_str();
+        let told =
+            async { tokio::join!(tell(out, name, meter, &last), tell(err, name, meter, &last)) };
+        let status = if self.own_processes {
+            // Its pipes end with it: it is the first of its processes, and none outlives it.
+            told.await;
+            child.wait().await
+        } else {
+            // What it leaves behind may keep its pipes open, and is ended with the room.
+            let mut told = std::pin::pin!(told);
+            tokio::select! {
+                status = child.wait() => {
+                    // What it printed before its end is there already.
+                    let _ = tokio::time::timeout(super::REST, &mut told).await;
+                    status
+                }
+                _ = &mut told => child.wait().await,
+            }
+        };
+        let status = status.map_err(Error::io(format!("wait for {}", self.image)))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Error::Program { program: self.said.clone(), status, said: last.joined() })
+    }
+
+    /// Start the program, on the container's thread.
+    fn start(&self, process: Process, root: &File, runtime: &Handle) -> Result<Child, Error> {
+        let account =
+            Account::find(&process.user, &text(root, "etc/passwd"), &text(root, "etc/group"));
+        let account = account.map_err(|why| self.bad(why))?;
+        let mount_proc = furnish(root, &self.volumes, self.own_processes)?;
+        place(root, &process.folder, true)
+            .map_err(Error::io(format!("give the container its {}", process.folder)))?;
+        let folder = CString::new(process.folder).map_err(|error| self.bad(error.to_string()))?;
+        let Some((program, arguments)) = process.command.split_first() else {
+            return Err(self.bad("there is no program to run"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &account.home)
+            .envs(process.environment)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let root = root.try_clone().map_err(Error::io("open the container's root again"))?;
+        let Account { uid, gid, groups, .. } = account;
+        inhabit(&mut command, Inhabitant { root, mount_proc, folder, uid, gid, groups });
+        own_processes(self.own_processes)
+            .map_err(Error::io("make namespaces for the container"))?;
+        let _runtime = runtime.enter();
+        let mut command = tokio::process::Command::from(command);
+        let started = command.kill_on_drop(true).spawn();
+        started.map_err(Error::io(format!("start {program} in {}", self.image)))
+    }
+}
+
+/// A file of the image's; nothing where there is none.
+fn text(root: &File, path: &str) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = within(root, Path::new(path), OFlags::RDONLY | OFlags::NONBLOCK) {
+        // What of it can be read is what there is.
+        let _ = file.take(FILE_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

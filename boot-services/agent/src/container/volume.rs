@@ -1,0 +1,105 @@
+//! Folders of this OS in a container: `source:target[:options]`, as Docker's `--volume` has them.
+
+/// Options that say what is so here anyway, or that matter only to SELinux or macOS.
+const INERT: [&str; 12] = [
+    "rw",
+    "z",
+    "Z",
+    "nocopy",
+    "consistent",
+    "cached",
+    "delegated",
+    "private",
+    "rprivate",
+    "slave",
+    "rslave",
+    "rbind",
+];
+
+/// A bind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume {
+    /// Of this OS; `None`: an empty folder of the container's own.
+    pub source: Option<String>,
+    /// In the container.
+    pub target: String,
+    /// Nothing is written through it.
+    pub read_only: bool,
+}
+
+impl Volume {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut fields = text.split(':');
+        let (first, second) = (fields.next().unwrap_or_default(), fields.next());
+        let options = fields.next().unwrap_or_default();
+        let bad = |why: &str| Err(format!("the volume {text:?} {why}"));
+        if fields.next().is_some() {
+            return bad("has more parts than source:target:options");
+        }
+        let (source, target) = match second {
+            Some(target) => (Some(first), target),
+            None => (None, first),
+        };
+        if source.is_some_and(|source| !source.starts_with('/')) {
+            return bad("has a source that is no absolute path: there are no named volumes here");
+        }
+        if !target.starts_with('/') || target.split('/').all(|part| part.is_empty() || part == ".")
+        {
+            return bad("has a target that is no absolute path below /");
+        }
+        if text.contains('\0') || target.split('/').any(|part| part == "..") {
+            return bad("has a target with .. or a NUL in it");
+        }
+        let mut read_only = false;
+        for option in options.split(',').filter(|option| !option.is_empty()) {
+            match option {
+                "ro" => read_only = true,
+                option if INERT.contains(&option) => {}
+                _ => return bad("has an option that is not known: ro and rw are"),
+            }
+        }
+        let (source, target) = (source.map(str::to_owned), target.to_owned());
+        Ok(Self { source, target, read_only })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Volume;
+
+    #[test]
+    fn volumes_are_read_as_docker_writes_them() {
+        for (text, source, target, read_only) in [
+            ("/dev:/dev", Some("/dev"), "/dev", false),
+            ("/a/b:/c:ro", Some("/a/b"), "/c", true),
+            ("/a:/c:rw", Some("/a"), "/c", false),
+            ("/a:/c:z,ro,rslave", Some("/a"), "/c", true),
+            ("/data", None, "/data", false),
+        ] {
+            let wanted =
+                Volume { source: source.map(str::to_owned), target: target.to_owned(), read_only };
+            assert_eq!(Volume::parse(text), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_has_its_sentence() {
+        for (text, words) in [
+            ("", "no absolute path below /"),
+            ("name:/data", "no named volumes"),
+            ("/a:b", "no absolute path below /"),
+            ("/a:/", "no absolute path below /"),
+            ("/a://./", "no absolute path below /"),
+            ("/a:/b/../../c", "with .."),
+            ("/a:/b:what", "option that is not known"),
+            ("/a:/b:ro:rw", "more parts"),
+        ] {
+            let error = Volume::parse(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

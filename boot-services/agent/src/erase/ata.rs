@@ -1,0 +1,166 @@
+//! ATA's security erase (ACS-4, 4.18): a password is set, which the erase takes away again.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Way;
+use crate::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
+
+/// Known to everybody: it is there because an erase wants one, for as long as the erase takes, and
+/// who finds the disk locked by a power cut must know it.
+pub const PASSWORD: &str = "tinbox";
+/// The commands.
+const SET_PASSWORD: u8 = 0xf1;
+const UNLOCK: u8 = 0xf2;
+const ERASE_PREPARE: u8 = 0xf3;
+const ERASE_UNIT: u8 = 0xf4;
+const DISABLE_PASSWORD: u8 = 0xf6;
+/// For a disk that does not say how long it takes.
+const UNKNOWN: Duration = Duration::from_secs(24 * 3600);
+
+/// What a disk says of its security.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Security {
+    /// It has any.
+    pub supported: bool,
+    /// A password is set.
+    pub enabled: bool,
+    /// And not given yet.
+    pub locked: bool,
+    /// Nothing of it can be changed before the next power-on.
+    pub frozen: bool,
+    /// Too many wrong passwords since then.
+    pub expired: bool,
+    /// It can erase what it has put aside, too.
+    pub enhanced: bool,
+    /// How long each erase takes, as it says: the plain one and the enhanced.
+    pub minutes: [Option<u32>; 2],
+}
+
+/// By the data of IDENTIFY DEVICE.
+pub fn security(identified: &[u8; BLOCK]) -> Security {
+    let status = word(identified, 128);
+    let has = |bit: u32| status & 1 << bit != 0;
+    Security {
+        supported: has(0),
+        enabled: has(1),
+        locked: has(2),
+        frozen: has(3),
+        expired: has(4),
+        enhanced: has(5),
+        minutes: [89, 90].map(|number| minutes(word(identified, number))),
+    }
+}
+
+/// In steps of two minutes, by seven bits or, of newer disks, fifteen.
+fn minutes(word: u16) -> Option<u32> {
+    const LONG: u16 = 1 << 15;
+    let (steps, most) =
+        if word & LONG != 0 { (word & !LONG, LONG - 1) } else { (word & 0xff, 0xff) };
+    (steps != 0 && steps != most).then(|| u32::from(steps) * 2)
+}
+
+impl Security {
+    /// # Errors
+    /// Why it cannot be erased, and what to do about it.
+    pub fn erase(&self) -> Result<Way, String> {
+        let reason = match self {
+            Self { supported: false, .. } => "it has no ATA security",
+            Self { frozen: true, .. } => {
+                "the machine's firmware has frozen its ATA security: switch the machine off and \
+                on, turn the freeze off in the firmware's setup (security freeze lock, hard disk \
+                security), or use zero"
+            }
+            Self { expired: true, .. } => {
+                "it has been given too many wrong passwords: switch the machine off and on"
+            }
+            Self { enhanced, .. } => return Ok(Way::SecureErase { enhanced: *enhanced }),
+        };
+        Err(reason.to_owned())
+    }
+}
+
+/// A command that nothing is told beside its block.
+fn task(command: u8, patience: Duration) -> Task {
+    Task { command, features: 0, lba: [0; 3], patience }
+}
+
+/// What every one of the commands is given: whose password, some bits, and the password.
+fn block(bits: u16) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    // Bit 0 is clear: the user's, not the master's.
+    block[..2].copy_from_slice(&bits.to_le_bytes());
+    block[2..2 + PASSWORD.len()].copy_from_slice(PASSWORD.as_bytes());
+    block
+}
+
+fn give(drive: &mut impl Drive, command: u8, bits: u16, patience: Duration) -> std::io::Result<()> {
+    drive.perform(&task(command, patience), Data::Out(&block(bits))).map(drop)
+}
+
+/// Erase. Blocks for as long as the disk takes.
+///
+/// # Errors
+/// What failed, and how the disk was left.
+pub fn erase(drive: &mut impl Drive, enhanced: bool, path: &Path) -> Result<(), String> {
+    let identified = identify(drive).map_err(|error| error.to_string())?;
+    let before = security(&identified);
+    if before.locked {
+        give(drive, UNLOCK, 0, SOON).map_err(|error| {
+            format!(
+                "it is locked with a password that is not {PASSWORD:?}, which an erase before this \
+                 one would have left ({error}): unlock it with hdparm --security-unlock, or erase \
+                 it by the PSID on its label"
+            )
+        })?;
+    }
+    // A disk that has one takes another: what comes next erases by this one.
+    give(drive, SET_PASSWORD, 0, SOON)
+        .map_err(|error| format!("it does not take a password to be erased by ({error})"))?;
+    let erased = unit(drive, enhanced, &before);
+    let after = identify(drive).map(|identified| security(&identified));
+    match (erased, after) {
+        (Ok(()), Ok(Security { enabled: false, .. })) => Ok(()),
+        (result, Ok(Security { enabled: false, .. })) => result
+            .map_err(|error| format!("its {} failed ({error}); it is not locked", name(enhanced))),
+        (result, _) => {
+            let left = free(drive, path);
+            let reason = result.err().map_or_else(
+                || format!("its {} left the password set", name(enhanced)),
+                |error| format!("its {} failed ({error})", name(enhanced)),
+            );
+            Err(format!("{reason}; {left}"))
+        }
+    }
+}
+
+fn name(enhanced: bool) -> &'static str {
+    if enhanced { "enhanced security erase" } else { "security erase" }
+}
+
+fn unit(drive: &mut impl Drive, enhanced: bool, security: &Security) -> std::io::Result<()> {
+    const ENHANCED: u16 = 1 << 1;
+    let minutes = security.minutes[usize::from(enhanced)];
+    // Disks take longer than they say.
+    let patience = minutes
+        .map_or(UNKNOWN, |minutes| Duration::from_secs(u64::from(minutes) * 120))
+        .max(Duration::from_secs(1800));
+    drive.perform(&task(ERASE_PREPARE, SOON), Data::None)?;
+    give(drive, ERASE_UNIT, if enhanced { ENHANCED } else { 0 }, patience)
+}
+
+/// Take the password away again; how the disk is left.
+fn free(drive: &mut impl Drive, path: &Path) -> String {
+    // It may have locked itself, or not: what counts is how it is in the end.
+    let _ = give(drive, UNLOCK, 0, SOON);
+    let _ = give(drive, DISABLE_PASSWORD, 0, SOON);
+    match identify(drive).map(|identified| security(&identified)) {
+        Ok(Security { enabled: false, .. }) => "its password was taken away again".to_owned(),
+        _ => format!(
+            "it may be locked with the password {PASSWORD}: run disk-wipe with ata-secure-erase \
+             again, or hdparm --security-unlock {PASSWORD} {0} and hdparm --security-disable \
+             {PASSWORD} {0}",
+            path.display()
+        ),
+    }
+}

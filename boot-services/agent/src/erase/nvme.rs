@@ -1,0 +1,354 @@
+//! NVMe (NVM Express base specification 2.0): Format NVM (5.23) and Sanitize (5.24), told from what
+//! Identify says (5.17.2).
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Way;
+use crate::sys::{self, NvmeAdmin};
+use crate::{Error, Meter};
+
+/// Bytes of an answer to Identify.
+pub const IDENTIFIED: usize = 4096;
+/// Bytes of a log as far as it is read.
+pub const LOG: usize = 512;
+/// Of what is answered from memory, and of a format: hours, for a controller that is timed out is
+/// reset in the middle of it.
+const SOON: Duration = Duration::from_secs(60);
+const FORMAT: Duration = Duration::from_secs(24 * 3600);
+/// How often the progress of a sanitize operation is asked for.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How a controller sanitizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sanitize {
+    /// Every block is erased, as the medium does that.
+    Block,
+    /// The key goes.
+    Crypto,
+    /// Zeros, once.
+    Overwrite,
+}
+
+impl Sanitize {
+    /// Better ones first: a block erase needs no belief in a key's fate.
+    const ALL: [(Self, u32, u32); 3] =
+        [(Self::Block, 1 << 1, 2), (Self::Crypto, 1, 4), (Self::Overwrite, 1 << 2, 3)];
+
+    /// SANACT, and the number of passes of the one that has any.
+    fn word(self) -> u32 {
+        const ONE_PASS: u32 = 1 << 4;
+        let found = Self::ALL.iter().find(|(kind, ..)| *kind == self);
+        let action = found.map_or(0, |(.., action)| *action);
+        action | if self == Self::Overwrite { ONE_PASS } else { 0 }
+    }
+}
+
+/// What a controller can do to a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Format NVM.
+    pub format: bool,
+    /// With the key's end.
+    pub crypto_format: bool,
+    /// To all namespaces or none.
+    pub format_all: bool,
+    /// Sanitize.
+    pub sanitize: Vec<Sanitize>,
+    /// The names of other namespaces in the same subsystem, which Sanitize would erase as well.
+    pub others: Vec<String>,
+}
+
+impl Abilities {
+    /// By what the controller says.
+    pub fn read(identified: &[u8; IDENTIFIED], others: Vec<String>) -> Self {
+        let half = |at: usize| u16::from_le_bytes([identified[at], identified[at + 1]]);
+        let (commands, formats) = (half(256), identified[524]);
+        let sanitize = u32::from(half(328));
+        let kinds = Sanitize::ALL.iter().filter(|(_, bit, _)| sanitize & bit != 0);
+        Self {
+            format: commands & 1 << 1 != 0,
+            crypto_format: formats & 1 << 2 != 0,
+            format_all: formats & 0b11 != 0,
+            sanitize: kinds.map(|(kind, ..)| *kind).collect(),
+            others,
+        }
+    }
+
+    /// # Errors
+    /// Why it cannot be formatted.
+    pub fn format(&self) -> Result<Way, String> {
+        match self {
+            Self { format: false, .. } => Err("its controller has no Format NVM".to_owned()),
+            Self { format_all: true, others, .. } if !others.is_empty() => {
+                Err(format!("Format NVM of its controller would erase {} too", others.join(", ")))
+            }
+            _ => Ok(Way::Format { crypto: self.crypto_format }),
+        }
+    }
+
+    /// # Errors
+    /// Why it cannot be sanitized.
+    pub fn sanitize(&self) -> Result<Way, String> {
+        match self.sanitize.first() {
+            None => Err("its controller has no Sanitize".to_owned()),
+            Some(_) if !self.others.is_empty() => {
+                Err(format!("Sanitize would erase {} too", self.others.join(", ")))
+            }
+            Some(kind) => Ok(Way::Sanitize(*kind)),
+        }
+    }
+}
+
+/// Whatever takes NVMe's admin commands.
+pub trait Controller {
+    /// Do it, and fill `answer`; the status, 0 for a success.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn admin(&mut self, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16>;
+
+    /// Wait before the next look at a long operation.
+    fn rest(&mut self);
+}
+
+/// A namespace of this machine.
+#[derive(Debug)]
+pub struct Namespace {
+    controller: File,
+    path: PathBuf,
+    number: u32,
+    others: Vec<String>,
+}
+
+impl Namespace {
+    /// By its folder in sysfs and its own path.
+    pub(super) fn open(folder: &Path, path: &Path) -> Result<Self, Error> {
+        let device = folder.join("device").canonicalize();
+        let device =
+            device.map_err(Error::io(format!("find the controller of {}", path.display())))?;
+        let name = device.file_name().unwrap_or_default();
+        let controller = Path::new("/dev").join(name);
+        let opened = File::open(&controller);
+        let text = std::fs::read_to_string(folder.join("nsid")).unwrap_or_default();
+        let number = text.trim().parse();
+        let bad = |_| io::Error::from(io::ErrorKind::InvalidData);
+        Ok(Self {
+            controller: opened.map_err(Error::io(format!("open {}", controller.display())))?,
+            path: path.to_owned(),
+            number: number.map_err(bad).map_err(Error::io(format!(
+                "learn the number of the namespace {}",
+                path.display()
+            )))?,
+            others: others(Path::new("/sys/class/block"), folder),
+        })
+    }
+
+    /// Its number in the controller.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(super) fn abilities(&mut self) -> Result<Abilities, Error> {
+        const CONTROLLER: u32 = 1;
+        let (others, path) = (self.others.clone(), self.path.clone());
+        let failed = |reason| Error::Erase { path, reason };
+        let identified = identify(self, 0, CONTROLLER);
+        identified.map(|it| Abilities::read(&it, others)).map_err(failed)
+    }
+}
+
+impl Controller for Namespace {
+    fn admin(&mut self, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16> {
+        sys::nvme_admin(&self.controller, asked, answer)
+    }
+
+    fn rest(&mut self) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The other namespaces of the subsystem that the one at `folder` is of.
+fn others(class: &Path, folder: &Path) -> Vec<String> {
+    let subsystem = |folder: &Path| {
+        let text = std::fs::read_to_string(folder.join("device/subsysnqn")).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let controller = |folder: &Path| folder.join("device").canonicalize().ok();
+    let ours = (subsystem(folder), controller(folder));
+    let entries = std::fs::read_dir(class).into_iter().flatten().flatten();
+    let all = entries.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_same = ours.0.is_some() && subsystem(path) == ours.0
+            || ours.1.is_some() && controller(path) == ours.1;
+        name.starts_with("nvme") && !path.join("partition").exists() && is_same
+    });
+    let names = all.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let own = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut names: Vec<_> = names.filter(|name| *name != own).collect();
+    names.sort();
+    names
+}
+
+/// Do it; the status as a sentence.
+fn perform(
+    controller: &mut impl Controller,
+    what: &str,
+    asked: &NvmeAdmin,
+    answer: &mut [u8],
+) -> Result<(), String> {
+    match controller.admin(asked, answer) {
+        Ok(0) => Ok(()),
+        Ok(status) => Err(format!("its controller refuses {what}: {}", refusal(status))),
+        Err(error) => Err(format!("cannot send {what} to its controller: {error}")),
+    }
+}
+
+/// The codes that these commands meet (figures 93 to 95), without the bit that forbids a retry.
+fn refusal(status: u16) -> String {
+    let words = match status & 0x7ff {
+        0x001 => "it does not know the command",
+        0x002 => "a field is invalid",
+        0x00c => "not now (command sequence error)",
+        0x015 => "denied; a password (TCG Opal) may lock the disk",
+        0x01c => "a sanitize operation failed before, and only another may follow",
+        0x01d => "a sanitize operation is under way",
+        0x020 => "the namespace is write protected",
+        0x10a => "the format is invalid",
+        _ => "",
+    };
+    let separated = if words.is_empty() { "" } else { ", " };
+    format!("status {status:#05x}{separated}{words}")
+}
+
+fn identify(
+    controller: &mut impl Controller,
+    namespace: u32,
+    what: u32,
+) -> Result<Box<[u8; IDENTIFIED]>, String> {
+    const IDENTIFY: u8 = 0x06;
+    let mut answer = Box::new([0; IDENTIFIED]);
+    let words_10_11 = [what, 0];
+    let asked = NvmeAdmin { opcode: IDENTIFY, namespace, words_10_11, patience: SOON };
+    perform(controller, "Identify", &asked, &mut answer[..])?;
+    Ok(answer)
+}
+
+/// Format a namespace as it is formatted.
+///
+/// # Errors
+/// What the controller has against it.
+pub fn format(
+    controller: &mut impl Controller,
+    namespace: u32,
+    crypto: bool,
+) -> Result<(), String> {
+    const FORMAT_NVM: u8 = 0x80;
+    const NAMESPACE: u32 = 0;
+    let identified = identify(controller, namespace, NAMESPACE)?;
+    let words_10_11 = [format_word(&identified, crypto), 0];
+    let asked = NvmeAdmin { opcode: FORMAT_NVM, namespace, words_10_11, patience: FORMAT };
+    perform(controller, "Format NVM", &asked, &mut [])
+}
+
+/// The same format, metadata and protection as now, and what kind of erase.
+fn format_word(namespace: &[u8; IDENTIFIED], crypto: bool) -> u32 {
+    const USER_DATA: u32 = 1 << 9;
+    const CRYPTOGRAPHIC: u32 = 2 << 9;
+    let [formats, _, protection] = [25, 27, 29].map(|at| u32::from(namespace[at]));
+    let current = u32::from(namespace[26]);
+    // The upper bits of the format's number mean something only where there are so many.
+    let upper = if formats >= 16 { current >> 5 & 0b11 } else { 0 };
+    let number = current & 0xf | upper << 12;
+    let metadata = current & 1 << 4;
+    let protected = (protection & 0b111) << 5 | (protection >> 3 & 1) << 8;
+    number | metadata | protected | if crypto { CRYPTOGRAPHIC } else { USER_DATA }
+}
+
+/// What the sanitize log (5.16.1.25) says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Of 65536.
+    pub done: u16,
+    /// The operation that was last asked for.
+    pub state: State,
+}
+
+/// How a sanitize operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There was none.
+    Never,
+    /// All is erased.
+    Completed,
+    /// It goes on by itself, whatever becomes of us.
+    UnderWay,
+    /// It has failed.
+    Failed,
+}
+
+/// Understand a sanitize log.
+pub fn progress(log: &[u8; LOG]) -> Progress {
+    let state = match log[2] & 0b111 {
+        1 | 4 => State::Completed,
+        2 => State::UnderWay,
+        3 => State::Failed,
+        _ => State::Never,
+    };
+    Progress { done: u16::from_le_bytes([log[0], log[1]]), state }
+}
+
+fn look(controller: &mut impl Controller) -> Result<Progress, String> {
+    const GET_LOG_PAGE: u8 = 0x02;
+    const SANITIZE_STATUS: u32 = 0x81 | (LOG as u32 / 4 - 1) << 16;
+    let mut log = [0; LOG];
+    let asked = NvmeAdmin {
+        opcode: GET_LOG_PAGE,
+        namespace: u32::MAX,
+        words_10_11: [SANITIZE_STATUS, 0],
+        patience: SOON,
+    };
+    perform(controller, "the sanitize log", &asked, &mut log)?;
+    Ok(progress(&log))
+}
+
+/// Sanitize the subsystem and wait for it. One that is under way is not begun again: a power cut
+/// does not end it, and neither does the end of who asked for it.
+///
+/// # Errors
+/// What the controller has against it; some words when the action is stopped.
+pub fn sanitize(
+    controller: &mut impl Controller,
+    kind: Sanitize,
+    meter: &Meter,
+) -> Result<(), String> {
+    const SANITIZE: u8 = 0x84;
+    if look(controller)?.state != State::UnderWay {
+        let words_10_11 = [kind.word(), 0];
+        let asked = NvmeAdmin { opcode: SANITIZE, namespace: 0, words_10_11, patience: SOON };
+        perform(controller, "Sanitize", &asked, &mut [])?;
+    }
+    let (_, total, doing) = meter.read();
+    loop {
+        let Progress { done, state } = look(controller)?;
+        match state {
+            State::Completed => return Ok(()),
+            State::Never => return Err("it took Sanitize, and has not begun".to_owned()),
+            State::Failed => {
+                let why = "its sanitize operation failed, and it does nothing but another until \
+                    one succeeds: run nvme-sanitize again, or replace the disk";
+                return Err(why.to_owned());
+            }
+            State::UnderWay => {
+                meter.set_done(total / (1 << 16) * u64::from(done));
+                meter.say(format!("{doing}: {} % sanitized", (u32::from(done) * 100) >> 16));
+            }
+        }
+        if meter.is_stopped() {
+            return Err("the action was stopped; the disk goes on sanitizing".to_owned());
+        }
+        controller.rest();
+    }
+}

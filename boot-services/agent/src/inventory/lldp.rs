@@ -1,0 +1,157 @@
+//! Who is at the other end of a cable: switches say so every half minute (LLDP, IEEE 802.1AB).
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stdx::MacAddr;
+use workflow_rpc::Neighbour;
+
+use super::{bounded, folders, name, read};
+use crate::sys;
+
+/// Interfaces that are listened on.
+const INTERFACES_MAX: usize = 16;
+/// Bytes of a frame that are read: an LLDP one is no longer.
+const FRAME: usize = 1500;
+/// How often switches speak, and some more.
+pub const LISTEN: Duration = Duration::from_secs(35);
+
+/// The first two parts of a value are told apart by a kind (8.5.2.2, 8.5.3.2).
+const CHASSIS: u16 = 1;
+const PORT: u16 = 2;
+const PORT_DESCRIPTION: u16 = 4;
+const SYSTEM_NAME: u16 = 5;
+const CHASSIS_IS_MAC: u8 = 4;
+const PORT_IS_MAC: u8 = 3;
+
+/// Listen until every interface has heard somebody, or for so long; blocks. By interface name.
+pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
+    let mut heard = BTreeMap::new();
+    let mut open = Vec::new();
+    for path in folders("/sys/class/net").into_iter().take(INTERFACES_MAX) {
+        let is_ethernet = read(&path.join("type")).as_deref() == Some("1");
+        let has_link = read(&path.join("carrier")).as_deref() == Some("1");
+        let index = read(&path.join("ifindex")).and_then(|text| text.parse().ok());
+        if let (true, true, Some(index), Some(name)) = (is_ethernet, has_link, index, name(&path)) {
+            match sys::lldp_socket(index) {
+                Ok(socket) => open.push((name, socket)),
+                Err(error) => tracing::debug!(name, %error, "cannot listen for neighbours"),
+            }
+        }
+    }
+    let deadline = Instant::now() + limit;
+    while !open.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut waiting: Vec<PollFd<'_>> =
+            open.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN)).collect();
+        let wait = Timespec::try_from(left).ok();
+        if left.is_zero() || !poll(&mut waiting, wait.as_ref()).is_ok_and(|ready| ready > 0) {
+            break;
+        }
+        let ready: Vec<bool> = waiting.iter().map(|it| !it.revents().is_empty()).collect();
+        let mut at = 0;
+        open.retain_mut(|(name, socket)| {
+            at += 1;
+            if !ready[at - 1] {
+                return true;
+            }
+            let mut frame = [0; FRAME];
+            // An interface that went away has nothing more to say.
+            let Ok(length) = socket.read(&mut frame) else { return false };
+            match neighbour(&frame[..length]) {
+                Some(neighbour) => {
+                    heard.insert(name.clone(), neighbour);
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+    heard
+}
+
+/// What a frame says of its sender, from behind the Ethernet header; `None` when it is no LLDP one.
+pub fn neighbour(mut frame: &[u8]) -> Option<Neighbour> {
+    let mut neighbour = Neighbour::default();
+    let mut is_whole = false;
+    // Seven bits of type and nine of length before each value.
+    while let Some((head, rest)) = frame.split_first_chunk::<2>() {
+        let head = u16::from_be_bytes(*head);
+        let (value, rest) = rest.split_at_checked(usize::from(head & 0x1ff))?;
+        match head >> 9 {
+            0 => break,
+            CHASSIS => neighbour.chassis = id(value, CHASSIS_IS_MAC)?,
+            PORT => {
+                neighbour.port = id(value, PORT_IS_MAC)?;
+                is_whole = !neighbour.chassis.is_empty();
+            }
+            PORT_DESCRIPTION => neighbour.port_description = text(value),
+            SYSTEM_NAME => neighbour.system = text(value),
+            _ => {}
+        }
+        frame = rest;
+    }
+    is_whole.then_some(neighbour)
+}
+
+/// A chassis or a port: a kind, then a hardware address or a text.
+fn id(value: &[u8], is_mac: u8) -> Option<String> {
+    let (kind, value) = value.split_first()?;
+    match <[u8; 6]>::try_from(value) {
+        Ok(mac) if *kind == is_mac => Some(MacAddr(mac).to_string()),
+        _ => Some(text(value)),
+    }
+}
+
+fn text(value: &[u8]) -> String {
+    bounded(&String::from_utf8_lossy(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::neighbour;
+
+    fn part(kind: u16, value: &[u8]) -> Vec<u8> {
+        let head = kind << 9 | u16::try_from(value.len()).unwrap();
+        [&head.to_be_bytes(), value].concat()
+    }
+
+    fn frame() -> Vec<u8> {
+        [
+            part(1, &[4, 0x52, 0x54, 0, 0x77, 0xff, 1]),
+            part(2, b"\x05ge-0/0/7"),
+            part(3, &[0, 120]),
+            part(4, b"to nuc1"),
+            part(5, b"rack7-switch\n"),
+            part(0, &[]),
+            b"padding".to_vec(),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn a_switch_is_known_by_its_words() {
+        let heard = neighbour(&frame()).unwrap();
+        assert_eq!(
+            (heard.chassis.as_str(), heard.port.as_str()),
+            ("52:54:00:77:ff:01", "ge-0/0/7")
+        );
+        assert_eq!(heard.system, "rack7-switch");
+        assert_eq!(heard.port_description, "to nuc1");
+        let by_mac = [part(1, b"\x07sw"), part(2, &[3, 2, 0, 0, 0, 0, 9]), part(0, &[])].concat();
+        assert_eq!(neighbour(&by_mac).unwrap().port, "02:00:00:00:00:09");
+    }
+
+    #[test]
+    fn what_is_no_such_frame_is_nobody() {
+        let frame = frame();
+        for cut in 0..frame.len() {
+            let _ = neighbour(&frame[..cut]);
+        }
+        for bytes in [&[][..], &[0, 0], &part(2, b"\x05x"), &part(1, &[]), &[0xff; 40]] {
+            assert_eq!(neighbour(bytes), None, "{bytes:?}");
+        }
+    }
+}

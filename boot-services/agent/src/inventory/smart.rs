@@ -1,0 +1,128 @@
+//! What an ATA disk says of its own state: SMART (ATA8-ACS, 7.53). The meaning of its attributes is
+//! each maker's own; these few are everybody's.
+
+use std::path::Path;
+
+use workflow_rpc::Health;
+
+use crate::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
+
+/// SMART, what of it is asked for, and the signature without which it does nothing.
+const SMART: u8 = 0xb0;
+const READ_DATA: u8 = 0xd0;
+const RETURN_STATUS: u8 = 0xda;
+const SIGNATURE: [u8; 3] = [0, 0x4f, 0xc2];
+/// What the signature becomes when an attribute is below its threshold.
+const FAILING: [u8; 2] = [0xf4, 0x2c];
+/// The attributes of the data: where they begin, how many there are, bytes of each.
+const FIRST: usize = 2;
+const COUNT: usize = 30;
+const LENGTH: usize = 12;
+/// Attributes by their number.
+const POWER_ON_HOURS: u8 = 9;
+const UNCORRECTABLE_REPORTED: u8 = 187;
+const AIRFLOW_CELSIUS: u8 = 190;
+const CELSIUS: u8 = 194;
+const UNCORRECTABLE_OFFLINE: u8 = 198;
+
+/// Ask a disk such as `/dev/sda`; `None` where it does not answer, or has no SMART.
+pub fn health(disk: &Path) -> Option<Health> {
+    ask(&mut Ata::open(disk).ok()?)
+}
+
+fn ask(drive: &mut impl Drive) -> Option<Health> {
+    let identified = identify(drive).ok()?;
+    // Supported, and switched on.
+    if word(&identified, 82) & word(&identified, 85) & 1 == 0 {
+        return None;
+    }
+    let task = |features| Task { command: SMART, features, lba: SIGNATURE, patience: SOON };
+    let mut data = [0; BLOCK];
+    drive.perform(&task(READ_DATA), Data::In(&mut data)).ok()?;
+    let mut health = read(&data);
+    let status = drive.perform(&task(RETURN_STATUS), Data::None);
+    if status.is_ok_and(|lba| lba[1..] == FAILING) {
+        health.warning = "it expects to fail soon".to_owned();
+    }
+    Some(health)
+}
+
+/// The data of SMART READ DATA. How much of its life a disk has used up is not among them.
+pub fn read(data: &[u8; BLOCK]) -> Health {
+    let table = &data[FIRST..FIRST + COUNT * LENGTH];
+    let raw = |number: u8| {
+        let entry = table.chunks_exact(LENGTH).find(|entry| entry[0] == number)?;
+        entry[5..].first_chunk::<4>().copied()
+    };
+    // What follows the lowest byte, or the lowest four, makers fill with something else.
+    let number = |attribute| raw(attribute).map(|bytes| u64::from(u32::from_le_bytes(bytes)));
+    let celsius = [CELSIUS, AIRFLOW_CELSIUS].into_iter().find_map(raw);
+    let errors = [UNCORRECTABLE_REPORTED, UNCORRECTABLE_OFFLINE].into_iter().find_map(number);
+    Health {
+        celsius: celsius.map_or(0, |bytes| i32::from(bytes[0].cast_signed())),
+        power_on_hours: number(POWER_ON_HOURS).unwrap_or(0),
+        media_errors: errors.unwrap_or(0),
+        ..Health::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::{ask, read};
+    use crate::ata::{BLOCK, Data, Drive, Task};
+
+    fn data(attributes: &[(u8, [u8; 6])]) -> [u8; BLOCK] {
+        let mut data = [0; BLOCK];
+        for (index, (number, raw)) in attributes.iter().enumerate() {
+            let at = 2 + index * 12;
+            data[at] = *number;
+            data[at + 5..at + 11].copy_from_slice(raw);
+        }
+        data
+    }
+
+    #[test]
+    fn attributes_are_read() {
+        // As a WD Blue tells them: 41 °C (17 to 52), 30 214 h with something above, 3 sectors.
+        let disk = data(&[
+            (5, [0; 6]),
+            (9, [0x06, 0x76, 0, 0, 0x12, 0]),
+            (194, [41, 0, 17, 0, 52, 0]),
+            (198, [3, 0, 0, 0, 0, 0]),
+        ]);
+        let health = read(&disk);
+        assert_eq!((health.celsius, health.power_on_hours, health.media_errors), (41, 30_214, 3));
+        let ssd = data(&[(190, [0xfb, 0, 0, 0, 0, 0]), (187, [1, 0, 0, 0, 0, 0]), (198, [9; 6])]);
+        assert_eq!((read(&ssd).celsius, read(&ssd).media_errors), (-5, 1));
+        assert_eq!(read(&[0; BLOCK]), workflow_rpc::Health::default());
+    }
+
+    struct Fake(u16, [u8; 3]);
+
+    impl Drive for Fake {
+        fn perform(&mut self, task: &Task, with: Data<'_>) -> io::Result<[u8; 3]> {
+            match (task.command, task.features, with) {
+                (0xec, _, Data::In(block)) => {
+                    for at in [82 * 2, 85 * 2] {
+                        block[at..at + 2].copy_from_slice(&self.0.to_le_bytes());
+                    }
+                }
+                (0xb0, 0xd0, Data::In(block)) => *block = data(&[(9, [7, 0, 0, 0, 0, 0])]),
+                (0xb0, 0xda, Data::None) => return Ok(self.1),
+                other => panic!("{other:?}"),
+            }
+            Ok(task.lba)
+        }
+    }
+
+    #[test]
+    fn a_disk_that_will_fail_says_so() {
+        let well = ask(&mut Fake(1, [0, 0x4f, 0xc2])).unwrap();
+        assert_eq!((well.warning.as_str(), well.power_on_hours), ("", 7));
+        let failing = ask(&mut Fake(1, [0, 0xf4, 0x2c])).unwrap();
+        assert_eq!(failing.warning, "it expects to fail soon");
+        assert_eq!(ask(&mut Fake(0, [0; 3])), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! A TPM, and the certificate its maker put into it: that of its endorsement key, which stays with
+//! the board whatever is replaced around it (TCG EK Credential Profile for TPM 2.0, section
+//! 2.2.1.4).
+//!
+//! The commands are those of the TPM 2.0 library specification, part 3: TPM2_NV_ReadPublic (31.6)
+//! and TPM2_NV_Read (31.13). Nothing is changed in the TPM, and none is asked for a secret.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+use workflow_rpc::Tpm;
+
+use super::read;
+
+/// Where certificates are: of an RSA 2048, an ECC P-256, and an ECC P-384 key.
+const CERTIFICATES: [u32; 3] = [0x01c0_0002, 0x01c0_000a, 0x01c0_0016];
+/// Largest certificate that is read, bytes.
+const CERTIFICATE_MAX: u16 = 8 << 10;
+/// What every TPM reads at once (TPM_PT_NV_BUFFER_MAX is 512 at least), bytes.
+const CHUNK: u16 = 512;
+/// Largest answer, bytes.
+const ANSWER_MAX: usize = 4 << 10;
+/// Bytes of a header: tag, size, code.
+const HEADER: usize = 10;
+
+const NO_SESSIONS: u16 = 0x8001;
+const SESSIONS: u16 = 0x8002;
+const NV_READ: u32 = 0x0000_014e;
+const NV_READ_PUBLIC: u32 = 0x0000_0169;
+/// Authorization by an empty password: TPM_RS_PW, no nonce, no attributes, no password.
+const NO_PASSWORD: [u8; 9] = [0x40, 0, 0, 0x09, 0, 0, 0, 0, 0];
+
+/// The first TPM of a machine whose `/sys` and `/dev` are below `root`.
+pub fn tpm(root: &Path) -> Option<Tpm> {
+    let version = match read(&root.join("sys/class/tpm/tpm0/tpm_version_major"))?.as_str() {
+        "1" => "1.2",
+        "2" => "2.0",
+        _ => "",
+    };
+    let endorsement = match version {
+        "2.0" => certificate_of(&root.join("dev/tpmrm0")),
+        _ => None,
+    };
+    let endorsement = endorsement.map(|bytes| stdx::hex(&Sha256::digest(bytes)));
+    Some(Tpm { version: version.to_owned(), endorsement: endorsement.unwrap_or_default() })
+}
+
+fn certificate_of(node: &Path) -> Option<Vec<u8>> {
+    let opened = File::options().read(true).write(true).open(node);
+    let found = opened.and_then(|mut tpm| certificate(&mut tpm));
+    found.unwrap_or_else(|error| {
+        tracing::debug!(%error, node = %node.display(), "the TPM was not read");
+        None
+    })
+}
+
+/// The certificate of a TPM's endorsement key, DER; `None` where its maker put none there.
+///
+/// # Errors
+/// When the TPM does not answer, or not as the specification has it.
+pub fn certificate<T: Read + Write>(tpm: &mut T) -> io::Result<Option<Vec<u8>>> {
+    for index in CERTIFICATES {
+        let Some(size) = size_of(tpm, index)? else { continue };
+        let mut bytes = Vec::with_capacity(usize::from(size));
+        while bytes.len() < usize::from(size) {
+            let at = u16::try_from(bytes.len()).unwrap_or(size);
+            match part_of(tpm, index, at, CHUNK.min(size - at))? {
+                Some(part) if !part.is_empty() => bytes.extend(part),
+                _ => break,
+            }
+        }
+        if let Some(length) = der_length(&bytes) {
+            bytes.truncate(length);
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
+}
+
+/// How long what is at an index is, where there is something.
+fn size_of<T: Read + Write>(tpm: &mut T, index: u32) -> io::Result<Option<u16>> {
+    let Some(answer) = ask(tpm, NO_SESSIONS, NV_READ_PUBLIC, &index.to_be_bytes())? else {
+        return Ok(None);
+    };
+    // TPM2B_NV_PUBLIC: its size, index, algorithm, attributes, a policy of some length, the size.
+    let policy = usize::from(u16_at(&answer, 12)?);
+    let size = u16_at(&answer, 14 + policy)?;
+    Ok(Some(size).filter(|size| (1..=CERTIFICATE_MAX).contains(size)))
+}
+
+fn part_of<T: Read + Write>(
+    tpm: &mut T,
+    index: u32,
+    at: u16,
+    count: u16,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut parameters = [index.to_be_bytes(), index.to_be_bytes()].concat();
+    parameters.extend(u32::try_from(NO_PASSWORD.len()).unwrap_or(0).to_be_bytes());
+    parameters.extend(NO_PASSWORD);
+    parameters.extend(count.to_be_bytes());
+    parameters.extend(at.to_be_bytes());
+    let Some(answer) = ask(tpm, SESSIONS, NV_READ, &parameters)? else { return Ok(None) };
+    // The size of the parameters, then TPM2B_MAX_NV_BUFFER.
+    let length = usize::from(u16_at(&answer, 4)?).min(usize::from(count));
+    answer.get(6..6 + length).map(|part| Some(part.to_vec())).ok_or_else(short)
+}
+
+/// What a TPM answers behind its header; `None` when it refuses.
+fn ask<T: Read + Write>(
+    tpm: &mut T,
+    tag: u16,
+    command: u32,
+    parameters: &[u8],
+) -> io::Result<Option<Vec<u8>>> {
+    let size = u32::try_from(HEADER + parameters.len()).unwrap_or(u32::MAX);
+    let mut message = tag.to_be_bytes().to_vec();
+    message.extend(size.to_be_bytes());
+    message.extend(command.to_be_bytes());
+    message.extend(parameters);
+    // The device takes a command in one write and gives an answer in one read.
+    tpm.write_all(&message)?;
+    let mut answer = vec![0; ANSWER_MAX];
+    let mut count = 0;
+    loop {
+        count += match tpm.read(&mut answer[count..])? {
+            0 => return Err(short()),
+            more => more,
+        };
+        let size = if count >= HEADER { u32_at(&answer, 2)? } else { continue };
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if !(HEADER..=ANSWER_MAX).contains(&size) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer of no size"));
+        }
+        if count >= size {
+            let is_done = u32_at(&answer, 6)? == 0;
+            return Ok(is_done.then(|| answer[HEADER..size].to_vec()));
+        }
+    }
+}
+
+/// How long a DER SEQUENCE is that begins these bytes: an index may be larger than what it holds.
+fn der_length(bytes: &[u8]) -> Option<usize> {
+    let [0x30, 0x82, high, low, ..] = bytes else { return None };
+    let length = 4 + usize::from(u16::from_be_bytes([*high, *low]));
+    (length <= bytes.len()).then_some(length)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    found.map(|chunk| u16::from_be_bytes(*chunk)).ok_or_else(short)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> io::Result<u32> {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    found.map(|chunk| u32::from_be_bytes(*chunk)).ok_or_else(short)
+}
+
+fn short() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "an answer that is cut short")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! What a template wants done after one of its actions failed: the image is run once more, with
+//! other arguments (`on-failure`, `on-timeout`; as upstream's first worker did it).
+
+use workflow_rpc::{ActionState, Assignment};
+
+use super::{Host, Runner};
+use crate::actions::Action;
+
+impl<H: Host> Runner<H> {
+    /// Do it, within the action's own limit once more; what is to be added to the action's message.
+    pub(super) async fn handle(&self, assignment: &Assignment, ended: ActionState) -> String {
+        let (key, command) = match ended {
+            ActionState::Failed => ("on-failure", &assignment.on_failure),
+            ActionState::Timeout => ("on-timeout", &assignment.on_timeout),
+            _ => return String::new(),
+        };
+        if command.is_empty() {
+            return String::new();
+        }
+        let handler = Assignment {
+            command: command.clone(),
+            on_failure: Vec::new(),
+            on_timeout: Vec::new(),
+            ..assignment.clone()
+        };
+        if !matches!(Action::parse(&handler, self.limits.clone()), Ok(Action::Container(_))) {
+            return format!("; {key} was not run: {} takes no arguments", assignment.image);
+        }
+        tracing::info!(action = %assignment.name, "{key} begins");
+        let ended = self.execute(&handler).await;
+        match ended.state {
+            ActionState::Success => format!("; {key} was run"),
+            state => format!("; {key} ended as {state}: {}", ended.message),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The last partition of a disk, with its file system, up to the disk's end: an image is made for
+//! the smallest disk that it should fit on.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::{Seen, Slice, grown_end, partition_path};
+use super::see;
+use crate::disk::{Accept, Disk, wait_for};
+use crate::mount::{Mounted, Purpose};
+use crate::stream::blocking;
+use crate::tools::{Run, Tools};
+use crate::{Error, Meter, select};
+
+/// What `e2fsck` ends with when it has mended something, which is no failure (e2fsck(8)).
+const MENDED: i32 = 1;
+
+/// Which partition is to grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grow {
+    /// The disk.
+    pub disk: PathBuf,
+    /// The partition, which must be the last one; 0 for whichever that is.
+    pub partition: u32,
+}
+
+impl Grow {
+    /// Do it. Says from where to where.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub async fn run(&self, meter: &Meter) -> Result<String, Error> {
+        let tools = Tools::get(meter).await?;
+        let disk = self.disk.clone();
+        let seen = blocking("opening the disk", move || {
+            let path = select::resolve(&disk)?;
+            Disk::open(&path, Accept::BlockDevices)?;
+            see(&path.canonicalize().unwrap_or(path).to_string_lossy())
+        });
+        let seen = seen.await?;
+        let last = last(&seen, self.partition).map_err(|reason| Error::Storage { reason })?;
+        let disk = seen.path.as_str();
+        let kind = tools.ask(&probe("PTTYPE", disk), meter).await?;
+        let gpt = kind.trim() == "gpt";
+        if gpt {
+            // The second table is where the image ended.
+            tools.run(&Run::on("sfdisk", &["--relocate", "gpt-bak-std"], disk), meter).await?;
+        }
+        let part = partition_path(disk, last.number);
+        let size = (grown_end(&seen, gpt)).saturating_sub(last.start);
+        let what = if size > last.size {
+            let number = format!("--partno={}", last.number);
+            let mut run = Run::on("sfdisk", &["--quiet", &number], disk);
+            run.input = Some(format!("size={}\n", size / (seen.block / 512).max(1)));
+            meter.say(format!("growing {part}"));
+            tools.run(&run, meter).await?;
+            let bytes = |sectors: u64| stdx::bytes(sectors.saturating_mul(512));
+            format!("grew {part} from {} to {}", bytes(last.size), bytes(size))
+        } else {
+            format!("{part} ends where {disk} does")
+        };
+        // A kernel that does not know the table is told of its partitions.
+        tools.run(&Run::on("partx", &["--update"], disk), meter).await?;
+        let wanted = PathBuf::from(&part);
+        blocking("waiting for a device", move || wait_for(&wanted)).await?;
+        let system = file_system(&tools, &part, meter).await?;
+        Ok(format!("{what}, {system}"))
+    }
+}
+
+/// The partition behind which nothing lies.
+fn last(seen: &Seen, number: u32) -> Result<Slice, String> {
+    let path = &seen.path;
+    let last = seen.partitions.iter().max_by_key(|slice| slice.start);
+    let last = last.ok_or_else(|| format!("{path} has no partition that could grow"))?;
+    if number != 0 && number != last.number {
+        let other = last.number;
+        return Err(format!("partition {number} of {path} cannot grow: {other} lies behind it"));
+    }
+    Ok(*last)
+}
+
+/// What the device says it is; nothing where it says nothing.
+fn probe(tag: &str, device: &str) -> Run {
+    Run::on("blkid", &["--probe", "--match-tag", tag, "--output", "value"], device)
+}
+
+/// Grow what is on the partition.
+async fn file_system(tools: &Tools, part: &str, meter: &Meter) -> Result<String, Error> {
+    let kind = match tools.ask(&probe("TYPE", part), meter).await {
+        Ok(kind) => kind.trim().to_owned(),
+        // It ends with 2 where it finds nothing.
+        Err(Error::Program { .. }) => String::new(),
+        Err(error) => return Err(error),
+    };
+    let inside = match kind.as_str() {
+        "ext2" | "ext3" | "ext4" => {
+            match tools.run(&Run::on("e2fsck", &["-f", "-y"], part), meter).await {
+                Err(Error::Program { status, .. }) if status.code() == Some(MENDED) => {}
+                result => result?,
+            }
+            tools.run(&Run::on("resize2fs", &[], part), meter).await?;
+            return Ok(format!("with its {kind}"));
+        }
+        "xfs" => Run::on("xfs_growfs", &[], "/mnt"),
+        "btrfs" => Run::on("btrfs", &["filesystem", "resize", "max"], "/mnt"),
+        "" => return Ok("which holds no file system".to_owned()),
+        other => return Ok(format!("whose {other} is left as it was")),
+    };
+    let (part, fs_type) = (part.to_owned(), kind.clone());
+    let mounted =
+        blocking("mounting", move || Mounted::mount(Path::new(&part), &fs_type, Purpose::Write));
+    let mounted = mounted.await?;
+    let result = tools.run_on(&inside, &mounted, meter).await;
+    let unmounted = blocking("unmounting", move || mounted.unmount()).await;
+    result.and(unmounted)?;
+    Ok(format!("with its {kind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seen, Slice, last};
+
+    #[test]
+    fn the_last_partition_is_the_one_behind_which_nothing_lies() {
+        let slice = |number, start| Slice { number, start, size: 100 };
+        let mut seen = Seen { path: "/dev/sda".to_owned(), size: 10_000, ..Seen::default() };
+        assert!(last(&seen, 0).unwrap_err().contains("no partition"));
+        seen.partitions = vec![slice(1, 4096), slice(14, 34), slice(15, 2048)];
+        assert_eq!(last(&seen, 0).unwrap().number, 1);
+        assert_eq!(last(&seen, 1).unwrap().number, 1);
+        let refused = last(&seen, 15).unwrap_err();
+        assert_eq!(refused, "partition 15 of /dev/sda cannot grow: 1 lies behind it");
+    }
+}

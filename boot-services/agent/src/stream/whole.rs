@@ -1,0 +1,48 @@
+//! A file that is wanted whole: as text in memory, or in a file of this OS.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use super::fetch::{Patience, Wanted};
+use super::{Checksum, Url, receive};
+use crate::Error;
+
+/// At most `most` bytes of `url`; what is beyond is left out.
+///
+/// # Errors
+/// Those of a download.
+pub(crate) async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
+    let wanted = Wanted { url, patience, checksum: None, strict: true };
+    let (_, text) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
+        let mut text = Vec::new();
+        let read = source.take(most).read_to_end(&mut text);
+        read.map_err(|_| Error::Stopped)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    })
+    .await?;
+    Ok(text)
+}
+
+/// All of `url` into `file`: the bytes with that checksum, or an error.
+///
+/// # Errors
+/// Those of a download, and [`Error::Io`] when there is no room for it.
+pub(crate) async fn read_into(
+    url: &Url,
+    checksum: &Checksum,
+    patience: Patience,
+    mut file: File,
+) -> Result<u64, Error> {
+    let wanted = Wanted { url, patience, checksum: Some(checksum), strict: true };
+    let doing = format!("keep {url} in memory");
+    let work = move |mut source| {
+        std::io::copy(&mut source, &mut file).map_err(|error| match error.raw_os_error() {
+            Some(_) => Error::Io { doing, source: error },
+            None => Error::Stopped,
+        })
+    };
+    let (fetched, length) = receive(&wanted, &Arc::default(), "keeping a file", work).await?;
+    // Without what was fetched the reader was content before the end, which it never is.
+    fetched.map(|_| length).ok_or(Error::Stopped)
+}

@@ -1,0 +1,53 @@
+//! A switch is heard over a real link, in a network namespace of its own.
+
+use std::process::Command;
+use std::time::Duration;
+
+use agent::inventory::listen;
+
+/// Set in the namespace.
+const INSIDE: &str = "TINBOX_NEIGHBOURS_INSIDE";
+/// Two ends of a cable, and what a switch says at one of them until somebody has heard it.
+const NAMESPACE: &str = r#"
+set -e
+trap 'kill $(jobs -p)' EXIT
+mount -t sysfs sysfs /sys
+ip link add nuc type veth peer name switch
+ip link set nuc up
+ip link set switch up
+python3 - <<'END' &
+import socket, struct, time
+def part(kind, value): return struct.pack("!H", kind << 9 | len(value)) + value
+frame = bytes.fromhex("0180c200000e" "5254007700aa" "88cc")
+frame += part(1, b"\x07rack7") + part(2, b"\x05ge-0/0/7") + part(3, b"\x00\x78")
+frame += part(5, b"rack7-switch") + part(0, b"")
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sock.bind(("switch", 0))
+while True:
+    sock.send(frame)
+    time.sleep(0.2)
+END
+"$0" --exact neighbours::a_switch_is_heard --nocapture
+"#;
+
+#[test]
+fn a_switch_is_heard() {
+    if std::env::var_os(INSIDE).is_some() {
+        let heard = listen(Duration::from_secs(3));
+        let neighbour = heard.get("nuc").expect("the switch is heard");
+        assert_eq!(
+            (neighbour.system.as_str(), neighbour.port.as_str()),
+            ("rack7-switch", "ge-0/0/7")
+        );
+        // What the switch's own interface sent is no neighbour of it.
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        return;
+    }
+    let itself = std::env::current_exe().unwrap();
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--net", "--mount", "bash", "-c", NAMESPACE]).arg(itself).env(INSIDE, "1");
+    let output = unshare.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
+}

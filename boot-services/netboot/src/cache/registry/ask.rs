@@ -1,0 +1,244 @@
+//! Asking a registry: for a manifest, for a blob, and first for a token if it wants one.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::Connect;
+use stdx::Secret;
+
+use super::challenge::{Challenge, Token};
+use super::{Manifest, Reference, file_of};
+use crate::cache::origin::{part, put, refusal};
+use crate::cache::{Digest, HttpOrigin, Part, Refusal};
+
+/// What an artifact with a disk image is told by.
+const ARTIFACTS: HeaderValue = HeaderValue::from_static(
+    "application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json",
+);
+/// What a client may be given.
+const MANIFESTS: HeaderValue = HeaderValue::from_static(
+    "application/vnd.oci.image.index.v1+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.docker.distribution.manifest.v2+json",
+);
+/// The specification's bound on manifests.
+pub(super) const MANIFEST_BYTES: usize = 4 << 20;
+const TOKEN_BYTES: usize = 64 << 10;
+
+/// What an owner reads of a registry that is not for everybody.
+const NOBODY: &str = "it wants a user, and the box has none for it: see images.credentials";
+
+/// Who the box is to a registry.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    /// The user's name.
+    pub username: String,
+    /// Or a token that stands for it.
+    pub password: Secret,
+}
+
+impl Credentials {
+    /// The `Authorization` field of RFC 7617.
+    fn basic(&self) -> String {
+        let pair = format!("{}:{}", self.username, self.password.expose());
+        format!("Basic {}", STANDARD.encode(pair))
+    }
+}
+
+/// A manifest or index as its registry has it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its bytes, which are what it is known by.
+    pub bytes: Bytes,
+    /// What its registry says that it is.
+    pub media_type: String,
+}
+
+impl Document {
+    /// What it is known by.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Document({}, {})", self.media_type, self.digest())
+    }
+}
+
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Document, Refusal>> + Send + 'a>>;
+
+/// Fetches manifests.
+pub trait Manifests: Send + Sync + 'static {
+    /// The manifest or index at a reference; one by its digest is checked.
+    fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a>;
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
+    fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a> {
+        Box::pin(async move {
+            let mut proof = HeaderMap::new();
+            self.read_manifest(reference, MANIFESTS, &mut proof).await
+        })
+    }
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
+    /// The file at a reference from offset `first` on, if it is still the one that `tag` tells of.
+    pub(in crate::cache) async fn registry_part(
+        &self,
+        reference: &str,
+        first: u64,
+        tag: Option<&str>,
+    ) -> Result<Part, Refusal> {
+        let reference = Reference::parse(reference).map_err(Refusal::Never)?;
+        let mut proof = HeaderMap::new();
+        let manifest = self.read_manifest(&reference, ARTIFACTS, &mut proof).await?;
+        let (digest, size) = file_of(&manifest.bytes).map_err(Refusal::Never)?;
+        let blob = self.blob(&reference, digest, first, tag, &mut proof).await?;
+        Ok(Part { total: Some(size), ..blob })
+    }
+
+    /// The same of a blob, whose digest the reference has.
+    pub(in crate::cache) async fn blob_part(
+        &self,
+        reference: &str,
+        first: u64,
+        tag: Option<&str>,
+    ) -> Result<Part, Refusal> {
+        let reference = Reference::parse(reference).map_err(Refusal::Never)?;
+        let Manifest::Digest(digest) = reference.manifest else {
+            return Err(Refusal::Never("a blob is known by its digest alone".to_owned()));
+        };
+        self.blob(&reference, digest, first, tag, &mut HeaderMap::new()).await
+    }
+
+    async fn blob(
+        &self,
+        reference: &Reference,
+        digest: Digest,
+        first: u64,
+        tag: Option<&str>,
+        proof: &mut HeaderMap,
+    ) -> Result<Part, Refusal> {
+        let own = format!("\"{digest}\"");
+        let first = if tag.is_none_or(|tag| tag == own) { first } else { 0 };
+        let mut fields = HeaderMap::new();
+        if first > 0 {
+            put(&mut fields, header::RANGE, &format!("bytes={first}-"))?;
+        }
+        let place = format!("/blobs/{digest}");
+        let answer = self.ask_registry(reference, &place, &fields, proof).await?;
+        let part = part(answer, first)?;
+        Ok(Part { tag: Some(own), digest: Some(digest), ..part })
+    }
+
+    /// The manifest, if it is one of the types in `accept`.
+    async fn read_manifest(
+        &self,
+        reference: &Reference,
+        accept: HeaderValue,
+        proof: &mut HeaderMap,
+    ) -> Result<Document, Refusal> {
+        let name = match &reference.manifest {
+            Manifest::Tag(tag) => tag.clone(),
+            Manifest::Digest(digest) => digest.to_string(),
+        };
+        let fields = HeaderMap::from_iter([(header::ACCEPT, accept)]);
+        let place = format!("/manifests/{name}");
+        let answer = self.ask_registry(reference, &place, &fields, proof).await?;
+        let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let media_type = kind.unwrap_or_default().to_owned();
+        let bytes = body(answer, MANIFEST_BYTES, "its manifest").await?;
+        match &reference.manifest {
+            Manifest::Digest(digest) if *digest != Digest::of(&bytes) => {
+                Err(Refusal::Never("its manifest is not the one of that digest".to_owned()))
+            }
+            _ => Ok(Document { bytes, media_type }),
+        }
+    }
+
+    /// The answer to a GET of `place` in the reference's repository; what the registry wants to be
+    /// shown is added to `proof`, for the next.
+    async fn ask_registry(
+        &self,
+        reference: &Reference,
+        place: &str,
+        fields: &HeaderMap,
+        proof: &mut HeaderMap,
+    ) -> Result<Response<Incoming>, Refusal> {
+        let is_plain = self.plain_registries.contains(&reference.registry);
+        let url = format!("{}{place}", reference.base(is_plain));
+        let all = |proof: &HeaderMap| {
+            let mut all = fields.clone();
+            all.extend(proof.clone());
+            all
+        };
+        let answer = self.ask(&url, all(proof)).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED || !proof.is_empty() {
+            return Ok(answer);
+        }
+        let challenges = answer.headers().get_all(header::WWW_AUTHENTICATE);
+        let texts: Vec<&str> = challenges.iter().filter_map(|it| it.to_str().ok()).collect();
+        let known = self.credentials.get(&reference.registry);
+        let is_basic =
+            |text: &&str| text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("basic"));
+        let shown = if let Some(challenge) = texts.iter().find_map(|text| Challenge::parse(text)) {
+            let known = known.filter(|_| is_plain || challenge.realm.starts_with("https://"));
+            let token = self.token(&challenge, &reference.repository, known).await?;
+            format!("Bearer {token}")
+        } else if let Some(known) = known.filter(|_| texts.iter().any(is_basic)) {
+            known.basic()
+        } else {
+            return Err(Refusal::Never(NOBODY.to_owned()));
+        };
+        put(proof, header::AUTHORIZATION, &shown)?;
+        self.ask(&url, all(proof)).await
+    }
+
+    /// A token for anybody, or for whom the box is known as.
+    async fn token(
+        &self,
+        challenge: &Challenge,
+        repository: &str,
+        known: Option<&Credentials>,
+    ) -> Result<String, Refusal> {
+        let mut fields = HeaderMap::new();
+        if let Some(known) = known {
+            put(&mut fields, header::AUTHORIZATION, &known.basic())?;
+        }
+        let answer = self.ask(&challenge.url(repository), fields).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED && known.is_none() {
+            return Err(Refusal::Never(NOBODY.to_owned()));
+        }
+        let bytes = body(answer, TOKEN_BYTES, "its token").await?;
+        let token: Token = serde_json::from_slice(&bytes)
+            .map_err(|_| Refusal::Never("its token cannot be read".to_owned()))?;
+        Ok(token.token)
+    }
+}
+
+/// The whole of a short answer.
+async fn body(answer: Response<Incoming>, max: usize, what: &str) -> Result<Bytes, Refusal> {
+    let status = answer.status();
+    if !status.is_success() {
+        return Err(match refusal(status) {
+            Refusal::Later(why) => Refusal::Later(format!("{what}: {why}")),
+            Refusal::Never(why) => Refusal::Never(format!("{what}: {why}")),
+        });
+    }
+    let later = |error| Refusal::Later(format!("{what}: {error}"));
+    let whole = Limited::new(answer.into_body(), max).collect().await.map_err(later)?;
+    Ok(whole.to_bytes())
+}

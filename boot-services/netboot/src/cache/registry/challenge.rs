@@ -1,0 +1,72 @@
+//! How a registry says that it wants to be asked with a token.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+/// What a registry wants to be asked with (RFC 6750 section 3, "Token Authentication
+/// Specification" of the distribution project).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Challenge {
+    pub(super) realm: String,
+    pub(super) service: Option<String>,
+    pub(super) scope: Option<String>,
+}
+
+impl Challenge {
+    /// Reads a `WWW-Authenticate` field; `None` unless it asks for a bearer token from somewhere.
+    pub fn parse(field: &str) -> Option<Self> {
+        let (scheme, mut rest) = field.trim().split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let (mut realm, mut service, mut scope) = (None, None, None);
+        while let Some((name, after)) = rest.split_once('=') {
+            let value;
+            (value, rest) = parameter(after)?;
+            match name.trim_matches([' ', ',', '\t']).to_ascii_lowercase().as_str() {
+                "realm" => realm = Some(value),
+                "service" => service = Some(value),
+                "scope" => scope = Some(value),
+                _ => {}
+            }
+        }
+        Some(Self { realm: realm?, service, scope })
+    }
+
+    /// Where the token is to be had.
+    pub(super) fn url(&self, repository: &str) -> String {
+        let scope = self.scope.clone().unwrap_or_else(|| format!("repository:{repository}:pull"));
+        let mark = if self.realm.contains('?') { '&' } else { '?' };
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let service = self.service.as_ref().map(|it| format!("service={}&", encoded(it)));
+        let service = service.unwrap_or_default();
+        format!("{}{mark}{service}scope={}", self.realm, encoded(&scope))
+    }
+}
+
+/// A token or quoted string (RFC 9110 section 5.6), and what follows it.
+fn parameter(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(',').unwrap_or(text.len());
+        return Some((text[..end].trim().to_owned(), &text[end..]));
+    };
+    let (mut value, mut is_escaped) = (String::new(), false);
+    for (at, c) in quoted.char_indices() {
+        match c {
+            '"' if !is_escaped => return Some((value, &quoted[at + 1..])),
+            '\\' if !is_escaped => is_escaped = true,
+            _ => {
+                value.push(c);
+                is_escaped = false;
+            }
+        }
+    }
+    None
+}
+
+/// What is had there.
+#[derive(Deserialize)]
+pub(super) struct Token {
+    #[serde(alias = "access_token")]
+    pub(super) token: String,
+}

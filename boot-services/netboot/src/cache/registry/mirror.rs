@@ -1,0 +1,151 @@
+//! The box as a registry in front of others: manifests and blobs of those repositories that it
+//! offers, fetched when they are asked for and kept.
+//!
+//! What a tag means is asked again after [`FRESH`]; while its registry is away, what it last meant
+//! is told.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::shelf::{Shelf, media_type};
+use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
+use crate::Error;
+use crate::cache::{Cache, Checksum, Digest, Download, Refusal, Wanted};
+
+/// How long an answer about a tag is believed, also that its registry is away.
+const FRESH: Duration = Duration::from_secs(30);
+/// Tags of which it is remembered when they were asked for.
+const MAX_FRESH: usize = 4096;
+/// Manifests asked for at once; further ones wait.
+const MAX_ASKING: usize = 8;
+
+/// A registry and what lies behind it. Cheap to clone.
+#[derive(Clone)]
+pub struct Mirror(Arc<Inner>);
+
+struct Inner {
+    cache: Cache,
+    manifests: Arc<dyn Manifests>,
+    shelf: Shelf,
+    /// Registries all of which is offered.
+    open: BTreeSet<String>,
+    /// Registries and repositories that workflows need.
+    offered: Mutex<BTreeSet<(String, String)>>,
+    fresh: Mutex<HashMap<String, Instant>>,
+    asking: Semaphore,
+}
+
+impl Mirror {
+    /// In the cache's folder `root`; `open` are the registries of which everything is offered.
+    ///
+    /// # Errors
+    /// [`Error::Artifact`].
+    pub fn new(
+        cache: Cache,
+        root: &Path,
+        manifests: Arc<dyn Manifests>,
+        open: impl IntoIterator<Item = String>,
+    ) -> Result<Self, Error> {
+        let shelf = Shelf::open(root.join("manifests"))?;
+        let (offered, fresh, open) =
+            (Mutex::default(), Mutex::default(), open.into_iter().collect());
+        let asking = Semaphore::new(MAX_ASKING);
+        Ok(Self(Arc::new(Inner { cache, manifests, shelf, open, offered, fresh, asking })))
+    }
+
+    /// The repositories that may be asked for because a workflow needs them. Replaces what was said
+    /// before.
+    pub fn offer(&self, images: impl IntoIterator<Item = Reference>) {
+        let pairs = images.into_iter().map(|it| (it.registry, it.repository)).collect();
+        *self.0.offered.lock().unwrap_or_else(PoisonError::into_inner) = pairs;
+    }
+
+    /// Whether a reference's repository is offered.
+    pub fn offers(&self, reference: &Reference) -> bool {
+        let key = (reference.registry.clone(), reference.repository.clone());
+        self.0.open.contains(&reference.registry)
+            || self.0.offered.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
+    }
+
+    /// The blob with a digest, of the reference's repository.
+    pub(crate) fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
+        let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
+        let wanted = Wanted { url, checksum: Some(Checksum::Sha256(digest)) };
+        let download = self.0.cache.fetch(&wanted);
+        (wanted, download)
+    }
+
+    /// The manifest at a reference.
+    ///
+    /// # Errors
+    /// Why it is not to be had.
+    pub async fn manifest(&self, reference: &Reference) -> Result<Document, Refusal> {
+        if let Some(document) = self.known(reference) {
+            return Ok(document);
+        }
+        // The semaphore is never closed.
+        let _turn = self.0.asking.acquire().await.ok();
+        // Somebody may have asked meanwhile.
+        if let Some(document) = self.known(reference) {
+            return Ok(document);
+        }
+        match self.0.manifests.manifest(reference).await {
+            Ok(document) => {
+                let media_type = media_type(&document.media_type);
+                let document = Document { media_type, ..document };
+                self.keep(reference, &document);
+                Ok(document)
+            }
+            Err(Refusal::Later(reason)) => {
+                let Some(last) = self.0.shelf.get(reference) else {
+                    return Err(Refusal::Later(reason));
+                };
+                tracing::warn!(image = %reference, reason, "what the tag last meant is told");
+                self.remember(reference);
+                Ok(last)
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// What is here and need not be asked for.
+    fn known(&self, reference: &Reference) -> Option<Document> {
+        let is_fresh = match reference.manifest {
+            Manifest::Digest(_) => true,
+            Manifest::Tag(_) => {
+                let fresh = self.0.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+                fresh.get(&reference.to_string()).is_some_and(|at| at.elapsed() < FRESH)
+            }
+        };
+        if is_fresh { self.0.shelf.get(reference) } else { None }
+    }
+
+    fn keep(&self, reference: &Reference, document: &Document) {
+        let by_digest = reference.by_digest(document.digest());
+        for name in [reference, &by_digest] {
+            if let Err(error) = self.0.shelf.put(name, document) {
+                // It is asked for again next time.
+                tracing::warn!(image = %name, error = %stdx::chain(&error), "not kept");
+            }
+        }
+        self.remember(reference);
+    }
+
+    fn remember(&self, reference: &Reference) {
+        if matches!(reference.manifest, Manifest::Digest(_)) {
+            return;
+        }
+        let mut fresh = self.0.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        if fresh.len() >= MAX_FRESH {
+            fresh.retain(|_, at| at.elapsed() < FRESH);
+        }
+        if fresh.len() < MAX_FRESH {
+            fresh.insert(reference.to_string(), Instant::now());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Manifests on disk, each with what its registry calls it.
+//!
+//! ```text
+//! ROOT/manifests/<hex>    "<media type>\n" and the bytes, named by the reference's SHA-256
+//! ```
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use super::ask::{Document, MANIFEST_BYTES};
+use super::{Manifest, Reference};
+use crate::Error;
+use crate::cache::Digest;
+use crate::cache::shelf::at;
+
+/// What all of them may take; the longest unused go.
+const ALL_BYTES: u64 = 64 << 20;
+/// How many there may be.
+const ALL: usize = 4096;
+/// The longest media type.
+const MEDIA_TYPE: usize = 255;
+/// What is served when a registry does not say.
+const UNKNOWN: &str = "application/vnd.oci.image.manifest.v1+json";
+
+pub(super) struct Shelf(PathBuf);
+
+impl Shelf {
+    pub(super) fn open(folder: PathBuf) -> Result<Self, Error> {
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
+        Ok(Self(folder))
+    }
+
+    fn path(&self, reference: &Reference) -> PathBuf {
+        self.0.join(Digest::of(reference.to_string().as_bytes()).hex())
+    }
+
+    /// What was last put there, unless it is not what its digest says.
+    pub(super) fn get(&self, reference: &Reference) -> Option<Document> {
+        let file = File::options().read(true).append(true).open(self.path(reference)).ok()?;
+        let mut bytes = Vec::new();
+        let most = (MANIFEST_BYTES + MEDIA_TYPE + 1) as u64;
+        (&file).take(most).read_to_end(&mut bytes).ok()?;
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let media_type = String::from_utf8(bytes[..end].to_vec()).ok()?;
+        let document = Document { bytes: Bytes::from(bytes).slice(end + 1..), media_type };
+        // The order in which they go suffers, if anything.
+        let _ = file.set_modified(SystemTime::now());
+        let is_right = match &reference.manifest {
+            Manifest::Tag(_) => true,
+            Manifest::Digest(digest) => document.digest() == *digest,
+        };
+        is_right.then_some(document)
+    }
+
+    pub(super) fn put(&self, reference: &Reference, document: &Document) -> Result<(), Error> {
+        let path = self.path(reference);
+        let part = path.with_extension("part");
+        let write = || {
+            let mut file = File::create(&part)?;
+            file.write_all(document.media_type.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.write_all(&document.bytes)?;
+            fs::rename(&part, &path)
+        };
+        write().map_err(at(&path))?;
+        self.make_room();
+        Ok(())
+    }
+
+    fn make_room(&self) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut held: Vec<_> = entries
+            .filter_map(|entry| {
+                let metadata = entry.metadata().ok()?;
+                Some((metadata.modified().ok()?, metadata.len(), entry.path()))
+            })
+            .collect();
+        held.sort();
+        let mut bytes: u64 = held.iter().map(|(_, length, _)| length).sum();
+        let mut count = held.len();
+        for (_, length, path) in held {
+            if bytes <= ALL_BYTES && count <= ALL {
+                return;
+            }
+            // One that stays is tried again with the next that comes.
+            let _ = fs::remove_file(path);
+            bytes -= length;
+            count -= 1;
+        }
+    }
+}
+
+/// A media type that fits into a header field and into the first line of a file.
+pub(super) fn media_type(said: &str) -> String {
+    let plain = said.split(';').next().unwrap_or_default().trim();
+    let good = !plain.is_empty()
+        && plain.len() <= MEDIA_TYPE
+        && plain.bytes().all(|byte| byte.is_ascii_graphic());
+    if good { plain } else { UNKNOWN }.to_owned()
+}

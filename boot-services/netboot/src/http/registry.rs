@@ -1,0 +1,205 @@
+//! The box as a read-only registry of images (OCI distribution specification 1.1, "Pull").
+//!
+//! | Path | Answer |
+//! |---|---|
+//! | `/v2/` | that there is a registry |
+//! | `/v2/<name>/manifests/<tag or digest>` | a manifest or index |
+//! | `/v2/<name>/blobs/<digest>` | a configuration or layer, with ranges |
+//!
+//! `<name>` begins with the registry that it is of (`ghcr.io/owner/image`), or `?ns=ghcr.io` says
+//! so, as containerd does to a mirror; else it is of Docker's, as Docker takes for granted of one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+use axum::routing::get;
+use percent_encoding::percent_decode_str;
+
+use super::cached::{arriving, whole};
+use super::content::{Conditions, Record};
+use crate::cache::registry::{Document, Manifest, Mirror, Reference};
+use crate::cache::{Begun, Digest, Refusal};
+use crate::{Error, Observer};
+
+const VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
+const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+/// Seconds after which a client may try again, where that may help.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
+
+#[derive(Clone)]
+struct Site {
+    /// `None`: the box keeps no images.
+    mirror: Option<Mirror>,
+    observer: Arc<dyn Observer>,
+}
+
+/// What a path under `/v2/` asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Manifest(Reference),
+    Blob(Reference, Digest),
+}
+
+/// Why there is no answer: as its status, as the specification's code, as a sentence.
+struct Refused(StatusCode, &'static str, String);
+
+/// The routes of a registry, which refuses everything where there is no `mirror`.
+pub fn registry_router(mirror: Option<Mirror>, observer: Arc<dyn Observer>) -> Router {
+    let (root, below) = (get(version).fallback(read_only), get(answer).fallback(read_only));
+    Router::new()
+        .route("/v2", root.clone())
+        .route("/v2/", root)
+        .route("/v2/{*path}", below)
+        .with_state(Site { mirror, observer })
+}
+
+async fn version() -> Response {
+    let mut response = Response::new(Body::from("{}"));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    with_version(response)
+}
+
+async fn read_only(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    uri: Uri,
+) -> Response {
+    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
+    let why = "this registry is read-only".to_owned();
+    refuse(record, Refused(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", why))
+}
+
+async fn answer(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
+    let Some(mirror) = site.mirror else {
+        let why = "the box has no registry: its configuration has no [images]".to_owned();
+        return refuse(record, Refused(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
+    };
+    let asked = match read(uri.path(), uri.query()) {
+        Ok(asked) => asked,
+        Err(refused) => return refuse(record, refused),
+    };
+    let (Asked::Manifest(reference) | Asked::Blob(reference, _)) = &asked;
+    if !mirror.offers(reference) {
+        let why = format!("no workflow needs {reference}, and images.mirror has not its registry");
+        return refuse(record, Refused(StatusCode::FORBIDDEN, "DENIED", why));
+    }
+    let response = match asked {
+        Asked::Manifest(reference) => match mirror.manifest(&reference).await {
+            Ok(document) => manifest(document, &headers, record),
+            Err(refusal) => refuse(record, missing(&reference, refusal)),
+        },
+        Asked::Blob(reference, digest) => {
+            let (wanted, download) = mirror.blob(&reference, digest);
+            let response = match download.begun().await {
+                Begun::Whole(blob) => whole(blob, &headers, record).await,
+                Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
+                Begun::Failed(error) => refuse(record, not_fetched(&error)),
+            };
+            with_digest(response, digest)
+        }
+    };
+    with_version(response)
+}
+
+/// Reads a path and query.
+fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
+    let bad = |code, why: String| Refused(StatusCode::BAD_REQUEST, code, why);
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|it| it.into_owned());
+    let path =
+        decoded(path).map_err(|_| bad("NAME_INVALID", "the path is not UTF-8".to_owned()))?;
+    let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let ns = pairs.into_iter().find(|(name, _)| *name == "ns").map(|(_, value)| decoded(value));
+    let ns = ns.transpose().map_err(|_| bad("NAME_INVALID", "ns is not UTF-8".to_owned()))?;
+    let mut parts = path.strip_prefix("/v2/").unwrap_or_default().rsplitn(3, '/');
+    let (what, kind, name) = (parts.next(), parts.next(), parts.next());
+    let (Some(what), Some(kind @ ("manifests" | "blobs")), Some(name)) = (what, kind, name) else {
+        let why = "this registry has manifests and blobs, and no lists of them".to_owned();
+        return Err(Refused(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
+    };
+    let reference = Reference::asked(name, ns.as_deref(), what);
+    let reference = reference.map_err(|why| bad("NAME_INVALID", why))?;
+    match (kind, &reference.manifest) {
+        ("manifests", _) => Ok(Asked::Manifest(reference)),
+        (_, Manifest::Digest(digest)) => Ok(Asked::Blob(reference.clone(), *digest)),
+        _ => Err(bad("DIGEST_INVALID", format!("{what:?} is no digest like sha256:<64 digits>"))),
+    }
+}
+
+fn manifest(document: Document, headers: &HeaderMap, mut record: Record) -> Response {
+    let digest = document.digest();
+    let tag = format!("\"{digest}\"");
+    let known = Conditions::read(headers).if_none_match.is_some_and(|known| known == tag);
+    let response = if known {
+        record.empty(StatusCode::NOT_MODIFIED)
+    } else {
+        record.bytes = document.bytes.len() as u64;
+        let mut response = record.empty(StatusCode::OK);
+        *response.body_mut() = Body::from(document.bytes);
+        if let Ok(kind) = HeaderValue::from_str(&document.media_type) {
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        }
+        response
+    };
+    with_digest(response, digest)
+}
+
+fn missing(reference: &Reference, refusal: Refusal) -> Refused {
+    match refusal {
+        Refusal::Later(why) => {
+            let why = format!("{reference} is not to be had now: {why}");
+            Refused(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why)
+        }
+        Refusal::Never(why) => {
+            let why = format!("{reference} is not to be had: {why}");
+            Refused(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", why)
+        }
+    }
+}
+
+fn not_fetched(error: &Error) -> Refused {
+    let why = stdx::chain(error);
+    if error.is_passing() {
+        return Refused(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why);
+    }
+    Refused(StatusCode::NOT_FOUND, "BLOB_UNKNOWN", why)
+}
+
+fn refuse(record: Record, Refused(status, code, message): Refused) -> Response {
+    let body = serde_json::json!({ "errors": [{ "code": code, "message": message }] });
+    let mut response = record.empty(status);
+    *response.body_mut() = Body::from(body.to_string());
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER);
+    }
+    with_version(response)
+}
+
+fn with_version(mut response: Response) -> Response {
+    response.headers_mut().insert(VERSION, HeaderValue::from_static("registry/2.0"));
+    response
+}
+
+fn with_digest(mut response: Response, digest: Digest) -> Response {
+    let told = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+    if told && let Ok(value) = HeaderValue::from_str(&digest.to_string()) {
+        response.headers_mut().insert(DIGEST, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! Older workers' messages, and which of the two generations a report is of.
+
+#[cfg(test)]
+mod tests;
+
+use prost::bytes::{Buf, BufMut};
+use prost::encoding::{self, DecodeContext, WireType};
+use prost::{DecodeError, Message};
+
+use super::{bounded, id, proto, text};
+use crate::message::{ActionState, Refusal, Report};
+use crate::worker::{ActionList, ListedAction, NamedReport, Turn};
+
+/// The highest field of either generation's report; what is beyond is nobody's.
+const LAST_FIELD: u32 = 10;
+
+/// A report of either generation, as it came. Both send theirs to the same method and give the same
+/// numbers to fields of different types: by the types it is told whose it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnyActionStatus {
+    /// The fields, encoded.
+    fields: Vec<u8>,
+    marks: Marks,
+}
+
+/// What the types of the fields tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Marks {
+    today: bool,
+    older: bool,
+    neither: bool,
+}
+
+/// Whose report it is.
+#[derive(Debug, PartialEq)]
+pub enum Told {
+    /// An agent's of today.
+    Agent(Report),
+    /// An older worker's.
+    Worker(NamedReport),
+}
+
+impl Marks {
+    /// Fields 4 to 6 are action id, action name and state in the one, and state, seconds and
+    /// message in the other.
+    fn note(&mut self, tag: u32, wire_type: WireType) {
+        use WireType::{LengthDelimited, Varint};
+        match (tag, wire_type) {
+            (4 | 5, LengthDelimited) | (6, Varint) => self.today = true,
+            (4 | 5, Varint) | (6, LengthDelimited) => self.older = true,
+            (4..=6, _) => self.neither = true,
+            _ => {}
+        }
+    }
+}
+
+impl AnyActionStatus {
+    /// The report, read as the generation it is of. Without any of the three fields it is of a
+    /// worker that waits: an agent of today always sends its state.
+    pub fn told_apart(self) -> Result<Told, Refusal> {
+        let unreadable = |error: DecodeError| {
+            Refusal::InvalidArgument(format!("the report is not readable: {error}"))
+        };
+        let Marks { today, older, neither } = self.marks;
+        if neither || (today && older) {
+            let why = "fields 4 to 6 of the report are of neither protocol's types";
+            return Err(Refusal::InvalidArgument(why.to_owned()));
+        }
+        let fields = self.fields.as_slice();
+        if today {
+            let report = proto::ActionStatusRequest::decode(fields).map_err(unreadable)?;
+            return Report::try_from(report).map(Told::Agent);
+        }
+        let report = proto::WorkflowActionStatus::decode(fields).map_err(unreadable)?;
+        NamedReport::try_from(report).map(Told::Worker)
+    }
+}
+
+impl From<proto::ActionStatusRequest> for AnyActionStatus {
+    fn from(report: proto::ActionStatusRequest) -> Self {
+        let marks = Marks { today: true, ..Marks::default() };
+        Self { fields: report.encode_to_vec(), marks }
+    }
+}
+
+/// Fields are kept as they come. The message is bounded by its reader.
+impl Message for AnyActionStatus {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        buf.put_slice(&self.fields);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        self.marks.note(tag, wire_type);
+        match wire_type {
+            WireType::Varint if tag <= LAST_FIELD => {
+                let value = encoding::decode_varint(buf)?;
+                encoding::encode_key(tag, wire_type, &mut self.fields);
+                encoding::encode_varint(value, &mut self.fields);
+            }
+            WireType::LengthDelimited if tag <= LAST_FIELD => {
+                let mut value = Vec::new();
+                encoding::bytes::merge(wire_type, &mut value, buf, ctx)?;
+                encoding::bytes::encode(tag, &value, &mut self.fields);
+            }
+            _ => encoding::skip_field(wire_type, tag, buf, ctx)?,
+        }
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.fields.len()
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl TryFrom<proto::WorkflowActionStatus> for NamedReport {
+    type Error = Refusal;
+
+    fn try_from(value: proto::WorkflowActionStatus) -> Result<Self, Refusal> {
+        let state = match proto::State::try_from(value.action_status) {
+            Ok(proto::State::Pending) => ActionState::Pending,
+            Ok(proto::State::Running) => ActionState::Running,
+            Ok(proto::State::Failed) => ActionState::Failed,
+            Ok(proto::State::Timeout) => ActionState::Timeout,
+            Ok(proto::State::Success) => ActionState::Success,
+            Err(_) => {
+                return Err(Refusal::InvalidArgument("action status is not one of five".into()));
+            }
+        };
+        Ok(Self {
+            workflow_id: id("workflow id", Some(value.workflow_id))?,
+            worker_id: bounded("worker id", value.worker_id)?,
+            task_name: id("task name", Some(value.task_name))?,
+            action_name: id("action name", Some(value.action_name))?,
+            state,
+            seconds: value.seconds.max(0),
+            message: text(value.message),
+        })
+    }
+}
+
+impl From<Turn> for proto::WorkflowContext {
+    /// The state is PENDING also where the action ran before and is served again: a worker that is
+    /// told RUNNING begins it, and every one after it, without saying so.
+    fn from(turn: Turn) -> Self {
+        Self {
+            workflow_id: turn.workflow_id,
+            current_worker: turn.worker_id,
+            current_task: turn.task_name,
+            current_action: turn.action_name,
+            current_action_index: i64::try_from(turn.index).unwrap_or(i64::MAX),
+            current_action_state: proto::State::Pending.into(),
+            total_number_of_actions: i64::try_from(turn.total).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl From<ActionList> for proto::WorkflowActionList {
+    fn from(list: ActionList) -> Self {
+        Self { action_list: list.actions.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<ListedAction> for proto::WorkflowAction {
+    fn from(action: ListedAction) -> Self {
+        Self {
+            task_name: action.task_name,
+            name: action.name,
+            image: action.image,
+            timeout: action.timeout_secs,
+            command: action.command,
+            on_timeout: Vec::new(),
+            on_failure: Vec::new(),
+            worker_id: action.worker_id,
+            volumes: action.volumes,
+            environment: action.environment,
+            pid: action.pid,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What travels to and from older workers (tink-worker), as checked values. They know actions by
+//! name and by their place in the workflow's list: there are no ids, and no attempts.
+
+use std::fmt;
+
+use crate::message::ActionState;
+
+/// The action that it is a worker's turn to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// Whose turn it is.
+    pub worker_id: String,
+    /// The name of the task.
+    pub task_name: String,
+    /// The name of the action.
+    pub action_name: String,
+    /// The action's place among all the workflow's actions, from 0.
+    pub index: usize,
+    /// How many these are.
+    pub total: usize,
+}
+
+/// Every action of a workflow, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ActionList {
+    /// Whose turn it is.
+    pub worker_id: String,
+    /// The actions. Of another worker's, only the names are of use to this one.
+    pub actions: Vec<ListedAction>,
+}
+
+/// An action as it stands in the list.
+#[derive(Clone, PartialEq, Default)]
+pub struct ListedAction {
+    /// The name of its task.
+    pub task_name: String,
+    /// Its name.
+    pub name: String,
+    /// OCI reference.
+    pub image: String,
+    /// Seconds it may take; a worker takes 0 for an hour.
+    pub timeout_secs: i64,
+    /// Overrides the image's command.
+    pub command: Vec<String>,
+    /// Who runs it.
+    pub worker_id: String,
+    /// `host:container[:options]` binds.
+    pub volumes: Vec<String>,
+    /// `KEY=value`, sorted by key. May hold secrets: never log it.
+    pub environment: Vec<String>,
+    /// PID namespace: `host` or empty.
+    pub pid: String,
+}
+
+/// Leaves out command and environment, which may hold secrets.
+impl fmt::Debug for ListedAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListedAction")
+            .field("task_name", &self.task_name)
+            .field("name", &self.name)
+            .field("image", &self.image)
+            .field("timeout_secs", &self.timeout_secs)
+            .field("worker_id", &self.worker_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of an action. Workflow, task and action are not empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedReport {
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// The reporting worker; it may leave it empty.
+    pub worker_id: String,
+    /// The name of the task.
+    pub task_name: String,
+    /// The name of the action.
+    pub action_name: String,
+    /// Where the action stands.
+    pub state: ActionState,
+    /// How long it took, in seconds; 0 before its end.
+    pub seconds: i64,
+    /// For people; of a failed one a worker says nothing. At most 4 KiB.
+    pub message: String,
+}

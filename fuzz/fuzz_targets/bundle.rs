@@ -1,0 +1,21 @@
+//! Update bundles: the manifest, which decides what is written to a disk, and the reader around it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use platform::bundle::{Manifest, PublicKey, Reader};
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(manifest) = Manifest::decode(data) {
+        assert_eq!(manifest.encode(), data);
+    }
+    if let Ok(text) = std::str::from_utf8(data) {
+        let _ = PublicKey::list(text);
+    }
+    let mut reader = Reader::new(vec![PublicKey { id: [0; 8], key: [0; 32] }]);
+    for mut piece in data.chunks(37) {
+        // Nobody can sign with this key: an event would be something believed.
+        assert!(!matches!(reader.read(&mut piece), Ok(Some(_))));
+    }
+    assert!(reader.finish().is_err());
+});

@@ -1,0 +1,59 @@
+//! What the agent reads of firmware, switches and disks: SMBIOS tables, LLDP frames, and what NVMe
+//! and ATA disks say of their state and of how they can be erased.
+
+#![no_main]
+
+use agent::erase::{Device, Method, Way, ata, decide, nvme};
+use agent::inventory::{neighbour, smart, smbios};
+use fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+
+/// Longest text of a device, in bytes.
+const TEXT: usize = 128;
+
+fn firmware(table: &[u8]) {
+    for module in smbios::memory(table) {
+        assert!(module.slot.len() <= TEXT && module.serial.len() <= TEXT, "{module:?}");
+    }
+}
+
+fn switch(frame: &[u8]) {
+    if let Some(heard) = neighbour(frame) {
+        let texts = [heard.chassis, heard.port, heard.port_description, heard.system];
+        assert!(texts.iter().all(|text| text.len() <= TEXT), "{texts:?}");
+    }
+}
+
+/// A block as a disk gives it, whatever there is of it.
+fn block<const BYTES: usize>(bytes: &[u8]) -> [u8; BYTES] {
+    let mut block = [0; BYTES];
+    let count = bytes.len().min(BYTES);
+    block[..count].copy_from_slice(&bytes[..count]);
+    block
+}
+
+fn disk(input: &mut Input<'_>) {
+    let shared = input.byte() % 2 == 1;
+    let others = if shared { vec!["nvme0n2".to_owned()] } else { Vec::new() };
+    let security = ata::security(&block(input.0));
+    smart::read(&block(input.0));
+    nvme::progress(&block(input.0));
+    let abilities = nvme::Abilities::read(&block(input.0), others);
+    for device in [Device::Ata(security), Device::Nvme(abilities)] {
+        for (method, _) in Method::ALL {
+            let Ok((way, _)) = decide(method, &device) else { continue };
+            assert!(!(shared && matches!(way, Way::Sanitize(_))), "it would erase another");
+            assert!(!(security.frozen && matches!(way, Way::SecureErase { .. })), "it is frozen");
+        }
+        assert!(decide(Method::Auto, &device).is_ok(), "zeros can always be written");
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    match input.byte() % 4 {
+        0 => firmware(input.0),
+        1 => switch(input.0),
+        _ => disk(&mut input),
+    }
+});

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Make the box's disk image from what cargo built already, in seconds, and print its path:
+#
+#   dev.sh [FOLDER]     FOLDER/tinbox-<version>-x86_64.img, .img.bmap, .update   (out/image)
+#
+# Partition table, boot volume, overlay and kernel are those of the released image; only the
+# programs are cargo's own of this checkout, and everything is compressed less. The update bundle,
+# and what the box takes for one, are signed with a key made here and kept in FOLDER/dev.key.
+#
+# The programs come from TINBOX_BIN (the workspace's debug folder), what the box serves from
+# TINBOX_ARTIFACTS (out/artifacts); each is built when it is not there. The kernel is the box's own:
+# Debian's cannot mount the root.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+top=$here/..
+out=${1:-$top/out/image}
+target=${CARGO_TARGET_DIR:-$top/target}
+export TINBOX_BIN=${TINBOX_BIN:-$target/x86_64-unknown-linux-gnu/debug}
+artifacts=${TINBOX_ARTIFACTS:-$top/out/artifacts}
+
+for program in tinboxd tinbox tinbox-agent tinbox-image; do
+  if [ ! -x "$TINBOX_BIN/$program" ]; then
+    (cd "$top" && cargo build --quiet -p supervisor -p cli -p agent -p image --bins)
+    break
+  fi
+done
+if [ ! -e "$artifacts/agent/initramfs-x86_64" ] || [ ! -e "$artifacts/ipxe/ipxe.efi" ]; then
+  "$here/artifacts.sh" "$artifacts" loaders agent
+fi
+kernel=$(KERNEL=own "$here/kernel/build.sh")
+mkdir -p "$out"
+"$TINBOX_BIN/tinbox-image" key --out "$out/dev.key"
+"$TINBOX_BIN/tinbox-image" box --quick --kernel "$kernel" \
+  --tinboxd "$TINBOX_BIN/tinboxd" --tinbox "$TINBOX_BIN/tinbox" \
+  --artifacts "$artifacts" --overlay "$here/root" --key "$out/dev.key" --out "$out" >&2
+readlink -f "$out"/tinbox-*-x86_64.img

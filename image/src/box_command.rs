@@ -1,0 +1,144 @@
+//! `tinbox-image box`: from programs, kernel and artifacts to what is flashed and published.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use image::disk::{self, Inputs, Loader, RootTree};
+use image::minisign::SecretKey;
+use image::release::Release;
+use image::{Arch, BOX_IMAGE_BUDGET, Budget, Error, sbom};
+
+/// 2026-01-01, for whoever does not say when.
+const EPOCH: u64 = 1_767_225_600;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The processor of the box
+    #[arg(long, value_enum, default_value = "x86_64")]
+    arch: Processor,
+    /// The release's version
+    #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
+    release: String,
+    /// Seconds since 1970 of everything in the image
+    #[arg(long, env = "SOURCE_DATE_EPOCH", default_value_t = EPOCH)]
+    epoch: u64,
+    /// The kernel, the same that the agent OS boots
+    #[arg(long)]
+    kernel: PathBuf,
+    /// GRUB as an EFI program, where it is made already
+    #[arg(long)]
+    grub: Option<PathBuf>,
+    /// GRUB's modules, to make it from
+    #[arg(long, default_value = "/usr/lib/grub/x86_64-efi")]
+    grub_modules: PathBuf,
+    /// The tinboxd program
+    #[arg(long)]
+    tinboxd: PathBuf,
+    /// The tinbox program
+    #[arg(long)]
+    tinbox: PathBuf,
+    /// What the box serves, as artifacts.sh makes it
+    #[arg(long)]
+    artifacts: PathBuf,
+    /// Files that go into the root as they are
+    #[arg(long)]
+    overlay: PathBuf,
+    /// The key that signs, as minisign -G -W makes it
+    #[arg(long)]
+    key: PathBuf,
+    /// Public keys whose updates the box takes, instead of that key's own
+    #[arg(long)]
+    update_keys: Option<PathBuf>,
+    /// Compress the root in seconds and less well; its size is then nobody's budget
+    #[arg(long)]
+    quick: bool,
+    /// Write what is published: compressed, with SBOM, sums and signature; this is the list of
+    /// components that components.sh collects
+    #[arg(long, value_name = "COMPONENTS")]
+    publish: Option<PathBuf>,
+    /// The folder to write to
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Processor {
+    #[value(name = "x86_64")]
+    X86_64,
+    #[value(name = "aarch64")]
+    Aarch64,
+}
+
+impl From<Processor> for Arch {
+    fn from(processor: Processor) -> Self {
+        match processor {
+            Processor::X86_64 => Self::X86_64,
+            Processor::Aarch64 => Self::Aarch64,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let key = SecretKey::read(&arguments.key)?;
+    let inputs = inputs(arguments, &key)?;
+    let name = format!("tinbox-{}-{}", arguments.release, inputs.arch);
+    let disk = disk::assemble(&inputs, &arguments.out, &name)?;
+    let release =
+        Release { inputs: &inputs, disk: &disk, folder: &arguments.out, name: &name, key: &key };
+    let bundle = release.bundle()?;
+    let mut made = vec![bundle, disk.image.with_added_extension("bmap")];
+    if let Some(components) = &arguments.publish {
+        let listed = fs::read_to_string(components)
+            .map_err(|source| Error::Read { path: components.clone(), source })?;
+        let document = sbom::document(&arguments.release, inputs.arch, &listed, components)?;
+        made.push(release.sbom(&document)?);
+        made.insert(0, release.compressed()?);
+        release.sums(&made)?;
+    } else {
+        made.insert(0, disk.image.clone());
+    }
+    let wrong = |source| Error::Write { path: disk.root.clone(), source };
+    fs::remove_file(&disk.root).map_err(wrong)?;
+    report(&made, arguments.publish.is_some() && !arguments.quick)
+}
+
+/// Prints the sizes; a compressed image that is to be published and is too large is an error.
+fn report(made: &[PathBuf], is_published: bool) -> Result<(), Error> {
+    for path in made {
+        let size =
+            fs::metadata(path).map_err(|source| Error::Read { path: path.clone(), source })?.len();
+        println!("{:>10}  {}", stdx::bytes(size), path.display());
+    }
+    match made.first() {
+        Some(image) if is_published => {
+            Budget::measure("the box's image", &[image.as_path()], BOX_IMAGE_BUDGET)?.check()
+        }
+        _ => Ok(()),
+    }
+}
+
+fn inputs(arguments: &Arguments, key: &SecretKey) -> Result<Inputs, Error> {
+    let arch = arguments.arch.into();
+    let update_keys = match &arguments.update_keys {
+        None => key.public().to_text(),
+        Some(path) => {
+            fs::read_to_string(path).map_err(|source| Error::Read { path: path.clone(), source })?
+        }
+    };
+    let loader = match &arguments.grub {
+        Some(made) => Loader::Made(made.clone()),
+        None => Loader::Modules(arguments.grub_modules.clone()),
+    };
+    let root = RootTree {
+        arch,
+        version: arguments.release.clone(),
+        tinboxd: arguments.tinboxd.clone(),
+        tinbox: arguments.tinbox.clone(),
+        artifacts: arguments.artifacts.clone(),
+        overlay: arguments.overlay.clone(),
+        update_keys,
+        quick: arguments.quick,
+    };
+    Ok(Inputs { arch, epoch: arguments.epoch, kernel: arguments.kernel.clone(), loader, root })
+}

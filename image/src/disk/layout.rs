@@ -1,0 +1,152 @@
+//! The partition table of the box's disk: what lies where, under which names. The box finds its
+//! partitions by these names, so a name here is part of the contract with process 1.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use gpt::disk::LogicalBlockSize;
+use gpt::mbr::ProtectiveMBR;
+use gpt::partition::Partition;
+use gpt::partition_types::{EFI, LINUX_FS, LINUX_ROOT_ARM_64, LINUX_ROOT_X64, Type};
+use uuid::Uuid;
+
+use crate::{Arch, Error};
+
+/// Bytes of a sector, as the table counts.
+pub(crate) const SECTOR: u64 = 512;
+const MIB: u64 = 1 << 20;
+/// Partitions start at multiples of this, which suits every disk's own blocks.
+const ALIGNMENT: u64 = MIB;
+
+/// Room of the boot volume: two slots' kernels, a third while an update writes it, the loader.
+pub const BOOT_SIZE: u64 = 128 * MIB;
+/// Room of a slot's root with its hash tree; about three times what a release takes.
+pub const ROOT_SIZE: u64 = 128 * MIB;
+/// Room of what the box knows: its store, keys and identity.
+pub const STATE_SIZE: u64 = 256 * MIB;
+/// Room of the cache as flashed; the box grows it to the end of its disk.
+pub const CACHE_SIZE: u64 = 64 * MIB;
+
+/// The disk's own identity; partitions have the same with their number at the end.
+const DISK: Uuid = Uuid::from_u128(0x7469_6e62_6f78_4000_8000_0000_0000_0000);
+
+/// What a partition is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The boot volume, where the firmware finds the loader: FAT.
+    Boot,
+    /// Slot A's root: squashfs with its hash tree behind it.
+    RootA,
+    /// Slot B's.
+    RootB,
+    /// What the box knows: ext4.
+    State,
+    /// What it can fetch again: ext4, the last, so that it can grow.
+    Cache,
+}
+
+impl Part {
+    /// In the order in which they lie.
+    pub const ALL: [Self; 5] = [Self::Boot, Self::RootA, Self::RootB, Self::State, Self::Cache];
+
+    /// The partition's name, by which the box finds it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Boot => "TINBOX",
+            Self::RootA => "root-a",
+            Self::RootB => "root-b",
+            Self::State => "state",
+            Self::Cache => "cache",
+        }
+    }
+
+    /// Its bytes, as flashed.
+    pub fn size(self) -> u64 {
+        match self {
+            Self::Boot => BOOT_SIZE,
+            Self::RootA | Self::RootB => ROOT_SIZE,
+            Self::State => STATE_SIZE,
+            Self::Cache => CACHE_SIZE,
+        }
+    }
+
+    /// Where it starts on the disk, in bytes.
+    pub fn offset(self) -> u64 {
+        let before = Self::ALL.iter().take_while(|part| **part != self);
+        ALIGNMENT + before.map(|part| part.size()).sum::<u64>()
+    }
+
+    /// The identity of the partition and of the file system in it.
+    pub fn uuid(self) -> Uuid {
+        Uuid::from_u128(DISK.as_u128() | u128::from(self.number()))
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            Self::Boot => 1,
+            Self::RootA => 2,
+            Self::RootB => 3,
+            Self::State => 4,
+            Self::Cache => 5,
+        }
+    }
+
+    fn kind(self, arch: Arch) -> Type {
+        match (self, arch) {
+            (Self::Boot, _) => EFI,
+            (Self::RootA | Self::RootB, Arch::X86_64) => LINUX_ROOT_X64,
+            (Self::RootA | Self::RootB, Arch::Aarch64) => LINUX_ROOT_ARM_64,
+            (Self::State | Self::Cache, _) => LINUX_FS,
+        }
+    }
+}
+
+/// Bytes of the whole image: every partition, and a second table at the end.
+pub fn disk_size() -> u64 {
+    Part::Cache.offset() + Part::Cache.size() + ALIGNMENT
+}
+
+/// Writes both tables, and the protective MBR, into `disk`, which has its size already.
+pub(crate) fn write_table(disk: &mut File, arch: Arch) -> Result<(), Error> {
+    let sectors = u32::try_from(disk_size() / SECTOR - 1).unwrap_or(u32::MAX);
+    let protective = ProtectiveMBR::with_lb_size(sectors);
+    protective.overwrite_lba0(disk).map_err(|error| Error::Table(error.to_string()))?;
+    let config = gpt::GptConfig::new().writable(true).logical_block_size(LogicalBlockSize::Lb512);
+    let wrong = |error: gpt::GptError| Error::Table(error.to_string());
+    let mut table = config.create_from_device(disk, Some(DISK)).map_err(wrong)?;
+    let partitions: BTreeMap<u32, Partition> = Part::ALL
+        .into_iter()
+        .map(|part| {
+            let first_lba = part.offset() / SECTOR;
+            let entry = Partition {
+                part_type_guid: part.kind(arch),
+                part_guid: part.uuid(),
+                first_lba,
+                last_lba: first_lba + part.size() / SECTOR - 1,
+                flags: 0,
+                name: part.label().to_owned(),
+            };
+            (part.number(), entry)
+        })
+        .collect();
+    table.update_partitions(partitions).map_err(wrong)?;
+    table.write().map_err(wrong)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_follow_each_other_and_fit_a_small_card() {
+        let mut end = ALIGNMENT;
+        for part in Part::ALL {
+            assert_eq!((part.offset(), part.offset() % ALIGNMENT), (end, 0), "{part:?}");
+            end += part.size();
+        }
+        assert_eq!(disk_size(), end + ALIGNMENT);
+        assert_eq!(Part::ALL.last(), Some(&Part::Cache), "only the last one can grow");
+        assert!(disk_size() <= 1600 * MIB, "it no longer fits a 2 GB card");
+    }
+}

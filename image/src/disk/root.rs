@@ -1,0 +1,158 @@
+//! The box's root: two static programs, what they read, and empty folders to mount on. There is no
+//! shell in it, no library and no program of anybody else's.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::elf::{require_static, strip};
+use crate::program::Program;
+use crate::{Arch, Error};
+
+const MKSQUASHFS: Program = Program { name: "mksquashfs", package: "squashfs-tools" };
+/// Where things are mounted.
+const MOUNT_POINTS: [&str; 9] =
+    ["boot", "cache", "dev", "etc", "proc", "run", "state", "sys", "tmp"];
+/// What the kernel starts.
+const INIT: &str = "../usr/bin/tinboxd";
+/// Where process 1 puts the running slot's folder of the boot volume. The agent OS boots the same
+/// kernel, so it is there, and not a second time in the root.
+const RUNNING_KERNEL: &str = "/run/tinbox/slot/vmlinuz";
+/// Of the artifacts, what a box cannot make by itself: the agent OS's media are made of these.
+const ARTIFACTS: [&str; 2] = ["ipxe", "agent"];
+
+/// What the root is made of.
+#[derive(Debug, Clone)]
+pub struct RootTree {
+    /// The processor that the programs are for.
+    pub arch: Arch,
+    /// The release, as `os-release` says it.
+    pub version: String,
+    /// The program that is process 1 and the supervisor.
+    pub tinboxd: PathBuf,
+    /// The command line.
+    pub tinbox: PathBuf,
+    /// What machines are served (`artifacts.sh`): loaders and the agent OS.
+    pub artifacts: PathBuf,
+    /// Files that are the same in every image: `image/root`.
+    pub overlay: PathBuf,
+    /// Public keys of those whose updates the box takes, as minisign writes them.
+    pub update_keys: String,
+    /// Seconds instead of minutes, for an image that nobody downloads.
+    pub quick: bool,
+}
+
+impl RootTree {
+    /// Makes the squashfs in `folder`; its path.
+    pub(crate) fn pack(&self, folder: &Path, epoch: u64) -> Result<PathBuf, Error> {
+        let tree = folder.join("root");
+        self.lay_out(&tree)?;
+        let out = folder.join("root.squashfs");
+        let epoch_text = epoch.to_string();
+        let mut command = MKSQUASHFS.command(epoch);
+        command
+            .arg(&tree)
+            .arg(&out)
+            .args(["-noappend", "-all-root", "-no-xattrs", "-quiet", "-no-progress"])
+            .args(["-comp", "zstd", "-b", "256K"])
+            .args(["-Xcompression-level", if self.quick { "3" } else { "19" }])
+            // It refuses the variable beside the options.
+            .env_remove("SOURCE_DATE_EPOCH")
+            .args(["-mkfs-time", &epoch_text, "-all-time", &epoch_text]);
+        MKSQUASHFS.run(&mut command, &tree)?;
+        Ok(out)
+    }
+
+    /// Puts every file in its place.
+    fn lay_out(&self, tree: &Path) -> Result<(), Error> {
+        for folder in MOUNT_POINTS.iter().chain(&["sbin", "usr/bin", "usr/share/tinbox"]) {
+            make_folder(&tree.join(folder))?;
+        }
+        for (name, from) in [("tinboxd", &self.tinboxd), ("tinbox", &self.tinbox)] {
+            let program = strip(from)?;
+            require_static(from, &program)?;
+            put(&tree.join("usr/bin").join(name), &program, 0o755)?;
+        }
+        link("tinbox", &tree.join("usr/bin/tink"))?;
+        link(INIT, &tree.join("sbin/init"))?;
+        copy_folder(&self.overlay, tree)?;
+        link("/run/resolv.conf", &tree.join("etc/resolv.conf"))?;
+        put(&tree.join("etc/os-release"), os_release(&self.version).as_bytes(), 0o644)?;
+        put(&tree.join("etc/tinbox/update.pub"), self.update_keys.as_bytes(), 0o644)?;
+        let artifacts = tree.join("usr/share/tinbox/artifacts");
+        for folder in ARTIFACTS {
+            self.artifact_folder(folder, &artifacts)?;
+        }
+        let kernel = artifacts.join(format!("agent/vmlinuz-{}", self.arch));
+        link(RUNNING_KERNEL, &kernel)
+    }
+
+    fn artifact_folder(&self, name: &str, into: &Path) -> Result<(), Error> {
+        let from = self.artifacts.join(name);
+        let arch = self.arch.name();
+        make_folder(&into.join(name))?;
+        for path in entries(&from)? {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // The kernel is on the boot volume; the unified image is that and the initramfs again.
+            let is_again = file == format!("vmlinuz-{arch}") || file == format!("agent-{arch}.efi");
+            if !file.starts_with('.') && !is_again && path.is_file() {
+                copy(&path, &into.join(name).join(file))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn os_release(version: &str) -> String {
+    format!(
+        "NAME=\"Tinbox\"\nID=tinbox\nVERSION=\"{version}\"\nVERSION_ID={version}\n\
+         PRETTY_NAME=\"Tinbox {version}\"\nHOME_URL=\"https://tinbox.dev\"\n"
+    )
+}
+
+/// Paths in `folder`.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let read = |source| Error::Read { path: folder.to_owned(), source };
+    let entries = fs::read_dir(folder).map_err(read)?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(read)).collect()
+}
+
+fn copy_folder(from: &Path, into: &Path) -> Result<(), Error> {
+    for path in entries(from)? {
+        let target = into.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            make_folder(&target)?;
+            copy_folder(&path, &target)?;
+        } else {
+            copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    let bytes = fs::read(from).map_err(|source| Error::Read { path: from.to_owned(), source })?;
+    put(to, &bytes, 0o644)
+}
+
+/// With these permissions, whatever the caller's umask is.
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
+    make_folder(path.parent().unwrap_or(path))?;
+    let written = fs::write(path, bytes)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)));
+    written.map_err(|source| Error::Write { path: path.to_owned(), source })
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    for folder in missing.into_iter().rev() {
+        let made = fs::create_dir(folder)
+            .and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o755)));
+        made.map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+    }
+    Ok(())
+}
+
+fn link(target: &str, at: &Path) -> Result<(), Error> {
+    symlink(target, at).map_err(|source| Error::Write { path: at.to_owned(), source })
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Build the box's image by Buildroot from Debian's packages and boot it: recipes, configuration,
+# assembly and boot are proved, with the programs and the kernel that are built already.
+#
+# BUILDROOT=DIR is a checkout of the tag in image/buildroot.pin; without it the one in the cache,
+# and where there is none nothing is proved, which is said and not a failure.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. image/buildroot.pin
+cache=${TINBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tinbox}/buildroot
+export BUILDROOT=${BUILDROOT:-$cache/$BUILDROOT_VERSION}
+if [ ! -e "$BUILDROOT/Makefile" ]; then
+  echo "SKIPPED: the image by Buildroot was not built: there is no checkout of Buildroot" >&2
+  echo "hint: git clone --branch $BUILDROOT_VERSION --depth 1" \
+    "https://github.com/buildroot/buildroot $BUILDROOT" >&2
+  exit 0
+fi
+programs=$(readlink -f "${CARGO_TARGET_DIR:-target}")/x86_64-unknown-linux-gnu/debug
+OFFLINE=1 TINBOX_PROGRAMS=${TINBOX_PROGRAMS-$programs} image/buildroot.sh out/release
+for image in out/release/*.img; do "$programs/boot-image" "$image"; done

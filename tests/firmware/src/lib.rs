@@ -1,0 +1,89 @@
+//! The box's disk image as its owner gets it: flashed, booted, broken and booted again.
+//!
+//! Never: what the booted supervisor does (scenarios and peers test that, with the program as a
+//! process); a machine with a network.
+//! Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`].
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use qemu::{Board, Bus, Mark};
+
+/// A developer's image of this checkout.
+#[derive(Debug)]
+pub struct Image {
+    /// The disk image; `.bmap` behind its name is its block map.
+    pub path: PathBuf,
+}
+
+impl Image {
+    /// Makes it (`image/dev.sh`) in `folder`.
+    ///
+    /// # Errors
+    /// The script's last words are on standard error already.
+    pub fn made(folder: &Path) -> io::Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/dev.sh");
+        let output = Command::new(script).arg(folder).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(format!("image/dev.sh ended with {}", output.status)));
+        }
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        Ok(Self { path })
+    }
+
+    /// A copy, as sparse as the image, for a machine to write to.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn copy(&self, to: &Path) -> io::Result<()> {
+        run(Command::new("cp").arg("--sparse=always").args([&self.path, to])).map(|_| ())
+    }
+}
+
+/// What the box says once it serves.
+pub const FIRST_LINE: &str = "tinboxd is ready";
+/// What GRUB says before it starts a slot.
+pub const STARTING: &str = "tinbox: starting slot ([ab])";
+/// Firmware, loader and kernel, emulated and beside other tests.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Boots a copy of `image`; the first line of its first process.
+///
+/// # Errors
+/// The image does not come up in [`PATIENCE`]: with what the console says.
+pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let disk = folder.path().join("disk");
+    image.copy(&disk)?;
+    let board = Board::start(folder.path(), &disk, Bus::Nvme)?;
+    let (_, mark) = board.serial().wait_for_after(Mark::START, STARTING, PATIENCE)?;
+    let (line, _) = board.serial().wait_for_after(mark, FIRST_LINE, PATIENCE)?;
+    Ok(line.text)
+}
+
+/// Runs `command` to its end; what it printed.
+///
+/// # Errors
+/// It does not start, or ends badly: with what it said.
+pub fn run(command: &mut Command) -> io::Result<String> {
+    let output = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if output.status.success() { Ok(said) } else { Err(io::Error::other(said)) }
+}
+
+/// Flips one bit of the byte at `offset`.
+///
+/// # Errors
+/// As reading and writing have them.
+pub fn flip(disk: &Path, offset: u64) -> io::Result<()> {
+    let file = fs::File::options().read(true).write(true).open(disk)?;
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset)?;
+    byte[0] ^= 1;
+    file.write_all_at(&byte, offset)
+}

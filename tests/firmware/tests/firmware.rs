@@ -1,0 +1,159 @@
+//! Two boots and three ways to flash. One after the other: each is as hungry as the machine allows.
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
+use image::disk::{Part, disk_size};
+use qemu::{Board, Bus, Mark};
+use sha2::{Digest as _, Sha256};
+
+/// What device-mapper says of a changed block.
+const CORRUPTED: &str = "verity.* block 0 is corrupted";
+fn made(folder: &Path) -> Image {
+    Image::made(&folder.join("image")).unwrap()
+}
+
+/// The variables that GRUB keeps on the boot volume of `disk`.
+fn grubenv(disk: &Path) -> String {
+    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
+    let read = run(Command::new("mtype").args(["-i", &volume, "::tinbox/grubenv"])).unwrap();
+    read.trim_end_matches('#').to_owned()
+}
+
+fn set_grubenv(disk: &Path, variables: &str, folder: &Path) {
+    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
+    let file = folder.join("grubenv");
+    let mut block = format!("# GRUB Environment Block\n{variables}").into_bytes();
+    block.resize(1024, b'#');
+    fs::write(&file, block).unwrap();
+    let mut copy = Command::new("mcopy");
+    run(copy.args(["-o", "-i", &volume]).arg(&file).arg("::tinbox/grubenv")).unwrap();
+}
+
+/// The slot that GRUB names; it says so on two consoles, which may be one wire.
+fn slot(line: &str) -> Option<char> {
+    line.split_once("starting slot ")?.1.chars().next()
+}
+
+#[test]
+fn the_image_boots_to_its_first_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let board = Board::start(folder.path(), &disk, Bus::Nvme).unwrap();
+    let serial = board.serial();
+    let (line, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
+    assert_eq!(slot(&line.text), Some('a'), "{line:?}");
+    serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
+    drop(board);
+    let variables = grubenv(&disk);
+    assert!(variables.contains("\nA_OK=1\nA_TRY=1\nB_OK=1\nB_TRY=0\n"), "{variables}");
+}
+
+#[test]
+fn a_slot_with_a_flipped_bit_is_given_up_for_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    // As after an update: the new system is in B.
+    let updated = "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n";
+    set_grubenv(&disk, updated, folder.path());
+    flip(&disk, Part::RootB.offset() + 100).unwrap();
+    let board = Board::start(folder.path(), &disk, Bus::Virtio).unwrap();
+    let serial = board.serial();
+    let mut mark = Mark::START;
+    for attempt in 1..=3 {
+        let (line, next) = serial.wait_for_after(mark, STARTING, PATIENCE).unwrap();
+        assert_eq!(slot(&line.text), Some('b'), "attempt {attempt}: {line:?}");
+        mark = serial.wait_for_after(next, CORRUPTED, PATIENCE).unwrap().1;
+    }
+    let (line, mark) = serial.wait_for_after(mark, STARTING, PATIENCE).unwrap();
+    assert_eq!(slot(&line.text), Some('a'), "{line:?}");
+    serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
+    drop(board);
+    let variables = grubenv(&disk);
+    assert!(variables.contains("\nA_OK=1\nA_TRY=1\nB_OK=1\nB_TRY=3\n"), "{variables}");
+}
+
+#[test]
+fn every_way_to_flash_gives_the_same_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let image = made(folder.path()).path;
+    let (xz, map) = (at("image.img.xz"), image.with_added_extension("bmap"));
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-ec", &format!("set -o pipefail; {script}")]).current_dir(folder.path());
+        run(command.env("IMG", &image).env("MAP", &map).env("XZ", &xz)).unwrap();
+    };
+    // The released image is this with a better ratio; what is tested is who can read it.
+    shell("xz -0 -T0 -c \"$IMG\" >\"$XZ\"; xz -t \"$XZ\"");
+    shell("dd if=\"$IMG\" of=dd bs=4M conv=sparse status=none");
+    shell("xz -dc \"$XZ\" | dd of=xz bs=4M iflag=fullblock conv=sparse status=none");
+    shell(&format!("truncate -s {} bmap", disk_size()));
+    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$XZ\" bmap");
+    let sum = |name: &str| Sha256::digest(fs::read(at(name)).unwrap());
+    assert_eq!(sum("dd"), sum("xz"));
+    assert_eq!(sum("dd"), sum("bmap"), "the block map leaves something out");
+
+    // On a disk that held something else, bmaptool leaves that where nobody looks.
+    shell(&format!("head -c {} /dev/zero | tr '\\0' '\\245' >used", disk_size()));
+    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$IMG\" used");
+    shell("sgdisk --verify used | grep -q 'No problems found'");
+    for (part, check) in
+        [(Part::Boot, "fsck.fat -n"), (Part::State, "e2fsck -fn"), (Part::Cache, "e2fsck -fn")]
+    {
+        let (skip, count) = (part.offset() >> 20, part.size() >> 20);
+        shell(&format!(
+            "dd if=used of=part bs=1M skip={skip} count={count} status=none; {check} part"
+        ));
+    }
+    for part in [Part::RootA, Part::RootB] {
+        verify(&at("used"), part, folder.path());
+    }
+}
+
+/// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
+fn verify(disk: &Path, part: Part, folder: &Path) {
+    let slot = if part == Part::RootA { "a" } else { "b" };
+    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
+    let script = format!("::tinbox/{slot}/boot.cfg");
+    let script = run(Command::new("mtype").args(["-i", &volume, &script])).unwrap();
+    let words: Vec<&str> = script.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "sha256").unwrap();
+    let blocks: u64 = words[at - 2].parse().unwrap();
+    let root = folder.join("root");
+    let (skip, count) = (part.offset() >> 20, part.size() >> 20);
+    let mut copy = Command::new("dd");
+    copy.args([format!("if={}", disk.display()), format!("of={}", root.display())]);
+    copy.args(["bs=1M".to_owned(), format!("skip={skip}"), format!("count={count}")]);
+    run(&mut copy).unwrap();
+    let mut verify = Command::new("/usr/sbin/veritysetup");
+    verify.arg("verify").arg(format!("--hash-offset={}", blocks * 4096));
+    verify.args([&root, &root]).arg(words[at + 1]);
+    run(&mut verify).unwrap();
+}
+
+#[test]
+fn two_builds_are_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("image");
+    let files = |image: &Image| {
+        ["img", "img.bmap", "update"].map(|ending| {
+            let path = image.path.with_extension(ending);
+            (ending, stdx::hex(&Sha256::digest(fs::read(path).unwrap())))
+        })
+    };
+    let first = files(&Image::made(&place).unwrap());
+    // Elsewhere, with the same key.
+    let other = folder.path().join("elsewhere");
+    fs::create_dir(&other).unwrap();
+    for name in ["dev.key", "dev.key.pub"] {
+        fs::copy(place.join(name), other.join(name)).unwrap();
+    }
+    assert_eq!(files(&Image::made(&other).unwrap()), first);
+}

@@ -1,0 +1,109 @@
+//! `make bench-imaging`: an image onto a disk by the agent's release program, beside the programs
+//! that others use, in one run on one machine. Ratios are what to keep: the machine may be busy,
+//! and its load is printed.
+//!
+//! A result counts when the disk holds the image afterwards, and the run when what nobody can
+//! change, the device and the decoder alone, took as long after it as before. Must run as root, for
+//! a loop device.
+
+mod contest;
+mod faults;
+mod served;
+mod target;
+mod timed;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use contest::{Packing, Ring};
+use figures::Table;
+use served::Server;
+use target::Target;
+
+/// Each figure is the median of so many, taken in turns.
+const ROUNDS: usize = 3;
+/// The floor's passes may differ by this factor; else something else ran meanwhile.
+const QUIET: f64 = 1.25;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.as_slice() {
+        [serve, folder] if serve == "serve" => served::run(Path::new(folder)),
+        names => run(names),
+    };
+    figures::exit(done)
+}
+
+/// Shows and measures what is named (`faults`, `zstd`, `raw`), or all.
+fn run(names: &[String]) -> Result<()> {
+    let root = rustix::process::geteuid().is_root();
+    ensure!(root, "writing to a loop device needs root\nhint: sudo make bench-imaging");
+    let folder = std::env::var_os("TINBOX_IMAGES")
+        .context("TINBOX_IMAGES names no folder of images\nhint: make bench-imaging")?;
+    let folder = PathBuf::from(folder);
+    let images = folder.join("images");
+    println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
+    let about = images.join(Packing::Raw.file()).metadata();
+    let about = about.context("there is no image\nhint: make bench-imaging makes it")?;
+    let filled = about.blocks() as f64 * 512.0 / about.len() as f64;
+    let packed = images.join(Packing::Zstd.file()).metadata()?.len();
+    let mib = packed >> 20;
+    println!("image: {} MiB, {:.0} % data, {mib} MiB in zstd", about.len() >> 20, filled * 100.0);
+    let scratch = tempfile::tempdir().context("cannot make a folder")?;
+    let target = Target::new(scratch.path(), about.len())?;
+    let server = Server::start(&folder, &scratch.path().join("server.log"))?;
+    let own = std::env::current_exe().context("cannot find the running program")?;
+    let agent = own.with_file_name("tinbox-agent");
+    ensure!(agent.is_file(), "there is no {}\nhint: make bench-imaging", agent.display());
+    let ring =
+        Ring { agent, images: &images, server: &server, target: &target, scratch: scratch.path() };
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
+    if wanted("faults") {
+        faults::show(&images, &target, scratch.path()).context("downloads that go wrong")?;
+    }
+    let mut packings = vec![Packing::Zstd, Packing::Raw];
+    packings.retain(|packing| wanted(packing.name()));
+    if packings.is_empty() {
+        return Ok(());
+    }
+    measure(&ring, &packings)
+}
+
+fn measure(ring: &Ring, packings: &[Packing]) -> Result<()> {
+    let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok());
+    let rounds = rounds.unwrap_or(ROUNDS).max(1);
+    let mut table = Table::default();
+    let before = floor(ring)?;
+    for packing in packings {
+        ring.measure(*packing, rounds, &mut table)
+            .with_context(|| format!("measuring {}", packing.name()))?;
+    }
+    let after = floor(ring)?;
+    let [b, a] = [before, after].map(|(device, decoder)| format!("{device:.2} + {decoder:.2}"));
+    println!("floor, s for the device and the decoder alone: {b} before, {a} after");
+    let steady = |b: f64, a: f64| b.max(a) <= b.min(a) * QUIET;
+    let quiet = steady(before.0, after.0) && steady(before.1, after.1);
+    let missed = table.sum_up();
+    ensure!(
+        quiet,
+        "the figures do not count: the floor's passes differ by more than a quarter\n\
+         hint: run it again when nothing else runs"
+    );
+    ensure!(missed == 0, "{missed} goals were missed by more than a third");
+    Ok(())
+}
+
+/// Seconds of the device alone and the decoder alone: the better of two each, the first of which
+/// also brings the image into the page cache.
+fn floor(ring: &Ring) -> Result<(f64, f64)> {
+    let (mut device, mut decoder) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..2 {
+        ring.target.spoil()?;
+        device = device.min(ring.device_alone()?.seconds);
+        decoder = decoder.min(ring.source_alone(Packing::Zstd)?.seconds);
+    }
+    Ok((device, decoder))
+}

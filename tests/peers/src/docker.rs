@@ -1,0 +1,187 @@
+//! A real Docker engine with a registry, for agents that run containers.
+
+use std::fs::{self, Permissions};
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use crate::{Process, built, find, loopback_address};
+
+/// How long the engine and the registry may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// Where the registry listens.
+const REGISTRY_PORT: u16 = 5000;
+/// What older workers bind into every container, of the machine they run on. The engine sees one in
+/// memory in its place. The machine keeps an empty folder: removing it would take the other away
+/// from every engine that runs.
+const WORKER_FOLDER: &str = "/worker";
+
+/// A running engine with its own state, and a registry that it may pull from without TLS. Both end
+/// when dropped, and every container with them: they live in the engine's own process namespace.
+/// It has no bridge and writes no packet filter.
+pub struct Docker {
+    engine: Process,
+    folder: TempDir,
+    client: PathBuf,
+    registry: String,
+    _server: Process,
+}
+
+impl Docker {
+    /// Starts both and waits until they answer. Needs root.
+    ///
+    /// # Errors
+    /// A program is missing, or does not start; with the end of its log.
+    pub fn start() -> Result<Self> {
+        let programs = built("docker", &[])?.remove(0);
+        let folder = TempDir::with_prefix("docker-").context("cannot make a folder")?;
+        let (registry, server) = registry(folder.path())?;
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let script = format!(
+            "mkdir -p {WORKER_FOLDER} && mount -t tmpfs worker {WORKER_FOLDER} && exec \"$@\""
+        );
+        let mut arguments: Vec<String> =
+            ["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "env"]
+                .map(str::to_owned)
+                .into();
+        arguments.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display()));
+        arguments.extend(["sh", "-c", &script, "dockerd"].map(str::to_owned));
+        arguments.push(programs.join("dockerd").display().to_string());
+        let flags = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false"];
+        arguments.extend(flags.map(str::to_owned));
+        arguments.extend(["--ip-forward=false", "--storage-driver=vfs"].map(str::to_owned));
+        for (flag, value) in [
+            ("--host", format!("unix://{}", at("docker.sock"))),
+            ("--data-root", at("data")),
+            ("--exec-root", at("exec")),
+            ("--pidfile", at("pid")),
+            ("--config-file", at("none.json")),
+            ("--insecure-registry", registry.clone()),
+        ] {
+            arguments.extend([flag.to_owned(), value]);
+        }
+        fs::write(at("none.json"), "{}").context("cannot write the engine's configuration")?;
+        let unshare = find("unshare", "util-linux")?;
+        let engine = Process::start(&unshare, &arguments, &folder.path().join("dockerd.log"))?;
+        let client = programs.join("docker");
+        let mut docker = Self { engine, folder, client, registry, _server: server };
+        let (client, socket) = (docker.client.clone(), docker.host());
+        let answers = || command(&client, &socket).arg("version").output().is_ok_and(ok);
+        docker.engine.wait_until("the Docker engine to answer", START_LIMIT, answers)?;
+        Ok(docker)
+    }
+
+    /// Where it is reached, as `DOCKER_HOST` says it.
+    pub fn host(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("docker.sock")
+    }
+
+    /// Runs its client to the end; what it printed.
+    ///
+    /// # Errors
+    /// It fails; with what it said.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        let output = command(&self.client, &self.host())
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot run docker")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "docker {arguments:?}: {said}");
+        String::from_utf8(output.stdout).context("docker printed no text")
+    }
+
+    /// Makes an image of the machine's busybox with `script` as what it runs, pushes it and forgets
+    /// it, so that it must be pulled; its reference.
+    ///
+    /// # Errors
+    /// There is no static busybox, or the image cannot be made or pushed.
+    pub fn publish(&self, name: &str, script: &str) -> Result<String> {
+        let root = self.folder.path().join(name);
+        fs::create_dir_all(root.join("bin")).context("cannot make a folder")?;
+        let busybox = find("busybox", "busybox-static")?;
+        fs::copy(&busybox, root.join("bin/busybox")).context("cannot copy busybox")?;
+        for applet in ["sh", "cat", "sleep", "sort", "env"] {
+            symlink("busybox", root.join("bin").join(applet)).context("cannot link an applet")?;
+        }
+        let program = root.join("bin/act");
+        fs::write(&program, script).context("cannot write the action")?;
+        fs::set_permissions(&program, Permissions::from_mode(0o755))
+            .context("cannot make the action a program")?;
+        let archive = self.folder.path().join(format!("{name}.tar")).display().to_string();
+        let mut tar = Command::new("tar");
+        tar.arg("-C").arg(&root).args(["-cf", &archive, "."]);
+        ensure!(tar.status().context("cannot run tar")?.success(), "tar fails");
+        let reference = format!("{}/{name}:1", self.registry);
+        let entry = "ENTRYPOINT [\"/bin/act\"]";
+        self.run(&["import", "--change", entry, &archive, &reference])?;
+        self.run(&["push", "--quiet", &reference])?;
+        self.run(&["rmi", &reference])?;
+        Ok(reference)
+    }
+
+    /// The names of its containers, those that have ended too.
+    ///
+    /// # Errors
+    /// The engine does not answer.
+    pub fn containers(&self) -> Result<Vec<String>> {
+        let names = self.run(&["ps", "--all", "--format", "{{.Names}}"])?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Ends every container at once, as a power cut would.
+    ///
+    /// # Errors
+    /// The engine does not.
+    pub fn clear(&self) -> Result<()> {
+        for name in self.containers()? {
+            // The engine may be about to remove it for its agent.
+            if let Err(error) = self.run(&["rm", "--force", &name]) {
+                let said = error.to_string();
+                let gone = said.contains("No such container") || said.contains("already in");
+                ensure!(gone, "{said}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Docker {
+    fn drop(&mut self) {
+        // Of the containers the kernel would end, the engine also removes the control groups.
+        let _ = self.clear();
+        self.engine.kill();
+    }
+}
+
+fn registry(folder: &Path) -> Result<(String, Process)> {
+    let program = built("registry", &[])?.remove(0);
+    let address = loopback_address()?;
+    let host = format!("{address}:{REGISTRY_PORT}");
+    let blobs = folder.join("registry").display().to_string();
+    let arguments = ["serve".to_owned(), host.clone(), blobs];
+    let mut server = Process::start(&program, &arguments, &folder.join("registry.log"))?;
+    let answers = || TcpStream::connect((address, REGISTRY_PORT)).is_ok();
+    server.wait_until("the registry to answer", START_LIMIT, answers)?;
+    Ok((host, server))
+}
+
+fn command(client: &Path, host: &str) -> Command {
+    let mut command = Command::new(client);
+    command.env("DOCKER_HOST", host);
+    command
+}
+
+fn ok(output: std::process::Output) -> bool {
+    output.status.success()
+}

@@ -1,0 +1,279 @@
+//! A box that serves stock agents, a Docker engine, and an action that says what it was given.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use peers::{Docker, Kubectl, Process, Tinboxd, built, poll};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long anything may take to come about on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+/// The agents that there are, and with them Hardware of the same name.
+const AGENTS: [&str; 2] = ["older", "today"];
+/// What an action runs: it writes down what it was given and, where it is told to, waits for a sign
+/// (at most two minutes, for nobody may be left to give one).
+const ACT: &str = r#"#!/bin/sh
+me=/record/$NAME
+echo "begin $NAME" >>/record/log
+{ for word in "$@"; do echo "word $word"; done; env | sort; cat /proc/self/mounts; } >"$me.seen"
+ticks=0
+while [ -n "$HOLD" ] && [ ! -e "$me.go" ] && [ $ticks -lt 1200 ]; do
+  sleep 0.1
+  ticks=$((ticks + 1))
+done
+echo "end $NAME" >>/record/log
+exit "${EXIT:-0}"
+"#;
+
+/// Which of the two agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// tink-agent.
+    Today,
+    /// tink-worker.
+    Older,
+}
+
+impl Generation {
+    /// Who it says it is.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Today => "today",
+            Self::Older => "older",
+        }
+    }
+}
+
+/// The box and all around it.
+pub struct Rack {
+    pub tinboxd: Tinboxd,
+    pub docker: Docker,
+    /// The action's reference.
+    pub image: String,
+    kubectl: Kubectl,
+    record: TempDir,
+}
+
+impl Rack {
+    pub fn start() -> Self {
+        let docker = Docker::start().unwrap();
+        let image = docker.publish("act", ACT).unwrap();
+        let tinboxd = Tinboxd::start_with("[agents]\npermissive = true\n").unwrap();
+        let kubectl = tinboxd.kubectl().unwrap();
+        let rack = Self { tinboxd, docker, image, kubectl, record: TempDir::new().unwrap() };
+        for (at, agent) in AGENTS.iter().enumerate() {
+            let mac = format!("52:54:00:88:00:0{at}");
+            rack.apply_object(&json!({
+                "apiVersion": "tinkerbell.org/v1alpha1",
+                "kind": "Hardware",
+                "metadata": { "name": agent },
+                "spec": { "agentID": agent, "interfaces": [{ "dhcp": { "mac": mac } }] },
+            }));
+        }
+        rack
+    }
+
+    /// A stock agent.
+    pub fn agent(&self, generation: Generation, id: &str) -> Process {
+        let server = format!("{}:42113", self.tinboxd.address());
+        let log = self.record.path().join(format!("{id}.txt"));
+        match generation {
+            Generation::Today => {
+                let program = built("tink-agent", &[]).unwrap().remove(0);
+                let socket = self.docker.socket().display().to_string();
+                let flags = [
+                    ("--id", id),
+                    ("--grpc-server", server.as_str()),
+                    ("--docker-socket", socket.as_str()),
+                    ("--backoff-max-interval", "1s"),
+                ];
+                let arguments: Vec<String> = flags
+                    .iter()
+                    .flat_map(|(flag, value)| [*flag, *value])
+                    .map(str::to_owned)
+                    .collect();
+                Process::start(&program, &arguments, &log).unwrap()
+            }
+            Generation::Older => {
+                let program = built("tink-worker", &[]).unwrap().remove(0).display().to_string();
+                let engine = format!("DOCKER_HOST={}", self.docker.host());
+                let arguments = [
+                    engine.as_str(),
+                    program.as_str(),
+                    "--id",
+                    id,
+                    "--tinkerbell-grpc-authority",
+                    server.as_str(),
+                    "--tinkerbell-tls=false",
+                    "--retry-interval=1s",
+                ];
+                let arguments = arguments.map(str::to_owned);
+                Process::start("/usr/bin/env".as_ref(), &arguments, &log).unwrap()
+            }
+        }
+    }
+
+    fn apply_object(&self, object: &Value) {
+        let printed = self.kubectl.run(&["apply", "-f", "-"], &object.to_string()).unwrap();
+        assert!(printed.success, "{printed:?}");
+    }
+
+    /// Makes a Template of these tasks and a Workflow of it, both of this name.
+    pub fn apply(&self, name: &str, tasks: &[Value]) {
+        let template = json!({
+            "version": "0.1",
+            "name": name,
+            "global_timeout": 600,
+            "tasks": tasks,
+        });
+        let meta = json!({ "name": name });
+        self.apply_object(&json!({
+            "apiVersion": "tinkerbell.org/v1alpha1",
+            "kind": "Template",
+            "metadata": meta,
+            "spec": { "data": template.to_string() },
+        }));
+        self.apply_object(&json!({
+            "apiVersion": "tinkerbell.org/v1alpha1",
+            "kind": "Workflow",
+            "metadata": meta,
+            "spec": { "templateRef": name, "hardwareRef": AGENTS[0] },
+        }));
+    }
+
+    /// Begins nothing new of a workflow, or goes on.
+    pub fn pause(&self, name: &str, paused: bool) {
+        let patch = json!({ "spec": { "paused": paused } }).to_string();
+        let printed = self
+            .kubectl
+            .run(&["patch", "workflow", name, "--type=merge", "-p", &patch], "")
+            .unwrap();
+        assert!(printed.success, "{printed:?}");
+    }
+
+    /// Ends a workflow before its time.
+    pub fn cancel(&self, name: &str) {
+        let annotation = "tinbox.dev/cancel=now";
+        let printed = self.kubectl.run(&["annotate", "workflow", name, annotation], "").unwrap();
+        assert!(printed.success, "{printed:?}");
+    }
+
+    fn get(&self, what: &[&str]) -> Value {
+        let arguments = [&["get"], what, &["-o", "json"]].concat();
+        let printed = self.kubectl.run(&arguments, "").unwrap();
+        assert!(printed.success, "{printed:?}");
+        serde_json::from_str(&printed.out).unwrap()
+    }
+
+    /// A workflow's status.
+    pub fn status(&self, name: &str) -> Value {
+        self.get(&["workflow", name])["status"].clone()
+    }
+
+    /// What the box has to tell of a machine: reason and sentence.
+    pub fn events(&self, hardware: &str) -> Vec<(String, String)> {
+        let events = self.get(&["events"]);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut of_it: Vec<&Value> = events["items"].as_array().unwrap().iter().collect();
+        of_it.retain(|event| event["involvedObject"]["name"] == hardware);
+        of_it.iter().map(|it| (text(&it["reason"]), text(&it["message"]))).collect()
+    }
+
+    /// Waits until a workflow is in this state, and no longer than it can come to be.
+    pub fn wait(&self, name: &str, state: &str) -> Value {
+        let mut status = Value::Null;
+        let what = format!("workflow {name} to be {state}");
+        let waited = poll(&what, LIMIT, || {
+            status = self.status(name);
+            let now = status["state"].as_str().unwrap_or_default();
+            let ended = ["SUCCESS", "FAILED", "TIMEOUT"].contains(&now);
+            assert!(!ended || now == state, "{what}: {status}");
+            now == state
+        });
+        waited.unwrap_or_else(|error| panic!("{error}\n{status}\n{}", self.words()));
+        status
+    }
+
+    /// Waits until an action is in this state.
+    pub fn wait_action(&self, name: &str, action: &str, state: &str) {
+        let what = format!("action {action} of {name} to be {state}");
+        let waited = poll(&what, LIMIT, || self.state_of(name, action) == state);
+        waited.unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.status(name), self.words()));
+    }
+
+    fn state_of(&self, name: &str, action: &str) -> String {
+        let status = self.status(name);
+        let tasks = status["tasks"].as_array().cloned().unwrap_or_default();
+        let mut actions = tasks.iter().flat_map(|task| task["actions"].as_array().unwrap());
+        let found = actions.find(|it| it["name"] == action);
+        found.map_or(String::new(), |it| it["state"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// What the actions wrote down, a line each time one begins or ends.
+    pub fn log(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.record().join("log")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until the actions have written this line so often.
+    pub fn wait_log(&self, line: &str, times: usize) {
+        let count = || self.log().iter().filter(|it| *it == line).count();
+        let waited = poll(&format!("{line:?} {times} times"), LIMIT, || count() == times);
+        waited.unwrap_or_else(|error| panic!("{error}\n{:?}\n{}", self.log(), self.words()));
+    }
+
+    /// Lets an action that holds go on.
+    pub fn go(&self, action: &str) {
+        fs::write(self.record().join(format!("{action}.go")), "").unwrap();
+    }
+
+    /// Where the actions write.
+    pub fn record(&self) -> PathBuf {
+        self.record.path().to_owned()
+    }
+
+    /// Waits until an agent has said this of itself.
+    pub fn wait_said(&self, agent: &str, words: &str) {
+        let log = self.record().join(format!("{agent}.txt"));
+        let said = || fs::read_to_string(&log).is_ok_and(|text| text.contains(words));
+        let waited = poll(&format!("{agent} to say {words:?}"), LIMIT, said);
+        waited.unwrap_or_else(|error| panic!("{error}\n{}", self.words()));
+    }
+
+    /// The power of the agents' machine fails: its process is gone, and what it ran.
+    pub fn cut(&self, mut agent: Process) {
+        agent.kill();
+        self.docker.clear().unwrap();
+    }
+
+    /// The ends of the agents' logs.
+    fn words(&self) -> String {
+        let of = |agent: &str| {
+            let text = fs::read_to_string(self.record().join(format!("{agent}.txt")));
+            let text = text.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            format!("{agent}:\n{}\n", lines[lines.len().saturating_sub(12)..].join("\n"))
+        };
+        AGENTS.map(of).concat()
+    }
+}
+
+/// An action of this name.
+pub fn act(rack: &Rack, name: &str) -> Value {
+    json!({
+        "name": name,
+        "image": rack.image,
+        "timeout": 300,
+        "environment": { "NAME": name },
+        "volumes": [format!("{}:/record", rack.record().display())],
+    })
+}
+
+/// The same, which goes on when it is told to.
+pub fn holding(rack: &Rack, name: &str) -> Value {
+    let mut action = act(rack, name);
+    action["environment"]["HOLD"] = json!("1");
+    action
+}

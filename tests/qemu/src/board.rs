@@ -1,0 +1,88 @@
+//! A board: one machine with a disk, no rack and no network around it, for an image that is whole
+//! by itself.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use crate::machine::{OVMF_CODE, OVMF_VARS};
+use crate::{Error, Serial, children};
+
+/// Memory of the machine; the least that the box is promised to run with is twice this.
+const MEMORY_MIB: u32 = 512;
+
+/// How the disk is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bus {
+    /// The paravirtual one.
+    Virtio,
+    /// As in a NUC.
+    Nvme,
+    /// A memory stick.
+    Usb,
+}
+
+/// A machine that is on; dropping it pulls the plug.
+#[derive(Debug)]
+pub struct Board {
+    child: Child,
+    serial: Arc<Serial>,
+}
+
+impl Board {
+    /// Starts a machine with UEFI firmware, which remembers nothing, and with `disk`, a raw image
+    /// that it writes to. Its files go to `folder`; `serial.log` is what it printed.
+    ///
+    /// # Errors
+    /// A file or QEMU itself.
+    pub fn start(folder: &Path, disk: &Path, bus: Bus) -> Result<Self, Error> {
+        let variables = folder.join("variables");
+        std::fs::copy(OVMF_VARS, &variables).map_err(Error::path("copy to", &variables))?;
+        let (serial, errors) = (folder.join("serial.log"), folder.join("qemu.log"));
+        let open = |path: &Path| File::create(path).map_err(Error::path("create", path));
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args(arguments(disk, &variables, bus));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
+        let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
+        let serial = Arc::new(Serial::new(0, open(&serial)?));
+        let attached = serial.attach(&mut child);
+        let board = Self { child, serial };
+        attached.map(|()| board)
+    }
+
+    /// What it prints.
+    pub fn serial(&self) -> &Serial {
+        &self.serial
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        children::end(&mut self.child);
+    }
+}
+
+fn arguments(disk: &Path, variables: &Path, bus: Bus) -> Vec<String> {
+    let flash = "if=pflash,format=raw";
+    let device = match bus {
+        Bus::Virtio => "virtio-blk-pci,drive=disk,bootindex=1",
+        Bus::Nvme => "nvme,drive=disk,serial=TINBOX,bootindex=1",
+        Bus::Usb => "usb-storage,drive=disk,bootindex=1",
+    };
+    let mut arguments = vec!["-nodefaults", "-no-user-config", "-display", "none", "-vga", "std"];
+    arguments.extend(["-nic", "none", "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"]);
+    arguments.extend(["-chardev", "stdio,id=serial0,signal=off", "-serial", "chardev:serial0"]);
+    if bus == Bus::Usb {
+        arguments.extend(["-device", "qemu-xhci"]);
+    }
+    let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    option("-m", MEMORY_MIB.to_string());
+    option("-drive", format!("{flash},readonly=on,file={OVMF_CODE}"));
+    option("-drive", format!("{flash},file={}", variables.display()));
+    let disk = disk.display();
+    option("-drive", format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={disk}"));
+    option("-device", device.to_owned());
+    arguments
+}

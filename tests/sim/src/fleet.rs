@@ -1,0 +1,129 @@
+//! A fleet under its workflows: the box's real workflow service and controllers, the real protocol
+//! and the real agent's loop, thousands of them in one process and on a virtual clock; between them
+//! connections that are slow and break, a store whose writes fail, controllers of machines that
+//! err, machines that lose power or hang, a box that is killed.
+//!
+//! What chance does comes of the seed. Which of two things that are due at once comes first does
+//! not, for the runtime decides that: the same seed is the same weather, not the same run.
+//!
+//! Enter at [`run()`]. Inside: `appliance` is a life of the box, `nuc` a machine with its
+//! management controller, `objects` the store, `link` the wire, `ledger` what must never happen.
+//!
+//! Not modelled: the boot protocols (a machine that boots from the network asks the box's own index
+//! what there is for it), disks, TLS, the API's admission; a watch is as late as it likes but in
+//! order.
+
+mod appliance;
+mod bmc;
+mod chance;
+mod ledger;
+mod link;
+mod nuc;
+mod objects;
+mod plan;
+mod settings;
+mod world;
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub use settings::{Faults, Settings};
+use world::World;
+
+/// What came of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Machines with a workflow.
+    pub machines: usize,
+    /// Workflows that ended well.
+    pub succeeded: usize,
+    /// Workflows that were to fail, and did.
+    pub failed: usize,
+    /// Workflows that were cancelled in time.
+    pub cancelled: usize,
+    /// Actions that machines began.
+    pub begun: usize,
+    /// Deaths of the box.
+    pub kills: usize,
+    /// Connections that were cut.
+    pub cuts: usize,
+    /// Writes that reported an error.
+    pub failed_writes: usize,
+    /// Writes that took effect.
+    pub writes: usize,
+    /// Machines that lost power, and agents that fell silent.
+    pub mishaps: usize,
+    /// When the last workflow ended.
+    pub lasted: Duration,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { machines, succeeded, failed, cancelled, begun, .. } = self;
+        let Self { kills, cuts, failed_writes, writes, mishaps, .. } = self;
+        writeln!(
+            f,
+            "{machines} workflows: {succeeded} succeeded, {failed} failed as they had to, \
+             {cancelled} were cancelled, in {:.0} s",
+            self.lasted.as_secs_f64()
+        )?;
+        write!(
+            f,
+            "{begun} actions begun, {writes} writes and {failed_writes} that failed; the box died \
+             {kills} times, {cuts} connections broke, {mishaps} machines lost power or fell silent"
+        )
+    }
+}
+
+/// What went wrong, and how to see it again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("seed {seed}: {what}")]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// What must never happen, or what did not come to its end.
+    pub what: String,
+}
+
+/// Lets a fleet do its workflows.
+///
+/// # Errors
+/// When something happens that must not, or a workflow does not end as it must.
+pub fn run(settings: Settings) -> Result<Summary, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| Failure { seed: settings.seed, what: error.to_string() })?;
+    let lived = runtime.block_on(live(settings));
+    lived.map_err(|what| Failure { seed: settings.seed, what })
+}
+
+/// How long after the last fault every workflow must have ended: a machine may have to be waited
+/// for, booted again, and begin its longest action anew, and each attempt may fail twice more.
+const BOUND: Duration = Duration::from_secs(4 * 3600);
+/// How often it is looked whether all have ended.
+const LOOK: Duration = Duration::from_secs(5);
+
+async fn live(settings: Settings) -> Result<Summary, String> {
+    let world = World::new(settings);
+    world.begin();
+    let bound = Instant::now() + settings.faults.until + BOUND;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if let Some(violation) = world.ledger().violation() {
+            return Err(violation);
+        }
+        if world.have_all_ended() {
+            break;
+        }
+        if Instant::now() > bound {
+            return Err(world.stories());
+        }
+    }
+    // Late news must not change what is over.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    world.summary()
+}

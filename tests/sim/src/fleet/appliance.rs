@@ -1,0 +1,246 @@
+//! The box, as long as it lives: the real service behind the real protocol, the real controllers,
+//! and a watch that feeds them, as `supervisor` puts them together.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use api::bmc::{JOB, MACHINE, TASK};
+use api::meta::{ObjectKey, Resource};
+use api::tinkerbell::WORKFLOW;
+use controllers::job::JobReconciler;
+use controllers::machine::MachineReconciler;
+use controllers::runtime::{Controller, Reconciler, Signals};
+use controllers::task::TaskReconciler;
+use controllers::workflow::{Patience, WorkflowReconciler};
+use controllers::{Objects, read};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use jiff::SignedDuration;
+use serde_json::Value;
+use status::story::Moment;
+use stdx::Clock;
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use workflow_server::{Rack, Runs, Service, Settings, Told};
+
+use super::bmc::Controllers;
+use super::objects::{Change, Store};
+use super::world::World;
+
+/// As the product's own configuration has them.
+const PATIENCE: Patience =
+    Patience { agent: SignedDuration::from_secs(60), boot: SignedDuration::from_secs(300) };
+/// The kinds that are watched.
+const KINDS: [Resource; 4] = [WORKFLOW, JOB, TASK, MACHINE];
+/// How often a management controller is asked by itself.
+const POLL: Duration = Duration::from_secs(300);
+/// Connections that wait to be accepted: Linux' own limit is 4096.
+const BACKLOG: usize = 4096;
+/// The longest that the box is gone.
+const GONE: Duration = Duration::from_secs(20);
+
+/// One life of the box.
+pub struct Appliance {
+    tasks: JoinSet<()>,
+    wakes: Wakes,
+    runs: Runs,
+}
+
+#[derive(Clone)]
+struct Wakes {
+    workflow: Signals,
+    job: Signals,
+    task: Signals,
+    machine: Signals,
+}
+
+impl Appliance {
+    /// Lives, dies and lives again, for ever.
+    pub async fn live(world: Weak<World>) {
+        loop {
+            let Some(alive) = world.upgrade() else { return };
+            let appliance = Self::start(&alive);
+            let life = alive.chance.life(alive.chance.faults().kill);
+            drop(alive);
+            match life {
+                Some(life) => tokio::time::sleep(life).await,
+                None => {
+                    appliance.tasks.join_all().await;
+                    return;
+                }
+            }
+            let Some(alive) = world.upgrade() else { return };
+            alive.set_life(None);
+            alive.count(|summary| summary.kills += 1);
+            let gone = alive.chance.upto(GONE);
+            // Everything under way stops where it is.
+            drop((appliance, alive));
+            tokio::time::sleep(gone).await;
+        }
+    }
+
+    fn start(world: &Arc<World>) -> Self {
+        let objects: Arc<dyn Objects> = Arc::new(Store(Arc::downgrade(world)));
+        let (clock, runs) = (world.clock(), Runs::default());
+        let service = Arc::new(Service::new(
+            Arc::clone(&objects),
+            runs.clone(),
+            Arc::new(Machines),
+            Arc::clone(&clock),
+            Settings::default(),
+            CancellationToken::new(),
+        ));
+        let mut tasks = JoinSet::new();
+        let wakes = controllers(&mut tasks, world, &objects, &clock, &service);
+        let mut appliance = Self { tasks, wakes, runs: runs.clone() };
+        let changes = world.objects.watch();
+        for resource in KINDS {
+            for object in world.objects.all(resource) {
+                let key = key(&object);
+                if resource == MACHINE {
+                    appliance.wakes.machine.signal(key.clone());
+                }
+                changed(&appliance.runs, &appliance.wakes, &(resource, key, Some(object)));
+            }
+        }
+        appliance.follow(world, changes);
+        let (front, accepted) = mpsc::channel(BACKLOG);
+        appliance.tasks.spawn(serve(accepted, service));
+        world.set_life(Some((front, runs)));
+        appliance
+    }
+
+    /// Feeds controllers and service with what changes, late and in order.
+    fn follow(&mut self, world: &Arc<World>, mut changes: mpsc::Receiver<Change>) {
+        let (world, wakes, runs) = (Arc::downgrade(world), self.wakes.clone(), self.runs.clone());
+        self.tasks.spawn(async move {
+            let mut batch = Vec::new();
+            while changes.recv_many(&mut batch, usize::MAX).await > 0 {
+                let Some(world) = world.upgrade() else { return };
+                world.chance.delay().await;
+                for change in batch.drain(..) {
+                    self::changed(&runs, &wakes, &change);
+                }
+            }
+        });
+    }
+}
+
+fn key(object: &Value) -> ObjectKey {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
+}
+
+/// What a change means to whom; as `supervisor::pump`.
+fn changed(runs: &Runs, wakes: &Wakes, (resource, key, object): &Change) {
+    let Some(object) = object else {
+        if *resource == WORKFLOW {
+            runs.remove(key);
+        }
+        return;
+    };
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    for owner in owners.into_iter().flatten() {
+        let name = owner["name"].as_str().unwrap_or_default();
+        let owner_key = ObjectKey::new(&key.namespace, name);
+        match owner["kind"].as_str() {
+            Some("Workflow") => wakes.workflow.signal(owner_key),
+            Some("Job") => wakes.job.signal(owner_key),
+            _ => {}
+        }
+    }
+    let signals = match resource.kind {
+        "Workflow" => {
+            runs.put(&read(object.clone()).expect("what controllers write can be read"));
+            &wakes.workflow
+        }
+        "Job" => &wakes.job,
+        "Task" => &wakes.task,
+        // Nobody edits Machines here: all that changes is what their reconciler writes.
+        _ => return,
+    };
+    signals.signal(key.clone());
+}
+
+fn controllers(
+    tasks: &mut JoinSet<()>,
+    world: &Arc<World>,
+    objects: &Arc<dyn Objects>,
+    clock: &Arc<dyn Clock>,
+    service: &Arc<Service>,
+) -> Wakes {
+    let drivers = Arc::new(Controllers(Arc::downgrade(world)));
+    let (objects, clock) = (|| Arc::clone(objects), || Arc::clone(clock));
+    let workflow = WorkflowReconciler {
+        objects: objects(),
+        agents: Arc::clone(service) as _,
+        clock: clock(),
+        patience: PATIENCE,
+        deadlines: Arc::default(),
+    };
+    let task = TaskReconciler { objects: objects(), drivers: drivers.clone(), clock: clock() };
+    let machine = MachineReconciler { objects: objects(), drivers, clock: clock(), poll: POLL };
+    let job = JobReconciler { objects: objects(), clock: clock() };
+    Wakes {
+        workflow: controller(tasks, workflow),
+        job: controller(tasks, job),
+        task: controller(tasks, task),
+        machine: controller(tasks, machine),
+    }
+}
+
+fn controller(tasks: &mut JoinSet<()>, reconciler: impl Reconciler) -> Signals {
+    let controller = Controller::new(Arc::new(reconciler));
+    let signals = controller.signals();
+    tasks.spawn(controller.run(CancellationToken::new()));
+    signals
+}
+
+/// Port 42113.
+async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>) {
+    let routes = workflow_rpc::server::routes(service);
+    let mut connections = JoinSet::new();
+    while let Some(stream) = accepted.recv().await {
+        let routes = TowerToHyperService::new(routes.clone());
+        connections.spawn(async move {
+            let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            // A connection that breaks is its agent's to make again.
+            let _ = builder.serve_connection(TokioIo::new(stream), routes).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// What the service must know of machines: here they are who they say they are.
+struct Machines;
+
+/// The token that a machine was given at its boot.
+pub fn token(agent_id: &str, workflow_uid: &str) -> String {
+    format!("{agent_id} {workflow_uid}")
+}
+
+impl Rack for Machines {
+    fn knows(&self, _: &str) -> bool {
+        true
+    }
+
+    fn may_introduce_itself(&self, _: &str) -> bool {
+        false
+    }
+
+    fn verify(&self, shown: &str, agent_id: &str, workflow_uid: &str) -> bool {
+        shown == token(agent_id, workflow_uid)
+    }
+
+    fn environment(&self, _: &str, _: bool, _: &str, environment: Vec<String>) -> Vec<String> {
+        environment
+    }
+
+    fn met(&self, _: Told, _: bool) {}
+
+    fn tell(&self, _: &str, _: &Moment) {}
+
+    fn printed(&self, _: &str, _: Vec<String>) {}
+}

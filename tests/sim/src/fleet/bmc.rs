@@ -1,0 +1,90 @@
+//! The machines' management controllers: slow, and at times they fail, before or after they did
+//! what they were asked.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bmc::{
+    Address, BootDevice, BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction,
+};
+use controllers::Drivers;
+
+use super::nuc::Nuc;
+use super::plan;
+use super::world::World;
+
+/// The longest that an answer takes.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// All of them.
+pub struct Controllers(pub Weak<World>);
+
+impl Drivers for Controllers {
+    fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver> {
+        let nuc = self.0.upgrade().and_then(|world| {
+            let index = plan::index_of(&endpoint.address.host)?;
+            world.nucs.get(index).cloned()
+        });
+        Arc::new(Controller { world: self.0.clone(), nuc, address: endpoint.address })
+    }
+}
+
+struct Controller {
+    world: Weak<World>,
+    nuc: Option<Arc<Nuc>>,
+    address: Address,
+}
+
+impl Controller {
+    /// Does `ask`, late, and perhaps fails before or after it.
+    async fn ask<T>(&self, ask: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
+        let silent =
+            || Error::Timeout { address: self.address.clone(), step: "a command", after: ANSWER };
+        let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) else {
+            return Err(silent());
+        };
+        tokio::time::sleep(world.chance.upto(ANSWER)).await;
+        let fails = world.chance.of_hundred(world.chance.faults().controllers);
+        if fails && world.chance.coin() {
+            return Err(silent());
+        }
+        let answer = ask(&world, nuc);
+        if fails { Err(silent()) } else { Ok(answer) }
+    }
+}
+
+impl Driver for Controller {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        Box::pin(self.ask(|_, nuc| if nuc.is_on() { Power::On } else { Power::Off }))
+    }
+
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        Box::pin(self.ask(move |world, nuc| {
+            world.ledger().switched(&plan::name(nuc.index), nuc.is_wanted());
+            match action {
+                PowerAction::On => nuc.switch_on(),
+                PowerAction::Off | PowerAction::Soft => nuc.switch_off(),
+                PowerAction::Cycle | PowerAction::Reset if nuc.is_on() => nuc.reset(),
+                PowerAction::Cycle | PowerAction::Reset => {}
+            }
+        }))
+    }
+
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        Box::pin(self.ask(move |_, nuc| nuc.boot_next(boot.device == BootDevice::Pxe)))
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        Box::pin(self.ask(|_, nuc| {
+            nuc.boots_pxe_next().then_some(BootOverride {
+                device: BootDevice::Pxe,
+                persistent: false,
+                efi: true,
+            })
+        }))
+    }
+}

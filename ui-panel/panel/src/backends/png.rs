@@ -1,0 +1,55 @@
+//! A picture as a PNG file: `/panel.png`, and what the tests look at.
+
+use embedded_graphics::pixelcolor::{BinaryColor, PixelColor, Rgb888};
+use embedded_graphics::prelude::{OriginDimensions, RgbColor};
+use thiserror::Error;
+
+use crate::draw::Sheet;
+use crate::screens::Picture;
+
+/// Pixels of the file for one of a small screen, so that a person can read it.
+pub const MONO_SCALE: u32 = 4;
+
+/// The encoder would not.
+#[derive(Debug, Error)]
+#[error("could not write the picture of the panel as PNG")]
+pub struct Error(#[from] ::png::EncodingError);
+
+/// The picture as a file.
+///
+/// # Errors
+/// Only if the encoder cannot write to memory.
+pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
+    match picture {
+        Picture::Mono(sheet) => write(sheet, MONO_SCALE, |colour| match colour {
+            BinaryColor::On => [0xff; 3],
+            BinaryColor::Off => [0; 3],
+        }),
+        Picture::Colour(sheet) => write(sheet, 1, |colour| {
+            let colour = Rgb888::from(colour);
+            [colour.r(), colour.g(), colour.b()]
+        }),
+    }
+}
+
+fn write<C: PixelColor>(
+    sheet: &Sheet<C>,
+    scale: u32,
+    rgb: impl Fn(C) -> [u8; 3],
+) -> Result<Vec<u8>, Error> {
+    let size = sheet.size();
+    let mut bytes = Vec::new();
+    for row in sheet.pixels().chunks_exact(size.width.max(1) as usize) {
+        let wide = |colour: &C| std::iter::repeat_n(rgb(*colour), scale as usize).flatten();
+        let line: Vec<u8> = row.iter().flat_map(wide).collect();
+        (0..scale).for_each(|_| bytes.extend_from_slice(&line));
+    }
+    let mut file = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut file, size.width * scale, size.height * scale);
+    encoder.set_color(::png::ColorType::Rgb);
+    encoder.set_depth(::png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&bytes)?;
+    writer.finish()?;
+    Ok(file)
+}

@@ -1,0 +1,111 @@
+//! An SSD1306 of 128×64 pixels on an I²C bus. Only what changed is sent.
+
+use std::path::{Path, PathBuf};
+
+use embedded_graphics::pixelcolor::BinaryColor;
+use embedded_graphics::prelude::{OriginDimensions, Point};
+use embedded_hal::i2c::I2c;
+use linux_embedded_hal::I2cdev;
+use ssd1306::mode::{BufferedGraphicsMode, DisplayConfig};
+use ssd1306::prelude::{Brightness, DisplayRotation, I2CInterface};
+use ssd1306::size::DisplaySize128x64;
+use ssd1306::{I2CDisplayInterface, Ssd1306};
+use thiserror::Error;
+
+use crate::draw::Sheet;
+use crate::model::{Light, OLED_DIM};
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The bus could not be opened.
+    #[error("could not open the I2C bus {}", path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: linux_embedded_hal::i2cdev::linux::LinuxI2CError,
+    },
+    /// Nobody answered on it.
+    #[error("could not {0}: no answer from an SSD1306 at address 3c of the I2C bus")]
+    Display(&'static str),
+}
+
+type Driver<I> =
+    Ssd1306<I2CInterface<I>, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
+
+/// The display.
+pub struct Oled<I> {
+    driver: Driver<I>,
+    shown: Option<Sheet<BinaryColor>>,
+    light: Option<Light>,
+}
+
+/// The display on a bus of this machine: `/dev/i2c-1`.
+///
+/// # Errors
+/// Says whether the bus or the display is missing.
+pub fn open(path: &Path) -> Result<Oled<I2cdev>, Error> {
+    let bus = I2cdev::new(path);
+    let bus = bus.map_err(|source| Error::Open { path: path.to_owned(), source })?;
+    Oled::new(bus)
+}
+
+impl<I: I2c> Oled<I> {
+    /// Switch the display on.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn new(bus: I) -> Result<Self, Error> {
+        let interface = I2CDisplayInterface::new(bus);
+        let driver = Ssd1306::new(interface, DisplaySize128x64, DisplayRotation::Rotate0);
+        let mut driver = driver.into_buffered_graphics_mode();
+        driver.init().map_err(|_| Error::Display("start the display"))?;
+        driver.flush().map_err(|_| Error::Display("clear the display"))?;
+        Ok(Self { driver, shown: None, light: None })
+    }
+
+    /// Show a page so bright.
+    ///
+    /// # Errors
+    /// It does not answer; the next call sends everything again.
+    pub fn show(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
+        let done = self.send(sheet, light);
+        if done.is_err() {
+            (self.shown, self.light) = (None, None);
+        }
+        done
+    }
+
+    fn send(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
+        self.pixels(sheet);
+        self.driver.flush().map_err(|_| Error::Display("write to the display"))?;
+        self.shown = Some(sheet.clone());
+        if self.light == Some(light) {
+            return Ok(());
+        }
+        let dim = |_| Error::Display("dim the display");
+        let brightness = match light {
+            Light::Full => Brightness::BRIGHTEST,
+            Light::Dim | Light::Off => Brightness::custom(1, OLED_DIM),
+        };
+        self.driver.set_brightness(brightness).map_err(dim)?;
+        self.driver.set_display_on(light != Light::Off).map_err(dim)?;
+        self.light = Some(light);
+        Ok(())
+    }
+
+    /// Hand the driver what changed: it sends the rectangle around that.
+    fn pixels(&mut self, sheet: &Sheet<BinaryColor>) {
+        let width = sheet.size().width.max(1);
+        let last = self.shown.as_ref().map(Sheet::pixels);
+        for (at, colour) in sheet.pixels().iter().enumerate() {
+            if last.and_then(|last| last.get(at)) == Some(colour) {
+                continue;
+            }
+            let (x, y) = (at as u32 % width, at as u32 / width);
+            let at = Point::new(x as i32, y as i32);
+            self.driver.set_pixel(at.x as u32, at.y as u32, colour.is_on());
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Keys as the kernel reports them: the panel's buttons (gpio-keys) and a keyboard alike.
+//!
+//! Bytes of `/dev/input/event*` go in, in pieces of any length; keys come out. Nothing here opens a
+//! device: [`devices`] says which ones are worth it.
+
+use std::path::{Path, PathBuf};
+
+use crate::console::Key;
+use crate::model::Button;
+
+/// `struct input_event` where `long` has 64 bits: two longs of time, type, code, value.
+const EVENT_BYTES: usize = 24;
+const EV_SYN: u16 = 0;
+const EV_KEY: u16 = 1;
+const SYN_DROPPED: u16 = 3;
+/// Devices that are looked at.
+const DEVICES_MAX: usize = 64;
+
+const KEY_ESC: u16 = 1;
+const KEY_BACKSPACE: u16 = 14;
+const KEY_ENTER: u16 = 28;
+const KEY_F1: u16 = 59;
+const KEY_F10: u16 = 68;
+const KEY_F11: u16 = 87;
+const KEY_F12: u16 = 88;
+const KEY_UP: u16 = 103;
+const KEY_DOWN: u16 = 108;
+const BTN_0: u16 = 0x100;
+const KEY_SELECT: u16 = 0x161;
+
+/// What happened to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It went down.
+    Down(u16),
+    /// It came up.
+    Up(u16),
+    /// The kernel threw events away: whatever was down may be up.
+    Lost,
+}
+
+/// Bytes to changes.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    rest: Vec<u8>,
+}
+
+impl Decoder {
+    /// The changes that `bytes` complete. A key that repeats itself does not change.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Change> {
+        self.rest.extend_from_slice(bytes);
+        let whole = self.rest.len() / EVENT_BYTES * EVENT_BYTES;
+        let events: Vec<u8> = self.rest.drain(..whole).collect();
+        events.chunks_exact(EVENT_BYTES).filter_map(change).collect()
+    }
+}
+
+fn change(event: &[u8]) -> Option<Change> {
+    let half = |at: usize| Some(u16::from_ne_bytes(event.get(at..at + 2)?.try_into().ok()?));
+    let value = i32::from_ne_bytes(event.get(20..24)?.try_into().ok()?);
+    match (half(16)?, half(18)?, value) {
+        (EV_KEY, code, 0) => Some(Change::Up(code)),
+        (EV_KEY, code, 1) => Some(Change::Down(code)),
+        (EV_SYN, SYN_DROPPED, _) => Some(Change::Lost),
+        _ => None,
+    }
+}
+
+/// The button of the panel that a key is.
+pub fn button(code: u16) -> Option<Button> {
+    match code {
+        KEY_UP => Some(Button::Up),
+        KEY_DOWN => Some(Button::Down),
+        KEY_ENTER | KEY_SELECT | BTN_0 => Some(Button::Select),
+        _ => None,
+    }
+}
+
+/// The key of a keyboard, as far as the console has a use for it: names of machines can be typed.
+pub fn key(code: u16) -> Option<Key> {
+    const ROWS: [(u16, &str); 6] = [
+        (2, "1234567890-"),
+        (16, "qwertyuiop"),
+        (30, "asdfghjkl"),
+        (44, "zxcvbnm"),
+        (52, "."),
+        (53, "/"),
+    ];
+    match code {
+        KEY_ESC => return Some(Key::Escape),
+        KEY_BACKSPACE => return Some(Key::Backspace),
+        KEY_ENTER => return Some(Key::Enter),
+        KEY_UP => return Some(Key::Up),
+        KEY_DOWN => return Some(Key::Down),
+        KEY_F11 => return Some(Key::Function(11)),
+        KEY_F12 => return Some(Key::Function(12)),
+        KEY_F1..=KEY_F10 => return u8::try_from(code - KEY_F1 + 1).ok().map(Key::Function),
+        _ => {}
+    }
+    ROWS.into_iter().find_map(|(first, row)| {
+        let at = code.checked_sub(first)?;
+        row.chars().nth(usize::from(at)).map(Key::Char)
+    })
+}
+
+/// Devices below `sys` (`/sys/class/input`) that have a key of ours, as names below `/dev/input`,
+/// in order.
+pub fn devices(sys: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    let Ok(entries) = std::fs::read_dir(sys) else { return Vec::new() };
+    for entry in entries.flatten().take(DEVICES_MAX) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix("event").and_then(|number| number.parse().ok());
+        let Some(number) = number else { continue };
+        let keys = entry.path().join("device/capabilities/key");
+        let Ok(keys) = std::fs::read_to_string(keys) else { continue };
+        let ours = [KEY_UP, KEY_DOWN, KEY_ENTER, KEY_SELECT, BTN_0];
+        if ours.iter().any(|code| has(&keys, *code)) {
+            found.push((number, PathBuf::from(name)));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Whether bit `code` is set in the kernel's bitmap: words of 64 bits in hexadecimal, the highest
+/// first.
+fn has(bitmap: &str, code: u16) -> bool {
+    let word = bitmap.split_whitespace().rev().nth(usize::from(code / 64));
+    let word = word.and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0);
+    word >> (code % 64) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests;

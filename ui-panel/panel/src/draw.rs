@@ -1,0 +1,172 @@
+//! The plain in-memory target that every screen is drawn into, and what is drawn with.
+//!
+//! A sheet also keeps what was written on it and where, so that a test can read a screen as text,
+//! and counts what would have been drawn beyond its edges, which is nothing.
+
+pub mod bar;
+pub mod palette;
+pub mod plug;
+pub mod qr;
+pub mod shape;
+pub mod text;
+
+use std::convert::Infallible;
+
+use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
+use embedded_graphics::pixelcolor::PixelColor;
+use embedded_graphics::prelude::{Dimensions, DrawTarget, Drawable, OriginDimensions, Pixel};
+use embedded_graphics::prelude::{Point, Primitive, Size};
+use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
+use embedded_graphics::text::{Baseline, Text};
+
+/// Pixels in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet<C> {
+    size: Size,
+    pixels: Vec<C>,
+    written: Vec<Written>,
+    spilled: usize,
+}
+
+/// A text on a sheet, or what stands for a drawing in the sheet's transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Where.
+    pub area: Rectangle,
+    /// What.
+    pub text: String,
+}
+
+impl<C: PixelColor> Sheet<C> {
+    /// A sheet of one colour.
+    pub fn new(size: Size, ground: C) -> Self {
+        let count = size.width as usize * size.height as usize;
+        Self { size, pixels: vec![ground; count], written: Vec::new(), spilled: 0 }
+    }
+
+    /// Its pixels, row by row.
+    pub fn pixels(&self) -> &[C] {
+        &self.pixels
+    }
+
+    /// What was written.
+    pub fn written(&self) -> &[Written] {
+        &self.written
+    }
+
+    /// Pixels that were drawn beyond the edges.
+    pub fn spilled(&self) -> usize {
+        self.spilled
+    }
+
+    /// Write one line, its upper left corner at `at`; the caller has seen to it that it fits.
+    pub fn write(&mut self, at: Point, font: &MonoFont<'_>, colour: C, text: &str) {
+        let text = text::glyphs(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        let line = Text::with_baseline(&text, at, MonoTextStyle::new(font, colour), Baseline::Top);
+        let area = line.bounding_box();
+        let Ok(_) = line.draw(self);
+        self.note(area, text.trim_end().to_owned());
+    }
+
+    /// Fill a rectangle.
+    pub fn fill(&mut self, area: Rectangle, colour: C) {
+        self.stroke(&area, PrimitiveStyle::with_fill(colour));
+    }
+
+    /// Draw a primitive.
+    pub fn stroke<P>(&mut self, primitive: &P, style: PrimitiveStyle<C>)
+    where
+        P: Primitive + Copy,
+        embedded_graphics::primitives::Styled<P, PrimitiveStyle<C>>: Drawable<Color = C>,
+    {
+        let Ok(_) = primitive.into_styled(style).draw(self);
+    }
+
+    /// Say in the transcript what was drawn at `area`.
+    pub fn note(&mut self, area: Rectangle, text: String) {
+        self.written.push(Written { area, text });
+    }
+
+    /// The same picture, moved; what comes in is `ground`.
+    pub fn shifted(&self, by: Point, ground: C) -> Self {
+        let mut moved = Self::new(self.size, ground);
+        for (at, colour) in self.pixels.iter().enumerate() {
+            let (x, y) = (at as u32 % self.size.width, at as u32 / self.size.width);
+            let to = Point::new(x as i32, y as i32) + by;
+            if let Some(pixel) = moved.pixel(to) {
+                *pixel = *colour;
+            }
+        }
+        moved.written.clone_from(&self.written);
+        moved.spilled = self.spilled;
+        moved
+    }
+
+    /// One pixel.
+    pub fn pixel(&mut self, at: Point) -> Option<&mut C> {
+        let (x, y) = (u32::try_from(at.x).ok()?, u32::try_from(at.y).ok()?);
+        let inside = x < self.size.width && y < self.size.height;
+        let index = y as usize * self.size.width as usize + x as usize;
+        if inside { self.pixels.get_mut(index) } else { None }
+    }
+
+    /// What is written, as lines of text; `column` pixels are a column.
+    pub fn transcript(&self, column: u32) -> String {
+        let mut written: Vec<&Written> = self.written.iter().collect();
+        written.sort_by_key(|it| (it.area.top_left.y, it.area.top_left.x));
+        let mut lines: Vec<(i32, Vec<&Written>)> = Vec::new();
+        for it in written {
+            let y = it.area.top_left.y + it.area.size.height as i32 / 2;
+            match lines.iter_mut().find(|(middle, _)| (*middle - y).abs() < LINE_PIXELS_MIN) {
+                Some((_, line)) => line.push(it),
+                None => lines.push((y, vec![it])),
+            }
+        }
+        lines.sort_by_key(|(y, _)| *y);
+        lines.into_iter().map(|(_, line)| transcribe(line, column)).collect()
+    }
+}
+
+/// Texts whose middles are nearer than this stand in one line of the transcript.
+const LINE_PIXELS_MIN: i32 = 7;
+
+fn transcribe(mut line: Vec<&Written>, column: u32) -> String {
+    line.sort_by_key(|it| it.area.top_left.x);
+    let mut text = String::new();
+    for it in line {
+        let at = usize::try_from(it.area.top_left.x).unwrap_or_default() / column as usize;
+        let used = text.chars().count();
+        let gap = at.saturating_sub(used).max(usize::from(used > 0));
+        text.extend(std::iter::repeat_n(' ', gap));
+        text.push_str(&it.text);
+    }
+    text.push('\n');
+    text
+}
+
+impl<C> OriginDimensions for Sheet<C> {
+    fn size(&self) -> Size {
+        self.size
+    }
+}
+
+impl<C: PixelColor> DrawTarget for Sheet<C> {
+    type Color = C;
+    type Error = Infallible;
+
+    fn draw_iter<I: IntoIterator<Item = Pixel<C>>>(&mut self, pixels: I) -> Result<(), Infallible> {
+        for Pixel(at, colour) in pixels {
+            match self.pixel(at) {
+                Some(pixel) => *pixel = colour,
+                None => self.spilled += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

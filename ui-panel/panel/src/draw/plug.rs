@@ -1,0 +1,30 @@
+//! A plug on its cable: where there is no address yet, somebody should look there.
+
+use embedded_graphics::pixelcolor::PixelColor;
+use embedded_graphics::prelude::{Point, Size};
+use embedded_graphics::primitives::Rectangle;
+
+use super::Sheet;
+
+/// Its parts in units: left, top, width, height. Dark parts lie on light ones.
+const LIGHT: [(i32, i32, u32, u32); 3] = [(0, 0, 24, 22), (6, 21, 12, 7), (10, 28, 4, 20)];
+const DARK: [(i32, i32, u32, u32); 2] = [(1, 1, 22, 20), (7, 22, 10, 5)];
+const CONTACTS: i32 = 4;
+
+/// Units across and down.
+pub const SIZE: Size = Size::new(24, 48);
+
+/// Draw it; a unit is `unit` pixels.
+pub fn draw<C: PixelColor>(sheet: &mut Sheet<C>, at: Point, unit: u32, (colour, ground): (C, C)) {
+    let scale = i32::try_from(unit).unwrap_or(1);
+    let part = |(x, y, width, height): (i32, i32, u32, u32)| {
+        let corner = at + Point::new(x, y) * scale;
+        Rectangle::new(corner, Size::new(width, height) * unit)
+    };
+    LIGHT.map(part).into_iter().for_each(|area| sheet.fill(area, colour));
+    DARK.map(part).into_iter().for_each(|area| sheet.fill(area, ground));
+    for contact in 0..CONTACTS {
+        sheet.fill(part((3 + contact * 5, 3, 3, 8)), colour);
+    }
+    sheet.note(Rectangle::new(at, SIZE * unit), "<cable>".to_owned());
+}

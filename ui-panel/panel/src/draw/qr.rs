@@ -1,0 +1,52 @@
+//! QR codes: dark modules on paper, with the quiet zone that the caller left around them.
+
+use embedded_graphics::pixelcolor::PixelColor;
+use embedded_graphics::prelude::{Point, Size};
+use embedded_graphics::primitives::Rectangle;
+use qrcodegen::{Mask, QrCode, QrCodeEcc, QrSegment, Version};
+
+use super::Sheet;
+
+/// Modules of version 2.
+pub const MODULES: u32 = 25;
+
+/// A code of `text`: version 2, level M, in alphanumeric mode. `None` when it does not fit, which
+/// [`status::view::Claim::link`] has seen to.
+pub fn encode(text: &str) -> Option<QrCode> {
+    let segments = [QrSegment::make_alphanumeric(text)];
+    let version = Version::new(2);
+    let code = QrCode::encode_segments_advanced(
+        &segments,
+        QrCodeEcc::Medium,
+        version,
+        version,
+        None::<Mask>,
+        false,
+    );
+    code.ok()
+}
+
+/// Draw `code` of `text` in the middle of `area`, which becomes `paper`; a module is `module`
+/// pixels wide.
+pub fn draw<C: PixelColor>(
+    sheet: &mut Sheet<C>,
+    area: Rectangle,
+    module: u32,
+    (text, code): (&str, &QrCode),
+    (paper, dark): (C, C),
+) {
+    sheet.fill(area, paper);
+    let modules = u32::try_from(code.size()).unwrap_or_default();
+    let margin = Size::new(
+        area.size.width.saturating_sub(modules * module) / 2,
+        area.size.height.saturating_sub(modules * module) / 2,
+    );
+    let origin = area.top_left + margin;
+    for y in 0..code.size() {
+        for x in (0..code.size()).filter(|x| code.get_module(*x, y)) {
+            let at = origin + Point::new(x, y) * i32::try_from(module).unwrap_or(1);
+            sheet.fill(Rectangle::new(at, Size::new_equal(module)), dark);
+        }
+    }
+    sheet.note(area, format!("<{text}>"));
+}

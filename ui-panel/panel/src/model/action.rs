@@ -1,0 +1,101 @@
+//! What can be done at the panel.
+
+/// Something the panel can ask the box to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Blink.
+    Identify,
+    /// Show pin and code for a minute: nothing leaves the panel.
+    ShowPin,
+    /// Look for other DHCP servers.
+    Rescan,
+    /// Write a support bundle to the USB stick.
+    Support,
+    /// Start without settings, and serve nothing.
+    SafeMode,
+    /// Start anew.
+    Restart,
+    /// Switch the box off.
+    PowerOff,
+    /// Erase everything but the system.
+    FactoryReset,
+    /// Start a machine's failed workflow again.
+    Retry,
+    /// Switch a machine on or off.
+    MachinePower,
+}
+
+/// All of them; those of the menu first, in its order.
+pub const ACTIONS: [Action; 10] = [
+    Action::Identify,
+    Action::ShowPin,
+    Action::Rescan,
+    Action::Support,
+    Action::SafeMode,
+    Action::Restart,
+    Action::PowerOff,
+    Action::FactoryReset,
+    Action::Retry,
+    Action::MachinePower,
+];
+
+impl Action {
+    /// As in the setting `panel.actions`.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Action::Identify => "identify",
+            Action::ShowPin => "show-pin",
+            Action::Rescan => "rescan",
+            Action::Support => "support",
+            Action::SafeMode => "safe-mode",
+            Action::Restart => "restart",
+            Action::PowerOff => "power-off",
+            Action::FactoryReset => "factory-reset",
+            Action::Retry => "retry",
+            Action::MachinePower => "machine-power",
+        }
+    }
+
+    /// The action that the setting's word means.
+    pub fn named(setting: &str) -> Option<Action> {
+        ACTIONS.into_iter().find(|action| action.setting() == setting)
+    }
+
+    /// For people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Action::Identify => "Identify",
+            Action::ShowPin => "Show code/pin",
+            Action::Rescan => "Rescan DHCP",
+            Action::Support => "Support to USB",
+            Action::SafeMode => "Safe mode",
+            Action::Restart => "Restart",
+            Action::PowerOff => "Power off",
+            Action::FactoryReset => "Factory reset",
+            Action::Retry => "Retry",
+            Action::MachinePower => "Power",
+        }
+    }
+
+    /// What comes of it, for whoever is asked whether it is meant.
+    pub fn effect(self) -> &'static str {
+        match self {
+            Action::SafeMode => "starts without settings; machines are not served",
+            Action::Restart => "machines wait about 20 s; installs go on after it",
+            Action::PowerOff => "machines are not served until somebody presses the button",
+            Action::MachinePower => "switches the machine on or off at once",
+            _ => "",
+        }
+    }
+
+    /// It stands in the menu.
+    pub fn in_menu(self) -> bool {
+        !matches!(self, Action::Retry | Action::MachinePower)
+    }
+
+    /// It is asked once more whether it is meant.
+    pub fn wants_hold(self) -> bool {
+        use Action::{MachinePower, PowerOff, Restart, SafeMode};
+        matches!(self, SafeMode | Restart | PowerOff | MachinePower)
+    }
+}

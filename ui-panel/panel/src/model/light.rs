@@ -1,0 +1,63 @@
+//! How bright the screen is: an OLED fades where it is lit, and nobody looks at it at night.
+
+use std::time::Duration;
+
+use status::view::problem::Urgency;
+use status::view::{StatusView, problems};
+
+use super::{Buttons, Kind};
+
+/// How bright.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Light {
+    /// All of it.
+    Full,
+    /// Enough to read in the dark.
+    Dim,
+    /// None.
+    Off,
+}
+
+/// Time without a reason to look before the screen dims.
+pub const DIM_AFTER: Duration = Duration::from_secs(60);
+/// Time without a reason to look before an OLED goes dark.
+pub const OLED_OFF_AFTER: Duration = Duration::from_mins(10);
+/// Time without a reason to look before a backlight goes dark.
+pub const TFT_OFF_AFTER: Duration = Duration::from_mins(30);
+/// How long an unclaimed box shows its code without a break.
+pub const UNCLAIMED_ON: Duration = Duration::from_mins(60);
+/// After that: so much of each minute.
+pub const GLIMPSE: Duration = Duration::from_secs(10);
+
+/// Of an OLED's contrast register, in 1/255.
+pub const OLED_DIM: u8 = 26;
+/// Of a backlight, in per cent.
+pub const TFT_DIM_PERCENT: u8 = 20;
+
+/// How bright the screen is after `idle` without a reason to look at it.
+pub fn light(kind: Kind, buttons: Buttons, view: &StatusView, idle: Duration) -> Light {
+    if idle < DIM_AFTER {
+        return Light::Full;
+    }
+    let updates = view.update.as_ref().is_some_and(|update| update.state.under_way());
+    if view.starting().is_some() || updates {
+        return Light::Dim;
+    }
+    let dark = match kind {
+        _ if view.claim.is_some() => UNCLAIMED_ON,
+        Kind::Oled => OLED_OFF_AFTER,
+        Kind::Tft if urgent(view) => return Light::Dim,
+        Kind::Tft => TFT_OFF_AFTER,
+    };
+    let glimpse = idle.as_secs() % 60 < GLIMPSE.as_secs();
+    match idle < dark {
+        true => Light::Dim,
+        // Without a button nobody can wake it, so it never stays dark.
+        false if glimpse && (view.claim.is_some() || buttons == Buttons::None) => Light::Dim,
+        false => Light::Off,
+    }
+}
+
+fn urgent(view: &StatusView) -> bool {
+    problems(view).first().is_some_and(|problem| problem.urgency != Urgency::Notice)
+}

@@ -1,0 +1,149 @@
+//! The pages, and the order in which they follow each other.
+
+use status::view::{Problem, StatusView, UpdateState, problems};
+
+use super::Action;
+
+/// Which screen the panel has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// 128×64, on or off: an SSD1306.
+    Oled,
+    /// 320×240 in colour.
+    Tft,
+}
+
+/// A page. Machines and problems are called by name: between a look and a press the list may have
+/// changed, and the wrong machine must not be the one that is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Page {
+    /// The box starts.
+    Boot,
+    /// The box has no owner.
+    Claim,
+    /// Is all well?
+    Home,
+    /// What is being installed, from so many machines on (small screens).
+    Installing(usize),
+    /// All machines, with the cursor on one (larger screens).
+    Rack(usize),
+    /// A problem, by its key; empty: the most urgent.
+    Problem(String),
+    /// The whole of a problem, from so many lines on.
+    Details(String, usize),
+    /// A machine, by its name.
+    Machine(String),
+    /// Interfaces.
+    Network,
+    /// The cache.
+    Images,
+    /// The box.
+    System,
+    /// The update.
+    Update,
+    /// What can be done, with the cursor on one.
+    Menu(usize),
+    /// Is it meant? To the machine of that name; empty: to the box.
+    Confirm(Action, String),
+    /// What a factory reset is, before anything can happen.
+    Reset,
+    /// What it erases; the next hold does it.
+    Erase,
+    /// Pin, and code if there is one, because somebody asked.
+    Secret,
+}
+
+/// The pages of a small screen.
+static OLED: [Page; 6] = [
+    Page::Home,
+    Page::Installing(0),
+    Page::Problem(String::new()),
+    Page::Network,
+    Page::System,
+    Page::Update,
+];
+/// The pages of a larger one.
+static TFT: [Page; 7] = [
+    Page::Home,
+    Page::Rack(0),
+    Page::Problem(String::new()),
+    Page::Network,
+    Page::Images,
+    Page::System,
+    Page::Update,
+];
+/// What an unclaimed box shows.
+static UNCLAIMED: [Page; 3] = [Page::Claim, Page::Network, Page::System];
+
+impl Page {
+    /// Where the panel rests.
+    pub fn rest(view: &StatusView) -> Page {
+        match (view.starting(), &view.claim) {
+            (Some(_), _) => Page::Boot,
+            (None, Some(_)) => Page::Claim,
+            (None, None) => Page::Home,
+        }
+    }
+
+    /// The pages that follow each other.
+    pub fn round(kind: Kind, view: &StatusView) -> &'static [Page] {
+        match (kind, &view.claim) {
+            (_, Some(_)) => &UNCLAIMED,
+            (Kind::Oled, None) => &OLED,
+            (Kind::Tft, None) => &TFT,
+        }
+    }
+
+    /// Its place among them, from 0 on.
+    pub fn place(&self, kind: Kind, view: &StatusView) -> Option<usize> {
+        let this = std::mem::discriminant(self);
+        Page::round(kind, view).iter().position(|page| std::mem::discriminant(page) == this)
+    }
+
+    /// The page `by` places on, round and round.
+    pub fn turned(&self, kind: Kind, view: &StatusView, by: isize) -> Page {
+        let round = Page::round(kind, view);
+        let Some(place) = self.place(kind, view) else { return Page::rest(view) };
+        let count = isize::try_from(round.len()).unwrap_or(1);
+        let next = (isize::try_from(place).unwrap_or(0) + by).rem_euclid(count);
+        round.get(usize::try_from(next).unwrap_or(0)).cloned().unwrap_or_else(|| Page::rest(view))
+    }
+
+    /// There is something on it now.
+    pub fn tells(&self, view: &StatusView) -> bool {
+        match self {
+            Page::Problem(_) => !problems(view).is_empty(),
+            Page::Installing(_) => view.machines.iter().any(|machine| machine.under_way()),
+            Page::Rack(_) => !view.machines.is_empty(),
+            Page::Images => !view.images.items.is_empty(),
+            Page::Update => {
+                let news = |state| !matches!(state, UpdateState::Checking | UpdateState::Good);
+                view.update.as_ref().is_some_and(|update| news(update.state))
+            }
+            _ => true,
+        }
+    }
+
+    /// What it is about is still there.
+    pub fn stands(&self, view: &StatusView) -> bool {
+        match self {
+            Page::Boot => view.starting().is_some(),
+            Page::Claim => view.starting().is_none() && view.claim.is_some(),
+            Page::Home | Page::Update | Page::Installing(_) | Page::Images | Page::Rack(_) => {
+                view.starting().is_none() && view.claim.is_none()
+            }
+            Page::Problem(key) => key.is_empty() || find(view, key).is_some(),
+            Page::Details(key, _) => find(view, key).is_some(),
+            Page::Machine(name) => view.machines.iter().any(|it| it.name.as_str() == name),
+            Page::Confirm(_, name) => {
+                name.is_empty() || view.machines.iter().any(|it| it.name.as_str() == name)
+            }
+            _ => view.starting().is_none(),
+        }
+    }
+}
+
+/// The problem of that key; of an empty one, the most urgent.
+pub fn find(view: &StatusView, key: &str) -> Option<Problem> {
+    problems(view).into_iter().find(|problem| key.is_empty() || problem.key == key)
+}

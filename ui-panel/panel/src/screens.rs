@@ -1,0 +1,76 @@
+//! Pages as pictures: the same view, as much of it as each screen can hold.
+
+pub mod monitor;
+pub mod oled;
+pub mod tft;
+
+use embedded_graphics::pixelcolor::{BinaryColor, Rgb565};
+use status::view::problem::Urgency;
+use status::view::{Role, StatusView, Update, UpdateState};
+
+use crate::draw::Sheet;
+use crate::model::{Kind, Page, Shown, find};
+
+/// A drawn page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Picture {
+    /// On and off.
+    Mono(Sheet<BinaryColor>),
+    /// In colour.
+    Colour(Sheet<Rgb565>),
+}
+
+/// Draw what the panel shows.
+pub fn draw(view: &StatusView, shown: &Shown) -> Picture {
+    match shown.kind {
+        Kind::Oled => Picture::Mono(oled::draw(view, shown)),
+        Kind::Tft => Picture::Colour(tft::draw(view, shown)),
+    }
+}
+
+/// `2/6`; `!/6` for what stops the whole box; nothing beside the round.
+fn number(view: &StatusView, shown: &Shown) -> String {
+    let count = Page::round(shown.kind, view).len();
+    let urgency = match &shown.page {
+        Page::Problem(key) => find(view, key).map(|problem| problem.urgency),
+        _ => None,
+    };
+    match (urgency, shown.page.place(shown.kind, view)) {
+        (Some(Urgency::Box), _) => format!("!/{count}"),
+        (_, Some(place)) => format!("{}/{count}", place + 1),
+        (_, None) => String::new(),
+    }
+}
+
+/// The pin's two lines: `F3A9 1C20` and `8BQK 77TM`.
+fn pin_lines(pin: &str) -> [String; 2] {
+    let groups: Vec<&str> = pin.split('-').collect();
+    let (first, second) = groups.split_at(groups.len().min(2));
+    [first.join(" "), second.join(" ")]
+}
+
+/// `1 machine`, `12 machines`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// What an update does now.
+fn update_step(update: &Update) -> String {
+    match update.state {
+        UpdateState::Verified => format!("writing slot {}", update.slot),
+        state => state.words().to_owned(),
+    }
+}
+
+/// Which interface an address is waited for on, and how long already.
+fn waiting(view: &StatusView) -> String {
+    let person = view.nics.iter().find(|nic| nic.role != Role::Provisioning);
+    match person.or_else(|| view.nics.first()) {
+        None => "no network port was found".to_owned(),
+        Some(nic) if nic.link_mbps.is_none() => format!("plug a cable into {}", nic.name),
+        Some(nic) => {
+            let since = nic.link_since.map_or(0, |at| view.now.duration_since(at).as_secs());
+            format!("waiting for an address on {} … {} s", nic.name, since.max(0))
+        }
+    }
+}

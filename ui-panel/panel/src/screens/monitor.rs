@@ -1,0 +1,168 @@
+//! A monitor of at least 800×600 pixels: a grid of FONT_9X18, a header above, the function keys
+//! below, between them what the tab tells.
+
+mod facts;
+mod list;
+mod now;
+
+use std::time::Duration;
+
+use embedded_graphics::mono_font::iso_8859_1::{FONT_9X18, FONT_9X18_BOLD};
+use embedded_graphics::pixelcolor::Rgb565;
+use embedded_graphics::prelude::{Point, Size};
+use embedded_graphics::primitives::Rectangle;
+use status::view::health::health;
+use status::view::{StatusView, TimeState, moment, problems};
+use status::words::{Shape, Tone};
+
+use crate::console::{Console, TABS, Tab};
+use crate::draw::palette::{BAD, GROUND, INK, INK_2, RAISED, RUN, WAIT};
+use crate::draw::text::fit;
+use crate::draw::{Sheet, palette, shape};
+
+/// The monitor of the goldens.
+pub const SIZE: Size = Size::new(1024, 768);
+/// The smallest that all of it fits on.
+pub const SIZE_MIN: Size = Size::new(800, 600);
+/// A cell.
+pub const CELL: Size = Size::new(9, 18);
+
+/// The grid.
+struct Grid<'a> {
+    sheet: Sheet<Rgb565>,
+    columns: usize,
+    rows: usize,
+    view: &'a StatusView,
+    console: &'a Console,
+    now: Duration,
+}
+
+/// The console on a monitor of that size, which is [`SIZE_MIN`] at least; `now` is of the steady
+/// clock.
+pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> Sheet<Rgb565> {
+    let size = Size::new(size.width.max(SIZE_MIN.width), size.height.max(SIZE_MIN.height));
+    let sheet = Sheet::new(size, GROUND);
+    let columns = (size.width / CELL.width) as usize;
+    let rows = (size.height / CELL.height) as usize;
+    let mut grid = Grid { sheet, columns, rows, view, console, now };
+    grid.header();
+    match console.tab {
+        _ if view.starting().is_some() => facts::boot(&mut grid),
+        Tab::Now => now::draw(&mut grid),
+        Tab::Machines if console.story => list::story(&mut grid),
+        Tab::Machines => list::machines(&mut grid),
+        Tab::Network => facts::network(&mut grid),
+        Tab::Logs => list::log(&mut grid),
+        Tab::Box => facts::this_box(&mut grid),
+    }
+    grid.diagnostics();
+    grid.keys();
+    let mut sheet = grid.sheet;
+    let x = (now.as_secs() % u64::from(size.width)) as i32;
+    if let Some(pixel) = sheet.pixel(Point::new(x, size.height as i32 - 1)) {
+        *pixel = INK;
+    }
+    sheet
+}
+
+impl Grid<'_> {
+    /// Text at a cell, of at most `width` columns.
+    fn put(&mut self, column: usize, row: usize, colour: Rgb565, text: &str, width: usize) {
+        let width = width.min(self.columns.saturating_sub(column));
+        self.sheet.write(cell(column, row), &FONT_9X18, colour, &fit(text, width));
+    }
+
+    /// A heading.
+    fn head(&mut self, column: usize, row: usize, text: &str, width: usize) {
+        let width = width.min(self.columns.saturating_sub(column));
+        self.sheet.write(cell(column, row), &FONT_9X18_BOLD, INK_2, &fit(text, width));
+    }
+
+    /// A shape in a cell and a half.
+    fn sign(&mut self, column: usize, row: usize, sign: Shape, tone: Tone) {
+        let at = cell(column, row) + Point::new(0, 2);
+        shape::draw(&mut self.sheet, at, 13, sign, palette::of(tone));
+    }
+
+    /// A bar across.
+    fn ground(&mut self, row: usize, colour: Rgb565) {
+        let size = Size::new(self.columns as u32 * CELL.width, CELL.height);
+        let size = Size::new(size.width.max(self.width()), size.height);
+        self.sheet.fill(Rectangle::new(cell(0, row), size), colour);
+    }
+
+    fn width(&self) -> u32 {
+        use embedded_graphics::prelude::OriginDimensions;
+        self.sheet.size().width
+    }
+
+    /// The first row of the bottom, which belongs to diagnostics and keys.
+    fn bottom(&self) -> usize {
+        self.rows - 2
+    }
+
+    fn header(&mut self) {
+        let view = self.view;
+        self.ground(0, RAISED);
+        let (word, sign) = health(view);
+        let time = match view.clock.state {
+            TimeState::Synced => view.time_of_day(view.now),
+            state => format!("{} ({})", view.time_of_day(view.now), state.word()),
+        };
+        let right = format!("up {}   {time}   {}", moment::uptime(view.uptime_seconds), word.text);
+        let taken = right.chars().count();
+        let left = format!("{}   v{}   slot {}", view.name, view.version, view.slot);
+        self.put(1, 0, INK, &left, self.columns.saturating_sub(taken + 6));
+        self.put(self.columns - taken - 3, 0, INK, &right, taken);
+        self.sign(self.columns - 2, 0, sign, word.tone);
+    }
+
+    /// The most urgent problem in one line, only when there is one.
+    fn diagnostics(&mut self) {
+        let row = self.bottom();
+        let Some(problem) = problems(self.view).into_iter().next() else { return };
+        let trouble = &problem.trouble;
+        let mut text = trouble.sentence();
+        if !trouble.code.is_empty() {
+            text = format!("{} — {text} — /help/errors/{}", trouble.code, trouble.code);
+        }
+        let square = Rectangle::new(cell(1, row) + Point::new(0, 4), Size::new_equal(9));
+        self.sheet.fill(square, BAD);
+        self.sheet.note(square, "■".to_owned());
+        self.put(3, row, INK, &text, self.columns - 4);
+    }
+
+    /// What the function keys do; or the question that is open.
+    fn keys(&mut self) {
+        let row = self.rows - 1;
+        self.ground(row, RAISED);
+        if let Some(action) = self.console.asking {
+            let text = format!(
+                "{}? {}.   Enter = yes   any other key = no",
+                action.label(),
+                action.effect()
+            );
+            return self.put(1, row, WAIT, &text, self.columns - 2);
+        }
+        let mut column = 1;
+        for (key, tab, name) in TABS {
+            let colour = if tab == self.console.tab { RUN } else { INK };
+            column = self.hint(column, &format!("F{key}"), name, colour);
+        }
+        column = self.hint(column, "F8", "Support", INK);
+        self.hint(column, "F12", "Restart…", INK);
+    }
+
+    fn hint(&mut self, column: usize, key: &str, name: &str, colour: Rgb565) -> usize {
+        let row = self.rows - 1;
+        self.put(column, row, INK_2, key, key.len());
+        let at = column + key.len() + 1;
+        self.put(at, row, colour, name, 9);
+        at + name.chars().count() + 2
+    }
+}
+
+/// The corner of a cell.
+fn cell(column: usize, row: usize) -> Point {
+    Point::new(column as i32 * CELL.width as i32, row as i32 * CELL.height as i32)
+}

@@ -1,0 +1,96 @@
+//! 128×64 pixels, on or off: six rows of 21 columns, the first one inverse; the claim page has a
+//! QR code at its left.
+
+mod claim;
+mod pages;
+mod questions;
+
+use embedded_graphics::mono_font::iso_8859_1::FONT_6X10;
+use embedded_graphics::pixelcolor::BinaryColor;
+use embedded_graphics::prelude::{Point, Size};
+use embedded_graphics::primitives::Rectangle;
+use status::view::StatusView;
+
+use crate::draw::Sheet;
+use crate::model::{Page, Shown};
+
+/// Pixels across.
+pub const WIDTH: u32 = 128;
+/// Pixels down.
+pub const HEIGHT: u32 = 64;
+/// Columns of a row.
+pub const COLUMNS: usize = 21;
+/// Rows.
+pub const ROWS: usize = 6;
+/// A column of FONT_6X10.
+pub const COLUMN_PIXELS: u32 = 6;
+
+/// Left of the first column, so that all columns stand in the middle.
+const LEFT: i32 = 1;
+/// Height of the inverse row.
+const BAR: u32 = 10;
+/// Top of the row under the inverse one, and the height of the rows from there on.
+const BODY: i32 = 12;
+const ROW: i32 = 10;
+
+/// Rows of text, none longer than [`COLUMNS`].
+type Rows = Vec<String>;
+
+/// A page as a picture.
+pub fn draw(view: &StatusView, shown: &Shown) -> Sheet<BinaryColor> {
+    let mut sheet = Sheet::new(Size::new(WIDTH, HEIGHT), BinaryColor::Off);
+    match (&shown.page, &view.claim) {
+        (Page::Claim, Some(wanted)) => claim::draw(&mut sheet, view, wanted),
+        _ => write(&mut sheet, &rows(view, shown)),
+    }
+    let mut sheet = sheet.shifted(Point::new(shown.shift.0, shown.shift.1), BinaryColor::Off);
+    walk(&mut sheet, shown);
+    sheet
+}
+
+/// A page as rows of text.
+pub fn rows(view: &StatusView, shown: &Shown) -> Rows {
+    let number = super::number(view, shown);
+    match &shown.page {
+        Page::Boot => pages::boot(view),
+        Page::Claim | Page::Secret => pages::secret(view),
+        Page::Home => pages::home(view, &number),
+        Page::Installing(from) => pages::installing(view, shown, *from, &number),
+        Page::Rack(_) => pages::installing(view, shown, 0, &number),
+        Page::Problem(key) => pages::problem(view, shown, key, &number),
+        Page::Details(key, line) => pages::details(view, key, *line),
+        Page::Machine(name) => pages::machine(view, name),
+        Page::Network => pages::network(view, &number),
+        Page::Images => pages::images(view, &number),
+        Page::System => pages::system(view, &number),
+        Page::Update => pages::update(view, &number),
+        Page::Menu(at) => questions::menu(shown, *at),
+        Page::Confirm(action, machine) => questions::confirm(shown, *action, machine),
+        Page::Reset => questions::reset(shown),
+        Page::Erase => questions::erase(view, shown),
+    }
+}
+
+fn write(sheet: &mut Sheet<BinaryColor>, rows: &Rows) {
+    let bar = Rectangle::new(Point::zero(), Size::new(WIDTH, BAR));
+    sheet.fill(bar, BinaryColor::On);
+    for (at, row) in rows.iter().take(ROWS).enumerate() {
+        let below = i32::try_from(at).unwrap_or(0) - 1;
+        let (y, colour) = match at {
+            0 => (0, BinaryColor::Off),
+            _ => (BODY + ROW * below, BinaryColor::On),
+        };
+        sheet.write(Point::new(LEFT, y), &FONT_6X10, colour, row);
+    }
+}
+
+/// One pixel that walks along the bottom edge: a frozen screen shows that it is.
+fn walk(sheet: &mut Sheet<BinaryColor>, shown: &Shown) {
+    // Not through the quiet zone of the code.
+    let from = if shown.page == Page::Claim { WIDTH / 2 } else { 0 };
+    let x = from + shown.dot % (WIDTH - from);
+    let at = Point::new(i32::try_from(x).unwrap_or(0), i32::try_from(HEIGHT).unwrap_or(1) - 1);
+    if let Some(pixel) = sheet.pixel(at) {
+        *pixel = BinaryColor::On;
+    }
+}

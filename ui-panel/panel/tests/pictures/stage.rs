@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use panel::console::Console;
+use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, Shown};
+use panel::screens::{Picture, monitor};
+use status::view::{StatusView, example};
+
+/// What a screen is given to draw `page`.
+pub fn shown(kind: Kind, page: Page) -> Shown {
+    Shown {
+        page,
+        kind,
+        buttons: Buttons::Three,
+        actions: ACTIONS.into_iter().filter(|action| action.in_menu()).collect(),
+        light: Light::Full,
+        held_seconds: 0,
+        cancel_seconds: 20,
+        dot: 0,
+        shift: (0, 0),
+    }
+}
+
+/// Every page that a small screen can come to, by the name of its golden.
+pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
+    let urgent = || Page::Problem(String::new());
+    let details = |key: &str| Page::Details(key.to_owned(), 0);
+    vec![
+        ("boot", example::booting(false), Page::Boot),
+        ("boot-slow", example::booting(true), Page::Boot),
+        ("home", example::working(), Page::Home),
+        ("home-calm", example::calm(), Page::Home),
+        ("home-stopped", example::dhcp_stopped(), Page::Home),
+        ("installing", example::working(), Page::Installing(0)),
+        ("installing-none", example::calm(), Page::Installing(0)),
+        ("rack", example::working(), Page::Rack(4)),
+        ("machine", example::working(), Page::Machine("nuc-04".to_owned())),
+        ("machine-failed", example::working(), Page::Machine("nuc-07".to_owned())),
+        ("problem", example::working(), urgent()),
+        ("problem-none", example::calm(), urgent()),
+        ("details", example::working(), details("machine/nuc-07/Failed")),
+        ("network", example::working(), Page::Network),
+        ("images", example::working(), Page::Images),
+        ("system", example::working(), Page::System),
+        ("dhcp-stopped", example::dhcp_stopped(), urgent()),
+        ("update", example::updating(), Page::Update),
+        ("update-none", example::working(), Page::Update),
+        ("update-undone", example::undone(), urgent()),
+        ("no-cable", example::no_cable(), urgent()),
+        ("menu", example::working(), Page::Menu(5)),
+        ("confirm", example::working(), Page::Confirm(Action::Restart, String::new())),
+        ("reset", example::working(), Page::Reset),
+        ("erase", example::working(), Page::Erase),
+        ("claim", example::unclaimed(), Page::Claim),
+        ("claim-no-address", example::without_address(), Page::Claim),
+        ("pin", example::working(), Page::Secret),
+    ]
+}
+
+/// Every tab of the monitor, by the name of its golden.
+pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
+    use panel::console::Tab;
+    let console = |tab| Console { tab, ..Console::new(ACTIONS.to_vec()) };
+    let mut story = console(Tab::Machines);
+    story.cursor = "nuc-07".to_owned();
+    story.story = true;
+    let mut asking = console(Tab::Now);
+    asking.asking = Some(Action::Restart);
+    let mut pin = console(Tab::Now);
+    pin.secret = Some(Duration::ZERO);
+    vec![
+        ("now-pin", example::calm(), pin),
+        ("boot", example::booting(true), console(Tab::Now)),
+        ("claim", example::unclaimed(), console(Tab::Now)),
+        ("now", example::working(), console(Tab::Now)),
+        ("now-stopped", example::dhcp_stopped(), asking),
+        ("machines", example::working(), console(Tab::Machines)),
+        ("story", example::working(), story),
+        ("network", example::working(), console(Tab::Network)),
+        ("network-stopped", example::dhcp_stopped(), console(Tab::Network)),
+        ("logs", example::working(), console(Tab::Logs)),
+        ("box", example::updating(), console(Tab::Box)),
+    ]
+}
+
+/// A tab on a monitor of the usual size.
+pub fn monitor(view: &StatusView, console: &Console) -> Picture {
+    Picture::Colour(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
+}
