@@ -128,6 +128,8 @@ pub struct NucConfig {
     pub nvme_disk: Option<u64>,
     /// Size of a SATA disk (`/dev/sda`), which has SMART and no security.
     pub sata_disk: Option<u64>,
+    /// A VLAN that its switch port has tagged, beside the native one.
+    pub vlan: Option<u16>,
     /// The permanent boot order.
     pub boot_order: BootOrder,
 }
@@ -148,6 +150,7 @@ impl NucConfig {
             more_disks: Vec::new(),
             nvme_disk: None,
             sata_disk: None,
+            vlan: None,
             boot_order: BootOrder::DiskFirst,
         }
     }
@@ -166,6 +169,9 @@ impl NucConfig {
         if self.path.is_pure_edk2() && self.nic != Nic::Virtio {
             let (path, nic) = (self.path, self.nic.device());
             return Err(Error::Config(format!("{path:?} needs virtio: EDK2 cannot drive {nic}")));
+        }
+        if self.path == BootPath::BiosPlainPxe && self.vlan.is_some() {
+            return Err(Error::Config("a plain ROM and a VLAN want one place".to_owned()));
         }
         Ok(())
     }

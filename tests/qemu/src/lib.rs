@@ -47,6 +47,8 @@ mod proc;
 mod qmp;
 mod rack;
 mod serial;
+mod splice;
+mod vlan_port;
 
 pub use bmc::BmcAccess;
 pub use board::{Board, Bus};
@@ -65,6 +67,7 @@ pub use power::{Action, BootDevice, Origin, PowerEvent};
 pub use preflight::preflight;
 pub use rack::{BOX_ADDRESS, Rack};
 pub use serial::{Line, Mark, Serial};
+pub use vlan_port::VlanTraffic;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -27,9 +27,12 @@ pub struct Files {
     pub vars: PathBuf,
     pub monitor: PathBuf,
     pub qemu_log: PathBuf,
-    /// What a plain PXE ROM says on the wire, and what of it goes on (see `plain_pxe`).
+    /// What the card says, and what of it goes on to the wire (see `splice`).
     pub said: PathBuf,
     pub told: PathBuf,
+    /// What the wire says, and what of it comes to the card.
+    pub came: PathBuf,
+    pub heard: PathBuf,
 }
 
 impl Files {
@@ -191,18 +194,22 @@ fn network(
     files: &Files,
     nic_index: u8,
 ) -> Vec<(&'static str, String)> {
-    let plain = config.path == BootPath::BiosPlainPxe;
+    let up = config.path == BootPath::BiosPlainPxe || config.vlan.is_some();
+    let splices = [
+        (up, "rx", ["said", "told"], [&files.said, &files.told]),
+        (config.vlan.is_some(), "tx", ["came", "heard"], [&files.came, &files.heard]),
+    ];
     // Whoever rewrites packets wants them as they are on a wire, with nothing before them.
-    let bare = if plain { ",vnet_hdr=off" } else { "" };
+    let bare = if up { ",vnet_hdr=off" } else { "" };
     let tap = tap(number);
     let mut options =
         vec![("-netdev", format!("tap,id=n0,ifname={tap},script=no,downscript=no{bare}"))];
-    if plain {
-        let ends = "netdev=n0,queue=rx,outdev=said,indev=told";
+    for (_, queue, [from, to], files) in splices.into_iter().filter(|(wanted, ..)| *wanted) {
+        let ends = format!("netdev=n0,queue={queue},outdev={from},indev={to}");
         options.extend([
-            ("-chardev", format!("socket,id=said,path={}", files.said.display())),
-            ("-chardev", format!("socket,id=told,path={}", files.told.display())),
-            ("-object", format!("filter-redirector,id=plain,{ends}")),
+            ("-chardev", format!("socket,id={from},path={}", files[0].display())),
+            ("-chardev", format!("socket,id={to},path={}", files[1].display())),
+            ("-object", format!("filter-redirector,id=splice-{queue},{ends}")),
         ]);
     }
     // An empty `romfile` keeps iPXE's EFI driver out, so that EDK2's own client boots.
@@ -225,6 +232,8 @@ mod tests {
             qemu_log: "/w/log".into(),
             said: "/w/said".into(),
             told: "/w/told".into(),
+            came: "/w/came".into(),
+            heard: "/w/heard".into(),
         };
         arguments(3, config, &files, 1).join(" ")
     }
@@ -252,7 +261,16 @@ mod tests {
     fn a_plain_rom_has_its_words_go_through_the_harness() {
         let plain = NucConfig { path: BootPath::BiosPlainPxe, ..NucConfig::bios() };
         assert!(line(&plain).contains("outdev=said,indev=told"));
+        assert!(!line(&plain).contains("came"), "the wire's words come as they are");
         assert!(!line(&NucConfig::bios()).contains("filter-redirector"));
+    }
+
+    #[test]
+    fn a_vlan_has_both_directions_go_through_the_harness() {
+        let line = line(&NucConfig { vlan: Some(7), ..NucConfig::bios() });
+        assert!(line.contains("vnet_hdr=off"));
+        assert!(line.contains("queue=rx,outdev=said,indev=told"));
+        assert!(line.contains("queue=tx,outdev=came,indev=heard"));
     }
 
     #[test]

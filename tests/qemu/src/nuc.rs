@@ -17,9 +17,10 @@ use crate::machine::{self, Files};
 use crate::namespace::Namespace;
 use crate::plain_pxe::PlainPxe;
 use crate::power::PowerLog;
+use crate::vlan_port::VlanPort;
 use crate::{
     Action, BmcAccess, BootDevice, BootPath, Error, Firmware, NucConfig, Origin, PowerEvent,
-    Serial, children, hold, proc,
+    Serial, VlanTraffic, children, hold, proc,
 };
 
 /// Longest path of a Unix socket (sun_path in unix(7), less its end).
@@ -40,6 +41,7 @@ pub struct Nuc {
     unplugged: AtomicBool,
     retired: AtomicBool,
     plain: Mutex<Option<PlainPxe>>,
+    port: Mutex<Option<VlanPort>>,
     me: Weak<Nuc>,
 }
 
@@ -61,6 +63,8 @@ impl Nuc {
             qemu_log: out.join(format!("nuc{number}.qemu.log")),
             said: work.join(format!("said{number}.sock")),
             told: work.join(format!("told{number}.sock")),
+            came: work.join(format!("came{number}.sock")),
+            heard: work.join(format!("heard{number}.sock")),
         };
         if files.monitor.as_os_str().len() > MAX_SOCKET_PATH {
             return Err(Error::Config(format!("{} is too long", files.monitor.display())));
@@ -71,6 +75,8 @@ impl Nuc {
         }
         let plain = config.path == BootPath::BiosPlainPxe;
         let plain = plain.then(|| PlainPxe::start(&files.said, &files.told)).transpose()?;
+        let (up, down) = ([&*files.said, &*files.told], [&*files.came, &*files.heard]);
+        let port = config.vlan.map(|vlan| VlanPort::start(vlan, up, down)).transpose()?;
         let console = out.join(format!("nuc{number}.serial.log"));
         let console = File::create(&console).map_err(Error::path("create", &console))?;
         let nuc = Arc::new_cyclic(|me| Self {
@@ -86,6 +92,7 @@ impl Nuc {
             unplugged: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             plain: Mutex::new(plain),
+            port: Mutex::new(port),
             me: Weak::clone(me),
         });
         nuc.blank_disk()?;
@@ -160,6 +167,11 @@ impl Nuc {
     /// Whether it is powered on, that is, whether its QEMU process lives.
     pub fn is_on(&self) -> bool {
         self.pid().is_some()
+    }
+
+    /// What it sent through its switch port; `None` where the port has no tagged VLAN.
+    pub fn vlan_traffic(&self) -> Option<VlanTraffic> {
+        hold(&self.port).as_ref().map(VlanPort::traffic)
     }
 
     /// Process id of its QEMU.
@@ -285,6 +297,7 @@ impl Nuc {
             children::end(&mut run.child);
         }
         hold(&self.plain).take();
+        hold(&self.port).take();
     }
 
     pub(crate) fn is_retired(&self) -> bool {

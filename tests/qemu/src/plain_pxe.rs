@@ -2,21 +2,16 @@
 //!
 //! No such ROM is free software: the one QEMU brings is iPXE, which a DHCP server knows by its
 //! options 77 and 175 and sends a script instead of a loader. So until the ROM has asked for its
-//! loader, what it says passes through here (QEMU's `filter-redirector`: each frame behind its
-//! length as big-endian 32 bits) and loses the two options. Everything else is the ROM's own work:
-//! DHCP, TFTP, the UNDI interface it gives the loader. The loader's words pass untouched.
+//! loader, what it says passes through here and loses the two options. Everything else is the ROM's
+//! own work: DHCP, TFTP, the UNDI interface it gives the loader. The loader's words pass untouched.
 
-use std::io::{self, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use crate::Error;
+use crate::splice::Splice;
 
-/// QEMU's own limit of a frame (`NET_BUFSIZE`) is 68 KiB and some.
-const MAX_FRAME: usize = 1 << 17;
 /// Ethernet's header and what follows: offsets in a frame without VLAN tag.
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -31,70 +26,31 @@ const SAYS_IPXE: [u8; 2] = [77, 175];
 /// The ROM of one NUC.
 #[derive(Debug)]
 pub struct PlainPxe {
-    said: PathBuf,
     loaded: Arc<AtomicBool>,
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _splice: Splice,
 }
 
 impl PlainPxe {
-    /// Listens on `said` and `told`, where every QEMU of this NUC will connect to at its start.
+    /// Takes what every QEMU of this NUC gives at `said`, and gives it back at `told`.
     pub fn start(said: &Path, told: &Path) -> Result<Self, Error> {
-        let listen = |path: &Path| UnixListener::bind(path).map_err(Error::path("listen on", path));
-        let (from, to) = (listen(said)?, listen(told)?);
-        let (loaded, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (loaded_there, ended_there) = (Arc::clone(&loaded), Arc::clone(&ended));
-        let thread = std::thread::spawn(move || {
-            while let Ok((from, _)) = from.accept() {
-                if ended_there.load(Ordering::SeqCst) {
-                    break;
+        let loaded = Arc::new(AtomicBool::new(false));
+        let there = Arc::clone(&loaded);
+        let splice = Splice::start(said, told, move |mut frame| {
+            match target(&frame) {
+                Some((TFTP, _)) => there.store(true, Ordering::SeqCst),
+                Some((DHCP_SERVER, udp)) if !there.load(Ordering::SeqCst) => {
+                    make_plain(frame.get_mut(udp..).unwrap_or_default());
                 }
-                let Ok((to, _)) = to.accept() else { break };
-                // The pair ends with its QEMU, and the next QEMU brings the next.
-                let _ = carry(from, to, &loaded_there);
+                _ => {}
             }
-        });
-        Ok(Self { said: said.to_owned(), loaded, ended, thread: Some(thread) })
+            vec![frame]
+        })?;
+        Ok(Self { loaded, _splice: splice })
     }
 
     /// The machine was reset: the ROM speaks again.
     pub fn reset(&self) {
         self.loaded.store(false, Ordering::SeqCst);
-    }
-}
-
-impl Drop for PlainPxe {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::SeqCst);
-        drop(UnixStream::connect(&self.said));
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to say; its sockets end with it.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn carry(from: UnixStream, mut to: UnixStream, loaded: &AtomicBool) -> io::Result<()> {
-    let mut from = BufReader::new(from);
-    loop {
-        let mut length = [0; 4];
-        from.read_exact(&mut length)?;
-        let size = u32::from_be_bytes(length) as usize;
-        if size > MAX_FRAME {
-            return Err(io::Error::from(io::ErrorKind::InvalidData));
-        }
-        let mut message = length.to_vec();
-        message.resize(4 + size, 0);
-        let frame = message.get_mut(4..).unwrap_or_default();
-        from.read_exact(frame)?;
-        match target(frame) {
-            Some((TFTP, _)) => loaded.store(true, Ordering::SeqCst),
-            Some((DHCP_SERVER, udp)) if !loaded.load(Ordering::SeqCst) => {
-                make_plain(frame.get_mut(udp..).unwrap_or_default());
-            }
-            _ => {}
-        }
-        to.write_all(&message)?;
     }
 }
 

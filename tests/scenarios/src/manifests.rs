@@ -34,6 +34,10 @@ pub fn nuc_manifest(
     } else {
         String::new()
     };
+    let vlan = match nuc.config().vlan {
+        Some(vlan) => format!("      vlan_id: \"{vlan}\"\n"),
+        None => String::new(),
+    };
     let indented = user_data.lines().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "    {line}");
         text
@@ -69,7 +73,7 @@ pub fn nuc_manifest(
          \x20     uefi: {uefi}\n\
          \x20     arch: x86_64\n\
          \x20     name_servers: [10.77.0.1]\n\
-         {ip}\
+         {ip}{vlan}\
          \x20 metadata:\n\
          \x20   instance:\n\
          \x20     id: \"{mac}\"\n\

@@ -10,6 +10,7 @@ mod gate;
 mod modes;
 mod rogue;
 mod row;
+mod vlan;
 
 use scenarios::{BootPath, Nic, RESERVED, Relay, Segment};
 
