@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 27] = [
+const PLACES: [Place; 28] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -37,6 +37,7 @@ const PLACES: [Place; 27] = [
     place("dhcp", 2, &["api", "stdx"]),
     place("netboot", 2, &["api", "stdx"]),
     place("metadata", 2, &["api", "stdx"]),
+    place("ntp", 2, &["stdx"]),
     place("workflow-rpc", 2, &["api", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),

@@ -1,0 +1,144 @@
+//! Asking for the time.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+use crate::{Leap, Mode, Offset, Packet, Timestamp, Told};
+
+/// How long an answer may take.
+pub const ANSWER: Duration = Duration::from_secs(3);
+/// Strata of servers that may be believed.
+const STRATA: std::ops::RangeInclusive<u8> = 1..=14;
+/// The most that a server may be wrong by its own account, in 2^-16 s (RFC 5905's MAXDIST and a
+/// rack's patience).
+const DISTANCE_MAX: u64 = 16 << 16;
+/// The longest datagram read.
+const ANSWER_MAX: usize = 512;
+
+/// What one server thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// How far its clock is ahead of ours.
+    pub offset: Offset,
+    /// The way there and back.
+    pub delay: Duration,
+    /// What it says of itself.
+    pub told: Told,
+}
+
+/// Why an answer is not believed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The network.
+    #[error("cannot ask {server}")]
+    Io {
+        /// Whom.
+        server: SocketAddr,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Nobody answered.
+    #[error("no answer from {0} in {secs} s", secs = ANSWER.as_secs())]
+    Silent(SocketAddr),
+    /// It wants to be left alone (RFC 5905 section 7.4).
+    #[error("the server says {0:?}: it does not want to be asked")]
+    Kiss(String),
+    /// It does not know the time itself.
+    #[error("the server does not know the time: {0}")]
+    Unsynchronised(&'static str),
+}
+
+/// What an answer says; `None` when it is none to this question. `sent` and `received` are of our
+/// clock.
+///
+/// # Errors
+/// It is an answer, and not to be believed.
+pub fn judge(
+    bytes: &[u8],
+    nonce: Timestamp,
+    (sent, received): (Timestamp, Timestamp),
+    server: IpAddr,
+) -> Option<Result<Sample, Refusal>> {
+    let packet = Packet::decode(bytes)?;
+    if packet.mode != Mode::Server || packet.origin != nonce {
+        return None;
+    }
+    if packet.stratum == 0 && packet.leap != Leap::Unsynchronised {
+        let word = String::from_utf8_lossy(&packet.reference_id);
+        return Some(Err(Refusal::Kiss(word.trim_end_matches('\0').to_owned())));
+    }
+    if packet.leap == Leap::Unsynchronised || !STRATA.contains(&packet.stratum) {
+        return Some(Err(Refusal::Unsynchronised("it says so")));
+    }
+    let distance = u64::from(packet.root_delay) / 2 + u64::from(packet.root_dispersion);
+    if distance > DISTANCE_MAX || packet.transmit == Timestamp::default() {
+        return Some(Err(Refusal::Unsynchronised("it may be wrong by many seconds")));
+    }
+    // RFC 5905 section 8: T1 and T4 are ours, T2 and T3 the server's.
+    let there = packet.receive.since(sent).0;
+    let back = packet.transmit.since(received).0;
+    let (away, waited) = (received.since(sent).0, packet.transmit.since(packet.receive).0);
+    let delay = Duration::from_nanos(u64::try_from(away.saturating_sub(waited)).unwrap_or(0));
+    let in_units =
+        |time: Duration| u32::try_from((time.as_nanos() << 16) / 1_000_000_000).unwrap_or(u32::MAX);
+    Some(Ok(Sample {
+        offset: Offset(there.midpoint(back)),
+        delay,
+        told: Told {
+            stratum: packet.stratum,
+            id: match server {
+                IpAddr::V4(address) => address.octets(),
+                // RFC 5905 wants a digest; what it is for, loops, the last bytes show as well.
+                IpAddr::V6(address) => address.to_bits().to_le_bytes()[..4].try_into().ok()?,
+            },
+            at: received,
+            root_delay: packet.root_delay.saturating_add(in_units(delay)),
+            root_dispersion: packet.root_dispersion,
+        },
+    }))
+}
+
+/// One server's opinion.
+///
+/// # Errors
+/// It cannot be asked, does not answer in [`ANSWER`], or is not to be believed.
+pub async fn ask(server: SocketAddr) -> Result<Sample, Refusal> {
+    let failed = |source| Refusal::Io { server, source };
+    let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any).await.map_err(failed)?;
+    // From then on only this server's answers come here.
+    socket.connect(server).await.map_err(failed)?;
+    let nonce = u64::from_str_radix(&stdx::random_hex(8), 16).unwrap_or_default();
+    let nonce = Timestamp(nonce);
+    let sent = Timestamp::now();
+    socket.send(&Packet::question(nonce).encode()).await.map_err(failed)?;
+    let answered = async {
+        let mut bytes = [0; ANSWER_MAX];
+        loop {
+            let count = socket.recv(&mut bytes).await.map_err(failed)?;
+            let times = (sent, Timestamp::now());
+            let bytes = bytes.get(..count).unwrap_or_default();
+            if let Some(judged) = judge(bytes, nonce, times, server.ip()) {
+                return judged;
+            }
+        }
+    };
+    timeout(ANSWER, answered).await.unwrap_or(Err(Refusal::Silent(server)))
+}
+
+/// The opinion to follow: the middle one, so that one server that is wrong leads nobody while two
+/// others are right. Of one server, the sample that travelled shortest says most.
+pub fn choose(servers: &[Vec<Sample>]) -> Option<Sample> {
+    let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|sample| sample.delay).copied();
+    let mut opinions: Vec<Sample> = servers.iter().filter_map(best).collect();
+    opinions.sort_by_key(|sample| sample.offset);
+    opinions.get(opinions.len().saturating_sub(1) / 2).copied()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use std::net::Ipv4Addr;
+
+use super::*;
+
+const NONCE: Timestamp = Timestamp(0xfeed);
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp((millis << 32) / 1000)
+}
+
+/// A server 500 ms ahead, 10 ms away in each direction, that takes 4 ms to answer.
+fn answer() -> Packet {
+    Packet {
+        mode: Mode::Server,
+        stratum: 2,
+        root_delay: 3,
+        root_dispersion: 5,
+        origin: NONCE,
+        receive: at(1510),
+        transmit: at(1514),
+        ..Packet::question(Timestamp::default())
+    }
+}
+
+fn judged(packet: &Packet) -> Option<Result<Sample, Refusal>> {
+    judge(&packet.encode(), NONCE, (at(1000), at(1024)), SERVER)
+}
+
+#[test]
+fn offset_and_delay_are_the_four_times() {
+    let sample = judged(&answer()).expect("an answer").expect("believed");
+    assert_eq!(sample.offset.to_string(), "+0.500 s");
+    assert_eq!(sample.delay.as_millis(), 20);
+    assert_eq!((sample.told.stratum, sample.told.id), (2, [10, 0, 0, 1]));
+    // 20 ms are 1,310 of 65,536 parts.
+    assert!((1311..=1314).contains(&sample.told.root_delay), "{}", sample.told.root_delay);
+}
+
+#[test]
+fn another_question_s_answer_is_none() {
+    assert!(judged(&Packet { origin: Timestamp(1), ..answer() }).is_none());
+    assert!(judged(&Packet { mode: Mode::Client, ..answer() }).is_none());
+    assert!(judge(b"short", NONCE, (at(0), at(0)), SERVER).is_none());
+}
+
+#[test]
+fn who_does_not_know_is_not_believed() {
+    let why = |packet: Packet| judged(&packet).expect("an answer").expect_err("no belief");
+    let kiss = why(Packet { stratum: 0, reference_id: *b"RATE", ..answer() });
+    assert!(matches!(kiss, Refusal::Kiss(word) if word == "RATE"));
+    for packet in [
+        Packet { leap: Leap::Unsynchronised, ..answer() },
+        Packet { stratum: 15, ..answer() },
+        Packet { stratum: 16, ..answer() },
+        Packet { root_dispersion: 17 << 16, ..answer() },
+        Packet { transmit: Timestamp::default(), ..answer() },
+    ] {
+        assert!(matches!(why(packet), Refusal::Unsynchronised(_)));
+    }
+}
+
+#[test]
+fn one_liar_among_three_leads_nobody() {
+    let sample = |offset: i64, delay: u64| Sample {
+        offset: Offset(offset),
+        delay: Duration::from_millis(delay),
+        told: Told { stratum: 1, id: [0; 4], at: at(0), root_delay: 0, root_dispersion: 0 },
+    };
+    let honest = [vec![sample(10, 5), sample(900, 80)], vec![sample(12, 4)]];
+    let liar = vec![sample(1_000_000_000_000, 1)];
+    let [first, second] = honest;
+    let chosen = choose(&[first.clone(), liar, second]).expect("an opinion");
+    assert_eq!(chosen.offset, Offset(12));
+    assert_eq!(choose(&[first]).expect("an opinion").offset, Offset(10), "the shortest way");
+    assert_eq!(choose(&[Vec::new()]), None);
+}
+
+#[tokio::test]
+async fn nobody_s_silence_has_an_end() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = deaf.local_addr().unwrap();
+    tokio::time::pause();
+    let refusal = ask(address).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Silent(_)), "{refusal}");
+}

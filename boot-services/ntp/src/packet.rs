@@ -1,0 +1,174 @@
+//! The message: 48 bytes (RFC 5905 section 7.3).
+
+use crate::Timestamp;
+
+/// Bytes of a message without extensions, which nobody here needs.
+pub const BYTES: usize = 48;
+/// What this end speaks.
+const VERSION: u8 = 4;
+
+/// What is said of the next leap second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leap {
+    /// None this month, or one more, or one less: which it is does not matter here.
+    Known(u8),
+    /// The speaker has no time to tell.
+    Unsynchronised,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Somebody who asks.
+    Client,
+    /// Somebody who answers.
+    Server,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Leap seconds.
+    pub leap: Leap,
+    /// The speaker's version, 1 to 4.
+    pub version: u8,
+    /// The speaker.
+    pub mode: Mode,
+    /// Steps from a clock that needs no server; 0 is none, or a word in `reference_id`.
+    pub stratum: u8,
+    /// Seconds between two questions, as a power of 2.
+    pub poll: u8,
+    /// Seconds between two ticks, as a power of 2.
+    pub precision: i8,
+    /// The way to the first clock and back, in 2^-16 s.
+    pub root_delay: u32,
+    /// How wrong it may be, in 2^-16 s.
+    pub root_dispersion: u32,
+    /// Who told the speaker, or a word of four letters.
+    pub reference_id: [u8; 4],
+    /// When the speaker's clock was put right last.
+    pub reference: Timestamp,
+    /// What the question said in `transmit`.
+    pub origin: Timestamp,
+    /// When the question came.
+    pub receive: Timestamp,
+    /// When this was sent.
+    pub transmit: Timestamp,
+}
+
+impl Packet {
+    /// A question. It says no time of this machine: `nonce` comes back in the answer, and nobody
+    /// who has not seen the question can answer it.
+    pub fn question(nonce: Timestamp) -> Self {
+        Self {
+            leap: Leap::Known(0),
+            version: VERSION,
+            mode: Mode::Client,
+            stratum: 0,
+            poll: 0,
+            precision: 0,
+            root_delay: 0,
+            root_dispersion: 0,
+            reference_id: [0; 4],
+            reference: Timestamp::default(),
+            origin: Timestamp::default(),
+            receive: Timestamp::default(),
+            transmit: nonce,
+        }
+    }
+
+    /// As bytes on the wire.
+    pub fn encode(&self) -> [u8; BYTES] {
+        let leap = match self.leap {
+            Leap::Known(leap) => leap & 3,
+            Leap::Unsynchronised => 3,
+        };
+        let mode = match self.mode {
+            Mode::Client => 3,
+            Mode::Server => 4,
+        };
+        let mut bytes = [0; BYTES];
+        bytes[0] = (leap << 6) | (self.version << 3) | mode;
+        bytes[1..3].copy_from_slice(&[self.stratum, self.poll]);
+        bytes[3] = self.precision.cast_unsigned();
+        bytes[4..8].copy_from_slice(&self.root_delay.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.root_dispersion.to_be_bytes());
+        bytes[12..16].copy_from_slice(&self.reference_id);
+        let times = [self.reference, self.origin, self.receive, self.transmit];
+        for (place, time) in bytes[16..].chunks_exact_mut(8).zip(times) {
+            place.copy_from_slice(&time.0.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// Of bytes from the wire; what follows the message is not read. `None` for other modes and
+    /// versions, and for what is too short.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (words, _) = bytes.first_chunk::<BYTES>()?.as_chunks::<4>();
+        let [first, stratum, poll, precision] = *words.first()?;
+        let word = |at: usize| words.get(at).copied().unwrap_or_default();
+        let time = |at: usize| {
+            let halves = [word(at), word(at + 1)].map(|half| u64::from(u32::from_be_bytes(half)));
+            Timestamp((halves[0] << 32) | halves[1])
+        };
+        Some(Self {
+            leap: if first >> 6 == 3 { Leap::Unsynchronised } else { Leap::Known(first >> 6) },
+            version: Some((first >> 3) & 7).filter(|version| (1..=VERSION).contains(version))?,
+            mode: match first & 7 {
+                3 => Mode::Client,
+                4 => Mode::Server,
+                _ => return None,
+            },
+            stratum,
+            poll,
+            precision: precision.cast_signed(),
+            root_delay: u32::from_be_bytes(word(1)),
+            root_dispersion: u32::from_be_bytes(word(2)),
+            reference_id: word(3),
+            reference: time(4),
+            origin: time(6),
+            receive: time(8),
+            transmit: time(10),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_question_says_nothing_but_its_nonce() {
+        let bytes = Packet::question(Timestamp(0x0102_0304_0506_0708)).encode();
+        assert_eq!(bytes[0], 0x23);
+        assert!(bytes[1..40].iter().all(|byte| *byte == 0));
+        assert_eq!(bytes[40..], [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn other_modes_versions_and_lengths_are_nothing() {
+        let good = Packet::question(Timestamp(1)).encode();
+        assert!(Packet::decode(&good).is_some());
+        for length in 0..BYTES {
+            assert_eq!(Packet::decode(&good[..length]), None, "{length}");
+        }
+        // Symmetric, broadcast, control; versions 0 and 5 and more.
+        for first in [0x21, 0x22, 0x25, 0x26, 0x27, 0x03, 0x2b, 0x3b] {
+            let mut bytes = good;
+            bytes[0] = first;
+            assert_eq!(Packet::decode(&bytes), None, "{first:#x}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_was_written(bytes in prop::array::uniform32(any::<u8>())) {
+            let whole = [&bytes[..], &bytes[..16]].concat();
+            if let Some(packet) = Packet::decode(&whole) {
+                prop_assert_eq!(&packet.encode()[..], &whole[..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Telling the time.
+
+use std::io;
+
+use tokio::net::UdpSocket;
+use tokio::sync::watch;
+
+use crate::{BYTES, Leap, Mode, Packet, Standing, Timestamp};
+
+/// The longest question read; extensions and keys follow the message, and are not used.
+const QUESTION_MAX: usize = 512;
+/// Microseconds: what a clock that is read through a system call can tell.
+const PRECISION: i8 = -20;
+
+/// The answer to a question that came at `received`; `None` to what is no question. It is as long
+/// as the shortest question, so that nobody can be flooded through this machine.
+pub fn answer(
+    question: &[u8],
+    standing: &Standing,
+    received: Timestamp,
+    now: impl FnOnce() -> Timestamp,
+) -> Option<[u8; BYTES]> {
+    let asked = Packet::decode(question).filter(|packet| packet.mode == Mode::Client)?;
+    let mut answer = Packet {
+        version: asked.version,
+        mode: Mode::Server,
+        poll: asked.poll,
+        precision: PRECISION,
+        origin: asked.transmit,
+        receive: received,
+        ..Packet::question(Timestamp::default())
+    };
+    match standing.claims(received) {
+        Some(claims) => {
+            answer.stratum = claims.stratum;
+            answer.reference_id = claims.id;
+            answer.reference = claims.reference;
+            answer.root_delay = claims.root_delay;
+            answer.root_dispersion = claims.root_dispersion;
+        }
+        None => {
+            // RFC 5905 section 7.4: not yet synchronised.
+            answer.leap = Leap::Unsynchronised;
+            answer.reference_id = *b"INIT";
+        }
+    }
+    answer.transmit = now();
+    Some(answer.encode())
+}
+
+/// Answers who asks at `socket`, as far as the clock can be believed at the moment.
+///
+/// # Errors
+/// When the socket breaks.
+pub async fn serve(socket: UdpSocket, standing: watch::Receiver<Standing>) -> io::Result<()> {
+    let mut question = [0; QUESTION_MAX];
+    loop {
+        let (count, from) = match socket.recv_from(&mut question).await {
+            Ok(received) => received,
+            // Somebody who asked is gone, and said so (ICMP).
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+            Err(error) => return Err(error),
+        };
+        let now = Timestamp::now();
+        let standing = *standing.borrow();
+        let question = question.get(..count).unwrap_or_default();
+        if let Some(answer) = answer(question, &standing, now, Timestamp::now) {
+            // Whoever cannot be reached asks again.
+            let _ = socket.send_to(&answer, from).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Told;
+
+    #[test]
+    fn only_questions_are_answered() {
+        let now = || Timestamp(5);
+        let question = Packet::question(Timestamp(77)).encode();
+        let unset = answer(&question, &Standing::Unset, Timestamp(4), now).expect("an answer");
+        let unset = Packet::decode(&unset).expect("a packet");
+        assert_eq!((unset.leap, unset.stratum), (Leap::Unsynchronised, 0));
+        assert_eq!(&unset.reference_id, b"INIT");
+        let again = answer(&unset.encode(), &Standing::Unset, Timestamp(4), now);
+        assert_eq!(again, None, "two servers would talk for ever");
+        assert_eq!(answer(b"", &Standing::Unset, Timestamp(4), now), None);
+    }
+
+    #[test]
+    fn an_answer_says_when_and_by_whom() {
+        let told =
+            Told { stratum: 1, id: *b"GPS\0", at: Timestamp(3), root_delay: 0, root_dispersion: 2 };
+        let question = Packet { version: 3, poll: 6, ..Packet::question(Timestamp(77)) };
+        let standing = Standing::Synced(told);
+        let bytes = answer(&question.encode(), &standing, Timestamp(4), || Timestamp(5));
+        let said = Packet::decode(&bytes.expect("an answer")).expect("a packet");
+        assert_eq!((said.version, said.poll, said.stratum), (3, 6, 2));
+        assert_eq!(said.origin, Timestamp(77));
+        assert_eq!((said.receive, said.transmit), (Timestamp(4), Timestamp(5)));
+    }
+}

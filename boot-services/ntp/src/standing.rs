@@ -1,0 +1,112 @@
+//! How far this machine's clock can be believed, and what it says of itself.
+
+use crate::Timestamp;
+
+/// The stratum of a clock that nobody told the time lately: far from all that were, so that nobody
+/// prefers it (chrony's `local stratum 10`).
+const ALONE: u8 = 10;
+/// A clock that was told drifts at most so much, in parts per million (RFC 5905's PHI).
+const DRIFT_PPM: u64 = 15;
+/// Strata beyond are not synchronised (RFC 5905 section 7.3).
+const STRATUM_MAX: u8 = 15;
+/// How wrong a clock may be that knows the time from its battery alone, in 2^-16 s.
+const BATTERY: u32 = 5 << 16;
+
+/// What a server said when the clock was put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// Its stratum.
+    pub stratum: u8,
+    /// Its address as the protocol names it.
+    pub id: [u8; 4],
+    /// When.
+    pub at: Timestamp,
+    /// The way to the first clock and back, in 2^-16 s.
+    pub root_delay: u32,
+    /// How wrong it may be, in 2^-16 s.
+    pub root_dispersion: u32,
+}
+
+/// How far the clock can be believed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It is a guess: nobody told it, and there is no battery.
+    #[default]
+    Unset,
+    /// It runs by itself: by its battery, or nobody has told it for long.
+    Holdover(Option<Told>),
+    /// Somebody told it.
+    Synced(Told),
+}
+
+/// What a server says of its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claims {
+    pub(crate) stratum: u8,
+    pub(crate) id: [u8; 4],
+    pub(crate) reference: Timestamp,
+    pub(crate) root_delay: u32,
+    pub(crate) root_dispersion: u32,
+}
+
+impl Standing {
+    /// What is said of it at `now`; `None` when there is no time to tell.
+    pub(crate) fn claims(&self, now: Timestamp) -> Option<Claims> {
+        match self {
+            Self::Unset => None,
+            Self::Synced(told) => {
+                let stratum = told.stratum.saturating_add(1);
+                (stratum <= STRATUM_MAX).then(|| of(told, now, stratum))
+            }
+            Self::Holdover(Some(told)) => Some(of(told, now, ALONE.max(told.stratum))),
+            Self::Holdover(None) => Some(Claims {
+                stratum: ALONE,
+                id: *b"LOCL",
+                reference: now,
+                root_delay: 0,
+                root_dispersion: BATTERY,
+            }),
+        }
+    }
+}
+
+fn of(told: &Told, now: Timestamp, stratum: u8) -> Claims {
+    let seconds = now.since(told.at).abs().as_secs();
+    let drifted = seconds.saturating_mul(DRIFT_PPM << 16) / 1_000_000;
+    let drifted = u32::try_from(drifted).unwrap_or(u32::MAX);
+    Claims {
+        stratum,
+        id: told.id,
+        reference: told.at,
+        root_delay: told.root_delay,
+        root_dispersion: told.root_dispersion.saturating_add(drifted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLD: Told =
+        Told { stratum: 2, id: [10, 0, 0, 1], at: Timestamp(0), root_delay: 7, root_dispersion: 9 };
+
+    #[test]
+    fn a_guess_is_not_told() {
+        assert_eq!(Standing::Unset.claims(Timestamp(0)), None);
+        let far = Standing::Synced(Told { stratum: 15, ..TOLD });
+        assert_eq!(far.claims(Timestamp(0)), None, "nobody may follow it");
+    }
+
+    #[test]
+    fn a_clock_is_a_step_behind_who_told_it_and_drifts() {
+        let claims = |standing: Standing, seconds: u64| {
+            let claims = standing.claims(Timestamp(seconds << 32)).expect("a time");
+            (claims.stratum, claims.root_dispersion)
+        };
+        assert_eq!(claims(Standing::Synced(TOLD), 0), (3, 9));
+        // 15 ppm of 100,000 s is 1.5 s.
+        assert_eq!(claims(Standing::Synced(TOLD), 100_000), (3, 9 + 98_304));
+        assert_eq!(claims(Standing::Holdover(Some(TOLD)), 0), (10, 9));
+        assert_eq!(claims(Standing::Holdover(None), 7), (10, BATTERY));
+    }
+}
