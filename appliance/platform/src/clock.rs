@@ -7,24 +7,46 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, Timespec, clock_settime};
 
+use crate::{Error, sys};
+
 /// Its time of change is the last time that was known.
 const SAVED: &str = "clock";
 /// What the system's making wrote; it is as old as the sources.
 const BUILT: &str = "/etc/os-release";
 
-/// Sets the clock forward where it is behind. A box without a clock works all the same.
-pub fn begin(state: &Path) {
+/// Sets the clock forward where it is behind, which says that no battery kept it. A box without a
+/// clock works all the same.
+///
+/// Returns whether the time is a guess.
+pub fn begin(state: &Path) -> bool {
     let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     let known = [modified(&state.join(SAVED)), modified(Path::new(BUILT))];
-    let Some(time) = earliest(SystemTime::now(), known) else { return };
+    let Some(time) = earliest(SystemTime::now(), known) else { return false };
+    if let Err(error) = set(time) {
+        eprintln!("tinbox: {}", stdx::chain(&error));
+    }
+    true
+}
+
+/// Sets the clock.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn set(time: SystemTime) -> Result<(), Error> {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let time = Timespec {
         tv_sec: i64::try_from(since.as_secs()).unwrap_or_default(),
         tv_nsec: since.subsec_nanos().into(),
     };
-    if let Err(errno) = clock_settime(ClockId::Realtime, time) {
-        eprintln!("tinbox: cannot set the clock: {errno}");
-    }
+    clock_settime(ClockId::Realtime, time).map_err(Error::io("set the clock"))
+}
+
+/// Lets the clock run faster, or slower for a negative time, until it has made up for `micros`.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn slew(micros: i64) -> Result<(), Error> {
+    sys::slew(micros).map_err(Error::io::<std::io::Error>("let the clock run at another pace"))
 }
 
 /// What the clock must be set to, if it is behind what is known.

@@ -7,7 +7,7 @@
 //! Enter at [`init::run`] (process 1), [`net::configure`] and [`bundle::Reader`].
 
 pub mod bundle;
-mod clock;
+pub mod clock;
 mod disk;
 mod error;
 pub mod init;

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use platform::net::{Address, Addressing, Wanted, Which, configure, look};
+use platform::net::{Address, Addressing, Caller, Wanted, Which, configure, look};
 use stdx::MacAddr;
 
 /// Set in the namespace.
@@ -50,7 +50,8 @@ fn after(test: &str, wanted: Wanted) -> String {
 
 fn wanted(addressing: Addressing) -> Wanted {
     let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
-    Wanted { interface: Which::Mac(mac), vlan: None, addressing, class: "tinbox-test" }
+    let caller = Caller { class: "tinbox-test", name: "box-0001".to_owned() };
+    Wanted { interface: Which::Mac(mac), vlan: None, addressing, caller }
 }
 
 #[test]

@@ -24,6 +24,12 @@ pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
+    /// What the box is called: in `NAME.local`, on its panel, for DHCP servers. Without one it has a
+    /// name by its first network card.
+    pub name: Option<String>,
+    /// Who tells it the time.
+    #[serde(default)]
+    pub time: Time,
     /// The racks' networks, one for each interface, as they are written: `[network]`, or
     /// `[[network]]` for several.
     #[serde(default, deserialize_with = "network::one_or_more")]
@@ -52,6 +58,24 @@ pub struct Config {
     /// What machines are told about themselves.
     #[serde(default)]
     pub metadata: metadata::Config,
+}
+
+/// Whether this can be one part of a host's name (RFC 1123 section 2.1).
+fn is_label(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (1..=63).contains(&name.len())
+        && name.chars().all(good)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+/// The box's own clock. Only for the box itself.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Time {
+    /// Names or addresses of NTP servers. Left out, the box asks those that its DHCP server names,
+    /// and public ones when it names none; with an empty list it asks nobody outside.
+    pub servers: Option<Vec<String>>,
 }
 
 /// What machines boot.
@@ -226,14 +250,31 @@ impl Config {
                 let none = self.network.is_empty();
                 let mut problems = Vec::new();
                 problems.extend(none.then(|| "network: there must be one".to_owned()));
-                problems.extend((!self.management.is_empty()).then(|| {
-                    "management: this machine's own system configures its network; only a box \
-                     that was flashed takes this"
-                        .to_owned()
+                for (key, there) in [
+                    ("management", !self.management.is_empty()),
+                    ("name", self.name.is_some()),
+                    ("time", self.time.servers.is_some()),
+                ] {
+                    problems.extend(there.then(|| {
+                        format!(
+                            "{key}: that is for this machine's own system to say; only a box that \
+                             was flashed takes it"
+                        )
+                    }));
+                }
+                problems
+            }
+            Home::Firmware => {
+                let mut problems = management::problems(&self.management, &self.network);
+                let named = self.name.as_deref().filter(|name| !is_label(name));
+                problems.extend(named.map(|name| {
+                    format!(
+                        "name: {name:?} is no name of a machine: up to 63 letters, digits and \
+                         hyphens, none of these at either end"
+                    )
                 }));
                 problems
             }
-            Home::Firmware => management::problems(&self.management, &self.network),
         }
     }
 

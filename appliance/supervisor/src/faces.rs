@@ -6,11 +6,14 @@ use std::time::Instant;
 
 use api::network::Mode;
 use api::tinkerbell::{Hardware, State};
+use ntp::Standing;
 use platform::net::Seen;
-use status::view::{Fault, Machine, MachineState, Nic, Role, StatusView, Trouble};
+use status::view::{Fault, Machine, MachineState, Nic, Role, StatusView, TimeState, Trouble};
 use stdx::Clock;
+use tokio::sync::watch;
 
 use crate::config::Config;
+use crate::firmware::time::Known;
 use crate::index::Index;
 
 /// Where a view comes from.
@@ -19,6 +22,10 @@ pub struct Faces {
     pub index: Index,
     /// The racks' networks.
     pub config: Arc<Config>,
+    /// What the box is called.
+    pub name: String,
+    /// How far its clock can be believed.
+    pub time: watch::Receiver<Known>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// When this process began.
@@ -35,9 +42,10 @@ impl Faces {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         StatusView {
             now: self.clock.now(),
-            name: name(&seen).into(),
+            name: self.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
             slot: slot.to_uppercase().into(),
+            clock: clock(&self.time.borrow()),
             uptime_seconds: self.began.elapsed().as_secs(),
             nics: seen.iter().map(|seen| self.nic(seen)).collect(),
             machines: machines.iter().map(|hardware| self.machine(hardware)).collect(),
@@ -101,8 +109,11 @@ fn fault(what: &str) -> Fault {
     Fault { title: "START".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// `box-7f3a`, by the first interface's hardware address.
-fn name(seen: &[Seen]) -> String {
-    let mac = seen.first().map(|seen| seen.link.mac.0).unwrap_or_default();
-    format!("box-{:02x}{:02x}", mac[4], mac[5])
+fn clock(known: &Known) -> status::view::Clock {
+    let state = match known.standing {
+        Standing::Unset => TimeState::Unset,
+        Standing::Holdover(_) => TimeState::Holdover,
+        Standing::Synced(_) => TimeState::Synced,
+    };
+    status::view::Clock { state, source: known.source.as_str().into(), utc_offset_seconds: 0 }
 }

@@ -3,12 +3,17 @@
 //!
 //! Never: a DHCP server to be found by. What nobody configured is a client.
 
+pub mod name;
+pub mod time;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use platform::init::{BOOT, STATE};
-use platform::net::{self, Address, Wanted};
+use mdns_sd::ServiceDaemon;
+use platform::init::{BOOT, GUESSED_TIME, STATE};
+use platform::net::{self, Address, Addressing, Wanted};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -34,20 +39,59 @@ pub fn config() -> Config {
     })
 }
 
-/// Brings the box's own network up and keeps it so. Racks' networks whose cards are missing are
-/// taken out of `config`, and said.
-pub async fn network(config: &mut Config, tasks: &mut JoinSet<()>) {
+/// What the box is beside its services.
+pub struct Firmware {
+    /// What it is called.
+    pub name: String,
+    /// How far its clock can be believed.
+    pub time: watch::Receiver<time::Known>,
+    _announced: Option<ServiceDaemon>,
+}
+
+/// Gives the box its name, its network and its time, and keeps them, in `tasks`. Racks' networks
+/// whose cards are missing are taken out of `config`, and said.
+pub async fn begin(config: &mut Config, tasks: &mut JoinSet<()>) -> Firmware {
+    let name = name::name(config.name.as_deref()).await;
+    if let Err(errno) = rustix::system::sethostname(name.as_bytes()) {
+        tracing::warn!(reason = %errno, name, "the kernel does not take the box's name");
+    }
+    let announced = name::announce(&name).inspect_err(|error| {
+        tracing::warn!(reason = format!("{error:#}"), "the box is not found by its name");
+    });
+    let guessed = std::env::var_os(GUESSED_TIME).is_some();
+    let (known, time) = watch::channel(time::at_start(guessed));
+    let offered = time::Offered::default();
+    network(config, &name, &offered, tasks).await;
+    let servers = config.time.servers.clone();
+    tasks.spawn(async move { match time::keep(servers, offered, known).await {} });
+    Firmware { name, time, _announced: announced.ok() }
+}
+
+async fn network(
+    config: &mut Config,
+    name: &str,
+    offered: &time::Offered,
+    tasks: &mut JoinSet<()>,
+) {
     if let Err(error) = net::loopback_up().await {
         tracing::warn!(error = %stdx::chain(&error), "the box cannot speak to itself");
     }
     let deadline = Instant::now() + CARD;
     let mut served = Vec::new();
-    for plan in std::mem::take(&mut config.networks) {
+    for mut plan in std::mem::take(&mut config.networks) {
         let prefix = plan.subnets.first().map_or(24, |subnet| subnet.length);
         let address =
             Address { address: plan.address, prefix, router: None, name_servers: Vec::new() };
         match assign(&plan.interface, &address, deadline).await {
-            Ok(()) => served.push(plan),
+            Ok(()) => {
+                // Who does not say otherwise has his machines ask the box.
+                for subnet in &mut plan.subnets {
+                    if subnet.time_servers.is_empty() {
+                        subnet.time_servers.push(plan.address);
+                    }
+                }
+                served.push(plan);
+            }
             Err(error) => {
                 let (interface, error) = (&plan.interface, stdx::chain(&error));
                 tracing::error!(interface, error, "this network is not served: is its card there?");
@@ -56,7 +100,8 @@ pub async fn network(config: &mut Config, tasks: &mut JoinSet<()>) {
     }
     config.networks = served;
     let racks = config.network.iter().map(|rack| rack.interface.clone()).collect();
-    tasks.spawn(manage(config.management.clone(), racks));
+    let owner = Owner { name: name.to_owned(), offered: offered.clone() };
+    tasks.spawn(manage(config.management.clone(), racks, owner));
 }
 
 async fn assign(
@@ -72,31 +117,57 @@ async fn assign(
     }
 }
 
+/// What concerns every interface that is the owner's.
+#[derive(Clone)]
+struct Owner {
+    name: String,
+    offered: time::Offered,
+}
+
 /// Every interface that is the owner's, as it is written or else by DHCP, whenever its card and its
 /// cable come.
-async fn manage(written: Vec<Management>, racks: BTreeSet<String>) {
+async fn manage(written: Vec<Management>, racks: BTreeSet<String>, owner: Owner) {
     let mut kept = JoinSet::new();
     let mut known = racks;
     for one in written {
         known.insert(one.interface.clone());
-        kept.spawn(keep(one.wanted()));
+        kept.spawn(keep(one.wanted(&owner.name), owner.clone()));
     }
     loop {
         for link in net::links() {
             if known.insert(link.name.clone()) {
-                kept.spawn(keep(Management::by_dhcp(link.name).wanted()));
+                let wanted = Management::by_dhcp(link.name).wanted(&owner.name);
+                kept.spawn(keep(wanted, owner.clone()));
             }
         }
         sleep(RETRY).await;
     }
 }
 
-/// An address for this interface, for ever.
-async fn keep(wanted: Wanted) {
+/// An address for this interface, for ever: one that the box takes itself until a server gives one.
+async fn keep(wanted: Wanted, owner: Owner) {
+    let by_dhcp = wanted.addressing == Addressing::Dhcp && wanted.vlan.is_none();
+    let interface = wanted.interface.clone();
+    let meanwhile = async {
+        if by_dhcp {
+            match net::stand_in(interface).await {}
+        }
+        std::future::pending().await
+    };
+    let configured = tokio::select! {
+        configured = get(wanted) => configured,
+        never = meanwhile => match never {},
+    };
+    net::leave_link_local(configured.interface()).await;
+    owner.offered.set(configured.interface(), configured.time_servers());
+    net::keep(configured).await;
+}
+
+async fn get(wanted: Wanted) -> net::Configured {
     let mut told = false;
     loop {
         match net::configure(wanted.clone()).await {
-            Ok(configured) => return net::keep(configured).await,
+            Ok(configured) => return configured,
             Err(error) if !told => {
                 tracing::info!(reason = %stdx::chain(&error), "still trying");
                 told = true;

@@ -116,10 +116,11 @@ fn main() -> ExitCode {
 async fn start(state: &Path, mut config: Config, home: Home) -> anyhow::Result<()> {
     // Ends with this function.
     let mut network = JoinSet::new();
-    if home == Home::Firmware {
-        firmware::network(&mut config, &mut network).await;
-    }
-    wiring::run(state, config, home).await
+    let firmware = match home {
+        Home::Firmware => Some(firmware::begin(&mut config, &mut network).await),
+        Home::Guest => None,
+    };
+    wiring::run(state, config, firmware).await
 }
 
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.

@@ -28,8 +28,9 @@ use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
 
 use crate::boot_token::BootTokens;
-use crate::config::{Config, Home};
+use crate::config::Config;
 use crate::discovery::{Discovery, Reception};
+use crate::firmware::{Firmware, time};
 use crate::hardware_views::HardwareViews;
 use crate::images::Images;
 use crate::index::Index;
@@ -92,7 +93,7 @@ fn open_store(state: &Path) -> anyhow::Result<Store> {
 /// # Errors
 /// What could not be started, or which service ended and why. A service that ends takes the process
 /// with it: whoever started it starts it again, from a state that is known to be good.
-pub async fn run(state: &Path, config: Config, home: Home) -> anyhow::Result<()> {
+pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> anyhow::Result<()> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -113,8 +114,9 @@ pub async fn run(state: &Path, config: Config, home: Home) -> anyhow::Result<()>
     wiring.collector(&pki);
     wiring.api(state, &pki).await?;
     wiring.controllers().await?;
-    if home == Home::Firmware {
-        wiring.screen();
+    if let Some(firmware) = &firmware {
+        wiring.screen(firmware);
+        wiring.time(firmware);
     }
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
@@ -345,6 +347,13 @@ impl Wiring {
             Ok(())
         });
         Ok(())
+    }
+
+    /// The time, told to every rack.
+    fn time(&mut self, firmware: &Firmware) {
+        for network in self.config.networks.clone() {
+            self.spawn("time", time::tell(network.address, firmware.time.clone()));
+        }
     }
 
     async fn agents(&mut self, pki: &Pki) -> anyhow::Result<()> {

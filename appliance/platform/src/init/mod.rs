@@ -20,10 +20,13 @@ use tokio::time::timeout;
 
 use crate::Error;
 use restarts::{Next, Restarts};
+use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
 
 /// The variable that tells the supervisor what process 1 could not do, for the owner to read.
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
+/// The variable that tells it that nobody kept the time while the box was off.
+pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 /// How long the supervisor may take to end what it does.
 const STOP: Duration = Duration::from_secs(15);
 /// How long the reason of a failed start stands on the console before the machine restarts.
@@ -60,7 +63,7 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 /// panics when process 1 ends.
 pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
     volumes::console();
-    let trouble = volumes::mount();
+    let Found { trouble, time_is_a_guess } = volumes::mount();
     for problem in &trouble {
         eprintln!("tinbox: {problem}");
     }
@@ -69,6 +72,9 @@ pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
     command.args(arguments).process_group(0);
     if !trouble.is_empty() {
         command.env(TROUBLE, trouble.join("\n"));
+    }
+    if time_is_a_guess {
+        command.env(GUESSED_TIME, "1");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let leave = match runtime {

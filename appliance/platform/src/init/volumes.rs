@@ -56,8 +56,17 @@ pub(super) fn console() {
     let _ = rustix::stdio::dup2_stderr(&console);
 }
 
-/// Mounts what there is. Returns what could not be done, each a sentence for the owner.
-pub(super) fn mount() -> Vec<String> {
+/// What the start found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What could not be done, each a sentence for the owner.
+    pub(super) trouble: Vec<String>,
+    /// Nobody kept the time while the box was off.
+    pub(super) time_is_a_guess: bool,
+}
+
+/// Mounts what there is.
+pub(super) fn mount() -> Found {
     let mut trouble = Vec::new();
     let mut attempt = |result: Result<(), Error>| {
         if let Err(error) = result {
@@ -92,8 +101,8 @@ pub(super) fn mount() -> Vec<String> {
         }
     }
     attempt(offer());
-    clock::begin(Path::new(STATE));
-    trouble
+    let time_is_a_guess = clock::begin(Path::new(STATE));
+    Found { trouble, time_is_a_guess }
 }
 
 /// The slot that was started, `a` or `b`, as the boot loader said it.

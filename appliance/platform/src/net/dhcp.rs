@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-use super::{Address, NAME_SERVERS, prefix_of};
+use super::{Address, Caller, NAME_SERVERS, TIME_SERVERS, prefix_of};
 
 /// What asks the server to broadcast its answer: there is no address yet to send it to.
 const BROADCAST: u16 = 0x8000;
@@ -21,6 +21,8 @@ const SHORTEST_LEASE: u32 = 60;
 const OPTION_MASK: u8 = 1;
 const OPTION_ROUTER: u8 = 3;
 const OPTION_DNS: u8 = 6;
+const OPTION_NAME: u8 = 12;
+const OPTION_NTP: u8 = 42;
 const OPTION_REQUESTED: u8 = 50;
 const OPTION_LEASE: u8 = 51;
 const OPTION_TYPE: u8 = 53;
@@ -67,22 +69,24 @@ pub struct Lease {
     pub server: Ipv4Addr,
     /// For how long, seconds.
     pub seconds: u32,
+    /// Who tells the time, at most [`TIME_SERVERS`].
+    pub time_servers: Vec<Ipv4Addr>,
 }
 
 /// Who speaks, in every message of one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client {
+pub struct Client<'a> {
     /// The exchange (`xid`).
     pub id: u32,
     /// The interface's hardware address.
     pub mac: MacAddr,
-    /// The vendor class, at most 255 bytes.
-    pub class: &'static str,
+    /// What it says of itself.
+    pub caller: &'a Caller,
 }
 
 /// A client's message.
-pub fn encode(say: Say, client: Client, elapsed_secs: u16) -> Vec<u8> {
-    let Client { id, mac, class } = client;
+pub fn encode(say: Say, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
+    let Client { id, mac, caller } = client;
     let mut bytes = vec![0; FIXED];
     // BOOTREQUEST, Ethernet, six bytes of hardware address.
     bytes[..3].copy_from_slice(&[1, 1, 6]);
@@ -102,13 +106,22 @@ pub fn encode(say: Say, client: Client, elapsed_secs: u16) -> Vec<u8> {
         bytes.extend([OPTION_SERVER, 4]);
         bytes.extend(server.octets());
     }
-    bytes.extend([OPTION_PARAMETERS, 4, OPTION_MASK, OPTION_ROUTER, OPTION_DNS, OPTION_LEASE]);
-    let class = &class.as_bytes()[..class.len().min(usize::from(u8::MAX))];
-    bytes.extend([OPTION_CLASS, u8::try_from(class.len()).unwrap_or(u8::MAX)]);
-    bytes.extend(class);
+    let wanted = [OPTION_MASK, OPTION_ROUTER, OPTION_DNS, OPTION_LEASE, OPTION_NTP];
+    put(&mut bytes, OPTION_PARAMETERS, &wanted);
+    put(&mut bytes, OPTION_CLASS, caller.class.as_bytes());
+    if !caller.name.is_empty() {
+        put(&mut bytes, OPTION_NAME, caller.name.as_bytes());
+    }
     bytes.push(255);
     bytes.resize(bytes.len().max(SHORTEST), 0);
     bytes
+}
+
+/// An option, cut to the longest there can be.
+fn put(bytes: &mut Vec<u8>, code: u8, value: &[u8]) {
+    let value = &value[..value.len().min(usize::from(u8::MAX))];
+    bytes.extend([code, u8::try_from(value.len()).unwrap_or(u8::MAX)]);
+    bytes.extend(value);
 }
 
 /// A server's answer to the exchange `id` of `mac`; `None` for anything else.
@@ -149,6 +162,9 @@ fn lease(address: Ipv4Addr, options: &[u8]) -> Option<Lease> {
         address,
         server: option(options, OPTION_SERVER).and_then(|value| addresses(value).next())?,
         seconds,
+        time_servers: addresses(option(options, OPTION_NTP).unwrap_or_default())
+            .take(TIME_SERVERS)
+            .collect(),
     })
 }
 
@@ -178,7 +194,8 @@ mod tests {
     use super::*;
 
     const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 1, 2, 3]);
-    const CLIENT: Client = Client { id: 7, mac: MAC, class: "tinbox" };
+    static CALLER: Caller = Caller { class: "tinbox", name: String::new() };
+    const CLIENT: Client<'_> = Client { id: 7, mac: MAC, caller: &CALLER };
 
     fn answer(kind: u8, options: &[u8]) -> Vec<u8> {
         let mut bytes = encode(Say::Discover, CLIENT, 0);
@@ -196,7 +213,7 @@ mod tests {
     fn an_answer_becomes_a_lease() {
         let options = [
             0, 54, 4, 10, 77, 0, 1, 1, 4, 255, 255, 254, 0, 3, 8, 10, 77, 0, 1, 10, 77, 0, 2, 6, 4,
-            9, 9, 9, 9, 51, 4, 0, 0, 2, 0,
+            9, 9, 9, 9, 51, 4, 0, 0, 2, 0, 42, 4, 10, 77, 0, 5,
         ];
         let address = Address {
             address: Ipv4Addr::new(10, 77, 0, 9),
@@ -204,7 +221,12 @@ mod tests {
             router: Some(Ipv4Addr::new(10, 77, 0, 1)),
             name_servers: vec![Ipv4Addr::new(9, 9, 9, 9)],
         };
-        let lease = Lease { address, server: Ipv4Addr::new(10, 77, 0, 1), seconds: 512 };
+        let lease = Lease {
+            address,
+            server: Ipv4Addr::new(10, 77, 0, 1),
+            seconds: 512,
+            time_servers: vec![Ipv4Addr::new(10, 77, 0, 5)],
+        };
         assert_eq!(decode(&answer(2, &options), 7, MAC), Some(Heard::Offer(lease.clone())));
         assert_eq!(decode(&answer(5, &options), 7, MAC), Some(Heard::Ack(lease)));
         assert_eq!(decode(&answer(6, &[]), 7, MAC), Some(Heard::Nak));
@@ -237,7 +259,11 @@ mod tests {
         assert_eq!(option(options, OPTION_SERVER), Some(&server.octets()[..]));
         assert_eq!(option(options, OPTION_TYPE), Some(&[3][..]));
         assert_eq!(option(options, OPTION_CLASS), Some(&b"tinbox"[..]));
+        assert_eq!(option(options, OPTION_NAME), None);
         assert!(bytes.len() >= SHORTEST);
+        let caller = Caller { name: "box-7f3a".to_owned(), ..CALLER.clone() };
+        let named = encode(Say::Discover, Client { caller: &caller, ..CLIENT }, 0);
+        assert_eq!(option(&named[FIXED + 4..], OPTION_NAME), Some(&b"box-7f3a"[..]));
         let bytes = encode(Say::Renew { address }, CLIENT, 0);
         assert_eq!(bytes[12..16], address.octets());
         assert_eq!(option(&bytes[FIXED + 4..], OPTION_REQUESTED), None);

@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use super::dhcp::{self, Client, Heard, Lease, Say};
 use super::link::{self, Link};
 use super::netlink::Netlink;
-use super::{Address, Addressing, Wanted, Which};
+use super::{Address, Addressing, Caller, Wanted, Which};
 use crate::Error;
 
 const SERVER_PORT: u16 = 67;
@@ -33,7 +33,7 @@ pub struct Configured {
     link: Link,
     address: Address,
     /// Of a server; `None` when the address was written down.
-    lease: Option<(Lease, &'static str)>,
+    lease: Option<(Lease, Caller)>,
 }
 
 impl Configured {
@@ -45,6 +45,16 @@ impl Configured {
     /// The address.
     pub fn address(&self) -> Ipv4Addr {
         self.address.address
+    }
+
+    /// The interface's name.
+    pub fn interface(&self) -> &str {
+        &self.link.name
+    }
+
+    /// Who tells the time here, says the DHCP server.
+    pub fn time_servers(&self) -> &[Ipv4Addr] {
+        self.lease.as_ref().map_or(&[], |(lease, _)| &lease.time_servers)
     }
 }
 
@@ -62,7 +72,7 @@ pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
     let (address, lease) = match wanted.addressing {
         Addressing::Fixed(address) => (address, None),
         Addressing::Dhcp => {
-            let lease = obtain(&link, wanted.class, PATIENCE).await?;
+            let lease = obtain(&link, &wanted.caller, PATIENCE).await?;
             (lease.address.clone(), Some(lease))
         }
     };
@@ -71,7 +81,7 @@ pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
     let server = lease.as_ref().map(|lease| tracing::field::display(lease.server));
     let shown = format!("{}/{}", address.address, address.prefix);
     tracing::info!(interface, %mac, address = shown, server, "network is up");
-    Ok(Configured { link, address, lease: lease.map(|lease| (lease, wanted.class)) })
+    Ok(Configured { link, address, lease: lease.map(|lease| (lease, wanted.caller)) })
 }
 
 /// Gives the interface of this name an address that is written down, whether or not a cable is in.
@@ -97,15 +107,15 @@ fn vlan_name(parent: &str, id: u16) -> String {
 /// Renew the lease for ever; take a new address when the old one is lost. Returns when there is
 /// nothing to renew.
 pub async fn keep(configured: Configured) {
-    let Configured { link, lease: Some((mut lease, class)), .. } = configured else { return };
+    let Configured { link, lease: Some((mut lease, caller)), .. } = configured else { return };
     loop {
         let third = Duration::from_secs(u64::from(lease.seconds) / 3);
         tokio::time::sleep(third).await;
-        let renewed = renew(&link, class, &lease, third).await;
+        let renewed = renew(&link, &caller, &lease, third).await;
         let next = match renewed {
             Ok(Some(next)) => next,
             // Refused, or nobody answered for a third of the lease: ask everybody.
-            Ok(None) | Err(_) => match obtain(&link, class, third).await {
+            Ok(None) | Err(_) => match obtain(&link, &caller, third).await {
                 Ok(next) => next,
                 Err(error) => {
                     tracing::warn!(reason = %stdx::chain(&error), "the lease is not renewed");
@@ -132,7 +142,7 @@ async fn change(link: &Link, old: &Address, new: &Address) -> Result<(), Error> 
     apply(&netlink, link, new).await
 }
 
-async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Result<(), Error> {
+pub(super) async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Result<(), Error> {
     let what = |what: String| Error::netlink(format!("{what} on {}", link.name));
     netlink
         .add_address(link.index, (given.address, given.prefix))
@@ -155,8 +165,8 @@ async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Result<(), Er
 }
 
 /// Discover, offer, request, acknowledge.
-async fn obtain(link: &Link, class: &'static str, patience: Duration) -> Result<Lease, Error> {
-    let mut exchange = Exchange::new(link, class, patience)?;
+async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Lease, Error> {
+    let mut exchange = Exchange::new(link, caller, patience)?;
     loop {
         let Heard::Offer(offer) =
             exchange.ask(Say::Discover, |heard| matches!(heard, Heard::Offer(_))).await?
@@ -174,11 +184,11 @@ async fn obtain(link: &Link, class: &'static str, patience: Duration) -> Result<
 /// `None` when the server refuses.
 async fn renew(
     link: &Link,
-    class: &'static str,
+    caller: &Caller,
     lease: &Lease,
     patience: Duration,
 ) -> Result<Option<Lease>, Error> {
-    let mut exchange = Exchange::new(link, class, patience)?;
+    let mut exchange = Exchange::new(link, caller, patience)?;
     let say = Say::Renew { address: lease.address.address };
     match exchange.ask(say, |heard| !matches!(heard, Heard::Offer(_))).await? {
         Heard::Ack(next) => Ok(Some(next)),
@@ -189,18 +199,18 @@ async fn renew(
 struct Exchange<'a> {
     link: &'a Link,
     socket: UdpSocket,
-    client: Client,
+    client: Client<'a>,
     begun: Instant,
     patience: Duration,
 }
 
 impl<'a> Exchange<'a> {
-    fn new(link: &'a Link, class: &'static str, patience: Duration) -> Result<Self, Error> {
+    fn new(link: &'a Link, caller: &'a Caller, patience: Duration) -> Result<Self, Error> {
         let socket = open(&link.name)
             .map_err(Error::io(format!("open port {CLIENT_PORT} on {}", link.name)))?;
         // A random id, so that machines started by one switch do not share answers.
         let id = u32::from_str_radix(&stdx::random_hex(4), 16).unwrap_or_default();
-        let client = Client { id, mac: link.mac, class };
+        let client = Client { id, mac: link.mac, caller };
         Ok(Self { link, socket, client, begun: Instant::now(), patience })
     }
 

@@ -1,9 +1,11 @@
 //! An interface up, with an address of its own and a default route: by DHCP or as somebody wrote
 //! it, on the wire itself or in a VLAN.
 
+mod arp;
 pub mod dhcp;
 mod lease;
 mod link;
+mod link_local;
 mod netlink;
 mod seen;
 
@@ -15,6 +17,7 @@ use stdx::MacAddr;
 
 pub use lease::{Configured, assign, configure, keep};
 pub use link::{Link, links, loopback_up};
+pub use link_local::{leave as leave_link_local, stand_in};
 pub use seen::{Seen, look};
 
 /// VLANs that a frame can be in (IEEE 802.1Q; 0 is none, 4095 is reserved).
@@ -29,8 +32,18 @@ pub struct Wanted {
     pub vlan: Option<u16>,
     /// Its address.
     pub addressing: Addressing,
-    /// The vendor class that DHCP servers are told (RFC 2132 section 9.13).
+    /// Who asks for it.
+    pub caller: Caller,
+}
+
+/// What DHCP servers are told of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The vendor class (RFC 2132 section 9.13), at most 255 bytes.
     pub class: &'static str,
+    /// The name that it would like to have (RFC 2132 section 3.14), at most 255 bytes; empty when
+    /// it has none.
+    pub name: String,
 }
 
 /// An interface by what is known of it.
@@ -88,6 +101,8 @@ pub struct Address {
 
 /// Name servers kept: as many as a resolver uses.
 pub const NAME_SERVERS: usize = 3;
+/// Time servers kept: enough for one of them to be wrong.
+pub const TIME_SERVERS: usize = 4;
 
 /// The length of a netmask; `None` for one with a gap, which is none.
 pub fn prefix_of(mask: Ipv4Addr) -> Option<u8> {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
-use platform::net::{Address, Addressing, NAME_SERVERS, VLANS, Wanted, Which};
+use platform::net::{Address, Addressing, Caller, NAME_SERVERS, VLANS, Wanted, Which};
 use serde::Deserialize;
 
 use super::Network;
@@ -35,7 +35,9 @@ impl Management {
     }
 
     /// As the network takes it.
-    pub fn wanted(&self) -> Wanted {
+    ///
+    /// `name`: the box's, for DHCP servers.
+    pub fn wanted(&self, name: &str) -> Wanted {
         let net = self.address.as_ref().and_then(|text| text.parse::<Ipv4Net>().ok());
         let fixed = net.map(|net| Address {
             address: net.addr(),
@@ -47,7 +49,7 @@ impl Management {
             interface: Which::Name(self.interface.clone()),
             vlan: self.vlan,
             addressing: fixed.map_or(Addressing::Dhcp, Addressing::Fixed),
-            class: VENDOR_CLASS,
+            caller: Caller { class: VENDOR_CLASS, name: name.to_owned() },
         }
     }
 }

@@ -54,7 +54,10 @@ fn a_box_of_its_own_needs_no_word() {
             "management[1].vlan: 4095 is no VLAN from 1 to 4094",
         ]
     );
+    assert_eq!(read("name = 'cellar'\n[time]\nservers = ['10.0.0.1']\n"), "");
+    assert!(read("name = 'the cellar'\n").contains("name: \"the cellar\" is no name of a machine"));
     assert!(parse(&format!("{GOOD}[management]\ninterface = 'eth9'\n")).is_err());
+    assert!(parse(&format!("{GOOD}[time]\nservers = []\n")).unwrap_err().contains("time: that"));
 }
 
 #[test]

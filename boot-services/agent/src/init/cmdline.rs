@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use platform::net::{Addressing, VLANS, Wanted, Which};
+use platform::net::{Addressing, Caller, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
 use workflow_rpc::Pin;
 
@@ -97,7 +97,7 @@ impl CommandLine {
             addressing: ipam
                 .and_then(|ipam| ipam.address.clone())
                 .map_or(Addressing::Dhcp, Addressing::Fixed),
-            class: VENDOR_CLASS,
+            caller: Caller { class: VENDOR_CLASS, name: String::new() },
         }
     }
 }

@@ -1,0 +1,104 @@
+//! Who has an address on a link (RFC 826), without a socket.
+
+use std::net::Ipv4Addr;
+
+use stdx::MacAddr;
+
+/// Ethernet's header and ARP's 28 bytes.
+const FRAME: usize = 42;
+/// From the type of the frame to the lengths of the addresses: ARP for IPv4 over Ethernet.
+const KIND: [u8; 8] = [0x08, 0x06, 0, 1, 0x08, 0, 6, 4];
+const REQUEST: [u8; 2] = [0, 1];
+
+/// What somebody says on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// Who.
+    pub mac: MacAddr,
+    /// The address that they have; unspecified when they have none yet.
+    pub sender: Ipv4Addr,
+    /// The address that they speak of.
+    pub target: Ipv4Addr,
+}
+
+impl Said {
+    /// A question by somebody without an address (RFC 5227 section 1.1: a probe).
+    pub fn probe(mac: MacAddr, target: Ipv4Addr) -> Self {
+        Self { mac, sender: Ipv4Addr::UNSPECIFIED, target }
+    }
+
+    /// `address` is ours (RFC 5227 section 1.1: an announcement).
+    pub fn announcement(mac: MacAddr, address: Ipv4Addr) -> Self {
+        Self { mac, sender: address, target: address }
+    }
+
+    /// A request to everybody, as a frame.
+    pub fn encode(&self) -> [u8; FRAME] {
+        let mut frame = [0; FRAME];
+        frame[..6].fill(0xff);
+        frame[6..12].copy_from_slice(&self.mac.0);
+        frame[12..20].copy_from_slice(&KIND);
+        frame[20..22].copy_from_slice(&REQUEST);
+        frame[22..28].copy_from_slice(&self.mac.0);
+        frame[28..32].copy_from_slice(&self.sender.octets());
+        frame[38..42].copy_from_slice(&self.target.octets());
+        frame
+    }
+
+    /// Of a frame: a request or an answer. `None` for anything else.
+    pub fn decode(frame: &[u8]) -> Option<Self> {
+        let frame = frame.first_chunk::<FRAME>()?;
+        let address =
+            |at: usize| Ipv4Addr::new(frame[at], frame[at + 1], frame[at + 2], frame[at + 3]);
+        let known = frame[12..20] == KIND && matches!(frame[20..22], [0, 1 | 2]);
+        let mac = frame[22..28].try_into().ok()?;
+        known.then(|| Self { mac: MacAddr(mac), sender: address(28), target: address(38) })
+    }
+
+    /// Somebody else has `address`, or is about to take it too (RFC 3927 section 2.2.1).
+    pub fn contests(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
+        let probes = self.sender.is_unspecified() && self.target == address;
+        self.mac != ours && (self.sender == address || probes)
+    }
+
+    /// Somebody else uses `address` (RFC 3927 section 2.5).
+    pub fn takes(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
+        self.mac != ours && self.sender == address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const THEIRS: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+    const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 7, 9);
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        for said in [Said::probe(OURS, ADDRESS), Said::announcement(OURS, ADDRESS)] {
+            let frame = said.encode();
+            assert_eq!(Said::decode(&frame), Some(said));
+            for length in 0..FRAME {
+                assert_eq!(Said::decode(&frame[..length]), None);
+            }
+            let other = [&frame[..13], &[0x00], &frame[14..]].concat();
+            assert_eq!(Said::decode(&other), None, "IPv4 is no ARP");
+        }
+    }
+
+    #[test]
+    fn an_address_is_contested_by_others_only() {
+        for (said, contests, takes) in [
+            (Said::probe(OURS, ADDRESS), false, false),
+            (Said::announcement(OURS, ADDRESS), false, false),
+            (Said::probe(THEIRS, ADDRESS), true, false),
+            (Said::announcement(THEIRS, ADDRESS), true, true),
+            (Said::announcement(THEIRS, Ipv4Addr::LOCALHOST), false, false),
+        ] {
+            assert_eq!(said.contests(ADDRESS, OURS), contests, "{said:?}");
+            assert_eq!(said.takes(ADDRESS, OURS), takes, "{said:?}");
+        }
+    }
+}

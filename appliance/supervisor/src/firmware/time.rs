@@ -1,0 +1,236 @@
+//! The box's clock: put right by servers, remembered, and told to its racks.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join_all;
+use ntp::{Sample, Standing, Timestamp, Told};
+use platform::clock;
+use platform::init::STATE;
+use stdx::Backoff;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Whom to ask when neither the owner nor a DHCP server names anybody.
+const DEFAULT: [&str; 2] = ["pool.ntp.org", "time.cloudflare.com"];
+/// Servers that are asked, at most.
+const SERVERS_MAX: usize = 8;
+/// Of one name's addresses.
+const ADDRESSES_MAX: usize = 3;
+/// Samples of each server, and what lies between them (RFC 5905 section 13.1: a burst).
+const SAMPLES: usize = 4;
+const SAMPLE_EVERY: Duration = Duration::from_secs(2);
+/// From one round to the next, while the clock is followed.
+const SOON: Duration = Duration::from_secs(64);
+const LATER: Duration = Duration::from_secs(1024);
+/// After a round in which nobody could be believed.
+const AGAIN: Duration = Duration::from_secs(15);
+/// How long a name may take to be looked up.
+const LOOKUP: Duration = Duration::from_secs(5);
+/// A clock that is wrong by more is set; otherwise it runs to the right time (RFC 5905's STEPT).
+const STEP: Duration = Duration::from_millis(128);
+/// Told longer ago, a clock runs by itself.
+const LOST: Duration = Duration::from_hours(1);
+/// How often the time is written down (TM-2).
+const REMEMBER: Duration = Duration::from_mins(15);
+
+/// Who tells the time, by the interface whose DHCP server says so.
+#[derive(Debug, Clone, Default)]
+pub struct Offered(Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>);
+
+impl Offered {
+    /// What the server of this interface says now.
+    pub fn set(&self, interface: &str, servers: &[Ipv4Addr]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(interface.to_owned(), servers.to_vec());
+    }
+
+    fn all(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().flatten().map(Ipv4Addr::to_string).collect()
+    }
+}
+
+/// What is known of the clock.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// How far it can be believed.
+    pub standing: Standing,
+    /// Who told it, as people write it; empty when nobody did.
+    pub source: String,
+}
+
+/// Keeps the clock right, for ever. `written`: whom the owner wants asked; `None` for whoever there
+/// is.
+pub async fn keep(
+    written: Option<Vec<String>>,
+    offered: Offered,
+    known: watch::Sender<Known>,
+) -> std::convert::Infallible {
+    let remember = async {
+        loop {
+            sleep(REMEMBER).await;
+            clock::keep(Path::new(STATE));
+        }
+    };
+    tokio::join!(remember, follow(written, offered, known)).0
+}
+
+async fn follow(
+    written: Option<Vec<String>>,
+    offered: Offered,
+    known: watch::Sender<Known>,
+) -> std::convert::Infallible {
+    let mut wait = Backoff::new(SOON, LATER);
+    let mut last: Option<(Instant, Told)> = None;
+    let mut silent = false;
+    loop {
+        let servers = whom(written.as_deref(), offered.all());
+        match opinion(&servers).await {
+            Some((sample, source)) => {
+                if sample.offset.abs() >= STEP {
+                    wait = Backoff::new(SOON, LATER);
+                }
+                let told = apply(&sample, &source);
+                last = Some((Instant::now(), told));
+                silent = false;
+                known.send_replace(Known { standing: Standing::Synced(told), source });
+                sleep(wait.next_wait()).await;
+            }
+            None => {
+                if !std::mem::replace(&mut silent, true) {
+                    tracing::warn!(?servers, "nobody tells the time");
+                }
+                if let Some((_, told)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
+                    known.send_modify(|known| known.standing = Standing::Holdover(Some(told)));
+                }
+                sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Those whom the owner wrote down, or else those of the network, or else everybody's (TM-3).
+fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
+    let mut servers = match written {
+        Some(written) if !written.is_empty() => written.to_vec(),
+        _ if !offered.is_empty() => offered,
+        Some(_) => Vec::new(),
+        None => DEFAULT.map(str::to_owned).to_vec(),
+    };
+    servers.truncate(SERVERS_MAX);
+    servers
+}
+
+/// What the servers think, and which of them.
+async fn opinion(servers: &[String]) -> Option<(Sample, String)> {
+    let addresses = join_all(servers.iter().map(|server| lookup(server))).await;
+    let addresses: Vec<SocketAddr> = addresses.into_iter().flatten().collect();
+    let asked = join_all(addresses.iter().map(|address| burst(*address))).await;
+    let chosen = ntp::choose(&asked)?;
+    let whose = asked.iter().position(|samples| samples.contains(&chosen))?;
+    Some((chosen, addresses.get(whose)?.ip().to_string()))
+}
+
+async fn lookup(server: &str) -> Vec<SocketAddr> {
+    let found = timeout(LOOKUP, tokio::net::lookup_host((server, ntp::PORT))).await;
+    let found = found.map(|found| found.map(|all| all.take(ADDRESSES_MAX).collect()));
+    found.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default()
+}
+
+async fn burst(server: SocketAddr) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for number in 0..SAMPLES {
+        if number > 0 {
+            sleep(SAMPLE_EVERY).await;
+        }
+        match ntp::ask(server).await {
+            Ok(sample) => samples.push(sample),
+            Err(error) => {
+                tracing::debug!(%server, reason = %stdx::chain(&error), "no time");
+                // It is away, or wants to be left alone.
+                break;
+            }
+        }
+    }
+    samples
+}
+
+/// Puts the clock right; returns what it was told, at the clock's new time.
+fn apply(sample: &Sample, source: &str) -> Told {
+    let Sample { offset, .. } = *sample;
+    let done = if offset.abs() >= STEP {
+        tracing::info!(%offset, source, "the clock is set");
+        clock::set(offset.after(SystemTime::now()))
+    } else {
+        clock::slew(offset.0 / 1000)
+    };
+    if let Err(error) = done {
+        tracing::warn!(reason = %stdx::chain(&error), %offset, "the clock is wrong and stays so");
+    }
+    Told { at: Timestamp::now(), ..sample.told }
+}
+
+/// Tells a rack the time, for as long as the box has one.
+///
+/// # Errors
+/// When the port is taken or breaks.
+pub async fn tell(address: Ipv4Addr, known: watch::Receiver<Known>) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    let at = SocketAddr::from((address, ntp::PORT));
+    let socket = tokio::net::UdpSocket::bind(at)
+        .await
+        .with_context(|| format!("cannot listen on {at} for questions about the time"))?;
+    let (say, standing) = watch::channel(known.borrow().standing);
+    let passing = async {
+        let mut known = known;
+        while known.changed().await.is_ok() {
+            say.send_replace(known.borrow().standing);
+        }
+        // Nobody keeps the clock any more; what is known stays true for a while.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        served = ntp::serve(socket, standing) => served.context("cannot tell the time"),
+        () = passing => Ok(()),
+    }
+}
+
+/// Before anybody told it: a guess, or what a battery kept.
+pub fn at_start(guessed: bool) -> Known {
+    let standing = if guessed { Standing::Unset } else { Standing::Holdover(None) };
+    Known { standing, source: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use ntp::Offset;
+
+    use super::*;
+
+    #[test]
+    fn the_owner_decides_whom_to_ask() {
+        let words = |all: &[&str]| all.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let (owner, network) = (words(&["time.example"]), words(&["10.0.0.1"]));
+        assert_eq!(whom(Some(&owner), network.clone()), owner);
+        assert_eq!(whom(Some(&[]), network.clone()), network);
+        assert_eq!(whom(None, network.clone()), network);
+        assert_eq!(whom(Some(&[]), Vec::new()), Vec::<String>::new(), "nobody outside");
+        assert_eq!(whom(None, Vec::new()), DEFAULT);
+        assert_eq!(whom(Some(&words(&["a"; 30])), Vec::new()).len(), SERVERS_MAX);
+    }
+
+    #[test]
+    fn a_battery_is_better_than_a_guess() {
+        assert_eq!(at_start(true).standing, Standing::Unset);
+        assert_eq!(at_start(false).standing, Standing::Holdover(None));
+    }
+
+    #[test]
+    fn a_small_error_is_no_step() {
+        assert!(Offset(127_000_000).abs() < STEP && Offset(-128_000_000).abs() >= STEP);
+    }
+}
