@@ -3,12 +3,17 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use platform::net::{Address, Addressing, Caller, Wanted, Which, configure, look};
+use platform::net::{
+    Address, Addressing, Caller, Wanted, Which, configure, leave_link_local, look, stand_in,
+};
 use stdx::MacAddr;
 
 /// Set in the namespace.
 const INSIDE: &str = "TINBOX_NET_INSIDE";
+/// An address that the switch has too.
+const TAKEN: &str = "TINBOX_NET_TAKEN";
 /// A machine's network card, and a server at the other end of its cable.
 const NAMESPACE: &str = r#"
 set -e
@@ -19,6 +24,7 @@ mount -t sysfs sysfs /sys
 ip link add nuc address 52:54:00:77:00:01 type veth peer name port netns $switch
 ip -n $switch link set port up
 ip -n $switch addr add 10.7.0.1/24 dev port
+[ -z "$TINBOX_NET_TAKEN" ] || ip -n $switch addr add $TINBOX_NET_TAKEN/16 dev port
 ip netns exec $switch dnsmasq --no-daemon --port=0 --conf-file=/dev/null --interface=port \
   --dhcp-range=10.7.0.9,10.7.0.9,255.255.255.0,1h --dhcp-vendorclass=set:nuc,tinbox-test \
   --dhcp-ignore=tag:!nuc --dhcp-leasefile=/dev/null --log-dhcp &
@@ -38,10 +44,15 @@ fn after(test: &str, wanted: Wanted) -> String {
         assert!(nuc.mbps.is_some() && has(configured.address()), "{seen:?}");
         return String::new();
     }
+    in_a_network(test, "")
+}
+
+/// What the namespace looks like after `test` ran in it, where somebody has the address `taken`.
+fn in_a_network(test: &str, taken: &str) -> String {
     let mut unshare = Command::new("unshare");
     unshare.args(["--net", "--mount", "bash", "-c", NAMESPACE]);
-    unshare.arg(std::env::current_exe().expect("this test")).arg(test).env(INSIDE, "1");
-    let output = unshare.output().expect("unshare runs");
+    unshare.arg(std::env::current_exe().expect("this test")).arg(test);
+    let output = unshare.env(INSIDE, "1").env(TAKEN, taken).output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
@@ -78,4 +89,49 @@ fn an_address_that_is_written_down_asks_nobody() {
         assert!(text.contains("default via 10.7.0.1 dev nuc"), "{text}");
         assert!(text.contains("nameserver 10.7.0.53"), "{text}");
     }
+}
+
+/// Ten seconds for a server, four and a half of probes.
+const LINK_LOCAL: Duration = Duration::from_secs(60);
+
+#[test]
+fn nobody_gives_an_address() {
+    if std::env::var_os(INSIDE).is_some() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let standing = tokio::spawn(stand_in(Which::Name("nuc".to_owned())));
+            let deadline = Instant::now() + LINK_LOCAL;
+            let address = loop {
+                match link_local().await {
+                    Some(address) => break address,
+                    None if Instant::now() > deadline => panic!("no address"),
+                    None => tokio::time::sleep(Duration::from_millis(50)).await,
+                }
+            };
+            println!("took {address}.");
+            standing.abort();
+            leave_link_local("nuc").await;
+            assert_eq!(link_local().await, None, "a better address came");
+        });
+        return;
+    }
+    let took = |taken: &str| {
+        let text = in_a_network("nobody_gives_an_address", taken);
+        let rest = text.split_once("took ").expect(&text).1;
+        rest.split_once(".\n").expect(rest).0.to_owned()
+    };
+    let first = took("");
+    assert!(first.starts_with("169.254."), "{first}");
+    let second = took(&first);
+    assert!(second.starts_with("169.254.") && second != first, "{first} is somebody's: {second}");
+}
+
+/// The card's address of its own choice.
+async fn link_local() -> Option<Ipv4Addr> {
+    let seen = look().await.expect("what there is");
+    let nuc = seen.into_iter().find(|seen| seen.link.name == "nuc").expect("the card");
+    nuc.addresses.into_iter().find_map(|(address, _)| match address {
+        IpAddr::V4(address) if address.is_link_local() => Some(address),
+        _ => None,
+    })
 }
