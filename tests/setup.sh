@@ -30,6 +30,7 @@ needs=(
   python3-configobj:/usr/lib/python3/dist-packages/configobj
   python3-jsonpatch:/usr/lib/python3/dist-packages/jsonpatch.py
   python3-jsonschema:/usr/lib/python3/dist-packages/jsonschema
+  python3-zeroconf:/usr/lib/python3/dist-packages/zeroconf/__init__.py
   python3-oauthlib:/usr/lib/python3/dist-packages/oauthlib
   python3-netifaces:/usr/share/doc/python3-netifaces python3-venv:/usr/share/doc/python3-venv
 )

@@ -1,7 +1,7 @@
 //! The box's disk image as its owner gets it: flashed, booted, broken and booted again.
 //!
-//! Never: what the booted supervisor does (scenarios and peers test that, with the program as a
-//! process); a machine with a network.
+//! Never: what the supervisor does for machines (scenarios and peers test that, with the program as
+//! a process).
 //! Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`].
 
 use std::error::Error;

@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
 use image::disk::{Part, disk_size};
-use qemu::{Board, Bus, Mark};
+use qemu::{Board, Bus, Mark, Nic, Rack, RackConfig, Segment};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use stdx::MacAddr;
 
 /// What device-mapper says of a changed block.
 const CORRUPTED: &str = "verity.* block 0 is corrupted";
@@ -156,4 +159,40 @@ fn two_builds_are_equal() {
         fs::copy(place.join(name), other.join(name)).unwrap();
     }
     assert_eq!(files(&Image::made(&other).unwrap()), first);
+}
+
+/// The card's end is the name's.
+const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x7f, 0x3a]);
+const NAME: &str = "box-7f3a";
+/// All that a box with nothing configured may answer (design, section 4): the web page, the API.
+const FRESH: [u64; 3] = [80, 443, 6443];
+
+/// A fresh box and an owner's machine on one cable, and nobody who gives addresses.
+#[test]
+fn a_fresh_box_is_found_and_serves_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let rack = Rack::build(RackConfig::new("fresh-box").capture("udp")).unwrap();
+    let own = Ipv4Addr::new(10, 9, 9, 9);
+    let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
+    owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let cable = (Segment::Near, Nic::E1000e, MAC);
+    let _board = rack.add_board(&disk, Bus::Usb, cable).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");
+    let seen = run(owner.command("/usr/bin/python3").arg(script).arg(NAME)).unwrap();
+    let seen: Value = serde_json::from_str(seen.trim()).unwrap();
+    let tcp: Vec<u64> = seen["tcp"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert!(tcp.contains(&6443), "{seen}");
+    assert!(tcp.iter().all(|port| FRESH.contains(port)), "{seen}");
+    assert_eq!(seen["udp"], json!([]), "{seen}");
+    assert_eq!(seen["services"]["_https._tcp.local."], 443, "{seen}");
+
+    // It asked for an address, and said nothing as a server.
+    let said = rack.capture().unwrap().datagrams().unwrap();
+    let from =
+        |port: u16| said.iter().filter(|it| it.from == MAC && it.source.port() == port).count();
+    assert!(from(68) > 0, "no DHCP client was heard");
+    assert_eq!([67, 69, 4011].map(from), [0; 3]);
+    rack.succeed();
 }

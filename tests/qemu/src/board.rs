@@ -1,13 +1,16 @@
-//! A board: one machine with a disk, no rack and no network around it, for an image that is whole
-//! by itself.
+//! A board: one machine with a disk, for an image that is whole by itself; alone, or with a cable to
+//! a rack's network.
 
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use stdx::MacAddr;
+
 use crate::machine::{OVMF_CODE, OVMF_VARS};
-use crate::{Error, Serial, children};
+use crate::namespace::Namespace;
+use crate::{Error, Nic, Serial, children};
 
 /// Memory of the machine; the least that the box is promised to run with is twice this.
 const MEMORY_MIB: u32 = 512;
@@ -21,6 +24,15 @@ pub enum Bus {
     Nvme,
     /// A memory stick.
     Usb,
+}
+
+/// A network card and the tap at the other end of its cable.
+#[derive(Debug)]
+pub(crate) struct Cable {
+    pub(crate) rack: Namespace,
+    pub(crate) tap: &'static str,
+    pub(crate) nic: Nic,
+    pub(crate) mac: MacAddr,
 }
 
 /// A machine that is on; dropping it pulls the plug.
@@ -37,12 +49,24 @@ impl Board {
     /// # Errors
     /// A file or QEMU itself.
     pub fn start(folder: &Path, disk: &Path, bus: Bus) -> Result<Self, Error> {
+        Self::start_with(folder, disk, bus, None)
+    }
+
+    pub(crate) fn start_with(
+        folder: &Path,
+        disk: &Path,
+        bus: Bus,
+        cable: Option<&Cable>,
+    ) -> Result<Self, Error> {
         let variables = folder.join("variables");
         std::fs::copy(OVMF_VARS, &variables).map_err(Error::path("copy to", &variables))?;
         let (serial, errors) = (folder.join("serial.log"), folder.join("qemu.log"));
         let open = |path: &Path| File::create(path).map_err(Error::path("create", path));
-        let mut command = Command::new("qemu-system-x86_64");
-        command.args(arguments(disk, &variables, bus));
+        let mut command = match cable {
+            Some(cable) => cable.rack.command("qemu-system-x86_64"),
+            None => Command::new("qemu-system-x86_64"),
+        };
+        command.args(arguments(disk, &variables, bus)).args(network(cable));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
         let serial = Arc::new(Serial::new(0, open(&serial)?));
@@ -63,6 +87,19 @@ impl Drop for Board {
     }
 }
 
+fn network(cable: Option<&Cable>) -> Vec<String> {
+    match cable {
+        None => ["-nic".to_owned(), "none".to_owned()].to_vec(),
+        Some(Cable { tap, nic, mac, .. }) => vec![
+            "-netdev".to_owned(),
+            format!("tap,id=n0,ifname={tap},script=no,downscript=no"),
+            "-device".to_owned(),
+            // It boots from its disk.
+            format!("{},netdev=n0,mac={mac},romfile=", nic.device()),
+        ],
+    }
+}
+
 fn arguments(disk: &Path, variables: &Path, bus: Bus) -> Vec<String> {
     let flash = "if=pflash,format=raw";
     let device = match bus {
@@ -71,7 +108,7 @@ fn arguments(disk: &Path, variables: &Path, bus: Bus) -> Vec<String> {
         Bus::Usb => "usb-storage,drive=disk,bootindex=1",
     };
     let mut arguments = vec!["-nodefaults", "-no-user-config", "-display", "none", "-vga", "std"];
-    arguments.extend(["-nic", "none", "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"]);
+    arguments.extend(["-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"]);
     arguments.extend(["-chardev", "stdio,id=serial0,signal=off", "-serial", "chardev:serial0"]);
     if bus == Bus::Usb {
         arguments.extend(["-device", "qemu-xhci"]);

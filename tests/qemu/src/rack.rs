@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use stdx::MacAddr;
+
 use crate::bmc::{self, Bmc};
+use crate::board::Cable;
 use crate::config::MAX_NUCS;
 use crate::host::complete_checksums;
 use crate::preflight::own_program;
 use crate::{
-    BmcAccess, BoxProcess, BoxProgram, Capture, Direction, Error, Host, Nuc, NucConfig, RackConfig,
-    Segment, chassis, children, impairment, leftovers, machine, nuc, preflight,
+    BmcAccess, Board, BoxProcess, BoxProgram, Bus, Capture, Direction, Error, Host, Nic, Nuc,
+    NucConfig, RackConfig, Segment, chassis, children, impairment, leftovers, machine, nuc,
+    preflight,
 };
 
 /// The box's address on the rack's network, a /24.
@@ -171,6 +175,26 @@ impl Rack {
     /// There is one of that name.
     pub fn add_host(&self, name: &str, legs: &[(Segment, Ipv4Addr)]) -> Result<Host, Error> {
         Host::build(&self.name, name, legs)
+    }
+
+    /// Puts one more machine on the network: a board that boots from `disk`, with a card on
+    /// `segment` that has the hardware address `mac`. Its files go to the output folder.
+    ///
+    /// # Errors
+    /// There is one already, or QEMU does not start.
+    pub fn add_board(
+        &self,
+        disk: &Path,
+        bus: Bus,
+        (segment, nic, mac): (Segment, Nic, MacAddr),
+    ) -> Result<Board, Error> {
+        let rack = leftovers::rack_namespace(&self.name);
+        let tap = "tapboard";
+        rack.ip(&format!(
+            "tuntap add dev {tap} mode tap\nlink set {tap} master {} up\n",
+            segment.bridge()
+        ))?;
+        Board::start_with(&self.dir, disk, bus, Some(&Cable { rack, tap, nic, mac }))
     }
 
     /// Pulls the box's network cable.
