@@ -1,5 +1,6 @@
 //! What the box's faces show: one view of it, taken from what this process knows.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,9 +8,13 @@ use std::time::Instant;
 use api::network::Mode;
 use api::tinkerbell::{Hardware, State};
 use platform::net::Seen;
-use status::view::{Fault, Machine, MachineState, Nic, Role, StatusView, Trouble};
+use status::view::{Claim, Fault, Machine, MachineState, Nic, Role, StatusView, Trouble};
 use stdx::Clock;
 
+use web::claim::TRIES_MAX;
+use web::owner::Owner;
+
+use crate::chronicle::Chronicle;
 use crate::config::Config;
 use crate::index::Index;
 
@@ -25,6 +30,12 @@ pub struct Faces {
     pub began: Instant,
     /// What process 1 could not do.
     pub trouble: Vec<String>,
+    /// Whose the box is.
+    pub owner: Arc<Owner>,
+    /// What happened.
+    pub chronicle: Chronicle,
+    /// SHA-256 of the certificate's public key.
+    pub key: [u8; 32],
 }
 
 impl Faces {
@@ -33,7 +44,7 @@ impl Faces {
         let seen = platform::net::look().await.unwrap_or_default();
         let machines = self.index.machines();
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
-        StatusView {
+        let mut view = StatusView {
             now: self.clock.now(),
             name: name(&seen).into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -42,8 +53,30 @@ impl Faces {
             nics: seen.iter().map(|seen| self.nic(seen)).collect(),
             machines: machines.iter().map(|hardware| self.machine(hardware)).collect(),
             faults: self.trouble.iter().map(|what| fault(what)).collect(),
+            pin: web::claim::pin(&self.key).into(),
             ..StatusView::default()
-        }
+        };
+        view.system.certificate_sha256 = stdx::hex(&self.key).into();
+        view.claim = self.claim(&view);
+        let bmc = |it: &Arc<Hardware>| {
+            Some((it.metadata.name.clone(), it.spec.bmc_ref.as_ref()?.name.clone()))
+        };
+        let controllers: HashMap<_, _> = machines.iter().filter_map(bmc).collect();
+        self.chronicle.tell(&mut view, &controllers).await;
+        view
+    }
+
+    fn claim(&self, view: &StatusView) -> Option<Claim> {
+        let (code, tries_left) = self.owner.code()?;
+        let url = match &self.config.web {
+            Some(web) => Some(format!("https://{}", web.listen)),
+            None => view.address().map(|(_, address)| match address.contains(':') {
+                true => format!("https://[{address}]"),
+                false => format!("https://{address}"),
+            }),
+        };
+        let urls = url.into_iter().map(Into::into).collect();
+        Some(Claim { urls, code: code.into(), tries_left, tries_max: TRIES_MAX })
     }
 
     fn nic(&self, seen: &Seen) -> Nic {
@@ -102,7 +135,7 @@ fn fault(what: &str) -> Fault {
 }
 
 /// `box-7f3a`, by the first interface's hardware address.
-fn name(seen: &[Seen]) -> String {
+pub fn name(seen: &[Seen]) -> String {
     let mac = seen.first().map(|seen| seen.link.mac.0).unwrap_or_default();
     format!("box-{:02x}{:02x}", mac[4], mac[5])
 }

@@ -2,6 +2,7 @@
 
 mod boot;
 mod monitor;
+mod pages;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -109,16 +110,19 @@ pub async fn run(state: &Path, config: Config, home: Home) -> anyhow::Result<()>
         .context("cannot prepare the API's certificates")?;
     let certificate = pki.server_certificate().context("cannot read the box's certificate")?;
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
+    let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
+    let faces = wiring.faces(state, pin.bytes())?;
     wiring.collector(&pki);
     wiring.api(state, &pki).await?;
     wiring.controllers().await?;
     if home == Home::Firmware {
-        wiring.screen();
+        wiring.screen(&faces);
     }
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
+    wiring.pages(state, pki, faces, home).await?;
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
