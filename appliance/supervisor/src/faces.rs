@@ -53,7 +53,7 @@ impl Faces {
             nics: seen.iter().map(|seen| self.nic(seen)).collect(),
             machines: machines.iter().map(|hardware| self.machine(hardware)).collect(),
             faults: self.trouble.iter().map(|what| fault(what)).collect(),
-            pin: web::claim::pin(&self.key).into(),
+            pin: status::pin::pin(&self.key).into(),
             ..StatusView::default()
         };
         view.system.certificate_sha256 = stdx::hex(&self.key).into();

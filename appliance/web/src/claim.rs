@@ -142,24 +142,9 @@ pub(crate) fn wait(first: Option<&Duration>, now: Duration) -> u64 {
     end.saturating_sub(now).as_secs().max(1)
 }
 
-/// The pin of a certificate: the first 80 bits of SHA-256 over its SubjectPublicKeyInfo, as
-/// `F3A9-1C20-8BQK-77TM` (TL-2).
-pub fn pin(key_sha256: &[u8; 32]) -> String {
-    let bits = key_sha256[..10].iter().fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte));
-    let mut text = String::with_capacity(19);
-    for at in 0..16 {
-        if at > 0 && at % 4 == 0 {
-            text.push('-');
-        }
-        let five = usize::try_from(bits >> (75 - 5 * at) & 31).unwrap_or(0);
-        text.push(char::from(ALPHABET[five]));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Code, Lock, MINUTE, pin};
+    use super::{Answer, Code, Lock, MINUTE};
     use std::time::Duration;
 
     fn code(text: &str) -> Code {
@@ -212,15 +197,5 @@ mod tests {
         let kept = serde_json::to_string(&lock).unwrap();
         assert_eq!(kept, r#"{"code":"7KQ4M2","wrong":1}"#);
         assert_eq!(serde_json::from_str::<Lock>(&kept).unwrap().left(), 19);
-    }
-
-    #[test]
-    fn a_pin_is_eighty_bits() {
-        let mut key = [0; 32];
-        assert_eq!(pin(&key), "0000-0000-0000-0000");
-        key[..10].copy_from_slice(&[255, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(pin(&key), "ZW00-0000-0000-0001");
-        key[10] = 9;
-        assert_eq!(pin(&key), "ZW00-0000-0000-0001");
     }
 }

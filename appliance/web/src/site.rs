@@ -132,31 +132,32 @@ async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
     let path = request.uri().path();
     let open = path.starts_with("/assets/") || path == "/ca.pem";
     let claiming = path == "/S" || path.starts_with("/S/");
-    let mut answer = if request.method() == Method::POST && is_foreign(request.headers()) {
-        text(StatusCode::FORBIDDEN, "This form was sent by another site.")
-    } else if open || claiming {
-        next.run(request).await
-    } else if !site.owner.claimed() {
-        see("/S")
-    } else if path == "/login" || csrf(&site, request.headers()).is_some() {
-        next.run(request).await
-    } else if path == "/events" {
-        text(StatusCode::UNAUTHORIZED, "Log in first.")
-    } else {
-        see("/login")
-    };
+    let mut answer =
+        if request.method() == Method::POST && is_foreign(request.uri(), request.headers()) {
+            text(StatusCode::FORBIDDEN, "This form was sent by another site.")
+        } else if open || claiming {
+            next.run(request).await
+        } else if !site.owner.claimed() {
+            see("/S")
+        } else if path == "/login" || csrf(&site, request.headers()).is_some() {
+            next.run(request).await
+        } else if path == "/events" {
+            text(StatusCode::UNAUTHORIZED, "Log in first.")
+        } else {
+            see("/login")
+        };
     harden(answer.headers_mut());
     answer
 }
 
 /// A browser says that another site sent this.
-fn is_foreign(headers: &HeaderMap) -> bool {
+fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let site = says("sec-fetch-site").is_some_and(|it| !matches!(it, "same-origin" | "none"));
-    let host = says("host").unwrap_or_default();
-    let origin = says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host));
     // Over HTTP/2 the host is in the URL, and `Host` is absent.
-    site || (origin && !host.is_empty())
+    let host = uri.authority().map(|it| it.as_str()).or(says("host")).unwrap_or_default();
+    let origin = says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host));
+    site || origin
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {
