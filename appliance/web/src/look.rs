@@ -31,7 +31,10 @@ pub fn shape(shape: Shape) -> &'static str {
         Shape::Tick => r#"<path d="M2.5 8.5 6.5 12.5 13.5 4"/>"#,
         Shape::Cross => r#"<path d="M3 3 13 13M13 3 3 13"/>"#,
         Shape::CrossClock => {
-            r#"<path d="M1.5 1.5 8 8M8 1.5 1.5 8"/><circle cx="11" cy="11" r="4"/><path d="M11 9v2h1.5"/>"#
+            concat!(
+                r#"<path d="M1.5 1.5 8 8M8 1.5 1.5 8"/>"#,
+                r#"<circle cx="11" cy="11" r="4"/><path d="M11 9v2h1.5"/>"#
+            )
         }
         Shape::Question => {
             r#"<path d="M5 5.5a3 3 0 1 1 4.2 2.7Q8 8.8 8 10.5"/><path d="M8 13v1"/>"#

@@ -58,20 +58,20 @@ pub async fn run(
     let post = request(Method::POST, &address, "/S")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
     let (answer, _) = ask(&address, Some(&pin), post, form).await?;
-    let refused = |what: &str, code: u16, body: &[u8]| Error::Refused {
+    let refused = |what: &str, body: &[u8]| Error::Unable {
         what: format!("{what} the box at {address}"),
-        code,
-        reason: String::new(),
-        message: plain(String::from_utf8_lossy(body).trim()),
+        why: plain(String::from_utf8_lossy(body).trim()),
+        hint: "the box's screen shows its code as long as it has no owner; who owns it logs in on \
+               its page and downloads the kubeconfig there",
     };
     let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
     let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
-        return Err(refused("claim", answer.status().as_u16(), answer.body()));
+        return Err(refused("claim", answer.body()));
     };
     let get = request(Method::GET, &address, "/kubeconfig").header(COOKIE, cookie);
     let (answer, _) = ask(&address, Some(&pin), get, String::new()).await?;
     if !answer.status().is_success() {
-        return Err(refused("read the kubeconfig of", answer.status().as_u16(), answer.body()));
+        return Err(refused("read the kubeconfig of", answer.body()));
     }
     keep(&file, answer.body())
         .map_err(|source| Error::Write { file: file.display().to_string(), source })?;
