@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::commands::{capi, hardware, image, machine, network, template, workflow};
+use crate::commands::{appliance, capi, hardware, image, machine, network, template, workflow};
 use crate::output::Format;
 
 const AFTER: &str = "\
@@ -14,7 +14,7 @@ The kubeconfig is the one of --kubeconfig, of TINBOX_KUBECONFIG, ~/.tinbox/admin
 usually names another cluster.
 
 Exit codes: 0 done; 1 the thing asked for failed; 2 it could not be asked for (arguments, files, \
-no way to the box).
+no way to the box); 5 another box answers than the one whose pin was given.
 
 Example:
   tinbox hardware push --file hardware.yaml
@@ -63,6 +63,9 @@ pub enum Command {
     /// What the box serves on its interfaces.
     #[command(subcommand, alias = "net")]
     Network(network::Command),
+    /// The box itself.
+    #[command(subcommand, name = "box")]
+    Appliance(appliance::Command),
     /// The box for Cluster API and other programs.
     #[command(subcommand)]
     Capi(capi::Command),

@@ -1,5 +1,6 @@
 //! A module for each noun; what they share is the way to the box and to the terminal.
 
+pub mod appliance;
 pub mod capi;
 pub mod hardware;
 pub mod image;
@@ -43,6 +44,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
     if let Command::Template(template::Command::Library { name }) = &args.command {
         return template::show_library(&Printer::new(args.output), name.as_deref());
     }
+    if let Command::Appliance(command) = args.command {
+        let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
+        return appliance::run(&Printer::new(args.output), file, command).await;
+    }
     let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());
@@ -61,6 +66,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Image(command) => image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
+        // Asked before there is a kubeconfig.
+        Command::Appliance(_) => Ok(()),
     }
 }
 

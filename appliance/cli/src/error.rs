@@ -120,6 +120,25 @@ pub enum Error {
         /// How long was waited.
         after: String,
     },
+    /// Another key answers than the one that was meant.
+    #[error("the box at {address} has the pin {found}, not {wanted}")]
+    Untrusted {
+        /// Where.
+        address: String,
+        /// Its pin.
+        found: String,
+        /// The pin that was given, or what a person said to it.
+        wanted: String,
+    },
+    /// A file that cannot be written.
+    #[error("cannot write {file}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
@@ -173,15 +192,23 @@ impl Error {
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
             Error::TooLate { .. } => "run the command again to wait on, or give --timeout".into(),
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
-            Error::Read { .. } | Error::Output(_) => return None,
+            Error::Untrusted { .. } => {
+                "compare with the box's own screen; if it shows another pin, somebody stands \
+                 between: nothing was sent"
+                    .to_owned()
+            }
+            Error::Read { .. } | Error::Write { .. } | Error::Output(_) => return None,
         };
         Some(text)
     }
 
-    /// 1 when the thing asked for failed, 2 when it could not be asked for.
+    /// 1 when the thing asked for failed, 2 when it could not be asked for, 5 when who answers is
+    /// not to be trusted.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Error::Untrusted { .. } => 5,
             Error::Usage(_)
+            | Error::Write { .. }
             | Error::NoKubeconfig(_)
             | Error::Kubeconfig { .. }
             | Error::Read { .. }

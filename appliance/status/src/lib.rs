@@ -9,6 +9,7 @@
 pub mod heard;
 pub mod image;
 pub mod log;
+pub mod pin;
 pub mod progress;
 pub mod story;
 pub mod timeline;

@@ -3,6 +3,7 @@
 mod images;
 mod management;
 mod network;
+mod web;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
+pub use web::Web;
 
 /// Where machines get boot files, scripts, images and metadata.
 pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
@@ -55,6 +57,8 @@ pub struct Config {
     pub bmc: Bmc,
     /// Files of other servers; without it, machines fetch them themselves.
     pub images: Option<Images>,
+    /// The pages for people, beside somebody's own system; a box of its own always has them.
+    pub web: Option<Web>,
     /// What machines are told about themselves.
     #[serde(default)]
     pub metadata: metadata::Config,
@@ -266,6 +270,7 @@ impl Config {
             }
             Home::Firmware => {
                 let mut problems = management::problems(&self.management, &self.network);
+                problems.extend(self.web.iter().map(|_| web::NOT_HERE.to_owned()));
                 let named = self.name.as_deref().filter(|name| !is_label(name));
                 problems.extend(named.map(|name| {
                     format!(
@@ -326,6 +331,7 @@ impl Config {
         ];
         names.extend(self.networks.iter().map(|network| network.address.to_string()));
         names.extend(self.api.names.iter().cloned());
+        names.extend(self.web.iter().filter_map(Web::name));
         names
     }
 

@@ -1,5 +1,6 @@
 //! What the box's faces show: one view of it, taken from what this process knows.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,10 +9,15 @@ use api::network::Mode;
 use api::tinkerbell::{Hardware, State};
 use ntp::Standing;
 use platform::net::Seen;
-use status::view::{Fault, Machine, MachineState, Nic, Role, StatusView, TimeState, Trouble};
+use status::view::{
+    Claim, Fault, Machine, MachineState, Nic, Role, StatusView, TimeState, Trouble,
+};
 use stdx::Clock;
 use tokio::sync::watch;
+use web::claim::TRIES_MAX;
+use web::owner::Owner;
 
+use crate::chronicle::Chronicle;
 use crate::config::Config;
 use crate::firmware::time::Known;
 use crate::index::Index;
@@ -24,14 +30,20 @@ pub struct Faces {
     pub config: Arc<Config>,
     /// What the box is called.
     pub name: String,
-    /// How far its clock can be believed.
-    pub time: watch::Receiver<Known>,
+    /// How far its clock can be believed; only of a box of its own.
+    pub time: Option<watch::Receiver<Known>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// When this process began.
     pub began: Instant,
     /// What process 1 could not do.
     pub trouble: Vec<String>,
+    /// Whose the box is.
+    pub owner: Arc<Owner>,
+    /// What happened.
+    pub chronicle: Chronicle,
+    /// SHA-256 of the certificate's public key.
+    pub key: [u8; 32],
 }
 
 impl Faces {
@@ -40,18 +52,40 @@ impl Faces {
         let seen = platform::net::look().await.unwrap_or_default();
         let machines = self.index.machines();
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
-        StatusView {
+        let mut view = StatusView {
             now: self.clock.now(),
             name: self.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
             slot: slot.to_uppercase().into(),
-            clock: clock(&self.time.borrow()),
+            clock: self.time.as_ref().map(|time| clock(&time.borrow())).unwrap_or_default(),
             uptime_seconds: self.began.elapsed().as_secs(),
             nics: seen.iter().map(|seen| self.nic(seen)).collect(),
             machines: machines.iter().map(|hardware| self.machine(hardware)).collect(),
             faults: self.trouble.iter().map(|what| fault(what)).collect(),
+            pin: status::pin::pin(&self.key).into(),
             ..StatusView::default()
-        }
+        };
+        view.system.certificate_sha256 = stdx::hex(&self.key).into();
+        view.claim = self.claim(&view);
+        let bmc = |it: &Arc<Hardware>| {
+            Some((it.metadata.name.clone(), it.spec.bmc_ref.as_ref()?.name.clone()))
+        };
+        let controllers: HashMap<_, _> = machines.iter().filter_map(bmc).collect();
+        self.chronicle.tell(&mut view, &controllers).await;
+        view
+    }
+
+    fn claim(&self, view: &StatusView) -> Option<Claim> {
+        let (code, tries_left) = self.owner.code()?;
+        let url = match &self.config.web {
+            Some(web) => Some(format!("https://{}", web.listen)),
+            None => view.address().map(|(_, address)| match address.contains(':') {
+                true => format!("https://[{address}]"),
+                false => format!("https://{address}"),
+            }),
+        };
+        let urls = url.into_iter().map(Into::into).collect();
+        Some(Claim { urls, code: code.into(), tries_left, tries_max: TRIES_MAX })
     }
 
     fn nic(&self, seen: &Seen) -> Nic {

@@ -5,6 +5,7 @@
 //! traits of the boot services over one in-memory index, and wires everything in `wiring`.
 
 mod boot_token;
+mod chronicle;
 mod config;
 mod discovery;
 mod enrolment;

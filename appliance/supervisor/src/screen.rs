@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use panel::backends::PICTURE_EVERY;
@@ -27,7 +28,7 @@ const SYS: &str = "/sys/class/graphics/fb0";
 
 /// Draws the box onto its monitor for as long as it runs. A box without one looks for it now and
 /// then.
-pub async fn run(faces: Faces, shutdown: CancellationToken) {
+pub async fn run(faces: Arc<Faces>, shutdown: CancellationToken) {
     let drawing = async {
         let mut told = false;
         loop {

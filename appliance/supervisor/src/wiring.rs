@@ -2,6 +2,7 @@
 
 mod boot;
 mod monitor;
+mod pages;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -110,17 +111,20 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
         .context("cannot prepare the API's certificates")?;
     let certificate = pki.server_certificate().context("cannot read the box's certificate")?;
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
+    let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
+    let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
     wiring.collector(&pki);
     wiring.api(state, &pki).await?;
     wiring.controllers().await?;
     if let Some(firmware) = &firmware {
-        wiring.screen(firmware);
+        wiring.screen(&faces);
         wiring.time(firmware);
     }
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
+    wiring.pages(state, pki, faces, firmware.is_some()).await?;
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }

@@ -30,6 +30,11 @@ impl Pin {
         Ok(Self(Sha256::digest(key.as_ref()).into()))
     }
 
+    /// The hash itself.
+    pub fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// What a client needs to speak TLS 1.3 to the holder of that key, and to nobody else.
     ///
     /// # Errors

@@ -11,7 +11,7 @@
 //! day that lies behind every real clock, and end counted from no earlier than that day.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -20,8 +20,9 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _, date_time_ymd,
 };
 use rustls::crypto::CryptoProvider;
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -43,6 +44,18 @@ const RENEW_YEARS: i16 = 2;
 pub struct Pki {
     folder: PathBuf,
     ca_pem: String,
+    shown: Arc<Shown>,
+}
+
+/// The certificate that servers show at this moment: every TLS set-up of a [`Pki`] shares it, so
+/// that a new one is shown from the next handshake on.
+#[derive(Debug, Default)]
+struct Shown(RwLock<Option<Arc<CertifiedKey>>>);
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[derive(Serialize, Deserialize, PartialEq)]
@@ -73,9 +86,33 @@ impl Pki {
                 made.pem()
             }
         };
-        let pki = Self { folder, ca_pem };
+        let pki = Self { folder, ca_pem, shown: Arc::default() };
         pki.ensure_server(names, year, &Issuer::new(params, key))?;
+        pki.show()?;
         Ok(pki)
+    }
+
+    /// Has the server's certificate say `names`, of the same key, from the next handshake on. The
+    /// box's addresses come and go; its pin does not (TL-1).
+    ///
+    /// # Errors
+    /// As [`Pki::ensure`]; the old certificate is shown then.
+    pub fn rename(&self, names: &[String], now: Timestamp) -> Result<(), Error> {
+        let year = now.to_zoned(TimeZone::UTC).year().max(FIRST_YEAR);
+        let key = ensure_key(&self.folder.join("ca.key"), "authority's key")?;
+        self.ensure_server(names, year, &Issuer::new(authority(&key), key))?;
+        self.show()
+    }
+
+    fn show(&self) -> Result<(), Error> {
+        let certificate = self.server_certificate()?;
+        let path = self.folder.join("server.key");
+        let key =
+            PrivateKeyDer::from_pem_file(&path).map_err(|source| Error::Pem { path, source })?;
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let made = CertifiedKey::from_der(vec![certificate], key, &provider).map_err(Error::Tls)?;
+        *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(made));
+        Ok(())
     }
 
     /// The authority's certificate, which clients trust.
@@ -98,18 +135,29 @@ impl Pki {
     /// # Errors
     /// When the files are not what [`Pki::ensure`] wrote.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
-        let certificate = self.server_certificate()?;
-        let key = self.folder.join("server.key");
-        let key = PrivateKeyDer::from_pem_file(&key)
-            .map_err(|source| Error::Pem { path: key, source })?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let clients = self.client_verifier(provider.clone())?;
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(Error::Tls)?
             .with_client_cert_verifier(clients)
-            .with_single_cert(vec![certificate], key)
-            .map_err(Error::Tls)?;
+            .with_cert_resolver(Arc::clone(&self.shown) as _);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    /// As [`Pki::server_config`], for people: nobody is asked for a certificate, which browsers
+    /// would have to ask their owner about.
+    ///
+    /// # Errors
+    /// As [`Pki::server_config`].
+    pub fn page_config(&self) -> Result<Arc<ServerConfig>, Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(Error::Tls)?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&self.shown) as _);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

@@ -109,3 +109,19 @@ fn certificates_stay_until_they_no_longer_fit() {
     assert_ne!(read("server.crt"), second);
     assert!(Pki::ensure(state, &["not a name é".to_owned()], now).is_err());
 }
+
+#[test]
+fn a_certificate_follows_the_addresses_and_keeps_its_key() {
+    let folder = TempDir::new().unwrap();
+    let now = "2026-11-20T00:00:00Z".parse::<Timestamp>().unwrap();
+    let pki = Pki::ensure(folder.path(), &names(), now).unwrap();
+    let before = pki.server_certificate().unwrap();
+    let key = fs::read(folder.path().join("pki/server.key")).unwrap();
+    pki.rename(&names(), now).unwrap();
+    assert_eq!(pki.server_certificate().unwrap(), before);
+    pki.rename(&["10.9.8.7".to_owned()], now).unwrap();
+    let after = pki.server_certificate().unwrap();
+    assert!(after.windows(4).any(|bytes| bytes == [10, 9, 8, 7]));
+    assert!(!before.windows(4).any(|bytes| bytes == [10, 9, 8, 7]));
+    assert_eq!(fs::read(folder.path().join("pki/server.key")).unwrap(), key);
+}

@@ -31,6 +31,11 @@ pub async fn name(given: Option<&str>) -> String {
     }
 }
 
+/// By the first card that is there now.
+pub fn by_first_card() -> String {
+    by_card(net::links().first().map_or(MacAddr([0; 6]), |link| link.mac))
+}
+
 fn by_card(MacAddr(mac): MacAddr) -> String {
     format!("box-{:02x}{:02x}", mac[4], mac[5])
 }

@@ -1,0 +1,166 @@
+//! `box claim`: the code of the box's screen against its kubeconfig.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use http::Method;
+use http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use status::story::plain;
+use stdx::Secret;
+
+use super::pinned::{ask, request};
+use crate::error::Error;
+use crate::output::Printer;
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Where the box answers, as its screen shows it: an address or a name, with `:PORT` if it is
+    /// not 443.
+    #[arg(value_name = "ADDRESS")]
+    address: String,
+
+    /// The pin that the box's screen shows; nothing is sent to a box with another one.
+    #[arg(long, value_name = "PIN")]
+    pin: Option<String>,
+
+    /// Read the code and the passphrase from standard input, a line each, and ask nothing; this
+    /// needs --pin.
+    #[arg(long, requires = "pin")]
+    secrets_stdin: bool,
+}
+
+/// Claim it, and keep its kubeconfig.
+///
+/// # Errors
+/// What failed. Whatever it is before the box's own answer, the box is as it was.
+pub async fn run(
+    printer: &Printer,
+    file: Option<PathBuf>,
+    arguments: Arguments,
+) -> Result<(), Error> {
+    let home = std::env::home_dir().map(|home| home.join(".tinbox/admin.kubeconfig"));
+    let file = file.or(home).ok_or_else(|| Error::Usage("name a --kubeconfig".to_owned()))?;
+    if file.exists() {
+        let why = format!("{} is there already: name another --kubeconfig", file.display());
+        return Err(Error::Usage(why));
+    }
+    let address = bare(&arguments.address);
+    let pin = trusted(printer, &address, &arguments).await?;
+    let (code, passphrase) = secrets(&arguments)?;
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let (code, passphrase) = (encoded(code.expose()), encoded(passphrase.expose()));
+    let form = format!("code={code}&passphrase={passphrase}&again={passphrase}");
+    let post = request(Method::POST, &address, "/S")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let (answer, _) = ask(&address, Some(&pin), post, form).await?;
+    let refused = |what: &str, body: &[u8]| Error::Unable {
+        what: format!("{what} the box at {address}"),
+        why: plain(String::from_utf8_lossy(body).trim()),
+        hint: "the box's screen shows its code as long as it has no owner; who owns it logs in on \
+               its page and downloads the kubeconfig there",
+    };
+    let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
+    let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
+        return Err(refused("claim", answer.body()));
+    };
+    let get = request(Method::GET, &address, "/kubeconfig").header(COOKIE, cookie);
+    let (answer, _) = ask(&address, Some(&pin), get, String::new()).await?;
+    if !answer.status().is_success() {
+        return Err(refused("read the kubeconfig of", answer.body()));
+    }
+    keep(&file, answer.body())
+        .map_err(|source| Error::Write { file: file.display().to_string(), source })?;
+    printer.line(&format!("{address} is yours; its kubeconfig is {}", file.display()))?;
+    printer.note(&format!("next: tinbox --kubeconfig {} hardware list", file.display()));
+    Ok(())
+}
+
+/// Without what people copy along with an address.
+fn bare(text: &str) -> String {
+    let text = text.strip_prefix("https://").unwrap_or(text);
+    text.trim_end_matches('/').to_owned()
+}
+
+/// The pin of the box that is meant: as it was given, or as a person compared it.
+async fn trusted(printer: &Printer, address: &str, arguments: &Arguments) -> Result<String, Error> {
+    let get = request(Method::GET, address, "/S");
+    let (_, found) = ask(address, arguments.pin.as_deref(), get, String::new()).await?;
+    if arguments.pin.is_some() {
+        return Ok(found);
+    }
+    if !io::stdin().is_terminal() {
+        let why =
+            format!("give --pin: {address} answers with {found}, and nobody is here to compare");
+        return Err(Error::Usage(why));
+    }
+    printer.note(&format!("the box at {address} has the pin {found}"));
+    let said = question("does its screen show the same? (yes or no) ", true)?;
+    match said.expose().trim() {
+        "yes" | "y" => Ok(found),
+        said => {
+            let (address, wanted) = (address.to_owned(), format!("the one you see ({said:?})"));
+            Err(Error::Untrusted { address, found, wanted })
+        }
+    }
+}
+
+fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
+    if arguments.secrets_stdin {
+        return Ok((read_line()?, read_line()?));
+    }
+    if !io::stdin().is_terminal() {
+        let why = "nobody is here to ask: give --secrets-stdin with the code and the passphrase";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let code = question("code on its screen: ", true)?;
+    let passphrase = question("new passphrase (8 characters or more): ", false)?;
+    let again = question("the same again: ", false)?;
+    if passphrase.expose() != again.expose() {
+        return Err(Error::Usage("the two passphrases are not the same".to_owned()));
+    }
+    Ok((code, passphrase))
+}
+
+/// Asks on the terminal; what is typed is shown only with `echo`.
+fn question(words: &str, echo: bool) -> Result<Secret, Error> {
+    // A closed standard error hides the question, and the answer is still wanted.
+    let _ = io::stderr().write_all(words.as_bytes());
+    let terminal = io::stdin();
+    let before = tcgetattr(&terminal).ok().filter(|_| !echo);
+    if let Some(before) = &before {
+        let mut silent = before.clone();
+        silent.local_modes -= LocalModes::ECHO;
+        let _ = tcsetattr(&terminal, OptionalActions::Flush, &silent);
+    }
+    let read = read_line();
+    if let Some(before) = before {
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
+        let _ = io::stderr().write_all(b"\n");
+    }
+    read
+}
+
+fn read_line() -> Result<Secret, Error> {
+    let mut line = String::new();
+    let file = || "standard input".to_owned();
+    let count = io::stdin().lock().read_line(&mut line);
+    match count.map_err(|source| Error::Read { file: file(), source })? {
+        0 => Err(Error::Content { file: file(), why: "it ends before all was read".to_owned() }),
+        _ => Ok(Secret::from(line.trim_end_matches(['\r', '\n']).to_owned())),
+    }
+}
+
+/// A new file for nobody else.
+fn keep(file: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    new.write_all(content)?;
+    new.sync_all()
+}

@@ -1,0 +1,200 @@
+//! The pages for people, and the names that the box's certificate says.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use apiserver::Pki;
+use panel::backends::png;
+use panel::console::Console;
+use panel::screens::{Picture, monitor};
+use status::view::StatusView;
+use tokio::net::TcpListener;
+use web::owner::{Keep, Owner};
+use web::{Site, Source};
+
+use super::Wiring;
+use crate::chronicle::Chronicle;
+use crate::config::Config;
+use crate::faces::Faces;
+use crate::firmware::{Firmware, name};
+use crate::private_file;
+
+/// HTTPS, and HTTP that only shows the way there.
+const HTTPS_PORT: u16 = 443;
+const HTTP_PORT: u16 = 80;
+/// How often the box's addresses are looked at.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// The state folder, for the owner's files.
+struct Folder(PathBuf);
+
+impl Keep for Folder {
+    fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match std::fs::read(self.0.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        private_file::replace(&self.0, name, content)
+    }
+}
+
+/// What the pages get of the box.
+struct Given {
+    faces: Arc<Faces>,
+    pki: Arc<Pki>,
+    state: PathBuf,
+    api_port: u16,
+}
+
+impl Source for Given {
+    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
+        Box::pin(self.faces.view())
+    }
+
+    fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
+        let console = Console::new(Vec::new());
+        let sheet = monitor::draw(view, &console, monitor::SIZE, Duration::ZERO);
+        png::encode(&Picture::Colour(sheet)).ok()
+    }
+
+    fn kubeconfig(&self, host: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.state.join("admin.kubeconfig")).ok()?;
+        Some(at_host(&text, host, self.api_port))
+    }
+
+    fn ca_pem(&self) -> String {
+        self.pki.ca_pem().to_owned()
+    }
+}
+
+/// The kubeconfig for somebody who calls the box `host`.
+fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
+    let line = |line: &str| match line.split_once("server: ") {
+        Some((before, _)) => format!("{before}server: https://{host}:{port}\n"),
+        None => format!("{line}\n"),
+    };
+    kubeconfig.lines().map(line).collect()
+}
+
+impl Wiring {
+    /// What every face shows.
+    pub(super) fn faces(
+        &self,
+        state: &Path,
+        key: [u8; 32],
+        firmware: Option<&Firmware>,
+    ) -> anyhow::Result<Arc<Faces>> {
+        let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
+        let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
+            .context("cannot read whose this box is")?;
+        Ok(Arc::new(Faces {
+            index: self.index.clone(),
+            config: Arc::clone(&self.config),
+            name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
+            time: firmware.map(|firmware| firmware.time.clone()),
+            clock: Arc::clone(&self.clock),
+            began: Instant::now(),
+            trouble: trouble.lines().map(str::to_owned).collect(),
+            owner: Arc::new(owner),
+            chronicle: Chronicle::new(self.engine.clone()),
+            key,
+        }))
+    }
+
+    /// Serves the pages: everywhere on a box of its own, else where the file says so.
+    pub(super) async fn pages(
+        &mut self,
+        state: &Path,
+        pki: Arc<Pki>,
+        faces: Arc<Faces>,
+        of_its_own: bool,
+    ) -> anyhow::Result<()> {
+        let listener = match &self.config.web {
+            _ if of_its_own => everywhere(HTTPS_PORT).await?,
+            Some(web) => self.listen("the pages", web.listen).await?,
+            None => return Ok(()),
+        };
+        let api_port = self.config.api.listen.port();
+        let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
+        let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
+        let site = Site::new(owner, Arc::new(Given { faces, pki: source_pki, state, api_port }));
+        let tls = pki.page_config().context("cannot set up TLS for the pages")?;
+        if of_its_own {
+            let plain = everywhere(HTTP_PORT).await?;
+            let (pages, shutdown) = (web::plain(site.clone(), HTTPS_PORT), self.shutdown.clone());
+            self.spawn("plain pages", async move {
+                netboot::http::serve(plain, pages, shutdown).await;
+                Ok(())
+            });
+            let naming = keep_names(pki, own, Arc::clone(&self.config), Arc::clone(&self.clock));
+            let naming = self.shutdown.clone().run_until_cancelled_owned(naming);
+            self.spawn("names", async move {
+                naming.await;
+                Ok(())
+            });
+        }
+        let shutdown = self.shutdown.clone();
+        self.spawn("pages", async move {
+            netboot::http::serve_tls(listener, tls, web::router(site), shutdown).await;
+            Ok(())
+        });
+        Ok(())
+    }
+}
+
+/// On every address of both families; of one where the kernel has only that.
+async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
+    let both = TcpListener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).await;
+    match both {
+        Ok(listener) => Ok(listener),
+        Err(_) => TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+            .await
+            .with_context(|| format!("cannot listen on port {port} for the pages")),
+    }
+}
+
+/// Has the certificate say the addresses that the box has, as they come and go.
+async fn keep_names(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn stdx::Clock>) {
+    let mut said = Vec::new();
+    loop {
+        let seen = platform::net::look().await.unwrap_or_default();
+        let mut names = config.api_names();
+        names.extend([format!("{own}.local"), own.clone()]);
+        let addresses = seen.iter().flat_map(|seen| &seen.addresses);
+        names.extend(addresses.map(|(address, _)| address.to_string()));
+        let mut known = std::collections::HashSet::new();
+        names.retain(|name| known.insert(name.clone()));
+        if names != said {
+            let (pki, now, wanted) = (Arc::clone(&pki), clock.now(), names.clone());
+            let renamed = tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await;
+            match renamed {
+                Ok(Ok(())) => said = names,
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %stdx::chain(&error), "the certificate is as it was");
+                }
+                Err(error) => tracing::warn!(%error, "the certificate is as it was"),
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_host;
+
+    #[test]
+    fn a_kubeconfig_names_the_host_that_was_asked() {
+        let text = "clusters:\n- cluster:\n    server: https://10.0.0.1:6443\n    x: y\n";
+        let want = "clusters:\n- cluster:\n    server: https://[fe80::1]:7000\n    x: y\n";
+        assert_eq!(at_host(text, "[fe80::1]", 7000), want);
+    }
+}

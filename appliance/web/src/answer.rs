@@ -1,0 +1,61 @@
+//! Answers, and the headers that every one of them has.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+/// The session's cookie: only for this very host, over TLS, for no script.
+pub const COOKIE: &str = "__Host-tinbox";
+/// What a page may load and where its forms go: this box.
+const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+                   connect-src 'self'; form-action 'self'; frame-ancestors 'none'";
+
+/// The headers that every answer has.
+pub fn harden(headers: &mut HeaderMap) {
+    for (name, value) in [
+        ("content-security-policy", CSP),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// So much of `kind`.
+pub fn content(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut answer = Response::new(body.into());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// A page.
+pub fn html(status: StatusCode, page: String) -> Response<Body> {
+    content(status, "text/html; charset=utf-8", page)
+}
+
+/// A sentence for programs.
+pub fn text(status: StatusCode, sentence: &str) -> Response<Body> {
+    content(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+}
+
+/// Go there, by GET.
+pub fn see(path: &str) -> Response<Body> {
+    let mut answer = content(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
+    if let Ok(path) = HeaderValue::from_str(path) {
+        answer.headers_mut().insert(LOCATION, path);
+    }
+    answer
+}
+
+/// `answer`, and the cookie of a session; an empty token takes it away.
+pub fn with_cookie(mut answer: Response<Body>, token: &str) -> Response<Body> {
+    let end = if token.is_empty() { "; Max-Age=0" } else { "" };
+    let cookie = format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Strict{end}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    answer
+}

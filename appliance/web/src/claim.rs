@@ -1,0 +1,201 @@
+//! How a box gets its owner: a code that the panel shows, and how often one may guess it (FB-3).
+//! Pure: whoever calls it brings the time and the chance.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+
+/// Characters of a code: 30 bits.
+pub const CODE_CHARS: usize = 6;
+/// Wrong codes after which it changes.
+pub const TRIES_MAX: u32 = 20;
+/// Wrong codes in one [`MINUTE`].
+pub const TRIES_A_MINUTE: usize = 5;
+/// What both limits of a minute count in.
+pub const MINUTE: Duration = Duration::from_secs(60);
+/// Crockford's base32: no I, L, O and U.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// A one-time code: `7KQ4M2`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Code([u8; CODE_CHARS]);
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Code(…)")
+    }
+}
+
+impl Code {
+    /// The code of so much chance; each byte gives five bits.
+    pub fn of(chance: [u8; CODE_CHARS]) -> Self {
+        Self(chance.map(|byte| ALPHABET[usize::from(byte % 32)]))
+    }
+
+    /// What somebody typed: case, spaces and dashes do not matter, O is 0, and I and L are 1.
+    /// `None` when it is no code.
+    pub fn typed(text: &str) -> Option<Self> {
+        let mut code = [0; CODE_CHARS];
+        let mut chars = text.chars().filter(|char| !matches!(char, ' ' | '-'));
+        for place in &mut code {
+            let byte = match chars.next()?.to_ascii_uppercase() {
+                'O' => b'0',
+                'I' | 'L' => b'1',
+                char => u8::try_from(char).ok()?,
+            };
+            *place = byte;
+            ALPHABET.contains(&byte).then_some(())?;
+        }
+        chars.next().is_none().then_some(Self(code))
+    }
+
+    /// As it is shown.
+    pub fn text(&self) -> String {
+        self.0.iter().map(|byte| char::from(*byte)).collect()
+    }
+
+    /// Takes as long whatever is wrong.
+    fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl TryFrom<String> for Code {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::typed(&text).ok_or("it is no code of six characters")
+    }
+}
+
+impl From<Code> for String {
+    fn from(code: Code) -> Self {
+        code.text()
+    }
+}
+
+/// The code of now, and how often it was guessed wrong: what `STATE/claim.json` holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// The code.
+    pub code: Code,
+    /// Wrong ones so far.
+    pub wrong: u32,
+    /// When the last wrong ones came, the oldest first. A restart forgets them: `wrong` stays.
+    #[serde(skip)]
+    recent: VecDeque<Duration>,
+}
+
+/// What becomes of a code that somebody typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is the code.
+    Right,
+    /// It is not; so many tries are left.
+    Wrong(u32),
+    /// It was not looked at: too many in this minute. Seconds to wait.
+    Wait(u64),
+    /// It is not, and it was the last try: there is another code now.
+    Changed,
+}
+
+impl Lock {
+    /// A code that nobody has tried.
+    pub fn new(code: Code) -> Self {
+        Self { code, wrong: 0, recent: VecDeque::new() }
+    }
+
+    /// Try `typed` at `now` (of a steady clock); `fresh` becomes the code when this was the last
+    /// try for the old one.
+    pub fn attempt(&mut self, typed: &Code, now: Duration, fresh: Code) -> Answer {
+        while self.recent.front().is_some_and(|at| now.saturating_sub(*at) >= MINUTE) {
+            self.recent.pop_front();
+        }
+        if self.recent.len() >= TRIES_A_MINUTE {
+            return Answer::Wait(wait(self.recent.front(), now));
+        }
+        if self.code.is(typed) {
+            return Answer::Right;
+        }
+        self.recent.push_back(now);
+        self.wrong = self.wrong.saturating_add(1);
+        if self.wrong >= TRIES_MAX {
+            self.code = fresh;
+            self.wrong = 0;
+            return Answer::Changed;
+        }
+        Answer::Wrong(self.left())
+    }
+
+    /// Wrong codes that are still allowed.
+    pub fn left(&self) -> u32 {
+        TRIES_MAX.saturating_sub(self.wrong)
+    }
+}
+
+/// Seconds until what happened at `first` is a minute ago, at least one.
+pub(crate) fn wait(first: Option<&Duration>, now: Duration) -> u64 {
+    let end = first.copied().unwrap_or(now) + MINUTE;
+    end.saturating_sub(now).as_secs().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Code, Lock, MINUTE};
+    use std::time::Duration;
+
+    fn code(text: &str) -> Code {
+        Code::typed(text).unwrap()
+    }
+
+    #[test]
+    fn codes_are_read_as_people_type_them() {
+        for (typed, read) in [
+            ("7KQ4M2", Some("7KQ4M2")),
+            ("7kq 4m2", Some("7KQ4M2")),
+            ("o1-ilLA", Some("01111A")),
+            ("7KQ4M", None),
+            ("7KQ4M22", None),
+            ("7KQ4MU", None),
+            ("7KQ4Mé", None),
+            ("", None),
+        ] {
+            assert_eq!(Code::typed(typed).map(|it| it.text()).as_deref(), read, "{typed:?}");
+        }
+        assert_eq!(Code::of([0, 31, 32, 255, 10, 20]).text(), "0Z0ZAM");
+        assert!(!format!("{:?}", code("7KQ4M2")).contains("7KQ"));
+    }
+
+    #[test]
+    fn five_a_minute_and_twenty_in_all() {
+        let (mut lock, fresh) = (Lock::new(code("7KQ4M2")), code("ABCDEF"));
+        let mut now = Duration::from_secs(1000);
+        for round in 0..4 {
+            for nth in 1..=5 {
+                let want = match 20 - (round * 5 + nth) {
+                    0 => Answer::Changed,
+                    left => Answer::Wrong(left),
+                };
+                assert_eq!(lock.attempt(&code("000000"), now, fresh.clone()), want);
+            }
+            // Not even the right one is looked at.
+            let waiting = lock.attempt(&code("7KQ4M2"), now, fresh.clone());
+            assert_eq!(waiting, Answer::Wait(60));
+            now += MINUTE;
+        }
+        assert_eq!(lock.attempt(&code("7KQ4M2"), now, code("000001")), Answer::Wrong(19));
+        assert_eq!(lock.attempt(&fresh, now, code("000001")), Answer::Right);
+    }
+
+    #[test]
+    fn a_restart_forgets_no_wrong_code() {
+        let mut lock = Lock::new(code("7KQ4M2"));
+        lock.attempt(&code("000000"), Duration::ZERO, code("ABCDEF"));
+        let kept = serde_json::to_string(&lock).unwrap();
+        assert_eq!(kept, r#"{"code":"7KQ4M2","wrong":1}"#);
+        assert_eq!(serde_json::from_str::<Lock>(&kept).unwrap().left(), 19);
+    }
+}

@@ -1,0 +1,22 @@
+//! The box's web pages: the claim of a box without an owner, the way in, and what the box and its
+//! machines do, live. Rendered here from one [`status::view::StatusView`]; useful without script.
+//!
+//! Never: a request to anywhere else, a script or style inside a page, a file of its own (what must
+//! survive goes through [`owner::Keep`]), a secret in a URL or a log line.
+//!
+//! Enter at [`router`] (what a browser may ask), [`owner::Owner`] (who may) and [`page::Page`]
+//! (what is shown).
+
+mod answer;
+pub mod claim;
+mod live;
+mod look;
+pub mod owner;
+pub mod page;
+mod passphrase;
+mod session;
+mod site;
+
+pub use live::STREAMS_MAX;
+pub use look::{SCRIPT, STYLE};
+pub use site::{BODY_BYTES_MAX, Site, Source, plain, router};

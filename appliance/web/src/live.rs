@@ -1,0 +1,77 @@
+//! The live stream: the parts of a page that changed, as server-sent events.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::page::Page;
+use crate::site::Site;
+
+/// Streams at once; a further one is answered 503 and its page is as it was loaded.
+pub const STREAMS_MAX: usize = 32;
+/// Between two messages at least; what happens in between is told together.
+const EVERY: Duration = Duration::from_secs(1);
+/// What is sent when nothing changes, so that the page knows the box is there.
+const ALIVE: Duration = Duration::from_secs(5);
+
+struct Stream {
+    site: Arc<Site>,
+    page: Page,
+    token: String,
+    sent: BTreeMap<&'static str, String>,
+    quiet: Duration,
+    ticks: Interval,
+    over: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The stream of one tab, for as long as its session lives.
+pub fn answer(site: Arc<Site>, page: Page, token: String, place: OwnedSemaphorePermit) -> Response {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (sent, quiet) = (BTreeMap::new(), Duration::ZERO);
+    let start = Stream { site, page, token, sent, quiet, ticks, over: false, _place: place };
+    let events = stream::unfold(start, |mut stream| async move {
+        let event = stream.next().await?;
+        Some((Ok::<_, Infallible>(event), stream))
+    });
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+impl Stream {
+    async fn next(&mut self) -> Option<Event> {
+        if self.over {
+            return None;
+        }
+        loop {
+            self.ticks.tick().await;
+            if !self.site.owner.lives(&self.token) {
+                self.over = true;
+                return Some(Event::default().event("out").data("logged out"));
+            }
+            let view = self.site.view().await;
+            let mut changed = BTreeMap::new();
+            for part in self.page.parts(&view) {
+                if self.sent.get(part.id) != Some(&part.html) {
+                    changed.insert(part.id, part.html.clone());
+                    self.sent.insert(part.id, part.html);
+                }
+            }
+            self.quiet += EVERY;
+            if changed.is_empty() && self.quiet < ALIVE {
+                continue;
+            }
+            self.quiet = Duration::ZERO;
+            let data = serde_json::to_string(&changed).unwrap_or_default();
+            let id = view.revision.to_string();
+            return Some(Event::default().event("parts").id(id).data(data));
+        }
+    }
+}

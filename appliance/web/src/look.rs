@@ -1,0 +1,49 @@
+//! How pages look: the style sheet, the script, and the twelve shapes.
+
+use status::words::{Shape, Tone};
+
+/// The style sheet.
+pub const STYLE: &str = include_str!("../assets/style.css");
+/// The script: it swaps parts of a page for newer ones.
+pub const SCRIPT: &str = include_str!("../assets/live.js");
+
+/// The class of a tone.
+pub fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Quiet => "off",
+        Tone::Busy => "run",
+        Tone::Waiting => "wait",
+        Tone::Good => "ok",
+        Tone::Bad => "bad",
+    }
+}
+
+/// What is drawn in a square of 16. Beside a word always, so it is hidden from screen readers.
+pub fn shape(shape: Shape) -> &'static str {
+    match shape {
+        Shape::DottedRing => r#"<circle cx="8" cy="8" r="6" stroke-dasharray="2 2.7"/>"#,
+        Shape::FilledDot => r#"<circle cx="8" cy="8" r="5" fill="currentColor"/>"#,
+        Shape::HalfDot => {
+            r#"<circle cx="8" cy="8" r="6"/><path d="M8 2a6 6 0 0 0 0 12z" fill="currentColor"/>"#
+        }
+        Shape::Triangle => r#"<path d="M4 2.5 13.5 8 4 13.5z"/>"#,
+        Shape::Arc => r#"<path d="M8 2a6 6 0 1 1-6 6"/>"#,
+        Shape::Tick => r#"<path d="M2.5 8.5 6.5 12.5 13.5 4"/>"#,
+        Shape::Cross => r#"<path d="M3 3 13 13M13 3 3 13"/>"#,
+        Shape::CrossClock => {
+            concat!(
+                r#"<path d="M1.5 1.5 8 8M8 1.5 1.5 8"/>"#,
+                r#"<circle cx="11" cy="11" r="4"/><path d="M11 9v2h1.5"/>"#
+            )
+        }
+        Shape::Question => {
+            r#"<path d="M5 5.5a3 3 0 1 1 4.2 2.7Q8 8.8 8 10.5"/><path d="M8 13v1"/>"#
+        }
+        Shape::Ring => r#"<circle cx="8" cy="8" r="6"/>"#,
+        Shape::Bars => r#"<path d="M5 3v10M11 3v10"/>"#,
+        Shape::Minus => r#"<path d="M3 8h10"/>"#,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! The one who owns the box: how it gets one, and how they come in again. Holds the state that
+//! [`crate::claim`] and [`crate::session`] decide over, and has it kept before it answers.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stdx::Clock;
+
+use crate::claim::{Answer, Code, Lock};
+use crate::passphrase::{self, Hash};
+use crate::session::{Guesses, Sessions};
+
+/// The code and its tries.
+const CLAIM: &str = "claim.json";
+/// The owner's passphrase as a hash; its presence says that there is an owner.
+const OWNER: &str = "owner.json";
+
+/// Small files that survive a power cut, for nobody else's eyes.
+pub trait Keep: Send + Sync {
+    /// What is kept by this name.
+    ///
+    /// # Errors
+    /// Those of the file system; that there is none is no error.
+    fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
+    /// Keep it, durably when this returns.
+    ///
+    /// # Errors
+    /// Those of the file system; the old one is kept then.
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()>;
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The box has an owner, who came first.
+    #[error("This box has an owner already. Log in with their passphrase.")]
+    Claimed,
+    /// The box has no owner.
+    #[error("This box has no owner yet.")]
+    Unclaimed,
+    /// The passphrase cannot be one.
+    #[error("{0}")]
+    Passphrase(&'static str),
+    /// It is no code at all.
+    #[error("A code has six letters and digits, as the panel shows them.")]
+    NoCode,
+    /// It is not the code.
+    #[error("That is not the code. {0} more tries before it changes.")]
+    WrongCode(u32),
+    /// It is not the code, and there is another one now.
+    #[error("That was not the code either. It has changed: see the panel.")]
+    Changed,
+    /// It is not the passphrase.
+    #[error("That is not the passphrase.")]
+    WrongPassphrase,
+    /// It was not looked at.
+    #[error("Too many wrong tries. Wait {0} s.")]
+    Wait(u64),
+    /// Somebody else's passphrase is being looked at, for too long.
+    #[error("The box is busy. Try again.")]
+    Busy,
+    /// It could not be written down.
+    #[error("The box cannot write to its disk.")]
+    Disk(#[source] io::Error),
+}
+
+/// A session that began.
+pub struct Entered {
+    /// What its cookie says.
+    pub token: String,
+}
+
+/// The owner, or the code for whoever becomes it.
+pub struct Owner {
+    keep: Arc<dyn Keep>,
+    clock: Arc<dyn Clock>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    hash: Option<Hash>,
+    lock: Lock,
+    sessions: Sessions,
+    guesses: Guesses,
+}
+
+impl Owner {
+    /// Reads what is kept; a new box gets a code.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or is not what was written: then nobody gets in by
+    /// guessing that there is no owner.
+    pub fn open(keep: Arc<dyn Keep>, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        let hash = match keep.load(OWNER)? {
+            Some(bytes) => Some(serde_json::from_slice(&bytes)?),
+            None => None,
+        };
+        let kept = keep.load(CLAIM)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let lock = match kept {
+            Some(lock) => lock,
+            None => {
+                let lock = Lock::new(fresh());
+                keep.replace(CLAIM, &serde_json::to_vec(&lock)?)?;
+                lock
+            }
+        };
+        let (sessions, guesses) = (Sessions::default(), Guesses::default());
+        Ok(Self { keep, clock, inner: Mutex::new(Inner { hash, lock, sessions, guesses }) })
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The code and how many wrong ones are left; `None` when the box has an owner.
+    pub fn code(&self) -> Option<(String, u32)> {
+        let inner = self.inner();
+        inner.hash.is_none().then(|| (inner.lock.code.text(), inner.lock.left()))
+    }
+
+    /// Somebody owns the box.
+    pub fn claimed(&self) -> bool {
+        self.inner().hash.is_some()
+    }
+
+    /// Makes whoever knows the code the owner, and begins their session. Blocks: it hashes and
+    /// writes to disk.
+    ///
+    /// # Errors
+    /// Why not. Only a wrong code counts as a try, and it is written down before it is answered.
+    pub fn claim(&self, code: &str, passphrase: &str) -> Result<Entered, Refusal> {
+        passphrase::check(passphrase).map_err(Refusal::Passphrase)?;
+        let code = Code::typed(code).ok_or(Refusal::NoCode)?;
+        // Held to the end: of two who know the code, one is the first.
+        let mut inner = self.inner();
+        if inner.hash.is_some() {
+            return Err(Refusal::Claimed);
+        }
+        let answer = inner.lock.attempt(&code, self.clock.steady(), fresh());
+        if matches!(answer, Answer::Wrong(_) | Answer::Changed) {
+            let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
+            let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
+            kept.map_err(Refusal::Disk)?;
+        }
+        match answer {
+            Answer::Right => {}
+            Answer::Wrong(left) => return Err(Refusal::WrongCode(left)),
+            Answer::Changed => return Err(Refusal::Changed),
+            Answer::Wait(seconds) => return Err(Refusal::Wait(seconds)),
+        }
+        let hash = Hash::of(passphrase, chance()).ok_or(Refusal::Busy)?;
+        let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
+        let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
+        kept.map_err(Refusal::Disk)?;
+        inner.hash = Some(hash);
+        Ok(self.begin(&mut inner))
+    }
+
+    /// Begins a session of the owner. Blocks as [`Owner::claim`] does.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
+        let now = self.clock.steady();
+        let hash = {
+            let mut inner = self.inner();
+            if let Some(seconds) = inner.guesses.wait(from, now) {
+                return Err(Refusal::Wait(seconds));
+            }
+            let hash = inner.hash.clone().ok_or(Refusal::Unclaimed)?;
+            // Counted before it is looked at, so that many at once are no way around the limit.
+            inner.guesses.wrong(from, now);
+            hash
+        };
+        let right = hash.is_of(passphrase);
+        let mut inner = self.inner();
+        if !right {
+            return Err(Refusal::WrongPassphrase);
+        }
+        inner.guesses.right(from);
+        Ok(self.begin(&mut inner))
+    }
+
+    fn begin(&self, inner: &mut Inner) -> Entered {
+        let token = stdx::random_hex(32);
+        inner.sessions.begin(&token, stdx::random_hex(16), self.clock.steady());
+        Entered { token }
+    }
+
+    /// The secret of the forms of the session with this token; `None` without such a session.
+    pub fn session(&self, token: &str) -> Option<String> {
+        let now = self.clock.steady();
+        self.inner().sessions.find(token, now)
+    }
+
+    /// Whether there is such a session. Asking does not keep it alive.
+    pub fn lives(&self, token: &str) -> bool {
+        let now = self.clock.steady();
+        self.inner().sessions.lives(token, now)
+    }
+
+    /// Ends a session.
+    pub fn leave(&self, token: &str) {
+        self.inner().sessions.end(token);
+    }
+}
+
+fn fresh() -> Code {
+    Code::of(chance())
+}
+
+fn chance<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the kernel always has random bytes");
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

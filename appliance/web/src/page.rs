@@ -1,0 +1,199 @@
+//! The pages: which there are, and the parts each is made of. A part is what the live stream
+//! replaces.
+
+mod parts;
+
+use askama::Template;
+use status::view::{StatusView, headline, health, problems};
+
+use crate::look;
+
+pub use parts::link;
+
+/// A page of the box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Page {
+    /// Is all well, and what is happening?
+    Now,
+    /// Which machines, and how they are.
+    Machines,
+    /// One machine's story, by its name.
+    Machine(String),
+    /// Who answers what on which interface.
+    Network,
+    /// The box itself.
+    Box,
+    /// The manual in short.
+    Help,
+}
+
+/// The rail, in its order.
+const RAIL: [(&str, &str); 5] = [
+    ("/", "Now"),
+    ("/machines", "Machines"),
+    ("/network", "Network"),
+    ("/box", "Box"),
+    ("/help", "Help"),
+];
+
+/// A part: its `id` in the page, a heading that may be empty, and its HTML.
+pub struct Part {
+    /// The element.
+    pub id: &'static str,
+    /// What stands over it.
+    pub heading: &'static str,
+    /// What is in it.
+    pub html: String,
+}
+
+#[derive(Template)]
+#[template(path = "shell.html")]
+struct Shell<'a> {
+    title: &'a str,
+    name: &'a str,
+    version: &'a str,
+    health: String,
+    here: &'a str,
+    rail: &'a [(&'static str, &'static str)],
+    refresh: bool,
+    live: bool,
+    csrf: Option<&'a str>,
+    body: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "claim.html")]
+struct Claim<'a> {
+    pin: &'a str,
+    code: &'a str,
+    error: &'a str,
+    host: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct Login<'a> {
+    pin: &'a str,
+    error: &'a str,
+}
+
+impl Page {
+    /// The page at a path; `None` when there is none.
+    pub fn at(path: &str) -> Option<Self> {
+        Some(match path {
+            "/" => Page::Now,
+            "/machines" => Page::Machines,
+            "/network" => Page::Network,
+            "/box" => Page::Box,
+            "/help" => Page::Help,
+            _ => Page::Machine(parts::unlink(path)?),
+        })
+    }
+
+    fn title(&self) -> &str {
+        match self {
+            Page::Now => "Now",
+            Page::Machines | Page::Machine(_) => "Machines",
+            Page::Network => "Network",
+            Page::Box => "Box",
+            Page::Help => "Help",
+        }
+    }
+
+    /// What changes on this page, with the box's health first.
+    pub fn parts(&self, view: &StatusView) -> Vec<Part> {
+        let mut all = vec![part("health", "", badge(view))];
+        all.extend(match self {
+            Page::Now => parts::now(view),
+            Page::Machines => vec![part("machines", "", parts::machines(view))],
+            Page::Machine(name) => parts::machine(view, name),
+            Page::Network => vec![part("network", "", parts::network(view))],
+            Page::Box => vec![part("box", "", parts::the_box(view))],
+            Page::Help => vec![],
+        });
+        all
+    }
+
+    /// All of it, for the owner of a session whose forms carry `csrf`.
+    pub fn html(&self, view: &StatusView, csrf: &str) -> String {
+        let here = RAIL.iter().find(|(_, word)| *word == self.title()).map_or("/", |it| it.0);
+        let mut body = match self {
+            Page::Now => String::new(),
+            Page::Help => parts::help(),
+            Page::Machine(name) => format!("<h1>{}</h1>", parts::escaped(name)),
+            _ => format!("<h1>{}</h1>", self.title()),
+        };
+        for Part { id, heading, html } in self.parts(view).iter().skip(1) {
+            if !heading.is_empty() {
+                body.push_str(&format!("<h2>{heading}</h2>\n"));
+            }
+            // The one place that is read out when it changes: all others would never be silent.
+            let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
+            body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
+        }
+        let shell = Shell {
+            title: self.title(),
+            name: &view.name,
+            version: &view.version,
+            health: badge(view),
+            here,
+            rail: &RAIL,
+            refresh: *self == Page::Now,
+            live: true,
+            csrf: Some(csrf),
+            body: &body,
+        };
+        rendered(&shell)
+    }
+}
+
+/// Where the owner of a box proves that they stand before it.
+pub fn claim(view: &StatusView, code: &str, host: &str, error: &str) -> String {
+    let body = rendered(&Claim { pin: &view.pin, code, error, host });
+    alone("Claim", view, &body)
+}
+
+/// The way in.
+pub fn login(view: &StatusView, error: &str) -> String {
+    alone("Log in", view, &rendered(&Login { pin: &view.pin, error }))
+}
+
+/// A sentence, and nothing to do.
+pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
+    let text = parts::escaped(text);
+    let body = format!("<h1>{title}</h1><p>{text}</p><p><a href=\"/\">Now</a></p>");
+    alone(title, view, &body)
+}
+
+fn alone(title: &str, view: &StatusView, body: &str) -> String {
+    rendered(&Shell {
+        title,
+        name: &view.name,
+        // Nobody who has not come in needs to know what to look up.
+        version: "",
+        health: String::new(),
+        here: "",
+        rail: &[],
+        refresh: false,
+        live: false,
+        csrf: None,
+        body,
+    })
+}
+
+fn badge(view: &StatusView) -> String {
+    let (word, shape) = health::health(view);
+    parts::badge(word.text, word.tone, shape)
+}
+
+fn part(id: &'static str, heading: &'static str, html: String) -> Part {
+    Part { id, heading, html }
+}
+
+/// A template of ours as text: writing to a text does not fail.
+fn rendered(template: &impl Template) -> String {
+    template.render().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use std::io::Write as _;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use status::view::example;
+
+use super::{Page, claim, login};
+use crate::look::{SCRIPT, STYLE};
+
+/// Bytes of a page with its sheet and script, compressed as a proxy would (design, section 6).
+const PAGE_BYTES_MAX: usize = 60_000;
+
+fn pages() -> Vec<(&'static str, String)> {
+    let shown = |page: Page| page.html(&example::working(), "c5rf");
+    vec![
+        ("now", shown(Page::Now)),
+        ("now-calm", Page::Now.html(&example::calm(), "c5rf")),
+        ("now-stopped", Page::Now.html(&example::dhcp_stopped(), "c5rf")),
+        ("machines", shown(Page::Machines)),
+        ("machine", shown(Page::Machine("nuc-07".to_owned()))),
+        ("machine-unknown", shown(Page::Machine("nuc-<b>".to_owned()))),
+        ("network", shown(Page::Network)),
+        ("box", shown(Page::Box)),
+        ("help", shown(Page::Help)),
+        ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),
+        ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "That is not the code.")),
+        ("login", login(&example::calm(), "")),
+    ]
+}
+
+#[test]
+fn every_page_is_as_it_should_be() {
+    let mut wrong = Vec::new();
+    for (name, html) in pages() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let golden = folder.join(format!("{name}.html"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&golden, &html).unwrap();
+        }
+        if std::fs::read_to_string(&golden).unwrap_or_default() != html {
+            wrong.push(format!("{} differs; UPDATE=1 writes it anew", golden.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_page_is_heavy_or_brings_script_or_style_of_its_own() {
+    for (name, html) in pages() {
+        assert!(!html.contains("style="), "{name}");
+        let attributes = html.split(['<', '>']).flat_map(str::split_whitespace);
+        let handlers = attributes.filter(|it| it.starts_with("on") && it.contains('='));
+        assert!(!html.contains("<style") && handlers.count() == 0, "{name}");
+        assert_eq!(html.matches("<script").count(), html.matches("<script src=\"/").count());
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        for text in [&html, STYLE, SCRIPT] {
+            packed.write_all(text.as_bytes()).unwrap();
+        }
+        let bytes = packed.finish().unwrap().len();
+        assert!(bytes <= PAGE_BYTES_MAX, "{name} weighs {bytes} bytes");
+    }
+}
+
+#[test]
+fn names_of_others_are_only_text() {
+    let html = pages().into_iter().find(|(name, _)| *name == "machine-unknown").unwrap().1;
+    assert!(html.contains("nuc-&#60;b&#62;") && !html.contains("nuc-<b>"));
+}
+
+#[test]
+fn a_machine_has_its_own_path() {
+    for name in ["nuc-07", "a b/c", "ä"] {
+        let path = super::link(name);
+        let found = Page::at(&path);
+        match name.contains('/') {
+            false => assert_eq!(found, Some(Page::Machine(name.to_owned())), "{path}"),
+            true => assert_eq!(found, None, "{path}"),
+        }
+    }
+    assert_eq!(Page::at("/machines/"), None);
+    assert_eq!(Page::at("/nowhere"), None);
+}

@@ -1,0 +1,90 @@
+//! The owner's passphrase, as its hash: `STATE/owner.json`.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+
+/// Characters of the shortest passphrase.
+pub const CHARS_MIN: usize = 8;
+/// Bytes of the longest one.
+pub const BYTES_MAX: usize = 1024;
+/// KiB that one hash needs: OWASP's first choice for argon2id, which a box of 1 GB bears because
+/// one is computed at a time.
+const MEMORY_KIB: u32 = 19 * 1024;
+/// Passes over that memory.
+const PASSES: u32 = 2;
+/// Memory that a file of ours may ask for at most.
+const MEMORY_KIB_MAX: u32 = 64 * 1024;
+
+/// A hash with what it was made by, so that later ones may be made otherwise.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Hash {
+    memory_kib: u32,
+    passes: u32,
+    salt: String,
+    hash: String,
+}
+
+/// Why a passphrase is none.
+///
+/// # Errors
+/// A sentence for its owner.
+pub fn check(text: &str) -> Result<(), &'static str> {
+    match text {
+        _ if text.chars().count() < CHARS_MIN => {
+            Err("The passphrase is too short: at least 8 characters.")
+        }
+        _ if text.len() > BYTES_MAX => Err("The passphrase is too long: at most 1024 bytes."),
+        _ => Ok(()),
+    }
+}
+
+impl Hash {
+    /// Takes some 50 ms of a processor and 19 MiB. `None` when there is no memory for it.
+    pub fn of(text: &str, salt: [u8; 16]) -> Option<Self> {
+        let hash = compute(text, &salt, MEMORY_KIB, PASSES)?;
+        let (salt, hash) = (stdx::hex(&salt), stdx::hex(&hash));
+        Some(Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash })
+    }
+
+    /// Whether `text` is the passphrase. As costly.
+    pub fn is_of(&self, text: &str) -> bool {
+        let known = stdx::unhex(&self.salt).zip(stdx::unhex(&self.hash));
+        let Some((salt, hash)) = known else { return false };
+        let memory = self.memory_kib.min(MEMORY_KIB_MAX);
+        text.len() <= BYTES_MAX
+            && compute(text, &salt, memory, self.passes)
+                .is_some_and(|made| made.as_slice().ct_eq(&hash).into())
+    }
+}
+
+fn compute(text: &str, salt: &[u8], memory: u32, passes: u32) -> Option<[u8; 32]> {
+    let params = Params::new(memory, passes, 1, None).ok()?;
+    let mut hash = [0; 32];
+    let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    argon.hash_password_into(text.as_bytes(), salt, &mut hash).ok()?;
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hash, check};
+
+    #[test]
+    fn only_the_passphrase_opens() {
+        let hash = Hash::of("correct horse", [7; 16]).unwrap();
+        let kept = serde_json::to_string(&hash).unwrap();
+        assert!(!kept.contains("horse"));
+        let read: Hash = serde_json::from_str(&kept).unwrap();
+        assert!(read.is_of("correct horse"));
+        assert!(!read.is_of("correct horsf"));
+        assert!(!read.is_of(""));
+    }
+
+    #[test]
+    fn eight_characters_are_enough() {
+        assert!(check("äöüßäöü").is_err());
+        assert_eq!(check("äöüßäöüß"), Ok(()));
+        assert!(check(&"x".repeat(1025)).is_err());
+    }
+}

@@ -1,0 +1,367 @@
+//! What a browser may ask, and who may ask it.
+
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Form, Path, Query, Request, State};
+use axum::http::header::{ACCEPT, COOKIE, HOST, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::routing::get;
+use serde::Deserialize;
+use status::view::StatusView;
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::answer::{self, content, harden, html, see, text, with_cookie};
+use crate::live::{self, STREAMS_MAX};
+use crate::look;
+use crate::owner::{Entered, Owner, Refusal};
+use crate::page::{self, Page};
+
+/// Bytes of a form.
+pub const BODY_BYTES_MAX: usize = 8 << 10;
+/// How old a view may be that is shown: many tabs cost as one.
+const FRESH: Duration = Duration::from_millis(500);
+/// How long one may wait for others' passphrases to be hashed.
+const HASH_WAIT: Duration = Duration::from_secs(10);
+/// Characters of the longest host name (RFC 1035), brackets and a port.
+const HOST_CHARS_MAX: usize = 265;
+
+/// What the rest of the box gives to its pages.
+pub trait Source: Send + Sync + 'static {
+    /// The box at this moment.
+    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
+    /// What its panel shows, as PNG; `None` when it has none.
+    fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
+    /// The administrator's kubeconfig for somebody who reaches the box as `host` (no port).
+    fn kubeconfig(&self, host: &str) -> Option<String>;
+    /// The certificate of the box's authority.
+    fn ca_pem(&self) -> String;
+}
+
+/// The pages and those who may see them.
+pub struct Site {
+    pub(crate) owner: Arc<Owner>,
+    source: Arc<dyn Source>,
+    shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
+    streams: Arc<Semaphore>,
+    hashing: Semaphore,
+}
+
+impl Site {
+    /// The pages of the box of `owner`.
+    pub fn new(owner: Arc<Owner>, source: Arc<dyn Source>) -> Arc<Self> {
+        Arc::new(Self {
+            owner,
+            source,
+            shown: Mutex::default(),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            hashing: Semaphore::new(1),
+        })
+    }
+
+    /// The box, not long ago.
+    pub(crate) async fn view(&self) -> Arc<StatusView> {
+        let mut shown = self.shown.lock().await;
+        if let Some((at, view)) = shown.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            let _ = at;
+            return Arc::clone(view);
+        }
+        let view = Arc::new(self.source.view().await);
+        *shown = Some((Instant::now(), Arc::clone(&view)));
+        view
+    }
+
+    /// Runs what hashes a passphrase, one at a time: each needs 19 MiB.
+    async fn hash(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Owner) -> Result<Entered, Refusal> + Send + 'static,
+    ) -> Result<Entered, Refusal> {
+        let turn = tokio::time::timeout(HASH_WAIT, self.hashing.acquire()).await;
+        let Ok(Ok(_turn)) = turn else { return Err(Refusal::Busy) };
+        let owner = Arc::clone(&self.owner);
+        tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(Refusal::Busy))
+    }
+}
+
+type Answer = Response<Body>;
+type Here = State<Arc<Site>>;
+
+/// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
+pub fn router(site: Arc<Site>) -> Router {
+    Router::new()
+        .route("/S", get(claim_page).post(claim))
+        .route("/S/{code}", get(claim_with_code))
+        .route("/login", get(login_page).post(login))
+        .route("/logout", axum::routing::post(logout))
+        .route("/events", get(events))
+        .route("/kubeconfig", get(kubeconfig))
+        .route("/panel.png", get(panel))
+        .route("/ca.pem", get(ca_pem))
+        .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", look::STYLE)))
+        .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", look::SCRIPT)))
+        .fallback(get(show))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&site), guard))
+        .with_state(site)
+}
+
+/// What is served without TLS: the authority's certificate, and the way to everything else (TL-5).
+/// `port` is that of HTTPS.
+pub fn plain(site: Arc<Site>, port: u16) -> Router {
+    let elsewhere = move |headers: HeaderMap, uri: Uri| async move {
+        let Some(host) = host(&headers) else {
+            return text(StatusCode::BAD_REQUEST, "There is no Host in this request.");
+        };
+        let port = if port == 443 { String::new() } else { format!(":{port}") };
+        let path = uri.path_and_query().map_or("/", |it| it.as_str());
+        let mut answer = see(&format!("https://{host}{port}{path}"));
+        *answer.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        answer
+    };
+    Router::new().route("/ca.pem", get(ca_pem)).fallback(elsewhere).with_state(site)
+}
+
+/// Who may not come in is sent where they may; every answer gets its headers.
+async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
+    let path = request.uri().path();
+    let open = path.starts_with("/assets/") || path == "/ca.pem";
+    let claiming = path == "/S" || path.starts_with("/S/");
+    let mut answer =
+        if request.method() == Method::POST && is_foreign(request.uri(), request.headers()) {
+            text(StatusCode::FORBIDDEN, "This form was sent by another site.")
+        } else if open || claiming {
+            next.run(request).await
+        } else if !site.owner.claimed() {
+            see("/S")
+        } else if path == "/login" || csrf(&site, request.headers()).is_some() {
+            next.run(request).await
+        } else if path == "/events" {
+            text(StatusCode::UNAUTHORIZED, "Log in first.")
+        } else {
+            see("/login")
+        };
+    harden(answer.headers_mut());
+    answer
+}
+
+/// A browser says that another site sent this.
+fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
+    let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = says("sec-fetch-site").is_some_and(|it| !matches!(it, "same-origin" | "none"));
+    // Over HTTP/2 the host is in the URL, and `Host` is absent.
+    let host = uri.authority().map(|it| it.as_str()).or(says("host")).unwrap_or_default();
+    let origin = says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host));
+    site || origin
+}
+
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == answer::COOKIE).map(|(_, token)| token).next()
+}
+
+fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
+    site.owner.session(token(headers)?)
+}
+
+/// The host that was asked for, without its port, if it can be one.
+fn host(headers: &HeaderMap) -> Option<String> {
+    host_of(headers.get(HOST)?.to_str().ok()?)
+}
+
+fn host_of(text: &str) -> Option<String> {
+    let bare = match text.strip_prefix('[') {
+        Some(rest) => format!("[{}]", rest.split_once(']')?.0),
+        None => text.split(':').next()?.to_owned(),
+    };
+    let good = |char: char| char.is_ascii_alphanumeric() || "-._:[]".contains(char);
+    (!bare.is_empty() && bare.len() <= HOST_CHARS_MAX && bare.chars().all(good)).then_some(bare)
+}
+
+/// The same of a request, which over HTTP/2 has it in its URL.
+fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    uri.authority().and_then(|it| host_of(it.as_str())).or_else(|| host(headers))
+}
+
+async fn asset(kind: &'static str, body: &'static str) -> Answer {
+    let mut answer = content(StatusCode::OK, kind, body);
+    answer.headers_mut().insert("cache-control", HeaderValue::from_static("max-age=3600"));
+    answer
+}
+
+async fn ca_pem(State(site): Here) -> Answer {
+    content(StatusCode::OK, "application/x-pem-file", site.source.ca_pem())
+}
+
+async fn show(State(site): Here, uri: Uri, headers: HeaderMap) -> Answer {
+    let view = site.view().await;
+    let Some(page) = Page::at(uri.path()) else {
+        let text = "There is no such page on this box.";
+        return html(StatusCode::NOT_FOUND, page::sentence(&view, "Not found", text));
+    };
+    let known = match &page {
+        Page::Machine(name) => view.machines.iter().any(|it| it.name.as_str() == name),
+        _ => true,
+    };
+    let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    let csrf = csrf(&site, &headers).unwrap_or_default();
+    html(status, page.html(&view, &csrf))
+}
+
+#[derive(Deserialize)]
+struct Watched {
+    page: String,
+}
+
+async fn events(State(site): Here, query: Query<Watched>, headers: HeaderMap) -> Answer {
+    let Some(page) = Page::at(&query.page) else {
+        return text(StatusCode::NOT_FOUND, "There is no such page on this box.");
+    };
+    let Ok(place) = Arc::clone(&site.streams).try_acquire_owned() else {
+        return text(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open. Reload this one.");
+    };
+    let token = token(&headers).unwrap_or_default().to_owned();
+    live::answer(site, page, token, place)
+}
+
+async fn kubeconfig(State(site): Here, uri: Uri, headers: HeaderMap) -> Answer {
+    let made = asked(&uri, &headers).and_then(|host| site.source.kubeconfig(&host));
+    let Some(made) = made else {
+        return text(StatusCode::NOT_FOUND, "The kubeconfig is not on the box any more.");
+    };
+    let mut answer = content(StatusCode::OK, "application/yaml", made);
+    let name = HeaderValue::from_static("attachment; filename=\"admin.kubeconfig\"");
+    answer.headers_mut().insert("content-disposition", name);
+    answer
+}
+
+async fn panel(State(site): Here) -> Answer {
+    let view = site.view().await;
+    match site.source.panel(&view) {
+        Some(png) => content(StatusCode::OK, "image/png", png),
+        None => text(StatusCode::NOT_FOUND, "This box has no panel."),
+    }
+}
+
+async fn claim_page(state: Here, uri: Uri, headers: HeaderMap) -> Answer {
+    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), "").await
+}
+
+async fn claim_with_code(
+    state: Here,
+    Path(code): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    // Only shown: looking at it here would make a link a guess.
+    let code = crate::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
+    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
+}
+
+async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> Answer {
+    if site.owner.claimed() {
+        return see("/login");
+    }
+    html(StatusCode::OK, page::claim(&*site.view().await, code, host, ""))
+}
+
+#[derive(Deserialize)]
+struct ClaimForm {
+    code: String,
+    passphrase: String,
+    again: String,
+}
+
+async fn claim(state: Here, uri: Uri, headers: HeaderMap, Form(form): Form<ClaimForm>) -> Answer {
+    let site = state.0;
+    let ClaimForm { code, passphrase, again } = form;
+    let typed = code.clone();
+    let entered = if passphrase == again {
+        site.hash(move |owner| owner.claim(&typed, &passphrase)).await
+    } else {
+        Err(Refusal::Passphrase("The two passphrases are not the same."))
+    };
+    match entered {
+        Ok(entered) => {
+            tracing::info!("the box has an owner now");
+            *site.shown.lock().await = None;
+            with_cookie(see("/"), &entered.token)
+        }
+        Err(refusal) => {
+            let host = asked(&uri, &headers).unwrap_or_default();
+            let view = site.view().await;
+            refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why))
+        }
+    }
+}
+
+async fn login_page(State(site): Here) -> Answer {
+    html(StatusCode::OK, page::login(&*site.view().await, ""))
+}
+
+#[derive(Deserialize)]
+struct LoginForm {
+    passphrase: String,
+}
+
+async fn login(
+    State(site): Here,
+    from: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
+    headers: HeaderMap,
+    Form(form): Form<LoginForm>,
+) -> Answer {
+    let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let from = from.map_or(nobody, |from| from.0.0.ip());
+    match site.hash(move |owner| owner.enter(&form.passphrase, from)).await {
+        Ok(entered) => with_cookie(see("/"), &entered.token),
+        Err(refusal) => {
+            let view = site.view().await;
+            refused(&refusal, &headers, |why| page::login(&view, why))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct LogoutForm {
+    csrf: String,
+}
+
+async fn logout(State(site): Here, headers: HeaderMap, Form(form): Form<LogoutForm>) -> Answer {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
+        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+    }
+    token(&headers).into_iter().for_each(|token| site.owner.leave(token));
+    with_cookie(see("/login"), "")
+}
+
+/// A page for people, a sentence for programs.
+fn refused(refusal: &Refusal, headers: &HeaderMap, page: impl FnOnce(&str) -> String) -> Answer {
+    if let Refusal::Disk(error) = refusal {
+        tracing::error!(error = %stdx::chain(error), "the box cannot write down who owns it");
+    }
+    let status = match refusal {
+        Refusal::Claimed | Refusal::Unclaimed => StatusCode::CONFLICT,
+        Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
+        Refusal::WrongCode(_) | Refusal::Changed | Refusal::WrongPassphrase => {
+            StatusCode::FORBIDDEN
+        }
+        Refusal::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+        Refusal::Busy | Refusal::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let plain = headers.get(ACCEPT).is_some_and(|it| it.as_bytes() == b"text/plain");
+    let why = refusal.to_string();
+    let mut answer = if plain { text(status, &why) } else { html(status, page(&why)) };
+    if let Refusal::Wait(seconds) = refusal {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use status::view::{StatusView, example};
+use stdx::SystemClock;
+use tower::ServiceExt as _;
+
+use super::{Site, Source, host_of, plain, router};
+use crate::owner::{Keep, Owner};
+
+#[derive(Default)]
+struct Memory(Mutex<HashMap<String, Vec<u8>>>);
+
+impl Keep for Memory {
+    fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().get(name).cloned())
+    }
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().insert(name.to_owned(), content.to_vec());
+        Ok(())
+    }
+}
+
+struct Example;
+
+impl Source for Example {
+    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
+        Box::pin(async { example::working() })
+    }
+    fn panel(&self, _: &StatusView) -> Option<Vec<u8>> {
+        None
+    }
+    fn kubeconfig(&self, host: &str) -> Option<String> {
+        Some(format!("server: https://{host}:6443"))
+    }
+    fn ca_pem(&self) -> String {
+        "PEM".to_owned()
+    }
+}
+
+fn site() -> (Arc<Owner>, Router) {
+    let keep = Arc::new(Memory::default());
+    let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
+    (Arc::clone(&owner), router(Site::new(owner, Arc::new(Example))))
+}
+
+async fn ask(router: &Router, line: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
+    let (method, path) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(path).header("host", "10.0.0.9:443");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    if method == "POST" {
+        request = request.header("content-type", "application/x-www-form-urlencoded");
+    }
+    router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
+}
+
+fn header<'a>(answer: &'a Response<Body>, name: &str) -> &'a str {
+    answer.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_box_without_an_owner_shows_nothing_but_its_claim() {
+    let (_, router) = site();
+    for path in ["/", "/machines", "/login", "/kubeconfig", "/events?page=/", "/panel.png"] {
+        let answer = ask(&router, &format!("GET {path}"), &[], "").await;
+        assert_eq!((answer.status(), header(&answer, "location")), (StatusCode::SEE_OTHER, "/S"));
+    }
+    for path in ["/S", "/S/7KQ4M2", "/ca.pem", "/assets/style.css", "/assets/live.js"] {
+        let answer = ask(&router, &format!("GET {path}"), &[], "").await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        assert!(header(&answer, "content-security-policy").starts_with("default-src 'none'; "));
+    }
+}
+
+#[tokio::test]
+async fn who_claims_comes_in_and_nobody_else() {
+    let (owner, router) = site();
+    let code = owner.code().unwrap().0;
+    let form = format!("code={code}&passphrase=long+enough&again=long+enough");
+    let foreign = [("sec-fetch-site", "cross-site")];
+    assert_eq!(ask(&router, "POST /S", &foreign, &form).await.status(), StatusCode::FORBIDDEN);
+    let other = [("origin", "https://evil.example")];
+    assert_eq!(ask(&router, "POST /S", &other, &form).await.status(), StatusCode::FORBIDDEN);
+    let large = format!("{form}&more={}", "x".repeat(super::BODY_BYTES_MAX));
+    let refused = ask(&router, "POST /S", &[], &large).await.status();
+    assert_eq!(refused, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(!owner.claimed());
+
+    let answer = ask(&router, "POST /S", &[("origin", "https://10.0.0.9:443")], &form).await;
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let cookie = header(&answer, "set-cookie").to_owned();
+    assert!(cookie.ends_with("; Path=/; Secure; HttpOnly; SameSite=Strict"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap();
+    let again = ask(&router, "POST /S", &[("accept", "text/plain")], &form).await;
+    assert_eq!(again.status(), StatusCode::CONFLICT);
+
+    let mine = [("cookie", cookie)];
+    for path in ["/", "/machines", "/machines/nuc-07", "/network", "/box", "/help"] {
+        assert_eq!(ask(&router, &format!("GET {path}"), &mine, "").await.status(), StatusCode::OK);
+        let answer = ask(&router, &format!("GET {path}"), &[], "").await;
+        assert_eq!(header(&answer, "location"), "/login", "{path}");
+    }
+    let missing = ask(&router, "GET /machines/nobody", &mine, "").await;
+    assert_eq!(missing.status(), StatusCode::NOT_FOUND);
+    let body = ask(&router, "GET /kubeconfig", &mine, "").await.into_body();
+    let body = body.collect().await.unwrap().to_bytes();
+    assert_eq!(body, "server: https://10.0.0.9:6443");
+
+    let unasked = ask(&router, "POST /logout", &mine, "csrf=guess").await;
+    assert_eq!(unasked.status(), StatusCode::FORBIDDEN);
+    assert_eq!(ask(&router, "GET /", &mine, "").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_stream_begins_with_every_part() {
+    let (owner, router) = site();
+    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let cookie = format!("{}={token}", crate::answer::COOKIE);
+    let answer = ask(&router, "GET /events?page=/", &[("cookie", &cookie)], "").await;
+    assert_eq!(header(&answer, "content-type"), "text/event-stream");
+    let mut body = answer.into_body();
+    let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    let text = String::from_utf8(frame.to_vec()).unwrap();
+    assert!(text.contains("event: parts") && text.contains("id: 4711"), "{text}");
+    assert!(text.contains("nuc-07 needs you"), "{text}");
+    owner.leave(&token);
+    let rest = body.collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&rest).contains("event: out"));
+}
+
+#[tokio::test]
+async fn plain_http_only_shows_the_way() {
+    let keep = Arc::new(Memory::default());
+    let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
+    let router = plain(Site::new(owner, Arc::new(Example)), 443);
+    let answer = ask(&router, "GET /machines?x=1", &[], "").await;
+    assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
+    assert_eq!(header(&answer, "location"), "https://10.0.0.9/machines?x=1");
+    assert_eq!(ask(&router, "GET /ca.pem", &[], "").await.status(), StatusCode::OK);
+}
+
+#[test]
+fn a_host_is_a_host() {
+    for (text, host) in [
+        ("10.0.0.9:443", Some("10.0.0.9")),
+        ("box-7f3a.local", Some("box-7f3a.local")),
+        ("[fe80::1]:8443", Some("[fe80::1]")),
+        ("a\"b", None),
+        ("", None),
+        ("[fe80", None),
+    ] {
+        assert_eq!(host_of(text).as_deref(), host, "{text:?}");
+    }
+}
