@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::Error;
 use restarts::{Next, Restarts};
+pub(crate) use volumes::BOOT_FLAGS;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
 
 /// The variable that tells the supervisor what process 1 could not do, for the owner to read.
