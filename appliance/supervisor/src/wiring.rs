@@ -119,6 +119,9 @@ pub async fn run(state: &Path, config: Config, home: Home) -> anyhow::Result<()>
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
+    if home == Home::Firmware {
+        wiring.proving(&pki)?;
+    }
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
