@@ -12,6 +12,7 @@ mod disk;
 mod error;
 pub mod init;
 pub mod net;
+pub mod slots;
 mod sys;
 mod zram;
 

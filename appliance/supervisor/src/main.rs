@@ -25,6 +25,7 @@ mod objects;
 mod observers;
 mod preserve;
 mod private_file;
+mod proving;
 mod pump;
 mod rack;
 mod recorder;

@@ -1,8 +1,9 @@
 //! Puts the services together, one function each, and watches over them.
 
 mod boot;
-mod monitor;
+mod own;
 mod pages;
+mod storage;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +21,6 @@ use controllers::{BmcDrivers, Objects};
 use jiff::SignedDuration;
 use netboot::syslog;
 use stdx::{Clock, SystemClock};
-use store::{SealingKey, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ use workflow_rpc::Pin;
 use crate::boot_token::BootTokens;
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception};
-use crate::firmware::{Firmware, time};
+use crate::firmware::Firmware;
 use crate::hardware_views::HardwareViews;
 use crate::images::Images;
 use crate::index::Index;
@@ -67,28 +67,6 @@ struct Wiring {
     shutdown: CancellationToken,
 }
 
-/// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
-/// secrets.
-const SEALED: [&str; 5] = [
-    "/secrets",
-    "bootstrap.cluster.x-k8s.io/kubeadmconfigs",
-    "tinkerbell.org/hardware",
-    "tinkerbell.org/templates",
-    "tinkerbell.org/workflows",
-];
-
-/// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`.
-fn open_store(state: &Path) -> anyhow::Result<Store> {
-    let key = SealingKey::load_or_create(&state.join("sealing.key"))
-        .context("cannot read the key that seals secrets")?;
-    let options = store::Options {
-        sealing_key: Some(key),
-        sealed: SEALED.map(str::to_owned).to_vec(),
-        ..store::Options::default()
-    };
-    Store::open(&state.join("objects.redb"), options).context("cannot open the store")
-}
-
 /// Run the box until SIGTERM or SIGINT, or until a service fails.
 ///
 /// # Errors
@@ -98,7 +76,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = open_store(state)?;
+    let store = storage::open(state)?;
     let registry = builtin::registry().context("two kinds claim one name")?;
     let engine = Engine::new(store, registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;
@@ -124,7 +102,10 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
-    wiring.pages(state, pki, faces, firmware.is_some()).await?;
+    wiring.pages(state, Arc::clone(&pki), faces, firmware.is_some()).await?;
+    if firmware.is_some() {
+        wiring.proving(&pki)?;
+    }
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
@@ -351,13 +332,6 @@ impl Wiring {
             Ok(())
         });
         Ok(())
-    }
-
-    /// The time, told to every rack.
-    fn time(&mut self, firmware: &Firmware) {
-        for network in self.config.networks.clone() {
-            self.spawn("time", time::tell(network.address, firmware.time.clone()));
-        }
     }
 
     async fn agents(&mut self, pki: &Pki) -> anyhow::Result<()> {

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::Error;
 use restarts::{Next, Restarts};
+pub(crate) use volumes::BOOT_FLAGS;
 use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
 

@@ -26,6 +26,8 @@ const DATA: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC)
     .union(MountFlags::NOATIME);
+/// The boot volume is written for moments only (`slots`).
+pub(crate) const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
 /// The kernel's own: type, place, options.
 const KERNEL: [(&str, &str, &str); 5] = [
     ("devtmpfs", "/dev", ""),
@@ -91,7 +93,7 @@ pub(super) fn mount() -> Found {
         std::collections::BTreeMap::new()
     });
     let of = |name: &str| partitions.get(name).cloned();
-    attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", DATA | MountFlags::RDONLY, "utf8"));
+    attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", BOOT_FLAGS, "utf8"));
     for (name, place) in [("state", STATE), ("cache", CACHE)] {
         if let Err(error) = mount_part(name, of(name), place, "ext4", DATA, "commit=5") {
             attempt(Err(error));

@@ -1,0 +1,89 @@
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use super::file::{changed, read_from, write};
+use super::{BYTES, Damage, Environment, Slot};
+
+fn block(variables: &str) -> Vec<u8> {
+    let mut block = format!("# GRUB Environment Block\n{variables}").into_bytes();
+    block.resize(BYTES, b'#');
+    block
+}
+
+const FLASHED: &str = "ORDER=A B\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=0\n";
+
+#[test]
+fn a_block_is_read_and_written_as_it_was() {
+    for variables in ["", FLASHED, "saved_entry=x\\\\y\nnote=two\\\nlines\nempty=\n"] {
+        let old = block(variables);
+        let environment = Environment::parse(&old).unwrap();
+        assert_eq!(environment.block().unwrap(), old[..], "{variables}");
+    }
+    let environment = Environment::parse(&block("note=two\\\nlines\n")).unwrap();
+    assert_eq!(environment.get("note"), Some("two\nlines"));
+}
+
+#[test]
+fn damage_is_named() {
+    let cases = [
+        (Vec::new(), Damage::Size(0)),
+        (block(FLASHED)[..BYTES - 1].to_vec(), Damage::Size(BYTES - 1)),
+        (vec![0; BYTES], Damage::Signature),
+        (block("ORDER=A B\nA_OK\n"), Damage::Line(3)),
+        (block("=1\n"), Damage::Line(2)),
+    ];
+    for (bytes, damage) in cases {
+        assert_eq!(Environment::parse(&bytes), Err(damage));
+    }
+    let mut cut = block(FLASHED);
+    // The second sector is all padding: a disk that lost it lost nothing.
+    cut[512..].fill(0);
+    assert_eq!(Environment::parse(&cut), Environment::parse(&block(FLASHED)));
+    let long = Environment(vec![("a".to_owned(), "b".repeat(BYTES))]);
+    assert!(matches!(long.block(), Err(Damage::Full(_))));
+}
+
+#[test]
+fn decisions() {
+    let decided = |decide: fn(&mut Environment)| {
+        let mut environment = Environment::parse(&block(FLASHED)).unwrap();
+        decide(&mut environment);
+        environment.block().unwrap().to_vec()
+    };
+    assert_eq!(
+        decided(|it| it.mark_good(Slot::A)),
+        block("ORDER=A B\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n")
+    );
+    assert_eq!(
+        decided(|it| it.mark_bad(Slot::B)),
+        block("ORDER=A B\nA_OK=1\nA_TRY=2\nB_OK=0\nB_TRY=0\n")
+    );
+    assert_eq!(
+        decided(|it| it.prefer(Slot::B)),
+        block("ORDER=B A\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=0\n")
+    );
+    let read = Environment::parse(&block(FLASHED)).unwrap();
+    assert_eq!((read.first(), read.tries(Slot::A)), (Some(Slot::A), Some(2)));
+    let odd = Environment::parse(&block("ORDER=C\nA_OK=yes\nA_TRY=x\n")).unwrap();
+    assert_eq!((odd.first(), odd.whole(Slot::A), odd.tries(Slot::A)), (None, false, None));
+}
+
+#[test]
+fn a_change_stays_in_place_and_mends_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grubenv");
+    fs::write(&path, block(FLASHED)).unwrap();
+    let before = fs::metadata(&path).unwrap();
+    let new = changed(&path, Slot::A, |it| it.mark_good(Slot::A)).unwrap().unwrap();
+    write(&path, &new).unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));
+    assert_eq!(read_from(&path).unwrap().tries(Slot::A), Some(0));
+    assert_eq!(changed(&path, Slot::A, |it| it.mark_good(Slot::A)).unwrap(), None);
+
+    fs::write(&path, [0; BYTES]).unwrap();
+    let mended = changed(&path, Slot::B, |_| {}).unwrap().unwrap();
+    assert_eq!(mended, block("ORDER=B A\nB_OK=1\nB_TRY=0\nA_OK=0\n"));
+    fs::write(&path, "short").unwrap();
+    assert!(write(&path, &mended).is_err(), "GRUB could not use a file of another size");
+}

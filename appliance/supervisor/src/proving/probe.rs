@@ -1,0 +1,172 @@
+//! The proofs, taken from the host: what of them is missing.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use platform::net::Seen;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::config::Config;
+
+/// How long the API may take to answer the box itself.
+const ANSWER: Duration = Duration::from_secs(5);
+/// What the system's making wrote; it is as old as the sources.
+const BUILT: &str = "/etc/os-release";
+/// Any answer is one: what is asked for is a sign of life, not an object.
+const REQUEST: &[u8] = b"GET /version HTTP/1.1\r\nHost: tinbox\r\nConnection: close\r\n\r\n";
+
+/// Looks at the running system.
+pub struct Probe {
+    config: Arc<Config>,
+    tls: TlsConnector,
+}
+
+impl Probe {
+    /// `ca_pem` is the authority of the box's own certificate.
+    ///
+    /// # Errors
+    /// When that is none.
+    pub fn new(config: Arc<Config>, ca_pem: &str) -> anyhow::Result<Self> {
+        let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes())
+            .context("cannot read the box's own authority")?;
+        let mut roots = RootCertStore::empty();
+        roots.add(authority).context("cannot trust the box's own authority")?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .context("cannot set up TLS towards the box itself")?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)) })
+    }
+
+    /// What does not work, as phrases. The store was opened before anybody could ask.
+    pub async fn lacks(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
+        if let Err(error) = self.api().await {
+            lacks.push(format!("the API does not answer: {error:#}"));
+        }
+        match platform::net::look().await {
+            Ok(seen) => lacks.extend(
+                self.config
+                    .networks
+                    .iter()
+                    .filter_map(|plan| unbound(&plan.interface, IpAddr::V4(plan.address), &seen)),
+            ),
+            Err(error) => lacks.push(stdx::chain(&error)),
+        }
+        let built = fs::metadata(Path::new(BUILT)).and_then(|data| data.modified()).ok();
+        lacks.extend(early(SystemTime::now(), built));
+        lacks
+    }
+
+    async fn api(&self) -> anyhow::Result<()> {
+        let mut address = self.config.api.listen;
+        if address.ip().is_unspecified() {
+            address = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
+        }
+        let asking = async {
+            let stream = TcpStream::connect(address).await?;
+            let name = ServerName::try_from("tinbox")?;
+            let mut stream = self.tls.connect(name, stream).await?;
+            stream.write_all(REQUEST).await?;
+            let mut answer = [0; 9];
+            stream.read_exact(&mut answer).await?;
+            anyhow::ensure!(answer == *b"HTTP/1.1 ", "it does not speak HTTP");
+            Ok(())
+        };
+        timeout(ANSWER, asking).await.context("it takes too long")?
+    }
+}
+
+/// Says so when `interface` has not its address.
+fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
+    let there = seen.iter().find(|seen| seen.link.name == interface);
+    match there {
+        None => Some(format!("{interface} is not there")),
+        Some(seen) if seen.addresses.iter().all(|(known, _)| *known != address) => {
+            Some(format!("{interface} has not its address {address}"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Says so when the clock is behind the system's making.
+fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
+    (built? > now).then(|| "the clock is behind the system's making".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, SystemTime};
+
+    use apiserver::Pki;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::{Probe, early, unbound};
+    use crate::config::Config;
+
+    fn pki(folder: &std::path::Path) -> Pki {
+        Pki::ensure(folder, &["tinbox".to_owned()], jiff::Timestamp::now()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn only_an_answer_under_the_own_authority_counts() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [own, other] = [pki(folders[0].path()), pki(folders[1].path())];
+        for (pki, answer, good) in [
+            (&own, "HTTP/1.1 401 ", true),
+            (&own, "SSH-2.0-x", false),
+            (&other, "HTTP/1.1 ", false),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut config = Config::untold();
+            config.api.listen = listener.local_addr().unwrap();
+            let acceptor = TlsAcceptor::from(pki.server_config().unwrap());
+            let serving = tokio::spawn(async move {
+                let (stream, _) = listener.accept().await.unwrap();
+                // A client that does not trust the server goes away.
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                let _ = stream.read(&mut [0; 256]).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.shutdown().await;
+            });
+            let probe = Probe::new(Arc::new(config), own.ca_pem()).unwrap();
+            let asked = probe.api().await;
+            assert_eq!(asked.is_ok(), good, "{answer}: {asked:?}");
+            serving.await.unwrap();
+        }
+        let mut config = Config::untold();
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        config.api.listen = gone.local_addr().unwrap();
+        drop(gone);
+        assert!(Probe::new(Arc::new(config), own.ca_pem()).unwrap().api().await.is_err());
+    }
+
+    #[test]
+    fn a_clock_behind_the_system_is_a_lack() {
+        let at = |secs| SystemTime::UNIX_EPOCH + Duration::from_secs(secs);
+        assert!(early(at(5), Some(at(6))).is_some());
+        assert_eq!(early(at(6), Some(at(6))), None);
+        assert_eq!(early(at(0), None), None);
+    }
+
+    #[test]
+    fn a_card_that_is_not_there_is_a_lack() {
+        let lack = unbound("eth1", [10, 0, 0, 1].into(), &[]);
+        assert_eq!(lack.as_deref(), Some("eth1 is not there"));
+    }
+}
