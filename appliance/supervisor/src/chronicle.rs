@@ -44,7 +44,7 @@ impl Chronicle {
         view.revision = self.engine.revision();
         let told = self.read(view.revision).await;
         let newest = told.iter().rev().take(EVENTS_MAX);
-        view.events = newest.map(|told| event(told)).collect();
+        view.events = newest.map(event).collect();
         let mut stories: HashMap<(&str, &str), Vec<Told>> = HashMap::new();
         for told in told.iter() {
             let about = (told.kind.as_str(), told.name.as_str());

@@ -72,7 +72,7 @@ impl Index {
     /// Every machine, by name.
     pub fn machines(&self) -> Vec<Arc<Hardware>> {
         let mut all: Vec<_> = self.read().hardware.values().cloned().collect();
-        all.sort_by(|one, other| one.key().cmp(&other.key()));
+        all.sort_by_cached_key(|one| one.key());
         all
     }
 

@@ -167,7 +167,8 @@ const NAME: &str = "box-7f3a";
 /// All that a box with nothing configured may answer (design, section 4): the web page, the API.
 const FRESH: [u64; 3] = [80, 443, 6443];
 
-/// A fresh box and an owner's machine on one cable, and nobody who gives addresses.
+/// A fresh box and an owner's machine on one cable, and nobody who gives addresses. Its certificate
+/// says its name, its pages ask for the code, and after two minutes its slot is good.
 #[test]
 fn a_fresh_box_is_found_and_serves_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -178,7 +179,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
     owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
     let cable = (Segment::Near, Nic::E1000e, MAC);
-    let _board = rack.add_board(&disk, Bus::Usb, cable).unwrap();
+    let board = rack.add_board(&disk, Bus::Usb, cable).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");
     let seen = run(owner.command("/usr/bin/python3").arg(script).arg(NAME)).unwrap();
     let seen: Value = serde_json::from_str(seen.trim()).unwrap();
@@ -194,5 +195,19 @@ fn a_fresh_box_is_found_and_serves_nobody() {
         |port: u16| said.iter().filter(|it| it.from == MAC && it.source.port() == port).count();
     assert!(from(68) > 0, "no DHCP client was heard");
     assert_eq!([67, 69, 4011].map(from), [0; 3]);
+
+    let address = seen["address"].as_str().unwrap();
+    let ca = folder.path().join("ca.pem");
+    run(owner.command("curl").args(["-sf", "-o"]).arg(&ca).arg(format!("http://{address}/ca.pem")))
+        .unwrap();
+    let mut claim = owner.command("curl");
+    claim.args(["-sfL", "--resolve", &format!("{NAME}.local:443:{address}"), "--cacert"]).arg(&ca);
+    let page = run(claim.arg(format!("https://{NAME}.local/machines"))).unwrap();
+    assert!(page.contains("name=\"code\""), "not the page that asks for the code: {page}");
+
+    board.serial().wait_for("its slot is good", PATIENCE).unwrap();
+    drop(board);
+    let variables = grubenv(&disk);
+    assert!(variables.contains("\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n"), "{variables}");
     rack.succeed();
 }
