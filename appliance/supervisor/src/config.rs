@@ -26,8 +26,8 @@ pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What the box is called: in `NAME.local`, on its panel, for DHCP servers. Without one it has a
-    /// name by its first network card.
+    /// What the box is called: in `NAME.local`, on its panel, for DHCP servers. Without one it has
+    /// a name by its first network card.
     pub name: Option<String>,
     /// Who tells it the time.
     #[serde(default)]

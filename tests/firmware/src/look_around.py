@@ -1,7 +1,7 @@
 """What a person's machine finds on the link: the box by multicast DNS, and which ports it has.
 
-look_around.py NAME: waits until NAME.local has a link-local IPv4 address and its services are there,
-then tries every TCP port and some UDP ports. Prints one line of JSON.
+look_around.py NAME: waits until NAME.local has a link-local IPv4 address and its services are
+there, then tries every TCP port and some UDP ports. Prints one line of JSON.
 """
 
 import errno

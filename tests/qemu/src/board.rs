@@ -1,5 +1,5 @@
-//! A board: one machine with a disk, for an image that is whole by itself; alone, or with a cable to
-//! a rack's network.
+//! A board: one machine with a disk, for an image that is whole by itself; alone, or with a cable
+//! to a rack's network.
 
 use std::fs::File;
 use std::path::Path;

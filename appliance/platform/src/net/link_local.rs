@@ -40,8 +40,8 @@ const PREFIX: u8 = 16;
 const FRAME_MAX: usize = 64;
 
 /// Stands in for a server on this interface: once no address has come for a while, takes one of
-/// 169.254.0.0/16 that nobody has, and defends it. Never ends by itself; [`leave`] takes the address
-/// away.
+/// 169.254.0.0/16 that nobody has, and defends it. Never ends by itself; [`leave`] takes the
+/// address away.
 pub async fn stand_in(interface: Which) -> Infallible {
     let mut told = false;
     loop {
