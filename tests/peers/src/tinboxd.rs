@@ -31,7 +31,7 @@ impl Tinboxd {
         Self::start_with("")
     }
 
-    /// Starts it with more sections of `box.toml`.
+    /// Starts it with more sections of `box.toml`; `ADDRESS` in them stands for its address.
     ///
     /// # Errors
     /// As [`Tinboxd::start`].
@@ -44,7 +44,8 @@ impl Tinboxd {
         // DHCP stays off, as it is until somebody asks for it.
         let settings = format!(
             "[network]\ninterface = \"lo\"\naddress = \"{address}\"\n\n\
-             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n\n{sections}",
+             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n\n{}",
+            sections.replace("ADDRESS", &address.to_string()),
         );
         fs::write(folder.path().join("box.toml"), settings).context("cannot write box.toml")?;
         let process = spawn(&program, folder.path())?;

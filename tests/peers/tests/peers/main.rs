@@ -5,6 +5,7 @@
 mod access;
 mod agents;
 mod bmc;
+mod claim;
 mod clients;
 mod comparison;
 mod containers;

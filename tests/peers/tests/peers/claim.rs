@@ -1,0 +1,97 @@
+//! The box gets its owner: by a real browser, which looks at every page too, and from a shell.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use peers::{Printed, Tinboxd, built, find, run};
+use serde_json::Value;
+
+/// A box whose pages are at the address that it has.
+fn unclaimed() -> Tinboxd {
+    Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap()
+}
+
+fn code(tinboxd: &Tinboxd) -> String {
+    let kept = fs::read(tinboxd.folder().join("state/claim.json")).unwrap();
+    let kept: Value = serde_json::from_slice(&kept).unwrap();
+    kept["code"].as_str().unwrap().to_owned()
+}
+
+/// Where the pictures go, for people.
+fn pictures() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/pages");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_browser_claims_the_box_and_sees_its_pages() {
+    find("chromium", "chromium").unwrap();
+    let tinboxd = unclaimed();
+    let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tootles/hardware.json");
+    let machine = machine.display().to_string();
+    let applied = tinboxd.kubectl().unwrap().run(&["apply", "-f", &machine], "").unwrap();
+    assert!(applied.success, "{applied:?}");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/claim.mjs");
+    let library = built("browser", &[]).unwrap().remove(0);
+    let mut node = Command::new(find("node", "nodejs").unwrap());
+    node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
+    node.arg(code(&tinboxd)).arg(pictures()).arg(library);
+    let printed: Printed = run(node, "").unwrap();
+    assert!(printed.success, "{printed:?}");
+}
+
+/// `tinbox box claim` with these words on its standard input.
+fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output {
+    let own = std::env::current_exe().unwrap();
+    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join("tinbox"));
+    let mut tinbox = Command::new(folders.find(|path| path.is_file()).unwrap());
+    tinbox.arg("--kubeconfig").arg(kubeconfig).args(["box", "claim"]);
+    tinbox.arg(format!("{}:8443", tinboxd.address())).args(["--secrets-stdin", "--pin", pin]);
+    let words = tinboxd.folder().join("words");
+    fs::write(&words, format!("{code}\ncorrect horse\n")).unwrap();
+    tinbox.stdin(Stdio::from(fs::File::open(&words).unwrap())).output().unwrap()
+}
+
+/// The pin, as the page that asks for the code shows it.
+fn pin(tinboxd: &Tinboxd) -> String {
+    let mut curl = Command::new("curl");
+    curl.args(["-ksf", &format!("https://{}:8443/S", tinboxd.address())]);
+    let page = String::from_utf8(curl.output().unwrap().stdout).unwrap();
+    let is_pin = |word: &&str| {
+        let parts: Vec<&str> = word.split('-').collect();
+        let good = |part: &&str| part.len() == 4 && part.chars().all(|c| c.is_ascii_alphanumeric());
+        parts.len() == 4 && parts.iter().all(good)
+    };
+    let mut words = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.find(is_pin).expect(&page).to_owned()
+}
+
+#[test]
+fn a_shell_claims_the_box() {
+    let tinboxd = unclaimed();
+    let kubeconfig = tinboxd.folder().join("owner.kubeconfig");
+    let (right, code) = (pin(&tinboxd), code(&tinboxd));
+    let end = |output: &Output| output.status.code();
+
+    let other = claim(&tinboxd, &kubeconfig, "0000-0000-0000-0000", &code);
+    assert_eq!(end(&other), Some(5), "another box: {other:?}");
+    let wrong = if code == "000000" { "000001" } else { "000000" };
+    let wrong = claim(&tinboxd, &kubeconfig, &right, wrong);
+    assert_eq!(end(&wrong), Some(1), "a wrong code: {wrong:?}");
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("19 more"), "{wrong:?}");
+    assert!(!kubeconfig.exists());
+
+    let claimed = claim(&tinboxd, &kubeconfig, &right, &code);
+    assert_eq!(end(&claimed), Some(0), "{claimed:?}");
+    let mode = fs::metadata(&kubeconfig).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = fs::read_to_string(&kubeconfig).unwrap();
+    assert!(text.contains(&tinboxd.url()), "it names the address that was asked: {text}");
+
+    let late = tinboxd.folder().join("late.kubeconfig");
+    let late = claim(&tinboxd, &late, &right, &code);
+    assert_eq!(end(&late), Some(1), "it has an owner: {late:?}");
+}
