@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod clock;
 mod disk;
 mod error;
+mod growth;
 pub mod init;
 pub mod net;
 pub mod slots;

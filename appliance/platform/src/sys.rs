@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
@@ -48,4 +49,54 @@ pub fn slew(micros: i64) -> io::Result<()> {
     // SAFETY: the kernel reads and writes the one timex, which lives during the call.
     let result = unsafe { libc::adjtimex(&raw mut change) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// From `linux/blkpg.h`.
+const BLKPG: libc::Ioctl = 0x1269;
+const BLKPG_RESIZE_PARTITION: libc::c_int = 3;
+/// `struct blkpg_partition` of `linux/blkpg.h`.
+#[repr(C)]
+struct BlockPartition {
+    start: libc::c_longlong,
+    length: libc::c_longlong,
+    number: libc::c_int,
+    names: [u8; 128],
+}
+/// `struct blkpg_ioctl_arg` of `linux/blkpg.h`.
+#[repr(C)]
+struct BlockChange {
+    op: libc::c_int,
+    flags: libc::c_int,
+    length: libc::c_int,
+    data: *mut BlockPartition,
+}
+
+/// Tell the kernel where a partition of this disk is now: first byte and bytes. It may be in use.
+pub fn resize_partition(disk: &File, number: u32, (start, length): (u64, u64)) -> io::Result<()> {
+    let mut partition = BlockPartition {
+        start: i64::try_from(start).map_err(io::Error::other)?,
+        length: i64::try_from(length).map_err(io::Error::other)?,
+        number: i32::try_from(number).map_err(io::Error::other)?,
+        names: [0; 128],
+    };
+    let change = BlockChange {
+        op: BLKPG_RESIZE_PARTITION,
+        flags: 0,
+        length: i32::try_from(size_of::<BlockPartition>()).map_err(io::Error::other)?,
+        data: &raw mut partition,
+    };
+    // SAFETY: BLKPG reads a blkpg_ioctl_arg and the blkpg_partition that it points to; both have
+    // the kernel's layout and live during the call.
+    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKPG, &raw const change) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `EXT4_IOC_RESIZE_FS` of `fs/ext4/ext4.h`: `_IOW('f', 16, __u64)`.
+const EXT4_RESIZE: libc::Ioctl = 0x4008_6610;
+
+/// Make the mounted ext4 of this folder `blocks` of its blocks large; never smaller.
+pub fn resize_ext4(folder: &File, blocks: u64) -> io::Result<()> {
+    // SAFETY: the kernel reads one 64-bit number, which lives during the call.
+    let result = unsafe { libc::ioctl(folder.as_raw_fd(), EXT4_RESIZE, &raw const blocks) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

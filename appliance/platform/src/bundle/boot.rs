@@ -64,7 +64,7 @@ impl Verity {
             "linux /tinbox/{letter}/vmlinuz tinbox.slot={letter} \
              \"dm-mod.create=root,,,ro,0 {sectors} verity 1 {root} {root} {BLOCK} {BLOCK} \
              {blocks} {tree} sha256 {hash} {salt} 1 restart_on_corruption\" \
-             dm-mod.waitfor={root} root=/dev/dm-0 rootfstype=squashfs ro \
+             dm-mod.waitfor={root} gpt root=/dev/dm-0 rootfstype=squashfs ro \
              console=tty0 console={serial},115200 quiet panic=10 oops=panic \
              vt.global_cursor_default=0 \
              bonding.max_bonds=0 dummy.numdummies=0\n"

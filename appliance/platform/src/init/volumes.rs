@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::{Error, clock, disk, zram};
+use crate::{Error, clock, disk, growth, zram};
 
 /// The boot volume: kernels, boot loader, `box.toml`.
 pub const BOOT: &str = "/boot";
@@ -94,12 +94,16 @@ pub(super) fn mount() -> Found {
     });
     let of = |name: &str| partitions.get(name).cloned();
     attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", BOOT_FLAGS, "utf8"));
+    let cache = of("cache");
+    attempt(cache.as_deref().map_or(Ok(()), grow));
     for (name, place) in [("state", STATE), ("cache", CACHE)] {
         if let Err(error) = mount_part(name, of(name), place, "ext4", DATA, "commit=5") {
             attempt(Err(error));
             // The box works without, and forgets when it is switched off.
             let (kind, size) = ("tmpfs", "mode=700,size=25%");
             attempt(mount_at(Path::new(kind), place, kind, DATA, size));
+        } else if place == CACHE {
+            attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
         }
     }
     attempt(offer());
@@ -115,6 +119,14 @@ pub fn slot() -> Result<Option<String>, Error> {
     let line = fs::read_to_string("/proc/cmdline").map_err(Error::io("read the command line"))?;
     let slot = line.split_whitespace().find_map(|word| word.strip_prefix("tinbox.slot="));
     Ok(slot.map(str::to_owned))
+}
+
+/// The cache's partition, to the end of the disk.
+fn grow(cache: &Path) -> Result<(), Error> {
+    if let Some((from, to)) = growth::partition(cache)? {
+        println!("tinbox: the cache grows from {} to {}", stdx::bytes(from), stdx::bytes(to));
+    }
+    Ok(())
 }
 
 /// What the box serves, writable: the agent's media are made of it.
