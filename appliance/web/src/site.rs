@@ -153,11 +153,12 @@ async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
 /// A browser says that another site sent this.
 fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let site = says("sec-fetch-site").is_some_and(|it| !matches!(it, "same-origin" | "none"));
+    if let Some(site) = says("sec-fetch-site") {
+        return !matches!(site, "same-origin" | "none");
+    }
     // Over HTTP/2 the host is in the URL, and `Host` is absent.
     let host = uri.authority().map(|it| it.as_str()).or(says("host")).unwrap_or_default();
-    let origin = says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host));
-    site || origin
+    says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host))
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {

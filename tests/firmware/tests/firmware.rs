@@ -167,13 +167,19 @@ const NAME: &str = "box-7f3a";
 /// All that a box with nothing configured may answer (design, section 4): the web page, the API.
 const FRESH: [u64; 3] = [80, 443, 6443];
 
+/// What the disk is larger than the image.
+const MORE: u64 = 1 << 30;
+
 /// A fresh box and an owner's machine on one cable, and nobody who gives addresses. Its certificate
-/// says its name, its pages ask for the code, and after two minutes its slot is good.
+/// says its name, its pages ask for the code, its cache takes the rest of the disk, and after two
+/// minutes its slot is good.
 #[test]
 fn a_fresh_box_is_found_and_serves_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
+    let larger = fs::File::options().write(true).open(&disk).unwrap();
+    larger.set_len(disk_size() + MORE).unwrap();
     let rack = Rack::build(RackConfig::new("fresh-box").capture("udp")).unwrap();
     let own = Ipv4Addr::new(10, 9, 9, 9);
     let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
@@ -209,5 +215,12 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     drop(board);
     let variables = grubenv(&disk);
     assert!(variables.contains("\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n"), "{variables}");
+    let table = run(Command::new("sgdisk").arg("--verify").arg(&disk)).unwrap();
+    assert!(table.contains("No problems found"), "{table}");
+    let cache = format!("{}?offset={}", disk.display(), Part::Cache.offset());
+    let cache = run(Command::new("dumpe2fs").args(["-h", &cache])).unwrap();
+    let blocks = cache.lines().find_map(|line| line.strip_prefix("Block count:")).expect(&cache);
+    let blocks: u64 = blocks.trim().parse().unwrap();
+    assert!(blocks * 4096 > MORE, "the cache did not grow: {blocks} blocks");
     rack.succeed();
 }

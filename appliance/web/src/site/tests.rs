@@ -94,6 +94,13 @@ async fn who_claims_comes_in_and_nobody_else() {
     assert_eq!(refused, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(!owner.claimed());
 
+    // A browser that hides where its user comes from still says whether it is from here.
+    let wrong = form.replace(&code, if code == "000000" { "000001" } else { "000000" });
+    let hidden = [("origin", "null"), ("sec-fetch-site", "same-origin"), ("accept", "text/html")];
+    let answer = ask(&router, "POST /S", &hidden, &wrong).await;
+    let page = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&page).contains("19 more"));
+
     let answer = ask(&router, "POST /S", &[("origin", "https://10.0.0.9:443")], &form).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let cookie = header(&answer, "set-cookie").to_owned();
