@@ -13,11 +13,18 @@ pins() {
   cat Cargo.lock Cargo.toml .cargo/config.toml tests/crates.sh
 }
 
-# The registry's part of target, as $1.
+# The registry's part of target, as $1. cargo clean takes the target from its arguments alone, not
+# from the configuration as cargo build does.
 registry_part() {
   rm -rf "$1"
-  cp -a --reflink=auto target "$1"
+  mkdir "$1"
+  tar -C target -c --exclude=incremental . | tar -C "$1" -x
   CARGO_TARGET_DIR=$1 cargo clean --quiet --workspace
+  CARGO_TARGET_DIR=$1 cargo clean --quiet --workspace --target "$(build_target)"
+}
+
+build_target() {
+  sed -n 's/^target = "\(.*\)"$/\1/p' .cargo/config.toml
 }
 
 kept=$(pins | cache_folder crates)
@@ -26,10 +33,14 @@ case ${1:-} in
     if [ -d "$kept/target" ] && [ ! -e target ]; then
       echo "crates: taking what an earlier clone compiled of the registry's" >&2
       touch "$kept"
-      cp -a --reflink=auto "$kept/target" target
+      if ! cp -a --reflink=auto "$kept/target" target; then
+        rm -rf target
+        echo "warning: cannot copy $kept/target, so everything is compiled anew" >&2
+      fi
     fi
     ;;
   keep)
+    trap 'rm -rf "$kept/target.part"' EXIT
     cached "$kept/target" "crates: keeping what the registry's compile to" registry_part >/dev/null
     find "$kept/.." -mindepth 1 -maxdepth 1 -mtime +"$KEEP_DAYS" -exec rm -rf {} +
     ;;
