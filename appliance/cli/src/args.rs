@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::commands::{appliance, capi, hardware, image, machine, network, template, workflow};
+use crate::commands::{
+    appliance, capi, hardware, image, machine, network, template, upgrade, workflow,
+};
 use crate::output::Format;
 
 const AFTER: &str = "\
@@ -66,6 +68,9 @@ pub enum Command {
     /// The box itself.
     #[command(subcommand, name = "box")]
     Appliance(appliance::Command),
+    /// The box's own system, and updates of it.
+    #[command(subcommand)]
+    Upgrade(upgrade::Command),
     /// The box for Cluster API and other programs.
     #[command(subcommand)]
     Capi(capi::Command),

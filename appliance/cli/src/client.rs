@@ -4,13 +4,16 @@
 
 mod path;
 mod trouble;
+mod upload;
 mod watch;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::request::Builder;
 use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -41,10 +44,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What is sent: a document, or a file as it is read.
+type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
 /// A client of one box; clones share its connection.
 #[derive(Clone)]
 pub struct Client {
-    http: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: HyperClient<HttpsConnector<HttpConnector>, Body>,
     server: String,
     authorization: HeaderValue,
 }
@@ -139,6 +145,12 @@ impl Client {
         self.answer(&what, Method::POST, path, "", Some(object)).await
     }
 
+    /// Ask for something to be done that is no object.
+    pub async fn post(&self, path: &Path, query: &str, order: &Value) -> Result<Value, Error> {
+        let what = format!("start {path}");
+        self.answer(&what, Method::POST, path, query, Some(order)).await
+    }
+
     /// Replace an object; a resourceVersion in it must be the current one.
     pub async fn replace(&self, path: &Path, object: &Value) -> Result<Value, Error> {
         let what = format!("change {path}");
@@ -168,17 +180,19 @@ impl Client {
         query: &str,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
-        let whole = async {
-            let response = self.send(method, path, query, body).await?;
-            let code = response.status().as_u16();
-            let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| trouble::broken(&self.server, error.as_ref()))?;
-            Ok((code, body.to_bytes()))
-        };
+        let whole = async { self.read(self.send(method, path, query, body).await?).await };
         let (code, body) = tokio::time::timeout(ANSWER_TIMEOUT, whole)
             .await
             .unwrap_or_else(|_| Err(trouble::silent(&self.server)))?;
         read_answer(what, code, &body)
+    }
+
+    /// The whole of an answer.
+    async fn read(&self, response: Response<Incoming>) -> Result<(u16, Bytes), Error> {
+        let code = response.status().as_u16();
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| trouble::broken(&self.server, error.as_ref()))?;
+        Ok((code, body.to_bytes()))
     }
 
     async fn send(
@@ -192,18 +206,26 @@ impl Client {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        let request = Request::builder()
+        let document = Full::new(body.map(Value::to_string).unwrap_or_default().into());
+        let request = self.request(method, path, query, content);
+        self.ask(request, document.map_err(|never| match never {}).boxed_unsync()).await
+    }
+
+    fn request(&self, method: Method, path: &Path, query: &str, content: &str) -> Builder {
+        Request::builder()
             .method(method)
             .uri(format!("{}{}{query}", self.server, path.as_str()))
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, concat!("tinbox/", env!("CARGO_PKG_VERSION")))
             .header(CONTENT_TYPE, content)
             .header(AUTHORIZATION, self.authorization.clone())
-            .body(Full::new(body.map(Value::to_string).unwrap_or_default().into()))
-            .map_err(|error| Error::Answer {
-                what: format!("ask {}", self.server),
-                why: error.to_string(),
-            })?;
+    }
+
+    async fn ask(&self, request: Builder, body: Body) -> Result<Response<Incoming>, Error> {
+        let request = request.body(body).map_err(|error| Error::Answer {
+            what: format!("ask {}", self.server),
+            why: error.to_string(),
+        })?;
         self.http.request(request).await.map_err(|error| trouble::of(&self.server, &error))
     }
 

@@ -7,6 +7,7 @@ pub mod image;
 pub mod machine;
 pub mod network;
 pub mod template;
+pub mod upgrade;
 mod variables;
 pub mod workflow;
 
@@ -65,6 +66,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Machine(command) => machine::run(&context, command).await,
         Command::Image(command) => image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
+        Command::Upgrade(command) => upgrade::run(&context, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
         // Asked before there is a kubeconfig.
         Command::Appliance(_) => Ok(()),

@@ -29,6 +29,20 @@ pub enum Error {
         /// Its name, as flashed.
         name: String,
     },
+    /// A part of an update is larger than its place.
+    #[error(
+        "the release's {content} has {}, and this box's disk has room for {}\n\
+         hint: flash the box anew with that release, from a backup",
+        stdx::bytes(*size), stdx::bytes(*room)
+    )]
+    NoRoom {
+        /// The part.
+        content: crate::bundle::Content,
+        /// Its bytes.
+        size: u64,
+        /// Bytes of the place.
+        room: u64,
+    },
     /// No interface, no link, or no answer.
     #[error("no network address: {reason}")]
     NoAddress {

@@ -13,5 +13,6 @@ pub mod pin;
 pub mod progress;
 pub mod story;
 pub mod timeline;
+pub mod update;
 pub mod view;
 pub mod words;

@@ -21,6 +21,7 @@ use crate::chronicle::Chronicle;
 use crate::config::Config;
 use crate::firmware::time::Known;
 use crate::index::Index;
+use crate::update::Updates;
 
 /// Where a view comes from.
 pub struct Faces {
@@ -44,6 +45,8 @@ pub struct Faces {
     pub chronicle: Chronicle,
     /// SHA-256 of the certificate's public key.
     pub key: [u8; 32],
+    /// Its slots and updates; only of a box of its own.
+    pub updates: Option<Arc<Updates>>,
 }
 
 impl Faces {
@@ -66,6 +69,9 @@ impl Faces {
             ..StatusView::default()
         };
         view.system.certificate_sha256 = stdx::hex(&self.key).into();
+        if let Some(updates) = &self.updates {
+            updates.tell(&mut view);
+        }
         view.claim = self.claim(&view);
         let bmc = |it: &Arc<Hardware>| {
             Some((it.metadata.name.clone(), it.spec.bmc_ref.as_ref()?.name.clone()))

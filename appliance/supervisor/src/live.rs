@@ -19,6 +19,7 @@ use workflow_server::Service;
 
 use crate::images::{self, Images};
 use crate::observers::Observers;
+use crate::update::{self, Updates};
 
 /// Lines of a log that are sent when nobody says how many.
 const LINES: usize = 200;
@@ -29,6 +30,7 @@ pub fn router(
     syslog: Arc<syslog::Log>,
     observers: Arc<Observers>,
     images: Images,
+    updates: Option<Arc<Updates>>,
 ) -> Router {
     let progress = Router::new()
         .route(
@@ -44,6 +46,7 @@ pub fn router(
         .merge(progress)
         .merge(heard)
         .merge(images::router(images))
+        .merge(update::router(updates))
 }
 
 /// Who asked for an address in the last hour, the last first; nobody is an empty list.

@@ -5,35 +5,34 @@
 mod health;
 mod probe;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::slots::{self, Slot};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::update::Updates;
 use health::Health;
 pub use probe::Probe;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long a new system may take until nothing is missing, before it is given up: an update that
+/// does not work must not keep a rack waiting.
+const GIVE_UP: Duration = Duration::from_secs(180);
 
 /// Looks until the slot is good, then ends its work. Ends for good with `shutdown` only: a service
 /// that ends by itself takes the process with it.
-pub async fn run(probe: Probe, shutdown: CancellationToken) {
+pub async fn run(probe: Probe, updates: Arc<Updates>, shutdown: CancellationToken) {
     let proving = async {
-        match platform::init::slot() {
-            Ok(Some(name)) if name == "a" => prove(&probe, Slot::A).await,
-            Ok(Some(name)) if name == "b" => prove(&probe, Slot::B).await,
-            Ok(_) => tracing::info!("started from no slot: there is none to be marked good"),
-            Err(error) => tracing::warn!(error = %stdx::chain(&error), "which slot is this?"),
-        }
+        prove(&probe, &updates).await;
         std::future::pending::<()>().await;
     };
     shutdown.run_until_cancelled(proving).await;
 }
 
-async fn prove(probe: &Probe, slot: Slot) {
-    let mut health = Health::default();
+async fn prove(probe: &Probe, updates: &Arc<Updates>) {
+    let (mut health, began) = (Health::default(), Instant::now());
     let mut told = Vec::new();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -44,20 +43,24 @@ async fn prove(probe: &Probe, slot: Slot) {
             tracing::warn!(lacks = lacks.join("; "), "the system has not proved itself yet");
         }
         let proved = health.look(lacks.is_empty(), Instant::now());
+        if !lacks.is_empty() && updates.on_trial() && began.elapsed() >= GIVE_UP {
+            updates.give_up(&lacks.join("; "));
+            return;
+        }
         told = lacks;
-        if proved && mark(slot).await {
+        if proved && mark(updates).await {
             return;
         }
     }
 }
 
 /// Whether it is on disk.
-async fn mark(slot: Slot) -> bool {
-    let marked =
-        tokio::task::spawn_blocking(move || slots::change(slot, |all| all.mark_good(slot)));
+async fn mark(updates: &Arc<Updates>) -> bool {
+    let proved = Arc::clone(updates);
+    let marked = tokio::task::spawn_blocking(move || proved.proved());
     let error = match marked.await {
         Ok(Ok(())) => {
-            tracing::info!(slot = %slot.letter(), "the system works: its slot is good");
+            tracing::info!("the system works: its slot is good");
             return true;
         }
         Ok(Err(error)) => stdx::chain(&error),

@@ -43,6 +43,7 @@ use crate::observers::Observers;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
+use crate::update::Updates;
 
 /// Agents.
 const AGENT_PORT: u16 = 42113;
@@ -91,9 +92,10 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
     let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
-    let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
+    let updates = firmware.as_ref().and_then(|_| wiring.updates(state));
+    let faces = wiring.faces(state, (pin.bytes(), updates.clone()), firmware.as_ref())?;
     wiring.collector(&pki);
-    wiring.api(state, &pki).await?;
+    wiring.api(state, &pki, updates.clone()).await?;
     wiring.controllers().await?;
     if let Some(firmware) = &firmware {
         wiring.screen(&faces);
@@ -103,8 +105,8 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
     wiring.pages(state, Arc::clone(&pki), faces, firmware.is_some()).await?;
-    if firmware.is_some() {
-        wiring.proving(&pki)?;
+    if let Some(updates) = updates {
+        wiring.proving(&pki, updates)?;
     }
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
@@ -195,7 +197,12 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    async fn api(&mut self, state: &Path, pki: &Pki) -> anyhow::Result<()> {
+    async fn api(
+        &mut self,
+        state: &Path,
+        pki: &Pki,
+        updates: Option<Arc<Updates>>,
+    ) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
@@ -212,6 +219,7 @@ impl Wiring {
                 Arc::clone(&self.syslog),
                 Arc::clone(&self.observers),
                 self.images.clone(),
+                updates,
             ),
         );
         let listener = self.listen("the API", self.config.api.listen).await?;

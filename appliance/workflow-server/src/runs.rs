@@ -158,6 +158,17 @@ impl Runs {
         self.tables().of_hardware.contains_key(hardware)
     }
 
+    /// The Workflows that work on a machine now, by name: a box that restarts would interrupt them.
+    pub fn under_way(&self) -> Vec<ObjectKey> {
+        let at_work =
+            |run: &Run| matches!(run.state, State::Preparing | State::Running | State::Post);
+        let tables = self.tables();
+        let own = tables.runs.iter().filter(|(_, run)| !run.idle && at_work(run));
+        let mut keys: Vec<_> = own.map(|(key, _)| key.clone()).collect();
+        keys.sort();
+        keys
+    }
+
     /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
     pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<Timestamp>) {
         let tables = self.tables();

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use platform::bundle::{Slot, Verity};
+use platform::slots::KERNEL_MAX;
 
 use super::fits;
 use super::layout::{BOOT_SIZE, Part};
@@ -33,8 +34,6 @@ const GRUB_CFG: &str = include_str!("../../boot/grub.cfg");
 const BUILTIN_CFG: &str = include_str!("../../boot/builtin.cfg");
 /// What GRUB needs for that; nothing of it is read from the disk at run time.
 const GRUB_MODULES: &str = include_str!("../../boot/grub-modules");
-/// Bytes of a kernel at most: three must fit the volume.
-const KERNEL_MAX: u64 = 32 << 20;
 /// Bytes of GRUB's environment block, which never changes its size.
 const GRUBENV_BYTES: usize = 1024;
 
@@ -52,6 +51,8 @@ pub enum Loader {
 pub struct BootVolume<'a> {
     /// The processor it is for.
     pub arch: Arch,
+    /// The release in both slots.
+    pub version: &'a str,
     /// Both slots' kernel.
     pub kernel: &'a Path,
     /// GRUB.
@@ -95,7 +96,8 @@ impl BootVolume<'_> {
         for (slot, verity) in self.slots {
             let place = tree.join(format!("tinbox/{}", slot.letter()));
             put(&place.join("vmlinuz"), &kernel)?;
-            put(&place.join("boot.cfg"), verity.boot_script(self.arch, *slot).as_bytes())?;
+            let script = verity.boot_script(self.arch, *slot, self.version);
+            put(&place.join("boot.cfg"), script.as_bytes())?;
         }
         touch(tree, epoch)
     }

@@ -75,6 +75,7 @@ pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Erro
 
     let volume = BootVolume {
         arch: inputs.arch,
+        version: &inputs.root.version,
         kernel: &inputs.kernel,
         loader: &inputs.loader,
         slots: &[(Slot::A, &verity), (Slot::B, &verity)],

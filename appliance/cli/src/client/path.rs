@@ -81,6 +81,18 @@ impl Path {
         Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }
     }
 
+    /// The box's own system: an extension of the API.
+    pub fn update() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/update".to_owned();
+        Path { path, shown: "the box's system".to_owned() }
+    }
+
+    /// The system in the other slot.
+    pub fn rollback() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/update/rollback".to_owned();
+        Path { path, shown: "the system before".to_owned() }
+    }
+
     /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path

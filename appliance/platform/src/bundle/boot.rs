@@ -8,6 +8,9 @@ const BLOCK: u64 = 4096;
 /// Sectors of such a block, as device-mapper counts.
 const SECTORS: u64 = BLOCK / 512;
 
+/// How a boot script begins; a comment to GRUB.
+const RELEASE: &str = "# Tinbox ";
+
 /// One of the two places for a system; an update fills the one that does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slot {
@@ -47,9 +50,9 @@ pub struct Verity {
 }
 
 impl Verity {
-    /// What `tinbox/<slot>/boot.cfg` on the boot volume says: GRUB's command that loads this root's
-    /// kernel.
-    pub fn boot_script(&self, arch: Arch, slot: Slot) -> String {
+    /// What `tinbox/<slot>/boot.cfg` on the boot volume says: which release it is, for the box, and
+    /// GRUB's command that loads this root's kernel.
+    pub fn boot_script(&self, arch: Arch, slot: Slot, version: &str) -> String {
         let letter = slot.letter();
         let root = format!("PARTLABEL=root-{letter}");
         let (blocks, sectors) = (self.data_blocks, self.data_blocks.saturating_mul(SECTORS));
@@ -61,7 +64,8 @@ impl Verity {
             Arch::Aarch64 => "ttyAMA0",
         };
         format!(
-            "linux /tinbox/{letter}/vmlinuz tinbox.slot={letter} \
+            "{RELEASE}{version}\n\
+             linux /tinbox/{letter}/vmlinuz tinbox.slot={letter} \
              \"dm-mod.create=root,,,ro,0 {sectors} verity 1 {root} {root} {BLOCK} {BLOCK} \
              {blocks} {tree} sha256 {hash} {salt} 1 restart_on_corruption\" \
              dm-mod.waitfor={root} gpt root=/dev/dm-0 rootfstype=squashfs ro \
@@ -69,5 +73,10 @@ impl Verity {
              vt.global_cursor_default=0 \
              bonding.max_bonds=0 dummy.numdummies=0\n"
         )
+    }
+
+    /// The release that a boot script is of.
+    pub fn version_in(script: &str) -> Option<&str> {
+        script.lines().next()?.strip_prefix(RELEASE)
     }
 }

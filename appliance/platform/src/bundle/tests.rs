@@ -62,13 +62,15 @@ fn a_signers_mistake_is_named() {
 #[test]
 fn a_slot_boots_its_own_root() {
     let verity = Verity { root_hash: [0xab; 32], salt: [0xcd; 32], data_blocks: 10 };
-    let script = verity.boot_script(Arch::X86_64, Slot::B);
-    assert!(script.starts_with("linux /tinbox/b/vmlinuz tinbox.slot=b "), "{script}");
+    let script = verity.boot_script(Arch::X86_64, Slot::B, "1.4.0");
+    assert_eq!(Verity::version_in(&script), Some("1.4.0"));
+    let command = "# Tinbox 1.4.0\nlinux /tinbox/b/vmlinuz tinbox.slot=b ";
+    assert!(script.starts_with(command), "{script}");
     let table = "\"dm-mod.create=root,,,ro,0 80 verity 1 PARTLABEL=root-b PARTLABEL=root-b \
                  4096 4096 10 11 sha256 abab";
     assert!(script.contains(table), "{script}");
     assert!(script.contains(" 1 restart_on_corruption\" dm-mod.waitfor=PARTLABEL=root-b "));
-    assert!(script.ends_with('\n') && script.lines().count() == 1, "{script}");
+    assert!(script.ends_with('\n') && script.lines().count() == 2, "{script}");
     // The kernel's limit on x86.
     assert!(script.len() < 2048);
 }

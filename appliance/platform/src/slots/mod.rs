@@ -6,13 +6,15 @@
 //! must never move nor change its size. What the box changes lies in the first 512 bytes, one
 //! sector, which a disk writes whole or not at all.
 
-mod file;
+mod fill;
+mod volume;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::bundle::Slot;
-pub use file::{change, read};
+pub use fill::{Filling, KERNEL_MAX};
+pub use volume::BootVolume;
 
 /// Bytes of the block.
 pub const BYTES: usize = 1024;
@@ -20,6 +22,11 @@ pub const BYTES: usize = 1024;
 const SIGNATURE: &[u8] = b"# GRUB Environment Block\n";
 /// The slots, the wanted one first.
 const ORDER: &str = "ORDER";
+/// The slot whose system is new and has not proved itself yet. GRUB does not know it: how often a
+/// slot was started says nothing of why.
+const TRIAL: &str = "TRIAL";
+/// Starts that a new system has: GRUB's three, but for this many.
+const TRIES_SPENT: &str = "1";
 
 /// Why a block is of no use.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
@@ -105,11 +112,12 @@ impl Environment {
 
     /// The slot that is wanted first; `None` when the variable is damaged.
     pub fn first(&self) -> Option<Slot> {
-        match self.get(ORDER)?.split_whitespace().next()? {
-            "A" => Some(Slot::A),
-            "B" => Some(Slot::B),
-            _ => None,
-        }
+        slot(self.get(ORDER)?.split_whitespace().next()?)
+    }
+
+    /// The slot whose system is on trial, if any.
+    pub fn trial(&self) -> Option<Slot> {
+        slot(self.get(TRIAL)?)
     }
 
     /// Whether it holds a whole system.
@@ -133,10 +141,23 @@ impl Environment {
         self.set(name(slot, "OK"), "0");
     }
 
+    /// It holds a whole system that is to be started next, twice at most unless it says that it
+    /// works.
+    pub fn put_on_trial(&mut self, slot: Slot) {
+        self.set(name(slot, "OK"), "1");
+        self.set(name(slot, "TRY"), TRIES_SPENT);
+        self.prefer(slot);
+        self.set(TRIAL.to_owned(), letter(slot));
+    }
+
+    /// No system is on trial any more.
+    pub fn end_trial(&mut self) {
+        self.0.retain(|(name, _)| name != TRIAL);
+    }
+
     /// It is wanted before the other.
     pub fn prefer(&mut self, slot: Slot) {
-        let order = [slot, slot.other()].map(|slot| slot.letter().to_ascii_uppercase().to_string());
-        self.set(ORDER.to_owned(), &order.join(" "));
+        self.set(ORDER.to_owned(), &[slot, slot.other()].map(letter).join(" "));
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -154,7 +175,23 @@ impl Environment {
 }
 
 fn name(slot: Slot, what: &str) -> String {
-    format!("{}_{what}", slot.letter().to_ascii_uppercase())
+    format!("{}_{what}", letter(slot))
+}
+
+/// As GRUB's script knows it.
+fn letter(slot: Slot) -> &'static str {
+    match slot {
+        Slot::A => "A",
+        Slot::B => "B",
+    }
+}
+
+fn slot(letter: &str) -> Option<Slot> {
+    match letter {
+        "A" => Some(Slot::A),
+        "B" => Some(Slot::B),
+        _ => None,
+    }
 }
 
 /// The first line of `text` without its escapes, and what follows. A line without an end ends with

@@ -1,8 +1,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use super::file::{changed, read_from, write};
-use super::{BYTES, Damage, Environment, Slot};
+use super::{BYTES, BootVolume, Damage, Environment, Slot};
 
 fn block(variables: &str) -> Vec<u8> {
     let mut block = format!("# GRUB Environment Block\n{variables}").into_bytes();
@@ -69,21 +68,38 @@ fn decisions() {
 }
 
 #[test]
+fn a_system_on_trial_is_started_twice() {
+    let mut environment = Environment::parse(&block(FLASHED)).unwrap();
+    environment.put_on_trial(Slot::B);
+    let on_trial = block("ORDER=B A\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=1\nTRIAL=B\n");
+    assert_eq!(environment.block().unwrap(), on_trial[..]);
+    assert_eq!(environment.trial(), Some(Slot::B));
+    environment.mark_good(Slot::B);
+    environment.end_trial();
+    let good = block("ORDER=B A\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=0\n");
+    assert_eq!(environment.block().unwrap(), good[..]);
+    assert_eq!(environment.trial(), None);
+}
+
+#[test]
 fn a_change_stays_in_place_and_mends_what_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("grubenv");
+    fs::create_dir(folder.path().join("tinbox")).unwrap();
+    let (path, volume) = (folder.path().join("tinbox/grubenv"), BootVolume::at(folder.path()));
     fs::write(&path, block(FLASHED)).unwrap();
     let before = fs::metadata(&path).unwrap();
-    let new = changed(&path, Slot::A, |it| it.mark_good(Slot::A)).unwrap().unwrap();
-    write(&path, &new).unwrap();
+    volume.change(Slot::A, |it| it.mark_good(Slot::A)).unwrap();
     let after = fs::metadata(&path).unwrap();
     assert_eq!((before.ino(), before.len()), (after.ino(), after.len()));
-    assert_eq!(read_from(&path).unwrap().tries(Slot::A), Some(0));
-    assert_eq!(changed(&path, Slot::A, |it| it.mark_good(Slot::A)).unwrap(), None);
+    assert_eq!(volume.read().unwrap().tries(Slot::A), Some(0));
+    let written = after.modified().unwrap();
+    volume.change(Slot::A, |it| it.mark_good(Slot::A)).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written, "nothing changed");
 
     fs::write(&path, [0; BYTES]).unwrap();
-    let mended = changed(&path, Slot::B, |_| {}).unwrap().unwrap();
-    assert_eq!(mended, block("ORDER=B A\nB_OK=1\nB_TRY=0\nA_OK=0\n"));
+    assert!(volume.read().is_err());
+    volume.change(Slot::B, |_| {}).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), block("ORDER=B A\nB_OK=1\nB_TRY=0\nA_OK=0\n"));
     fs::write(&path, "short").unwrap();
-    assert!(write(&path, &mended).is_err(), "GRUB could not use a file of another size");
+    assert!(volume.change(Slot::A, |_| {}).is_err(), "GRUB could not use a file of another size");
 }

@@ -1,22 +1,49 @@
-//! What only a box that is firmware has: its own screen, its own time, and a slot to prove.
+//! What only a box that is firmware has: its own screen, its own time, a slot to prove, and
+//! updates.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use apiserver::Pki;
+use platform::slots::Slot;
 
 use super::Wiring;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::proving;
 use crate::screen;
+use crate::update::Updates;
 
 impl Wiring {
-    /// Marks the slot good once the system works.
-    pub(super) fn proving(&mut self, pki: &Pki) -> anyhow::Result<()> {
+    /// The updates of this box, where it runs from a slot. A box that cannot be updated still
+    /// serves.
+    pub(super) fn updates(&self, state: &Path) -> Option<Arc<Updates>> {
+        let slot = match platform::init::slot() {
+            Ok(Some(name)) if name == "a" => Slot::A,
+            Ok(Some(name)) if name == "b" => Slot::B,
+            Ok(_) => {
+                tracing::info!("started from no slot: there is nothing to update");
+                return None;
+            }
+            Err(error) => {
+                tracing::warn!(error = %stdx::chain(&error), "which slot is this?");
+                return None;
+            }
+        };
+        let (runs, clock) = (self.index.runs.clone(), Arc::clone(&self.clock));
+        let opened = Updates::open(slot, state, runs, clock, None).inspect_err(|error| {
+            tracing::error!(error = format!("{error:#}"), "this box cannot be updated");
+        });
+        opened.ok().map(Arc::new)
+    }
+
+    /// Marks the slot good once the system works, and restarts the box when it has a new one.
+    pub(super) fn proving(&mut self, pki: &Pki, updates: Arc<Updates>) -> anyhow::Result<()> {
         let probe = proving::Probe::new(Arc::clone(&self.config), pki.ca_pem())?;
-        let running = proving::run(probe, self.shutdown.clone());
-        self.spawn("proving", async move {
-            running.await;
+        let proving = proving::run(probe, Arc::clone(&updates), self.shutdown.clone());
+        let restarting = updates.run(self.shutdown.clone());
+        self.spawn("updates", async move {
+            tokio::join!(proving, restarting);
             Ok(())
         });
         Ok(())

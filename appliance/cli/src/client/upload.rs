@@ -1,0 +1,73 @@
+//! A file sent as it is read: it may be larger than this machine's memory, and takes its time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use http::Method;
+use http::header::CONTENT_LENGTH;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::Frame;
+use serde_json::Value;
+use tokio::fs::File;
+use tokio::time::{Instant, interval};
+use tokio_util::io::ReaderStream;
+
+use super::{Client, Path, read_answer, trouble};
+use crate::error::Error;
+
+/// Bytes read at once.
+const PIECE: usize = 256 << 10;
+/// How often the caller is told.
+const TELL: Duration = Duration::from_millis(250);
+/// Longest time in which nothing of the file is taken and no answer comes: what was sent may have
+/// to be read back from a slow disk.
+const STALLED: Duration = Duration::from_secs(300);
+
+impl Client {
+    /// POSTs a file of `size` bytes; `tell` hears how many of them are sent.
+    ///
+    /// # Errors
+    /// As every request; and when the box takes nothing more for [`STALLED`].
+    pub async fn upload(
+        &self,
+        path: &Path,
+        query: &str,
+        (file, size): (File, u64),
+        mut tell: impl FnMut(u64),
+    ) -> Result<Value, Error> {
+        let sent = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&sent);
+        let pieces = ReaderStream::with_capacity(file, PIECE).map_ok(move |piece: Bytes| {
+            counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            Frame::data(piece)
+        });
+        let request = self.request(Method::POST, path, query, "application/octet-stream");
+        let request = request.header(CONTENT_LENGTH, size);
+        let asking = async {
+            let body = StreamBody::new(pieces).boxed_unsync();
+            self.read(self.ask(request, body).await?).await
+        };
+        tokio::pin!(asking);
+        let (mut last, mut moved, mut ticks) = (0, Instant::now(), interval(TELL));
+        loop {
+            tokio::select! {
+                answer = &mut asking => {
+                    let (code, body) = answer?;
+                    return read_answer(&format!("update {path}"), code, &body);
+                }
+                _ = ticks.tick() => {
+                    let now = sent.load(Ordering::Relaxed);
+                    tell(now);
+                    if now != last {
+                        (last, moved) = (now, Instant::now());
+                    } else if moved.elapsed() > STALLED {
+                        return Err(trouble::silent(&self.server));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The boot volume, which is mounted read-only but for the moment of a change: the block of
+//! variables, and a folder for each slot.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::mount::{MountFlags, mount_remount};
+
+use super::{Environment, Slot};
+use crate::Error;
+use crate::bundle::Verity;
+use crate::init::{BOOT, BOOT_FLAGS};
+
+/// One change at a time: the end of one would take the volume from under the other.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// Where the volume is.
+#[derive(Debug, Clone)]
+pub struct BootVolume {
+    folder: PathBuf,
+    /// It is a volume of its own, and read-only.
+    mounted: bool,
+}
+
+impl BootVolume {
+    /// The running box's.
+    pub fn own() -> Self {
+        Self { folder: PathBuf::from(BOOT), mounted: true }
+    }
+
+    /// One that is a folder of somebody else's volume.
+    #[cfg(test)]
+    pub(super) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), mounted: false }
+    }
+
+    /// The variables as they are.
+    ///
+    /// # Errors
+    /// When the volume cannot be read, or the block on it is damaged.
+    pub fn read(&self) -> Result<Environment, Error> {
+        let path = self.variables();
+        let block = fs::read(&path).map_err(Error::io(format!("read {}", path.display())))?;
+        Environment::parse(&block).map_err(|damage| damaged(&path, &damage))
+    }
+
+    /// Changes the variables, and is on disk when it returns. A damaged block is first mended, from
+    /// what the running slot proves. Nothing is written where nothing changes.
+    ///
+    /// # Errors
+    /// When the volume cannot be read or written.
+    pub fn change(
+        &self,
+        running: Slot,
+        decide: impl FnOnce(&mut Environment),
+    ) -> Result<(), Error> {
+        let path = self.variables();
+        let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        match changed(&path, running, decide)? {
+            Some(block) => self.writable(|| overwrite(&path, &block)),
+            None => Ok(()),
+        }
+    }
+
+    /// The release in `slot`, as its boot script says; `None` when nobody knows.
+    pub fn version(&self, slot: Slot) -> Option<String> {
+        let script = fs::read_to_string(self.of(slot).join("boot.cfg")).ok()?;
+        Verity::version_in(&script).map(str::to_owned)
+    }
+
+    /// Puts a kernel and the script that boots it into `slot`, and reads them again. GRUB must not
+    /// start the slot while this is done: whoever calls has marked it bad.
+    ///
+    /// # Errors
+    /// When the volume cannot be written, or gives back something else.
+    pub(super) fn put(&self, slot: Slot, kernel: &[u8], script: &str) -> Result<(), Error> {
+        let folder = self.of(slot);
+        let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.writable(|| {
+            fs::create_dir_all(&folder).map_err(Error::io(format!("make {}", folder.display())))?;
+            for (name, bytes) in [("vmlinuz", kernel), ("boot.cfg", script.as_bytes())] {
+                write(&folder.join(name), bytes)?;
+            }
+            sync(&folder)
+        })
+    }
+
+    fn of(&self, slot: Slot) -> PathBuf {
+        self.folder.join("tinbox").join(slot.letter().to_string())
+    }
+
+    fn variables(&self) -> PathBuf {
+        self.folder.join("tinbox/grubenv")
+    }
+
+    fn writable(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        self.remount(BOOT_FLAGS.difference(MountFlags::RDONLY))?;
+        let done = work();
+        // Also after a failure: the volume must not stay open to a power cut.
+        let closed = self.remount(BOOT_FLAGS);
+        done.and(closed)
+    }
+
+    fn remount(&self, flags: MountFlags) -> Result<(), Error> {
+        if !self.mounted {
+            return Ok(());
+        }
+        let what = format!("mount {} anew", self.folder.display());
+        mount_remount(&self.folder, flags, "").map_err(Error::io(what))
+    }
+}
+
+/// The block to write, if any.
+fn changed(
+    path: &Path,
+    running: Slot,
+    decide: impl FnOnce(&mut Environment),
+) -> Result<Option<Vec<u8>>, Error> {
+    let old = fs::read(path).map_err(Error::io(format!("read {}", path.display())))?;
+    let mut environment = match Environment::parse(&old) {
+        Ok(environment) => environment,
+        Err(damage) => {
+            tracing::warn!(%damage, "the boot loader's variables are damaged: mending them");
+            Environment::mended(running)
+        }
+    };
+    decide(&mut environment);
+    let new = environment.block().map_err(|damage| damaged(path, &damage))?;
+    Ok((old != new).then(|| new.to_vec()))
+}
+
+/// Over the bytes that are there, in one call: the file keeps its blocks.
+fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
+    let write = || {
+        let file = File::options().write(true).open(path)?;
+        let size = file.metadata()?.len();
+        if size != block.len() as u64 {
+            let what = format!("it has {size} bytes, and GRUB cannot use another block");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        file.write_all_at(block, 0)?;
+        file.sync_all()
+    };
+    write().map_err(Error::io(format!("write {}", path.display())))
+}
+
+/// Writes a file and compares what is there afterwards.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let write = || {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        file.write_all_at(bytes, 0)?;
+        file.sync_all()?;
+        super::fill::forget(&file)?;
+        if fs::read(path)? == bytes {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the disk gives back something else"))
+    };
+    write().map_err(Error::io(format!("write {}", path.display())))
+}
+
+fn sync(folder: &Path) -> Result<(), Error> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(Error::io(format!("write {}", folder.display())))
+}
+
+fn damaged(path: &Path, damage: &super::Damage) -> Error {
+    let why = io::Error::new(io::ErrorKind::InvalidData, damage.to_string());
+    Error::io(format!("use {}", path.display()))(why)
+}

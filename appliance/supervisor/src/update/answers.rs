@@ -1,0 +1,98 @@
+//! Updates over the API.
+
+use std::sync::Arc;
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::{Refused, Updates};
+use crate::live::failure;
+
+/// Pieces of a bundle that may wait for the disk.
+const PIECES: usize = 4;
+
+/// `/apis/tinbox.dev/v1alpha1/update`: a GET is answered with a [`status::update::Report`]; a POST
+/// has a bundle as its body and is answered with a report once the bundle is in its slot.
+/// `…/update/rollback`: a POST starts the other slot's system again. Both take `?now=true`, which
+/// lets the restart not wait for machines.
+pub fn router(updates: Option<Arc<Updates>>) -> Router {
+    Router::new()
+        .route("/apis/tinbox.dev/v1alpha1/update", get(report).post(apply))
+        .route("/apis/tinbox.dev/v1alpha1/update/rollback", post(roll_back))
+        .with_state(updates)
+}
+
+#[derive(Deserialize)]
+struct Wish {
+    #[serde(default)]
+    now: bool,
+}
+
+async fn report(State(updates): State<Option<Arc<Updates>>>) -> Response {
+    match updates {
+        Some(updates) => Json(updates.report()).into_response(),
+        None => not_own(),
+    }
+}
+
+async fn apply(
+    State(updates): State<Option<Arc<Updates>>>,
+    Query(wish): Query<Wish>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let Some(updates) = updates else { return not_own() };
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let size = length.and_then(|length| length.parse().ok());
+    let (send, pieces) = mpsc::channel(PIECES);
+    let installing = updates.install(pieces, size, wish.now);
+    // Who goes away ends the stream early, and the reader says so.
+    let (done, ()) = tokio::join!(installing, pass(body.into_data_stream(), send));
+    answer(&updates, done)
+}
+
+/// Until the bundle ends, or nobody wants more of it.
+async fn pass(mut body: BodyDataStream, to: mpsc::Sender<axum::body::Bytes>) {
+    while let Some(Ok(piece)) = body.next().await {
+        if to.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn roll_back(
+    State(updates): State<Option<Arc<Updates>>>,
+    Query(wish): Query<Wish>,
+) -> Response {
+    let Some(updates) = updates else { return not_own() };
+    let asked = Arc::clone(&updates);
+    let done = tokio::task::spawn_blocking(move || asked.roll_back(wish.now)).await;
+    answer(&updates, done.unwrap_or(Err(Refused::Ended)))
+}
+
+fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {
+    let Err(refused) = done else { return Json(updates.report()).into_response() };
+    let message = stdx::chain(&refused);
+    tracing::warn!(reason = message, "an update was refused");
+    match refused {
+        Refused::Busy => failure(StatusCode::CONFLICT, "Conflict", &message),
+        Refused::Bundle(_) | Refused::Unwanted(_) => {
+            failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
+        }
+        Refused::Host(_) | Refused::Record(_) | Refused::Ended => {
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
+        }
+    }
+}
+
+fn not_own() -> Response {
+    let why = "this Tinbox is a program on somebody else's system, and that is updated there";
+    failure(StatusCode::NOT_FOUND, "NotFound", why)
+}

@@ -1,0 +1,130 @@
+//! From a stream of bytes to a slot on trial. It waits for the disk, so it has a thread of its own.
+
+use std::path::Path;
+
+use axum::body::Bytes;
+use platform::bundle::{self, Arch, Event, Manifest, PublicKey, Reader};
+use platform::slots::{Filling, Slot};
+use semver::Version;
+use tokio::sync::mpsc;
+
+use super::Refused;
+
+/// What an installation reads from and says to.
+pub struct Install<'a> {
+    /// Whose bundles are taken.
+    pub keys: Vec<PublicKey>,
+    /// The slot that runs.
+    pub running: Slot,
+    /// The release in it.
+    pub version: &'a str,
+    /// The bundle as it comes; its end is the bundle's, or where its sender went away.
+    pub pieces: mpsc::Receiver<Bytes>,
+}
+
+/// How far it is.
+pub enum Step<'a> {
+    /// The signature is good, and the release is wanted.
+    Accepted(&'a Manifest),
+    /// So many bytes came.
+    Received(u64),
+    /// All of it came; the slot is about to be on trial.
+    Written(&'a Manifest),
+}
+
+impl Install<'_> {
+    /// Reads the bundle to its end and fills the other slot with it; `tell` may stop it.
+    pub fn run(mut self, tell: impl Fn(Step<'_>) -> Result<(), Refused>) -> Result<(), Refused> {
+        let mut reader = Reader::new(std::mem::take(&mut self.keys));
+        let mut filling: Option<(Filling, Manifest)> = None;
+        let mut received = 0;
+        while let Some(piece) = self.pieces.blocking_recv() {
+            let mut rest = &piece[..];
+            while let Some(event) = reader.read(&mut rest).map_err(Refused::Bundle)? {
+                match (event, &mut filling) {
+                    (Event::Manifest(manifest), _) => {
+                        wanted(&manifest, self.version)?;
+                        tell(Step::Accepted(&manifest))?;
+                        let begun = Filling::begin(self.running, (*manifest).clone());
+                        filling = Some((begun.map_err(Refused::Host)?, *manifest));
+                    }
+                    (Event::Data { content, offset, bytes }, Some((filling, _))) => {
+                        filling.write(content, offset, &bytes).map_err(Refused::Host)?;
+                    }
+                    (Event::Data { .. } | Event::Whole(_) | Event::End, _) => {}
+                }
+            }
+            received += piece.len() as u64;
+            tell(Step::Received(received))?;
+        }
+        reader.finish().map_err(Refused::Bundle)?;
+        let (filling, manifest) =
+            filling.ok_or(Refused::Bundle(bundle::Error::Truncated { missing: 1 }))?;
+        tell(Step::Written(&manifest))?;
+        filling.finish().map_err(Refused::Host)
+    }
+}
+
+/// Whether a release is for this box, and not an older one than it has.
+pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> {
+    if manifest.arch != Arch::OWN {
+        return Err(Refused::Unwanted(format!(
+            "the release is for {}, and this box is {}",
+            manifest.arch,
+            Arch::OWN
+        )));
+    }
+    let read = |version: &str| {
+        Version::parse(version)
+            .map_err(|why| Refused::Unwanted(format!("{version:?} is no version: {why}")))
+    };
+    if read(&manifest.version)? < read(running)? {
+        return Err(Refused::Unwanted(format!(
+            "the release is {}, older than {running}, which runs\n\
+             hint: `tinbox upgrade rollback` starts the one in the other slot",
+            manifest.version
+        )));
+    }
+    Ok(())
+}
+
+/// The keys whose bundles the box takes.
+///
+/// # Errors
+/// The system has none, or one that is damaged.
+pub fn keys(file: &Path) -> anyhow::Result<Vec<PublicKey>> {
+    use anyhow::Context as _;
+    let what = || format!("cannot read {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(what)?;
+    PublicKey::list(&text).with_context(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::bundle::{Arch, Manifest, Verity};
+
+    use super::wanted;
+
+    #[test]
+    fn older_releases_and_those_for_others_are_refused() {
+        let other = if Arch::OWN == Arch::X86_64 { Arch::Aarch64 } else { Arch::X86_64 };
+        for (version, arch, why) in [
+            ("1.4.0", Arch::OWN, ""),
+            ("1.4.1-rc.1", Arch::OWN, ""),
+            ("1.10.0", Arch::OWN, ""),
+            ("1.4.0-rc.1", Arch::OWN, "older than 1.4.0"),
+            ("1.3.9", Arch::OWN, "older than 1.4.0"),
+            ("1.5.0", other, "this box is"),
+            ("later", Arch::OWN, "is no version"),
+        ] {
+            let verity = Verity { root_hash: [0; 32], salt: [0; 32], data_blocks: 1 };
+            let (version, parts) = (version.to_owned(), Vec::new());
+            let manifest = Manifest { version, arch, built: 0, verity, parts };
+            let said = wanted(&manifest, "1.4.0").map_err(|refused| refused.to_string());
+            match said {
+                Ok(()) => assert_eq!(why, "", "{}", manifest.version),
+                Err(said) => assert!(!why.is_empty() && said.contains(why), "{said}"),
+            }
+        }
+    }
+}

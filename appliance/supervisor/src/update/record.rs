@@ -1,0 +1,179 @@
+//! What is kept of the last update, and what a start means for it. No host.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use platform::slots::{Environment, Slot};
+use serde::{Deserialize, Serialize};
+
+use crate::private_file;
+
+/// In the state folder, which both slots read.
+const FILE: &str = "update.json";
+/// When nobody left a reason.
+const SILENT: &str = "it was started twice and never said that it works";
+
+/// How far an update came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Stage {
+    /// It is in its slot, and has not proved itself.
+    OnTrial,
+    /// It works.
+    Good,
+    /// It does not; the release before is back.
+    Undone,
+}
+
+/// The last update.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// To which release.
+    pub version: String,
+    /// In which slot: `a` or `b`.
+    pub slot: char,
+    /// How far it came.
+    pub stage: Stage,
+    /// Why it did not work, as a phrase; empty while nobody knows of a reason.
+    #[serde(default)]
+    pub reason: String,
+    /// When it came to this.
+    pub since: Timestamp,
+}
+
+impl Record {
+    /// Of a release that is about to be on trial.
+    pub fn on_trial(version: String, slot: Slot, now: Timestamp) -> Self {
+        let (slot, reason) = (slot.letter(), String::new());
+        Self { version, slot, stage: Stage::OnTrial, reason, since: now }
+    }
+
+    /// The one that is kept, if any.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is none of ours.
+    pub fn load(folder: &Path) -> io::Result<Option<Self>> {
+        match std::fs::read(folder.join(FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => Ok(Some(serde_json::from_slice(&read?)?)),
+        }
+    }
+
+    /// Keeps it; on disk when it returns.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep(&self, folder: &Path) -> io::Result<()> {
+        private_file::replace(folder, FILE, &serde_json::to_vec(self)?)
+    }
+}
+
+/// What a start says of the last update: the record to keep from now on. `said` is why the start
+/// before ended, where somebody could write it down; `held` is the release in the slot on trial.
+pub fn judged(
+    loader: &Environment,
+    running: Slot,
+    record: Option<Record>,
+    (said, held): (Option<String>, Option<String>),
+    now: Timestamp,
+) -> Option<Record> {
+    let Some(trial) = loader.trial() else {
+        let mut record = record?;
+        if record.stage == Stage::OnTrial {
+            // Begun and given up for another one, or written down a moment late.
+            if record.slot != running.letter() {
+                return None;
+            }
+            record.stage = Stage::Good;
+        }
+        return Some(record);
+    };
+    let known = record.filter(|it| it.slot == trial.letter());
+    let mut record =
+        known.unwrap_or_else(|| Record::on_trial(held.unwrap_or_default(), trial, now));
+    if let Some(said) = said {
+        record.reason = said;
+    }
+    if trial != running {
+        if record.reason.is_empty() {
+            SILENT.clone_into(&mut record.reason);
+        }
+        if record.stage != Stage::Undone {
+            (record.stage, record.since) = (Stage::Undone, now);
+        }
+    }
+    Some(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use platform::slots::{Environment, Slot};
+
+    use super::{Record, SILENT, Stage, judged};
+
+    fn now() -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn loader(trial: Option<Slot>) -> Environment {
+        let mut loader = Environment::default();
+        if let Some(slot) = trial {
+            loader.put_on_trial(slot);
+        }
+        loader
+    }
+
+    fn record(slot: Slot, stage: Stage, reason: &str) -> Record {
+        let record = Record::on_trial("2.0.0".to_owned(), slot, now());
+        Record { stage, reason: reason.to_owned(), ..record }
+    }
+
+    #[test]
+    fn every_start_has_one_meaning() {
+        use Slot::{A, B};
+        use Stage::{Good, OnTrial, Undone};
+        let panic = Some("kernel panic");
+        let stuck = "the API stuck 61 s";
+        // Trial, running, kept before, said: kept from now on. `None` is no record.
+        let cases = [
+            (None, A, None, None, None),
+            (None, A, None, panic, None),
+            (None, B, Some((B, OnTrial, "")), None, Some((Good, ""))),
+            (None, A, Some((B, OnTrial, "")), None, None),
+            (None, A, Some((B, Undone, stuck)), panic, Some((Undone, stuck))),
+            (None, B, Some((B, Good, "")), None, Some((Good, ""))),
+            (Some(B), B, Some((B, OnTrial, "")), None, Some((OnTrial, ""))),
+            (Some(B), B, Some((B, OnTrial, "")), panic, Some((OnTrial, "kernel panic"))),
+            (Some(B), B, None, None, Some((OnTrial, ""))),
+            (Some(B), A, Some((B, OnTrial, "")), None, Some((Undone, SILENT))),
+            (Some(B), A, Some((B, OnTrial, stuck)), None, Some((Undone, stuck))),
+            (Some(B), A, Some((B, OnTrial, stuck)), panic, Some((Undone, "kernel panic"))),
+            // Cut off after it was written down, before the loader was told.
+            (Some(B), A, Some((B, Undone, stuck)), None, Some((Undone, stuck))),
+            // An older one's record.
+            (Some(B), A, Some((A, Good, "")), None, Some((Undone, SILENT))),
+        ];
+        for (trial, running, kept, said, expected) in cases {
+            let kept = kept.map(|(slot, stage, reason)| record(slot, stage, reason));
+            let heard = (said.map(str::to_owned), Some("2.0.0".to_owned()));
+            let case = format!("{trial:?} {running:?} {kept:?} {said:?}");
+            let found = judged(&loader(trial), running, kept, heard, now());
+            let found = found.as_ref().map(|it| (it.stage, it.reason.as_str()));
+            assert_eq!(found, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Record::load(folder.path()).unwrap(), None);
+        let record = record(Slot::B, Stage::Undone, "it hangs");
+        record.keep(folder.path()).unwrap();
+        assert_eq!(Record::load(folder.path()).unwrap(), Some(record));
+        std::fs::write(folder.path().join("update.json"), "{").unwrap();
+        assert!(Record::load(folder.path()).is_err());
+    }
+}
