@@ -93,10 +93,12 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
     wiring.collector(&pki);
-    wiring.api(state, &pki).await?;
+    let gate = wiring.gate(state, firmware.as_ref().map(|_| &faces))?;
+    wiring.api(state, &pki, gate).await?;
     wiring.controllers().await?;
     if let Some(firmware) = &firmware {
         wiring.screen(&faces);
+        wiring.serial(&faces);
         wiring.time(firmware);
     }
     wiring.boot_files(&pki).await?;
@@ -195,15 +197,13 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    async fn api(&mut self, state: &Path, pki: &Pki) -> anyhow::Result<()> {
+    async fn api(&mut self, state: &Path, pki: &Pki, gate: Gate) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "the administrator's kubeconfig was made");
         }
-        let gate = Gate::open(state, &self.config.api_url())
-            .context("cannot read the API's tokens and keys")?;
         let router = apiserver::router(
             self.engine.clone(),
             gate,
