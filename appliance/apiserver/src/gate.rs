@@ -48,7 +48,15 @@ pub struct Gate {
     accounts: Option<ServiceAccountTokens>,
     audit: Option<AuditLog>,
     url: String,
+    owned: Option<Owned>,
 }
+
+/// Whether somebody owns the box.
+type Owned = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// What a stranger is told whose box this may become.
+const UNCLAIMED: &str = "this box has no owner yet: claim it at https://<its address>/S with the \
+    code that its screen and its serial console show, or by `tinbox box claim <its address>`";
 
 impl From<Authenticator> for Gate {
     /// Only the tokens of the file: no ServiceAccounts, no record. For tests and tools.
@@ -69,7 +77,15 @@ impl Gate {
             accounts: Some(ServiceAccountTokens::new(SigningKey::ensure(state_dir)?)),
             audit: Some(AuditLog::open(state_dir)?),
             url: url.to_owned(),
+            owned: None,
         })
+    }
+
+    /// Until `owned` says so, strangers are told how to become the owner (FB-3).
+    #[must_use]
+    pub fn unclaimed_until(mut self, owned: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.owned = Some(Arc::new(owned));
+        self
     }
 }
 
@@ -81,6 +97,7 @@ pub(crate) struct Door {
     accounts: Option<ServiceAccountTokens>,
     audit: Option<AuditLog>,
     url: String,
+    owned: Option<Owned>,
     reads: Shares,
     writes: Shares,
     watches: Shares,
@@ -95,6 +112,7 @@ impl Door {
             accounts: gate.accounts,
             audit: gate.audit,
             url: gate.url,
+            owned: gate.owned,
             reads: Shares::new(READS),
             writes: Shares::new(WRITES),
             watches: Shares::new(WATCHES),
@@ -107,6 +125,14 @@ impl Door {
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The answer to who is nobody known.
+    fn stranger(&self) -> StatusError {
+        match &self.owned {
+            Some(owned) if !owned() => StatusError::new(Reason::Unclaimed, UNCLAIMED),
+            _ => StatusError::new(Reason::Unauthorized, "Unauthorized"),
+        }
     }
 
     /// The user behind a bearer token, and for which of `audiences` it is.
@@ -190,7 +216,7 @@ async fn admit(door: &Door, asked: &Asked, head: &mut Parts) -> Result<Share, St
     let really = match identity::authenticate(door, head).await? {
         Some(user) => user,
         None if asked.open => User::anonymous(),
-        None => return Err(StatusError::new(Reason::Unauthorized, "Unauthorized")),
+        None => return Err(door.stranger()),
     };
     let client = asked.client(&really, head);
     let share = asked.lane(door).enter(&client).ok_or_else(StatusError::too_many_requests)?;

@@ -19,6 +19,8 @@ pub enum Reason {
     BadRequest,
     /// No token, or one that is not known.
     Unauthorized,
+    /// Nobody owns the box yet: a word of our own.
+    Unclaimed,
     /// Known caller, refused all the same.
     Forbidden,
     /// No such object, or no such kind.
@@ -55,7 +57,7 @@ impl Reason {
         match self {
             Self::BadRequest => 400,
             Self::Unauthorized => 401,
-            Self::Forbidden => 403,
+            Self::Forbidden | Self::Unclaimed => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::NotAcceptable => 406,

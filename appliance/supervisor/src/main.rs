@@ -30,6 +30,7 @@ mod pump;
 mod rack;
 mod recorder;
 mod screen;
+mod serial;
 mod update;
 mod wiring;
 

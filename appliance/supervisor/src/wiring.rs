@@ -63,6 +63,8 @@ struct Wiring {
     views: Arc<HardwareViews>,
     agents: Arc<workflow_server::Service>,
     images: Images,
+    /// Of a box of its own.
+    updates: Option<Arc<Updates>>,
     syslog: Arc<syslog::Log>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -92,20 +94,22 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
     let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
-    let updates = firmware.as_ref().and_then(|_| wiring.updates(state));
-    let faces = wiring.faces(state, (pin.bytes(), updates.clone()), firmware.as_ref())?;
+    wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
+    let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
     wiring.collector(&pki);
-    wiring.api(state, &pki, updates.clone()).await?;
+    let gate = wiring.gate(state, firmware.as_ref().map(|_| &faces))?;
+    wiring.api(state, &pki, gate).await?;
     wiring.controllers().await?;
     if let Some(firmware) = &firmware {
         wiring.screen(&faces);
+        wiring.serial(&faces);
         wiring.time(firmware);
     }
     wiring.boot_files(&pki).await?;
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
     wiring.pages(state, Arc::clone(&pki), faces, firmware.is_some()).await?;
-    if let Some(updates) = updates {
+    if let Some(updates) = wiring.updates.clone() {
         wiring.proving(&pki, updates)?;
     }
     tracing::info!(state = %state.display(), "tinboxd is ready");
@@ -177,6 +181,7 @@ impl Wiring {
             views,
             agents,
             images,
+            updates: None,
             syslog,
             services,
             shutdown,
@@ -197,20 +202,13 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    async fn api(
-        &mut self,
-        state: &Path,
-        pki: &Pki,
-        updates: Option<Arc<Updates>>,
-    ) -> anyhow::Result<()> {
+    async fn api(&mut self, state: &Path, pki: &Pki, gate: Gate) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "the administrator's kubeconfig was made");
         }
-        let gate = Gate::open(state, &self.config.api_url())
-            .context("cannot read the API's tokens and keys")?;
         let router = apiserver::router(
             self.engine.clone(),
             gate,
@@ -219,7 +217,7 @@ impl Wiring {
                 Arc::clone(&self.syslog),
                 Arc::clone(&self.observers),
                 self.images.clone(),
-                updates,
+                self.updates.clone(),
             ),
         );
         let listener = self.listen("the API", self.config.api.listen).await?;

@@ -1,6 +1,8 @@
 //! Who gets in as whom, and what they may do there.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{AUTHORIZATION, HeaderName};
 use rcgen::PublicKeyData as _;
@@ -43,6 +45,30 @@ impl Client {
         assert_eq!(code, 201, "{answer}");
         answer["status"]["token"].as_str().unwrap().to_owned()
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_box_without_an_owner_tells_strangers_how_to_claim_it() {
+    let owned = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&owned);
+    let owned_now = move || asked.load(Ordering::Relaxed);
+    let server = Server::start_with(|gate| gate.unclaimed_until(owned_now)).await;
+    let mut client = Client::connect(&server).await;
+    for token in ["", "Bearer wrong"] {
+        for path in ["/api", HARDWARE] {
+            let (code, status) = client.json("GET", path, &[(AUTHORIZATION, token)], "").await;
+            assert_eq!((code.as_u16(), &status["reason"]), (403, &json!("Unclaimed")), "{path}");
+            assert!(status["message"].as_str().unwrap().contains("tinbox box claim"), "{status}");
+        }
+        let (code, _) = client.json("GET", "/version", &[(AUTHORIZATION, token)], "").await;
+        assert_eq!(code, 200, "a sign of life");
+    }
+    // The box itself has a token from the start.
+    assert_eq!(client.json("GET", HARDWARE, &[], "").await.0, 200);
+    owned.store(true, Ordering::Relaxed);
+    let (code, status) = client.json("GET", HARDWARE, &[(AUTHORIZATION, "")], "").await;
+    assert_eq!((code.as_u16(), &status["reason"]), (401, &json!("Unauthorized")));
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

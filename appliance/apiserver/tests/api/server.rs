@@ -35,6 +35,11 @@ pub struct Server {
 impl Server {
     /// Starts on a free port with fresh state.
     pub async fn start() -> Self {
+        Self::start_with(|gate| gate).await
+    }
+
+    /// The same with another way in.
+    pub async fn start_with(change: impl FnOnce(Gate) -> Gate) -> Self {
         let folder = TempDir::new().unwrap();
         let state = folder.path().join("state");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -48,7 +53,7 @@ impl Server {
         roles::ensure(&engine).await.unwrap();
         let cleanup = tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
         let extra = Router::new().route("/apis/tinbox.dev/v1alpha1/hello", get(async || "hello"));
-        let gate = Gate::open(&state, &url).unwrap();
+        let gate = change(Gate::open(&state, &url).unwrap());
         let router = apiserver::router(engine.clone(), gate, extra);
         let collector = Collector::new(engine.clone(), Vec::new()).run(std::future::pending());
         let collector = tokio::spawn(collector).abort_handle();

@@ -4,17 +4,28 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use apiserver::Pki;
+use anyhow::Context as _;
+use apiserver::{Gate, Pki};
 use platform::slots::Slot;
 
 use super::Wiring;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::proving;
-use crate::screen;
 use crate::update::Updates;
+use crate::{screen, serial};
 
 impl Wiring {
+    /// The API's way in. Strangers at a box of its own, whose faces these are, are told how to
+    /// become its owner.
+    pub(super) fn gate(&self, state: &Path, faces: Option<&Arc<Faces>>) -> anyhow::Result<Gate> {
+        let gate = Gate::open(state, &self.config.api_url())
+            .context("cannot read the API's tokens and keys")?;
+        let Some(faces) = faces else { return Ok(gate) };
+        let owner = Arc::clone(&faces.owner);
+        Ok(gate.unclaimed_until(move || owner.claimed()))
+    }
+
     /// The updates of this box, where it runs from a slot. A box that cannot be updated still
     /// serves.
     pub(super) fn updates(&self, state: &Path) -> Option<Arc<Updates>> {
@@ -60,6 +71,15 @@ impl Wiring {
     pub(super) fn screen(&mut self, faces: &Arc<Faces>) {
         let running = screen::run(Arc::clone(faces), self.shutdown.clone());
         self.spawn("screen", async move {
+            running.await;
+            Ok(())
+        });
+    }
+
+    /// What it says on its serial console.
+    pub(super) fn serial(&mut self, faces: &Arc<Faces>) {
+        let running = serial::run(Arc::clone(faces), self.shutdown.clone());
+        self.spawn("serial console", async move {
             running.await;
             Ok(())
         });

@@ -23,7 +23,6 @@ use crate::config::Config;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, name};
 use crate::private_file;
-use crate::update::Updates;
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -90,7 +89,7 @@ impl Wiring {
     pub(super) fn faces(
         &self,
         state: &Path,
-        (key, updates): ([u8; 32], Option<Arc<Updates>>),
+        key: [u8; 32],
         firmware: Option<&Firmware>,
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
@@ -107,7 +106,7 @@ impl Wiring {
             owner: Arc::new(owner),
             chronicle: Chronicle::new(self.engine.clone()),
             key,
-            updates,
+            updates: self.updates.clone(),
         }))
     }
 
