@@ -9,7 +9,8 @@
 #
 # The programs come from TINBOX_BIN (the workspace's debug folder), what the box serves from
 # TINBOX_ARTIFACTS (out/artifacts); each is built when it is not there. The kernel is the box's own:
-# Debian's cannot mount the root.
+# Debian's cannot mount the root. For updates that are to be tried, TINBOX_RELEASE is another
+# version, TINBOX_TINBOXD and TINBOX_TINBOX are other programs in the places of these two.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 top=$here/..
@@ -27,10 +28,12 @@ done
 if [ ! -e "$artifacts/agent/initramfs-x86_64" ] || [ ! -e "$artifacts/ipxe/ipxe.efi" ]; then
   "$here/artifacts.sh" "$artifacts" loaders agent
 fi
+release=${TINBOX_RELEASE:-$(sed -n 's/^version = "\(.*\)"$/\1/p' "$top/Cargo.toml" | head -n 1)}
 kernel=$(KERNEL=own "$here/kernel/build.sh")
 mkdir -p "$out"
 "$TINBOX_BIN/tinbox-image" key --out "$out/dev.key"
-"$TINBOX_BIN/tinbox-image" box --quick --kernel "$kernel" \
-  --tinboxd "$TINBOX_BIN/tinboxd" --tinbox "$TINBOX_BIN/tinbox" \
+"$TINBOX_BIN/tinbox-image" box --quick --kernel "$kernel" --release "$release" \
+  --tinboxd "${TINBOX_TINBOXD:-$TINBOX_BIN/tinboxd}" \
+  --tinbox "${TINBOX_TINBOX:-$TINBOX_BIN/tinbox}" \
   --artifacts "$artifacts" --overlay "$here/root" --key "$out/dev.key" --out "$out" >&2
-readlink -f "$out"/tinbox-*-x86_64.img
+readlink -f "$out/tinbox-$release-x86_64.img"

@@ -21,14 +21,40 @@ pub struct Image {
     pub path: PathBuf,
 }
 
+/// How an image differs from this checkout's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Variant<'a> {
+    /// Its version.
+    pub release: Option<&'a str>,
+    /// What lies at [`INSTALLED`], and so is process 1.
+    pub tinboxd: Option<&'a Path>,
+    /// What lies where the command line is.
+    pub tinbox: Option<&'a Path>,
+}
+
 impl Image {
     /// Makes it (`image/dev.sh`) in `folder`.
     ///
     /// # Errors
     /// The script's last words are on standard error already.
     pub fn made(folder: &Path) -> io::Result<Self> {
+        Self::variant(folder, &Variant::default())
+    }
+
+    /// Makes one that differs, in `folder`, signed with the same key as others there.
+    ///
+    /// # Errors
+    /// As [`Image::made`].
+    pub fn variant(folder: &Path, variant: &Variant<'_>) -> io::Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/dev.sh");
-        let output = Command::new(script).arg(folder).stderr(Stdio::inherit()).output()?;
+        let mut command = Command::new(script);
+        let settings = [
+            ("TINBOX_RELEASE", variant.release.map(Path::new)),
+            ("TINBOX_TINBOXD", variant.tinboxd),
+            ("TINBOX_TINBOX", variant.tinbox),
+        ];
+        command.envs(settings.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.arg(folder).stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(io::Error::other(format!("image/dev.sh ended with {}", output.status)));
         }
@@ -45,6 +71,8 @@ impl Image {
     }
 }
 
+/// Where an image has its program.
+pub const INSTALLED: &str = "/usr/bin/tinboxd";
 /// What the box says once it serves.
 pub const FIRST_LINE: &str = "tinboxd is ready";
 /// What GRUB says before it starts a slot.

@@ -1,15 +1,19 @@
-//! Two boots and three ways to flash. One after the other: each is as hungry as the machine allows.
+//! The box's image, flashed, booted, claimed, broken and updated.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod owner;
+mod updates;
 
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
 use image::disk::{Part, disk_size};
-use qemu::{Board, Bus, Host, Mark, Nic, Rack, RackConfig, Segment, Serial};
+use owner::Owner;
+use qemu::{Board, Bus, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use stdx::MacAddr;
@@ -170,43 +174,6 @@ const FRESH: [u64; 3] = [80, 443, 6443];
 /// What the disk is larger than the image.
 const MORE: u64 = 1 << 30;
 
-/// The last word of the first line that matches.
-fn told(serial: &Serial, pattern: &str) -> String {
-    let line = serial.wait_for(pattern, PATIENCE).unwrap().text;
-    line.split_whitespace().next_back().unwrap().to_owned()
-}
-
-/// The box at `address` becomes `owner`'s, with nothing but what its serial console says; the API
-/// refuses before, and lists machines after.
-fn claimed(owner: &Host, address: &str, serial: &Serial, folder: &Path) {
-    let mut curl = owner.command("curl");
-    let refused = run(curl.arg("-ks").arg(format!("https://{address}:6443/api/v1/nodes"))).unwrap();
-    let refused: Value = serde_json::from_str(&refused).unwrap();
-    assert_eq!((&refused["code"], &refused["reason"]), (&json!(403), &json!("Unclaimed")));
-
-    let link = format!("claim this box at HTTPS://{address}/S/[0-9A-Z]{{6}} with code ");
-    let (code, pin) = (told(serial, &link), told(serial, "certificate pin "));
-    let own = std::env::current_exe().unwrap();
-    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join("tinbox"));
-    let program = folders.find(|path| path.is_file()).expect("tinbox is built beside the tests");
-    let (words, kubeconfig) = (folder.join("words"), folder.join("owner.kubeconfig"));
-    fs::write(&words, format!("{code}\ncorrect horse\n")).unwrap();
-    let tinbox = || {
-        let mut tinbox = owner.command(&program);
-        tinbox.arg("--kubeconfig").arg(&kubeconfig);
-        tinbox
-    };
-    let mut claim = tinbox();
-    claim.args(["box", "claim", address, "--secrets-stdin", "--pin", &pin]);
-    let claim = claim.stdin(Stdio::from(fs::File::open(&words).unwrap())).output().unwrap();
-    assert!(claim.status.success(), "{claim:?}");
-    run(tinbox().args(["hardware", "list"])).unwrap();
-
-    let with_code = serial.lines().into_iter().filter(|line| line.text.contains(&code));
-    let logged: Vec<_> = with_code.filter(|line| !line.text.contains("claim this box")).collect();
-    assert!(logged.is_empty(), "the code is in the log: {logged:?}");
-}
-
 /// A fresh box and an owner's machine on one cable, and nobody who gives addresses. Its certificate
 /// says its name, its pages ask for the code, its serial console says it, its cache takes the rest
 /// of the disk, and after two minutes its slot is good.
@@ -248,7 +215,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let page = run(claim.arg(format!("https://{NAME}.local/machines"))).unwrap();
     assert!(page.contains("name=\"code\""), "not the page that asks for the code: {page}");
 
-    claimed(&owner, address, board.serial(), folder.path());
+    Owner::claims(&owner, address, board.serial(), folder.path());
     board.serial().wait_for("its slot is good", PATIENCE).unwrap();
     drop(board);
     let variables = grubenv(&disk);

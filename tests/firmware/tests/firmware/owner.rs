@@ -1,0 +1,71 @@
+//! A person's machine beside a box, and what that person has of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use firmware::{PATIENCE, run};
+use qemu::{Host, Serial};
+use serde_json::{Value, json};
+
+pub const PASSPHRASE: &str = "correct horse";
+
+/// Whose box it is.
+pub struct Owner<'a> {
+    pub host: &'a Host,
+    kubeconfig: PathBuf,
+}
+
+/// The last word of the first line that matches.
+fn told(serial: &Serial, pattern: &str) -> String {
+    let line = serial.wait_for(pattern, PATIENCE).unwrap().text;
+    line.split_whitespace().next_back().unwrap().to_owned()
+}
+
+/// The program, as it is built beside the tests.
+pub fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    folders.find(|path| path.is_file()).expect("the programs are built beside the tests")
+}
+
+impl<'a> Owner<'a> {
+    /// The box at `address` becomes `host`'s, with nothing but what its serial console says; the
+    /// API refuses before, and lists machines after.
+    pub fn claims(host: &'a Host, address: &str, serial: &Serial, folder: &Path) -> Self {
+        let mut curl = host.command("curl");
+        let refused = run(curl.arg("-ks").arg(format!("https://{address}:6443/api/v1/nodes")));
+        let refused: Value = serde_json::from_str(&refused.unwrap()).unwrap();
+        assert_eq!((&refused["code"], &refused["reason"]), (&json!(403), &json!("Unclaimed")));
+
+        let link = format!("claim this box at HTTPS://{address}/S/[0-9A-Z]{{6}} with code ");
+        let (code, pin) = (told(serial, &link), told(serial, "certificate pin "));
+        let owner = Self { host, kubeconfig: folder.join("owner.kubeconfig") };
+        let words = folder.join("words");
+        fs::write(&words, format!("{code}\n{PASSPHRASE}\n")).unwrap();
+        let mut claim = owner.tinbox();
+        claim.args(["box", "claim", address, "--secrets-stdin", "--pin", &pin]);
+        let claim = claim.stdin(Stdio::from(fs::File::open(&words).unwrap())).output().unwrap();
+        assert!(claim.status.success(), "{claim:?}");
+        run(owner.tinbox().args(["hardware", "list"])).unwrap();
+
+        let with_code = serial.lines().into_iter().filter(|line| line.text.contains(&code));
+        let logged: Vec<_> =
+            with_code.filter(|line| !line.text.contains("claim this box")).collect();
+        assert!(logged.is_empty(), "the code is in the log: {logged:?}");
+        owner
+    }
+
+    /// The command line, with this box's kubeconfig.
+    pub fn tinbox(&self) -> Command {
+        let mut tinbox = self.host.command(program("tinbox"));
+        tinbox.arg("--kubeconfig").arg(&self.kubeconfig);
+        tinbox
+    }
+
+    /// What a command that must fail says.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let error = run(self.tinbox().args(arguments)).expect_err("it must be refused");
+        error.to_string()
+    }
+}

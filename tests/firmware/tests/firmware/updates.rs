@@ -1,0 +1,171 @@
+//! Updates that work and updates that do not: the box ends on a system that works, and says why.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, Variant, flip, run};
+use image::disk::Part;
+use qemu::{Board, Bus, Mark, Nic, Rack, RackConfig, Segment};
+use serde_json::{Value, json};
+use stdx::MacAddr;
+
+use super::owner::{Owner, PASSPHRASE, program};
+use super::{grubenv, made, set_grubenv, slot};
+
+const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x11, 0x22]);
+const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
+/// How long an update takes to have an end, emulated and beside other tests.
+const END: &str = "40m";
+
+/// The bundle of a release whose program is `tinboxd`.
+fn bundle(folder: &Path, release: &str, tinboxd: Option<&Path>) -> PathBuf {
+    let variant = Variant { release: Some(release), tinboxd, ..Variant::default() };
+    Image::variant(&folder.join("image"), &variant).unwrap().path.with_extension("update")
+}
+
+fn report(owner: &Owner<'_>) -> Value {
+    let said = run(owner.tinbox().args(["-o", "json", "upgrade", "status"])).unwrap();
+    let mut said: Value = serde_json::from_str(&said).unwrap();
+    said[0].take()
+}
+
+#[test]
+fn updates_are_taken_refused_and_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let rack = Rack::build(RackConfig::new("updated-box")).unwrap();
+    let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 9, 9, 9))]).unwrap();
+    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let board = rack.add_board(&disk, Bus::Nvme, (Segment::Near, Nic::E1000e, MAC)).unwrap();
+    let told = board.serial().wait_for(CLAIM, PATIENCE).unwrap().text;
+    let address = told.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let owner = Owner::claims(&host, &address, board.serial(), folder.path());
+    let before = report(&owner);
+    assert_eq!((&before["slots"][1]["good"], &before["update"]), (&json!(true), &Value::Null));
+
+    // This program is the command line: as process 1 it prints its help and ends, and that is the
+    // kernel's end too.
+    let panics = bundle(folder.path(), "9.1.0", Some(&program("tinbox")));
+    refuses_what_is_damaged(&owner, &panics, folder.path());
+
+    let panics = panics.to_string_lossy().into_owned();
+    let said = owner.refused(&["upgrade", "apply", &panics, "--wait", "--timeout", END]);
+    assert!(said.contains("the update to 9.1.0 was undone: "), "{said}");
+    let after = report(&owner);
+    let undone = json!({ "version": "9.1.0", "state": "undone", "slot": "B" });
+    for (key, value) in undone.as_object().unwrap() {
+        assert_eq!(&after["update"][key], value, "{after}");
+    }
+    let reason = after["update"]["reason"].as_str().unwrap();
+    assert!(reason.contains("Attempted to kill init"), "{reason}");
+    let slots = &after["slots"];
+    assert_eq!((&slots[0]["running"], &slots[1]["version"]), (&json!(true), &json!("")), "{after}");
+    faces_say(&owner, &address, reason, folder.path());
+
+    let good = bundle(folder.path(), "9.2.0", None).to_string_lossy().into_owned();
+    run(owner.tinbox().args(["upgrade", "apply", &good, "--wait", "--timeout", END])).unwrap();
+    let after = report(&owner);
+    assert_eq!((&after["version"], &after["update"]["state"]), (&json!("9.2.0"), &json!("good")));
+    let older = bundle(folder.path(), "9.1.9", None).to_string_lossy().into_owned();
+    let said = owner.refused(&["upgrade", "apply", &older]);
+    assert!(said.contains("the release is 9.1.9, older than 9.2.0, which runs"), "{said}");
+    drop(board);
+    let variables = grubenv(&disk);
+    let good = "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n";
+    assert!(variables.contains(good) && !variables.contains("TRIAL"), "{variables}");
+    rack.succeed();
+}
+
+/// A wrong signature costs nothing, a cut one the other slot only.
+fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
+    let damaged = folder.join("damaged.update");
+    let bytes = fs::read(bundle).unwrap();
+    fs::write(&damaged, &bytes).unwrap();
+    flip(&damaged, 40).unwrap();
+    let path = damaged.to_string_lossy().into_owned();
+    let said = owner.refused(&["upgrade", "apply", &path]);
+    assert!(said.contains("the bundle's signature is wrong"), "{said}");
+    assert_eq!(report(owner)["slots"][1]["good"], true);
+
+    fs::write(&damaged, &bytes[..bytes.len() * 6 / 10]).unwrap();
+    let said = owner.refused(&["upgrade", "apply", &path]);
+    assert!(said.contains("the bundle ends early"), "{said}");
+    let after = report(owner);
+    assert_eq!((&after["slots"][1]["version"], &after["update"]), (&json!(""), &Value::Null));
+}
+
+/// The page says it, and the panel's picture is kept for whoever wants to look.
+fn faces_say(owner: &Owner<'_>, address: &str, reason: &str, folder: &Path) {
+    let jar = folder.join("cookies");
+    let curl = |path: &str, more: &[&str]| {
+        let mut curl = owner.host.command("curl");
+        curl.args(["-ksS", "--fail-with-body", "-b"]).arg(&jar).arg("-c").arg(&jar).args(more);
+        run(curl.arg(format!("https://{address}{path}"))).unwrap()
+    };
+    curl("/login", &["-d", &format!("passphrase={}", PASSPHRASE.replace(' ', "+"))]);
+    let page = curl("/", &[]);
+    assert!(page.contains("9.1.0 was undone") && page.contains("kill init"), "{reason}: {page}");
+    let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join("undone.png");
+    curl("/panel.png", &["-o", &picture.to_string_lossy()]);
+    assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "not a picture");
+}
+
+/// Starts a box whose slot B was filled with a system that runs `tinboxd`, and `tinbox` beside it;
+/// what it says when it is back in slot A.
+fn undone(tinboxd: &Path, tinbox: Option<&Path>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let variant = Variant { release: Some("9.3.0"), tinboxd: Some(tinboxd), tinbox };
+    let other = Image::variant(&folder.path().join("image"), &variant).unwrap().path;
+    put_on_trial(&disk, &other, folder.path());
+    let board = Board::start(folder.path(), &disk, Bus::Virtio).unwrap();
+    let serial = board.serial();
+    let mut mark = Mark::START;
+    for expected in ['b', 'b', 'a'] {
+        // What is waited for is 60 s of silence or 120 s without a first word.
+        let (line, next) = serial.wait_for_after(mark, STARTING, PATIENCE * 2).unwrap();
+        assert_eq!(slot(&line.text), Some(expected), "{line:?}");
+        mark = next;
+    }
+    let (line, mark) = serial.wait_for_after(mark, "the update was undone", PATIENCE).unwrap();
+    serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
+    drop(board);
+    let variables = grubenv(&disk);
+    assert!(variables.contains("B_OK=0\n") && !variables.contains("TRIAL"), "{variables}");
+    line.text
+}
+
+/// As the box leaves its disk behind once a bundle of `other` is in slot B.
+fn put_on_trial(disk: &Path, other: &Path, folder: &Path) {
+    let mut copy = Command::new("dd");
+    copy.args([format!("if={}", other.display()), format!("of={}", disk.display())]);
+    let (at, count) = (Part::RootB.offset() >> 20, Part::RootB.size() >> 20);
+    copy.args(["bs=1M", "conv=notrunc,sparse", "status=none"]);
+    run(copy.args([format!("skip={at}"), format!("seek={at}"), format!("count={count}")])).unwrap();
+    for name in ["vmlinuz", "boot.cfg"] {
+        let volume = |disk: &Path| format!("{}@@{}", disk.display(), Part::Boot.offset());
+        let (inside, outside) = (format!("::tinbox/b/{name}"), folder.join(name));
+        run(Command::new("mcopy").args(["-o", "-i", &volume(other), &inside]).arg(&outside))
+            .unwrap();
+        run(Command::new("mcopy").args(["-o", "-i", &volume(disk)]).arg(&outside).arg(&inside))
+            .unwrap();
+    }
+    set_grubenv(disk, "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=1\nTRIAL=B\n", folder);
+}
+
+#[test]
+fn an_update_that_hangs_is_undone() {
+    let said = undone(Path::new(env!("CARGO_BIN_EXE_hanging-box")), None);
+    assert!(said.contains("the supervisor hangs"), "{said}");
+}
+
+#[test]
+fn an_update_whose_api_never_answers_is_undone() {
+    let mute = Path::new(env!("CARGO_BIN_EXE_mute-box"));
+    let said = undone(mute, Some(&program("tinboxd")));
+    assert!(said.contains("API"), "{said}");
+}
