@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, builtin, roles};
+use apiserver::{AdminAccess, Collector, Engine, Pki, builtin, roles};
 use controllers::job::JobReconciler;
 use controllers::machine::MachineReconciler;
 use controllers::runtime::{Controller, Reconciler, Signals};
@@ -31,6 +31,7 @@ use workflow_rpc::Pin;
 use crate::boot_token::BootTokens;
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception};
+use crate::faces::Faces;
 use crate::firmware::Firmware;
 use crate::hardware_views::HardwareViews;
 use crate::images::Images;
@@ -97,8 +98,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
     let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
     wiring.collector(&pki);
-    let gate = wiring.gate(state, firmware.as_ref().map(|_| &faces))?;
-    wiring.api(state, &pki, gate).await?;
+    wiring.api(state, &pki, firmware.as_ref().map(|_| &faces)).await?;
     wiring.controllers().await?;
     if let Some(firmware) = &firmware {
         wiring.screen(&faces);
@@ -202,13 +202,20 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    async fn api(&mut self, state: &Path, pki: &Pki, gate: Gate) -> anyhow::Result<()> {
+    async fn api(
+        &mut self,
+        state: &Path,
+        pki: &Pki,
+        faces: Option<&Arc<Faces>>,
+    ) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "the administrator's kubeconfig was made");
         }
+        // It reads the tokens there are, the administrator's among them.
+        let gate = self.gate(state, faces)?;
         let router = apiserver::router(
             self.engine.clone(),
             gate,
