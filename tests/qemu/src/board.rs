@@ -2,15 +2,18 @@
 //! to a rack's network.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use stdx::MacAddr;
 
 use crate::machine::{OVMF_CODE, OVMF_VARS};
 use crate::namespace::Namespace;
-use crate::{Error, Nic, Serial, children};
+use crate::qmp::{Events, Qmp};
+use crate::{Error, Nic, Serial, children, poll};
 
 /// Memory of the machine; the least that the box is promised to run with is twice this.
 const MEMORY_MIB: u32 = 512;
@@ -40,6 +43,16 @@ pub(crate) struct Cable {
 pub struct Board {
     child: Child,
     serial: Arc<Serial>,
+    monitor: PathBuf,
+}
+
+/// Nobody waits for what QEMU tells of a board unasked.
+struct Deaf;
+
+impl Events for Deaf {
+    fn event(&self, _: &str, _: &Value) {}
+
+    fn closed(&self) {}
 }
 
 impl Board {
@@ -66,18 +79,40 @@ impl Board {
             Some(cable) => cable.rack.command("qemu-system-x86_64"),
             None => Command::new("qemu-system-x86_64"),
         };
+        let monitor = folder.join("qmp");
         command.args(arguments(disk, &variables, bus)).args(network(cable));
+        command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
         let serial = Arc::new(Serial::new(0, open(&serial)?));
         let attached = serial.attach(&mut child);
-        let board = Self { child, serial };
+        let board = Self { child, serial, monitor };
         attached.map(|()| board)
     }
 
     /// What it prints.
     pub fn serial(&self) -> &Serial {
         &self.serial
+    }
+
+    /// Presses the power button shortly, which only asks the system.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn press_power(&mut self) -> Result<(), Error> {
+        let alive = || matches!(self.child.try_wait(), Ok(None));
+        let qmp = Qmp::connect(&self.monitor, alive)?;
+        qmp.start(Deaf)?;
+        qmp.ask("system_powerdown", json!({})).map(drop)
+    }
+
+    /// Returns once it has switched itself off.
+    ///
+    /// # Errors
+    /// It is still on after `within`.
+    pub fn wait_off(&mut self, within: Duration) -> Result<(), Error> {
+        let off = || matches!(self.child.try_wait(), Ok(Some(_))).then_some(());
+        poll("the board to switch itself off", within, off)
     }
 }
 

@@ -25,6 +25,8 @@ const KEY_F11: u16 = 87;
 const KEY_F12: u16 = 88;
 const KEY_UP: u16 = 103;
 const KEY_DOWN: u16 = 108;
+/// The button on a machine's case, or a keyboard's.
+pub const KEY_POWER: u16 = 116;
 const BTN_0: u16 = 0x100;
 const KEY_SELECT: u16 = 0x161;
 
@@ -103,9 +105,14 @@ pub fn key(code: u16) -> Option<Key> {
     })
 }
 
-/// Devices below `sys` (`/sys/class/input`) that have a key of ours, as names below `/dev/input`,
-/// in order.
+/// Devices that have a key of ours: [`devices_with`] them.
 pub fn devices(sys: &Path) -> Vec<PathBuf> {
+    devices_with(sys, &[KEY_UP, KEY_DOWN, KEY_ENTER, KEY_SELECT, BTN_0])
+}
+
+/// Devices below `sys` (`/sys/class/input`) that have one of `codes`, as names below `/dev/input`,
+/// in order.
+pub fn devices_with(sys: &Path, codes: &[u16]) -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     let Ok(entries) = std::fs::read_dir(sys) else { return Vec::new() };
     for entry in entries.flatten().take(DEVICES_MAX) {
@@ -114,8 +121,7 @@ pub fn devices(sys: &Path) -> Vec<PathBuf> {
         let Some(number) = number else { continue };
         let keys = entry.path().join("device/capabilities/key");
         let Ok(keys) = std::fs::read_to_string(keys) else { continue };
-        let ours = [KEY_UP, KEY_DOWN, KEY_ENTER, KEY_SELECT, BTN_0];
-        if ours.iter().any(|code| has(&keys, *code)) {
+        if codes.iter().any(|code| has(&keys, *code)) {
             found.push((number, PathBuf::from(name)));
         }
     }

@@ -1,4 +1,4 @@
-use super::{Change, Decoder, button, devices, has, key};
+use super::{Change, Decoder, KEY_POWER, button, devices, devices_with, has, key};
 use crate::console::Key;
 use crate::model::Button;
 
@@ -85,6 +85,12 @@ fn only_devices_with_our_keys_count() {
     let found: Vec<String> =
         devices(sys.path()).iter().map(|name| name.display().to_string()).collect();
     assert_eq!(found, ["event10"]);
+    // The kernel's word for a power button; the keyboard has the key too.
+    let case = sys.path().join("event4/device/capabilities");
+    std::fs::create_dir_all(&case).unwrap();
+    std::fs::write(case.join("key"), "10000000000000 0\n").unwrap();
+    let power = devices_with(sys.path(), &[KEY_POWER]);
+    assert_eq!(power, ["event4", "event10"].map(std::path::PathBuf::from));
     assert_eq!(devices(&sys.path().join("none")).len(), 0);
     assert!(has("1 0", 64) && !has("1 0", 65) && !has("", 5) && !has("x", 0));
 }

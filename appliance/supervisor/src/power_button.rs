@@ -1,0 +1,37 @@
+//! The button on the machine's case, as the kernel tells of it: the box goes down in order.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use panel::buttons::{Change, Decoder, KEY_POWER, devices_with};
+use platform::init::{Leave, ask};
+
+/// Listens for as long as this process lives. Who presses it after this was called is heard.
+pub fn listen() {
+    for name in devices_with(Path::new("/sys/class/input"), &[KEY_POWER]) {
+        let path = Path::new("/dev/input").join(name);
+        match File::open(&path) {
+            // It ends with the device or with this process.
+            Ok(device) => drop(std::thread::spawn(move || follow(device))),
+            Err(error) => {
+                let path = path.display();
+                tracing::warn!(%path, %error, "a power button is not heard");
+            }
+        }
+    }
+}
+
+fn follow(mut device: File) {
+    let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
+    while let Ok(count @ 1..) = device.read(&mut bytes) {
+        let pressed = decoder.feed(&bytes[..count]).contains(&Change::Down(KEY_POWER));
+        if !pressed {
+            continue;
+        }
+        tracing::info!("the power button was pressed");
+        if let Err(error) = ask(Leave::PowerOff) {
+            tracing::warn!(error = %stdx::chain(&error), "the box stays on");
+        }
+    }
+}
