@@ -11,7 +11,8 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
-/// The operating system's authorities; where there is no such file, no `https` server is believed.
+/// The operating system's authorities; where there is no such file, as on a box of its own, those
+/// that Mozilla's browser believes.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Longest time to reach a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,14 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// When `authorities` cannot be read.
 pub fn make(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpConnector>> {
-    let system = Path::new(AUTHORITIES);
-    let mut roots = RootCertStore::empty();
-    if let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) {
-        let read = || CertificateDer::pem_file_iter(file)?.collect::<Result<Vec<_>, _>>();
-        let found = read().with_context(|| format!("cannot read {}", file.display()))?;
-        let (good, _) = roots.add_parsable_certificates(found);
-        anyhow::ensure!(good > 0, "{} holds no certificate", file.display());
-    }
+    let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -44,4 +38,39 @@ pub fn make(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpCon
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp))
+}
+
+/// Those of the owner's file, else of the system's, else the public ones.
+fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCertStore> {
+    let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) else {
+        return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
+    };
+    let read = || CertificateDer::pem_file_iter(file)?.collect::<Result<Vec<_>, _>>();
+    let found = read().with_context(|| format!("cannot read {}", file.display()))?;
+    let mut roots = RootCertStore::empty();
+    let (good, _) = roots.add_parsable_certificates(found);
+    anyhow::ensure!(good > 0, "{} holds no certificate", file.display());
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::believed;
+
+    #[test]
+    fn a_file_says_whom_to_believe_and_without_one_the_public_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, none) = (folder.path().join("own.pem"), folder.path().join("none"));
+        let pki = apiserver::Pki::ensure(folder.path(), &[], jiff::Timestamp::now()).unwrap();
+        std::fs::write(&own, pki.ca_pem()).unwrap();
+        assert_eq!(believed(Some(&own), &none).unwrap().len(), 1);
+        assert_eq!(believed(None, &own).unwrap().len(), 1);
+        let public = believed(None, &none).unwrap();
+        // ISRG Root X1, which signs for most of the web's small servers.
+        let is_known = |name: &[u8]| name.windows(12).any(|part| part == b"ISRG Root X1");
+        let known = public.roots.iter().any(|root| is_known(&root.subject));
+        assert!(known, "{} authorities", public.len());
+        let missing = believed(Some(&none), &own).unwrap_err();
+        assert!(missing.to_string().contains("cannot read"), "{missing:#}");
+    }
 }
