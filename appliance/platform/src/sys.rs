@@ -100,3 +100,15 @@ pub fn resize_ext4(folder: &File, blocks: u64) -> io::Result<()> {
     let result = unsafe { libc::ioctl(folder.as_raw_fd(), EXT4_RESIZE, &raw const blocks) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+/// `WDIOC_SETTIMEOUT` of `linux/watchdog.h`: `_IOWR('W', 6, int)`.
+const WATCHDOG_SET_TIMEOUT: libc::Ioctl = 0xc004_5706u32 as libc::Ioctl;
+
+/// Let the watchdog wait for `seconds`; those that it took, which may be others.
+pub fn watchdog_timeout(watchdog: &File, seconds: i32) -> io::Result<i32> {
+    let mut seconds: libc::c_int = seconds;
+    // SAFETY: the kernel reads and writes one int, which lives during the call.
+    let result =
+        unsafe { libc::ioctl(watchdog.as_raw_fd(), WATCHDOG_SET_TIMEOUT, &raw mut seconds) };
+    if result == 0 { Ok(seconds) } else { Err(io::Error::last_os_error()) }
+}

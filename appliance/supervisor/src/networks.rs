@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::hardware_views::HardwareViews;
+use crate::heart::Pulse;
 use crate::index::Index;
 use crate::objects::id;
 use crate::observers::Observers;
@@ -37,6 +38,9 @@ use crate::observers::Observers;
 const FROM_FILE: &str = "tinbox.dev/from-file";
 /// The wait after a watch that failed.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// How often it is said that this goes on.
+const TURN: Duration = Duration::from_secs(5);
 
 /// What every network's service works with.
 pub struct Networks {
@@ -56,6 +60,8 @@ pub struct Networks {
     pub config: Arc<Config>,
     /// Where leases and what was heard on the networks outlive a restart.
     pub state: PathBuf,
+    /// Says that this goes on.
+    pub pulse: Pulse,
 }
 
 /// What is wanted of one network.
@@ -136,9 +142,14 @@ impl Networks {
         gone.iter().for_each(|name| services.forget(name));
         let options = WatchOptions { after: Some(list.revision), ..WatchOptions::default() };
         let mut watch = self.engine.watch(&id(NETWORK), None, options).await?;
+        let mut turns = tokio::time::interval(TURN);
         loop {
             let event = tokio::select! {
                 event = watch.next() => event?,
+                _ = turns.tick() => {
+                    self.pulse.tick();
+                    continue;
+                }
                 Some(ended) = tasks.join_next() => {
                     resume_panic(ended);
                     continue;

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::faces::Faces;
+use crate::heart::Pulse;
 
 /// Keys that wait to be looked at; more are lost, as on any keyboard.
 const KEYS_MAX: usize = 64;
@@ -28,12 +29,13 @@ const SYS: &str = "/sys/class/graphics/fb0";
 
 /// Draws the box onto its monitor for as long as it runs. A box without one looks for it now and
 /// then.
-pub async fn run(faces: Arc<Faces>, shutdown: CancellationToken) {
+pub async fn run(faces: Arc<Faces>, pulse: Pulse, shutdown: CancellationToken) {
     let drawing = async {
         let mut told = false;
         loop {
+            pulse.tick();
             match Framebuffer::open(Path::new(SYS), Path::new("/dev/fb0")) {
-                Ok(monitor) => draw(&faces, monitor).await,
+                Ok(monitor) => draw(&faces, &pulse, monitor).await,
                 Err(error) if !told => {
                     tracing::info!(reason = %stdx::chain(&error), "there is no monitor");
                     told = true;
@@ -47,7 +49,7 @@ pub async fn run(faces: Arc<Faces>, shutdown: CancellationToken) {
 }
 
 /// Returns when the monitor is gone.
-async fn draw(faces: &Faces, mut monitor: Framebuffer) {
+async fn draw(faces: &Faces, pulse: &Pulse, mut monitor: Framebuffer) {
     let (pressed, mut keys) = mpsc::channel(KEYS_MAX);
     for name in devices(Path::new("/sys/class/input")) {
         let (path, pressed) = (PathBuf::from("/dev/input").join(name), pressed.clone());
@@ -75,6 +77,7 @@ async fn draw(faces: &Faces, mut monitor: Framebuffer) {
             tracing::warn!(error = %stdx::chain(&error), "the monitor shows nothing any more");
             return;
         }
+        pulse.tick();
     }
 }
 

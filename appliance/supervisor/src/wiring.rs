@@ -1,5 +1,6 @@
 //! Puts the services together, one function each, and watches over them.
 
+mod api;
 mod boot;
 mod own;
 mod pages;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, Collector, Engine, Pki, builtin, roles};
+use apiserver::{Engine, Pki, builtin, roles};
 use controllers::job::JobReconciler;
 use controllers::machine::MachineReconciler;
 use controllers::runtime::{Controller, Reconciler, Signals};
@@ -23,24 +24,26 @@ use netboot::syslog;
 use stdx::{Clock, SystemClock};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
+use workflow_server::Told;
 
 use crate::boot_token::BootTokens;
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception};
-use crate::faces::Faces;
 use crate::firmware::Firmware;
 use crate::hardware_views::HardwareViews;
+use crate::heart::Heart;
 use crate::images::Images;
 use crate::index::Index;
-use crate::live;
-use crate::loaders::{self, Loaders};
+use crate::loaders::{self, Lesson, Loaders};
 use crate::networks::Networks;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
+use crate::power_button;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
@@ -67,6 +70,7 @@ struct Wiring {
     /// Of a box of its own.
     updates: Option<Arc<Updates>>,
     syslog: Arc<syslog::Log>,
+    heart: Arc<Heart>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
 }
@@ -82,7 +86,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = storage::open(state)?;
     let registry = builtin::registry().context("two kinds claim one name")?;
-    let engine = Engine::new(store, registry, Arc::clone(&clock));
+    let engine = Engine::new(store.clone(), registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;
     roles::ensure(&engine).await.context("cannot make the first roles")?;
     let tokens = BootTokens::ensure(state)?;
@@ -112,6 +116,10 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     if let Some(updates) = wiring.updates.clone() {
         wiring.proving(&pki, updates)?;
     }
+    if firmware.is_some() {
+        wiring.heart(&pki, store)?;
+        power_button::listen();
+    }
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
@@ -139,15 +147,6 @@ impl Wiring {
         let (loaders, lessons) = Loaders::new();
         let loaders = Arc::new(loaders);
         let (discovery, said) = Discovery::new();
-        let reception = Reception::new(&objects, &index, &clock, config.agents.enrollment);
-        let upkeep = (Arc::clone(&objects), shutdown.clone());
-        services.spawn(async move {
-            let (objects, shutdown) = upkeep;
-            let learning = loaders::keep(objects.as_ref(), lessons);
-            let both = async { tokio::join!(learning, reception.run(said)) };
-            shutdown.run_until_cancelled(both).await;
-            ("upkeep of hardware", Ok(()))
-        });
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,
@@ -171,7 +170,7 @@ impl Wiring {
             log: Arc::clone(&syslog),
         };
         let agents = rack.service(&objects, shutdown.clone());
-        Self {
+        let mut wiring = Self {
             config,
             clock,
             engine,
@@ -183,9 +182,25 @@ impl Wiring {
             images,
             updates: None,
             syslog,
+            heart: Arc::default(),
             services,
             shutdown,
-        }
+        };
+        wiring.upkeep(lessons, said);
+        wiring
+    }
+
+    /// What boots and agents say of machines goes into their Hardware.
+    fn upkeep(&mut self, lessons: Receiver<Lesson>, said: Receiver<Told>) {
+        let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
+        let enrollment = self.config.agents.enrollment;
+        let reception = Reception::new(&objects, &self.index, &self.clock, enrollment);
+        self.spawn("upkeep of hardware", async move {
+            let learning = loaders::keep(objects.as_ref(), lessons);
+            let both = async { tokio::join!(learning, reception.run(said)) };
+            shutdown.run_until_cancelled(both).await;
+            Ok(())
+        });
     }
 
     fn spawn(
@@ -200,63 +215,6 @@ impl Wiring {
         TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address} for {what}"))
-    }
-
-    async fn api(
-        &mut self,
-        state: &Path,
-        pki: &Pki,
-        faces: Option<&Arc<Faces>>,
-    ) -> anyhow::Result<()> {
-        let access = AdminAccess::ensure(state, pki, &self.config.api_url())
-            .context("cannot make the administrator's kubeconfig")?;
-        if access.created {
-            let file = access.kubeconfig.display();
-            tracing::info!(%file, "the administrator's kubeconfig was made");
-        }
-        // It reads the tokens there are, the administrator's among them.
-        let gate = self.gate(state, faces)?;
-        let router = apiserver::router(
-            self.engine.clone(),
-            gate,
-            live::router(
-                Arc::clone(&self.agents),
-                Arc::clone(&self.syslog),
-                Arc::clone(&self.observers),
-                self.images.clone(),
-                self.updates.clone(),
-            ),
-        );
-        let listener = self.listen("the API", self.config.api.listen).await?;
-        let tls = pki.server_config().context("cannot set up TLS for the API")?;
-        let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());
-        self.spawn("roles", async move {
-            shutdown.run_until_cancelled(roles::keep_gathered(gathering)).await;
-            Ok(())
-        });
-        let shutdown = self.shutdown.clone();
-        self.spawn("api", async move {
-            apiserver::serve(listener, tls, router, shutdown.cancelled_owned()).await?;
-            Ok(())
-        });
-        let cleanup = apiserver::crds::cleanup::run(self.engine.clone());
-        let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
-        self.spawn("kinds", async move {
-            cleanup.await;
-            Ok(())
-        });
-        Ok(())
-    }
-
-    /// Garbage, namespaces that begin and end, and old records.
-    fn collector(&mut self, pki: &Pki) {
-        let furniture = builtin::furniture(pki.ca_pem());
-        let collector = Collector::new(self.engine.clone(), furniture);
-        let running = collector.run(self.shutdown.clone().cancelled_owned());
-        self.spawn("collector", async move {
-            running.await;
-            Ok(())
-        });
     }
 
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
@@ -337,6 +295,7 @@ impl Wiring {
             clock: Arc::clone(&self.clock),
             config: Arc::clone(&self.config),
             state: state.to_owned(),
+            pulse: self.heart.pulse("the loop of the networks"),
         };
         networks.adopt().await?;
         let running = networks.run(self.shutdown.clone());

@@ -5,8 +5,11 @@
 //! mounted starts its supervisor all the same and tells it why, so that panel and web page can say
 //! so.
 
+mod last;
 mod restarts;
+mod vigil;
 mod volumes;
+mod watchdog;
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
@@ -16,13 +19,18 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
 use rustix::system::RebootCommand;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use crate::Error;
+use crate::heartbeat::{Listener, PIPE};
+use last::Last;
+pub use last::{last_panic, last_restart};
 use restarts::{Next, Restarts};
+use vigil::Vigil;
 pub(crate) use volumes::BOOT_FLAGS;
 use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
+use watchdog::Watchdog;
 
 /// The variable that tells the supervisor what process 1 could not do, for the owner to read.
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
@@ -64,13 +72,16 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 /// panics when process 1 ends.
 pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
     volumes::console();
-    let Found { trouble, time_is_a_guess } = volumes::mount();
+    let Found { mut trouble, time_is_a_guess } = volumes::mount();
+    let last = Last::take();
+    trouble.extend(last.sentences());
     for problem in &trouble {
         eprintln!("tinbox: {problem}");
     }
     let mut command = Command::new(program);
     // A group of its own: what it leaves behind is found again.
     command.args(arguments).process_group(0);
+    last.tell(&mut command);
     if !trouble.is_empty() {
         command.env(TROUBLE, trouble.join("\n"));
     }
@@ -104,14 +115,21 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
         power_off: take(SignalKind::user_defined2())?,
     };
     let mut restarts = Restarts::default();
+    // Ends with the runtime: a machine that does not go down in order is restarted by it.
+    tokio::spawn(feed());
     loop {
-        let child = command.spawn().map_err(Error::io("start the supervisor"))?;
+        let (child, mut heard) = start(command)?;
         let leave = tokio::select! {
             status = ended(&child, &mut children) => {
                 eprintln!("tinbox: the supervisor ended: {status}");
                 None
             }
             leave = asked.leave() => Some(leave),
+            sentence = hangs(&mut heard) => {
+                eprintln!("tinbox: {sentence}; restarting");
+                last::note(&sentence);
+                Some(Leave::Restart)
+            }
         };
         if let Some(leave) = leave {
             stop(&child, &mut children).await;
@@ -126,6 +144,38 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
                 }
             }
         }
+    }
+}
+
+/// The supervisor, and what it says of itself.
+fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
+    let (heard, given) = Listener::new().map_err(Error::io("make a pipe"))?;
+    command.env(PIPE, Listener::number(&given));
+    let child = command.spawn().map_err(Error::io("start the supervisor"))?;
+    Ok((child, heard))
+}
+
+/// Returns once the supervisor was silent for too long: why.
+async fn hangs(heard: &mut Listener) -> String {
+    let mut vigil = Vigil::new(Instant::now());
+    loop {
+        match timeout_at(vigil.deadline().into(), heard.next()).await {
+            Ok(word) => vigil.heard(word, Instant::now()),
+            Err(_) => return vigil.sentence(Instant::now()),
+        }
+    }
+}
+
+/// Keeps the machine's watchdog quiet, where there is one.
+async fn feed() {
+    let mut watchdog = match Watchdog::start() {
+        Ok(Some(watchdog)) => watchdog,
+        Ok(None) => return eprintln!("tinbox: this machine has no watchdog"),
+        Err(error) => return eprintln!("tinbox: {}", stdx::chain(&error)),
+    };
+    loop {
+        tokio::time::sleep(watchdog::FEED).await;
+        watchdog.feed();
     }
 }
 

@@ -70,7 +70,11 @@ impl Probe {
         lacks
     }
 
-    async fn api(&self) -> anyhow::Result<()> {
+    /// Asks the API for a sign of life.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub async fn api(&self) -> anyhow::Result<()> {
         let mut address = self.config.api.listen;
         if address.ip().is_unspecified() {
             address = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));

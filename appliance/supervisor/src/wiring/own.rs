@@ -1,12 +1,15 @@
 //! What only a box that is firmware has: its own screen, its own time, a slot to prove, and
 //! updates.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use apiserver::{Gate, Pki};
+use apiserver::Pki;
+use platform::heartbeat::{EVERY, Heartbeat};
+use platform::init;
 use platform::slots::Slot;
+use store::Store;
 
 use super::Wiring;
 use crate::faces::Faces;
@@ -16,20 +19,10 @@ use crate::update::Updates;
 use crate::{screen, serial};
 
 impl Wiring {
-    /// The API's way in. Strangers at a box of its own, whose faces these are, are told how to
-    /// become its owner.
-    pub(super) fn gate(&self, state: &Path, faces: Option<&Arc<Faces>>) -> anyhow::Result<Gate> {
-        let gate = Gate::open(state, &self.config.api_url())
-            .context("cannot read the API's tokens and keys")?;
-        let Some(faces) = faces else { return Ok(gate) };
-        let owner = Arc::clone(&faces.owner);
-        Ok(gate.unclaimed_until(move || owner.claimed()))
-    }
-
     /// The updates of this box, where it runs from a slot. A box that cannot be updated still
     /// serves.
     pub(super) fn updates(&self, state: &Path) -> Option<Arc<Updates>> {
-        let slot = match platform::init::slot() {
+        let slot = match init::slot() {
             Ok(Some(name)) if name == "a" => Slot::A,
             Ok(Some(name)) if name == "b" => Slot::B,
             Ok(_) => {
@@ -42,7 +35,8 @@ impl Wiring {
             }
         };
         let (runs, clock) = (self.index.runs.clone(), Arc::clone(&self.clock));
-        let opened = Updates::open(slot, state, runs, clock, None).inspect_err(|error| {
+        let said = init::last_panic().or_else(init::last_restart);
+        let opened = Updates::open(slot, state, runs, clock, said).inspect_err(|error| {
             tracing::error!(error = format!("{error:#}"), "this box cannot be updated");
         });
         opened.ok().map(Arc::new)
@@ -60,6 +54,41 @@ impl Wiring {
         Ok(())
     }
 
+    /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
+    /// pulse of its own turns.
+    pub(super) fn heart(&mut self, pki: &Pki, store: Store) -> anyhow::Result<()> {
+        let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
+        let probe = proving::Probe::new(Arc::clone(&self.config), pki.ca_pem())?;
+        let pulse = self.heart.pulse("the API");
+        let api = async move {
+            loop {
+                match probe.api().await {
+                    Ok(()) => pulse.tick(),
+                    Err(error) => tracing::warn!("the API does not answer: {error:#}"),
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        let pulse = self.heart.pulse("the store");
+        let store = async move {
+            loop {
+                // The writer's whole way, with nothing to write. One that refuses does not hang:
+                // a disk that is broken is so after a restart too.
+                let _ = store.write(|_| Ok::<_, Infallible>(())).await;
+                pulse.tick();
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        let loops = async { tokio::join!(api, store) };
+        let loops = self.shutdown.clone().run_until_cancelled_owned(loops);
+        self.spawn("heart", async move {
+            loops.await;
+            Ok(())
+        });
+        Arc::clone(&self.heart).beat(heartbeat);
+        Ok(())
+    }
+
     /// The time, told to every rack.
     pub(super) fn time(&mut self, firmware: &Firmware) {
         for network in self.config.networks.clone() {
@@ -69,7 +98,8 @@ impl Wiring {
 
     /// The box's own monitor.
     pub(super) fn screen(&mut self, faces: &Arc<Faces>) {
-        let running = screen::run(Arc::clone(faces), self.shutdown.clone());
+        let pulse = self.heart.pulse("the screen");
+        let running = screen::run(Arc::clone(faces), pulse, self.shutdown.clone());
         self.spawn("screen", async move {
             running.await;
             Ok(())

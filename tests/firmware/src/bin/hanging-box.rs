@@ -1,10 +1,19 @@
-//! A box's program that starts and then does nothing: put into an image in `tinboxd`'s place.
+//! A box that does not go on: put into an image in `tinboxd`'s place. It says that it lives, then
+//! that something is stuck, then no more.
 
 use std::ffi::OsStr;
 
+use platform::heartbeat::{Heartbeat, Word};
+use platform::init;
+
 fn main() {
-    if platform::init::is_first_process() {
-        platform::init::run(OsStr::new(firmware::INSTALLED), &["--firmware"]);
+    if init::is_first_process() {
+        init::run(OsStr::new(firmware::INSTALLED), &["--firmware"]);
+    }
+    println!("before: {}", init::last_restart().unwrap_or_else(|| "nothing".to_owned()));
+    if let Some(mut heartbeat) = Heartbeat::inherited() {
+        heartbeat.say(&Word::Beat);
+        heartbeat.say(&Word::Stuck { what: "the API".to_owned(), seconds: 21 });
     }
     loop {
         std::thread::park();

@@ -46,17 +46,29 @@ fn slot(line: &str) -> Option<char> {
     line.split_once("starting slot ")?.1.chars().next()
 }
 
+/// What the file system of `part` says of itself: `clean` where it was taken away in order.
+fn standing(disk: &Path, part: Part) -> String {
+    let volume = format!("{}?offset={}", disk.display(), part.offset());
+    let told = run(Command::new("dumpe2fs").args(["-h", &volume])).unwrap();
+    let line = told.lines().find_map(|line| line.strip_prefix("Filesystem state:"));
+    let journal = told.contains("needs_recovery");
+    format!("{}{}", line.expect(&told).trim(), if journal { ", to be recovered" } else { "" })
+}
+
 #[test]
-fn the_image_boots_to_its_first_process() {
+fn the_image_boots_to_its_first_process_and_ends_when_its_button_is_pressed() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let board = Board::start(folder.path(), &disk, Bus::Nvme).unwrap();
+    let mut board = Board::start(folder.path(), &disk, Bus::Nvme).unwrap();
     let serial = board.serial();
     let (line, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
     assert_eq!(slot(&line.text), Some('a'), "{line:?}");
+    serial.wait_for_after(mark, "watchdog[0-9] watches the machine, 60 s", PATIENCE).unwrap();
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    drop(board);
+    board.press_power().unwrap();
+    board.wait_off(PATIENCE).unwrap();
+    assert_eq!([Part::State, Part::Cache].map(|part| standing(&disk, part)), ["clean", "clean"]);
     let variables = grubenv(&disk);
     assert!(variables.contains("\nA_OK=1\nA_TRY=1\nB_OK=1\nB_TRY=0\n"), "{variables}");
 }

@@ -160,7 +160,7 @@ fn put_on_trial(disk: &Path, other: &Path, folder: &Path) {
 #[test]
 fn an_update_that_hangs_is_undone() {
     let said = undone(Path::new(env!("CARGO_BIN_EXE_hanging-box")), None);
-    assert!(said.contains("the supervisor hangs"), "{said}");
+    assert!(said.contains("the supervisor hangs: the API stuck 8"), "{said}");
 }
 
 #[test]

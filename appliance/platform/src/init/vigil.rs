@@ -1,0 +1,98 @@
+//! What process 1 makes of the supervisor's heartbeat: for how long it may be silent, and the
+//! sentence for the owner when that was too long (WD-2, WD-3).
+
+use std::time::{Duration, Instant};
+
+use crate::heartbeat::Word;
+
+/// Longest silence.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Longest silence of one that was just started: it opens what is stored and waits for cards.
+const START: Duration = Duration::from_secs(120);
+
+/// What was heard of one run of the supervisor.
+#[derive(Debug)]
+pub struct Vigil {
+    deadline: Instant,
+    silent_since: Instant,
+    stuck: Option<(String, Instant)>,
+}
+
+impl Vigil {
+    /// The supervisor was started at `now`.
+    pub fn new(now: Instant) -> Self {
+        Self { deadline: now + START, silent_since: now, stuck: None }
+    }
+
+    /// It said `word` at `now`.
+    pub fn heard(&mut self, word: Word, now: Instant) {
+        match word {
+            Word::Beat => {
+                *self = Self { deadline: now + SILENCE, silent_since: now, stuck: None };
+            }
+            Word::Stuck { what, seconds } => {
+                let since = now.checked_sub(Duration::from_secs(seconds)).unwrap_or(now);
+                self.stuck = Some((what, since));
+            }
+        }
+    }
+
+    /// When it is believed to hang, if it says no more.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Why it is believed to hang at `now`.
+    pub fn sentence(&self, now: Instant) -> String {
+        let seconds = |since| now.duration_since(since).as_secs();
+        match &self.stuck {
+            Some((what, since)) => {
+                format!("the supervisor hangs: {what} stuck {} s", seconds(*since))
+            }
+            None => {
+                format!("the supervisor hangs: no heartbeat for {} s", seconds(self.silent_since))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{SILENCE, START, Vigil};
+    use crate::heartbeat::Word;
+
+    /// What is said after so many seconds, then how long the supervisor has, and what is said of
+    /// it then.
+    type Row = (&'static [(u64, Option<(&'static str, u64)>)], u64, &'static str);
+
+    #[test]
+    fn a_silence_ends_it_and_the_last_words_say_why() {
+        let table: [Row; 5] = [
+            (&[], 120, "no heartbeat for 120 s"),
+            (&[(30, None)], 90, "no heartbeat for 60 s"),
+            (&[(30, None), (100, None)], 160, "no heartbeat for 60 s"),
+            // What is stuck from the start has the longer time.
+            (&[(40, Some(("the API", 25)))], 120, "the API stuck 105 s"),
+            // What was stuck and is not any more is not the reason.
+            (&[(50, Some(("the API", 25))), (55, None)], 115, "no heartbeat for 60 s"),
+        ];
+        assert_eq!((START.as_secs(), SILENCE.as_secs()), (120, 60));
+        for (said, deadline, why) in table {
+            let began = Instant::now();
+            let at = |seconds| began + Duration::from_secs(seconds);
+            let mut vigil = Vigil::new(began);
+            for (after, stuck) in said {
+                let word = stuck.map_or(Word::Beat, |(what, seconds)| Word::Stuck {
+                    what: what.to_owned(),
+                    seconds,
+                });
+                vigil.heard(word, at(*after));
+            }
+            assert_eq!(vigil.deadline(), at(deadline), "{said:?}");
+            let sentence = vigil.sentence(at(deadline));
+            assert_eq!(sentence, format!("the supervisor hangs: {why}"), "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Whether the box goes on: loops that must turn say so, and process 1 is told, who restarts a box
+//! that hangs (WD-2).
+//!
+//! A thread of its own tells: a runtime that hangs stops the loops, and is heard of all the same.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use platform::heartbeat::{EVERY, Heartbeat, Word};
+
+/// Every loop turns at least so often.
+const TURN: Duration = Duration::from_secs(20);
+
+/// The loops.
+pub struct Heart {
+    began: Instant,
+    loops: Mutex<Vec<Arc<Turns>>>,
+}
+
+struct Turns {
+    name: &'static str,
+    /// Of the last one, since the heart began.
+    millis: AtomicU64,
+}
+
+/// A loop's own sign of life. A loop that ends drops it, and is not missed.
+#[derive(Clone)]
+pub struct Pulse {
+    began: Instant,
+    turns: Arc<Turns>,
+}
+
+impl Pulse {
+    /// The loop turned.
+    pub fn tick(&self) {
+        self.turns.millis.store(millis(self.began.elapsed()), Ordering::Relaxed);
+    }
+}
+
+impl Default for Heart {
+    fn default() -> Self {
+        Self { began: Instant::now(), loops: Mutex::default() }
+    }
+}
+
+impl Heart {
+    /// The sign of life of one more loop, called `name` where an owner reads it; it turned now.
+    pub fn pulse(&self, name: &'static str) -> Pulse {
+        let turns = Arc::new(Turns { name, millis: AtomicU64::new(0) });
+        let pulse = Pulse { began: self.began, turns: Arc::clone(&turns) };
+        pulse.tick();
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(turns);
+        pulse
+    }
+
+    /// Tells process 1 for as long as this process lives.
+    pub fn beat(self: Arc<Self>, mut heartbeat: Heartbeat) {
+        std::thread::spawn(move || {
+            let mut told = false;
+            loop {
+                let word = self.word(self.began.elapsed());
+                if let Word::Stuck { what, seconds } = &word {
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::error!(what, seconds, "a loop of the box is stuck");
+                    }
+                } else {
+                    told = false;
+                }
+                heartbeat.say(&word);
+                std::thread::sleep(EVERY);
+            }
+        });
+    }
+
+    /// What there is to tell when the heart is `age` old.
+    fn word(&self, age: Duration) -> Word {
+        let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        loops.retain(|turns| Arc::strong_count(turns) > 1);
+        let silent = |turns: &Arc<Turns>| {
+            let last = Duration::from_millis(turns.millis.load(Ordering::Relaxed));
+            (age.saturating_sub(last), turns.name)
+        };
+        match loops.iter().map(silent).max() {
+            Some((silence, name)) if silence > TURN => {
+                Word::Stuck { what: name.to_owned(), seconds: silence.as_secs() }
+            }
+            _ => Word::Beat,
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    use platform::heartbeat::Word;
+
+    use super::Heart;
+
+    #[test]
+    fn the_loop_that_stands_still_for_longest_is_named() {
+        let heart = Heart::default();
+        let at = |seconds| heart.word(Duration::from_secs(seconds));
+        let stuck = |what: &str, seconds| Word::Stuck { what: what.to_owned(), seconds };
+        assert_eq!(at(1000), Word::Beat, "nothing must turn yet");
+        let (store, api) = (heart.pulse("the store"), heart.pulse("the API"));
+        let turned = |pulse: &super::Pulse, seconds: u64| {
+            pulse.turns.millis.store(seconds * 1000, Ordering::Relaxed);
+        };
+        turned(&store, 30);
+        turned(&api, 50);
+        assert_eq!(at(50), Word::Beat);
+        assert_eq!(at(51), stuck("the store", 21));
+        assert_eq!(at(80), stuck("the store", 50));
+        turned(&store, 81);
+        assert_eq!(at(82), stuck("the API", 32));
+        drop(api);
+        assert_eq!(at(83), Word::Beat, "a loop that ended is not missed");
+    }
+
+    #[test]
+    fn a_turn_is_now() {
+        let heart = Heart::default();
+        let pulse = heart.pulse("the store");
+        pulse.turns.millis.store(u64::MAX, Ordering::Relaxed);
+        pulse.tick();
+        let last = Duration::from_millis(pulse.turns.millis.load(Ordering::Relaxed));
+        assert!(last <= heart.began.elapsed());
+    }
+}

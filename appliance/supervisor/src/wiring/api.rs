@@ -1,0 +1,81 @@
+//! The API and its way in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
+
+use super::Wiring;
+use crate::faces::Faces;
+use crate::live;
+
+impl Wiring {
+    /// The Kubernetes-compatible API, and what keeps its own kinds in order.
+    pub(super) async fn api(
+        &mut self,
+        state: &Path,
+        pki: &Pki,
+        faces: Option<&Arc<Faces>>,
+    ) -> anyhow::Result<()> {
+        let access = AdminAccess::ensure(state, pki, &self.config.api_url())
+            .context("cannot make the administrator's kubeconfig")?;
+        if access.created {
+            let file = access.kubeconfig.display();
+            tracing::info!(%file, "the administrator's kubeconfig was made");
+        }
+        // It reads the tokens there are, the administrator's among them.
+        let gate = self.gate(state, faces)?;
+        let router = apiserver::router(
+            self.engine.clone(),
+            gate,
+            live::router(
+                Arc::clone(&self.agents),
+                Arc::clone(&self.syslog),
+                Arc::clone(&self.observers),
+                self.images.clone(),
+                self.updates.clone(),
+            ),
+        );
+        let listener = self.listen("the API", self.config.api.listen).await?;
+        let tls = pki.server_config().context("cannot set up TLS for the API")?;
+        let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());
+        self.spawn("roles", async move {
+            shutdown.run_until_cancelled(roles::keep_gathered(gathering)).await;
+            Ok(())
+        });
+        let shutdown = self.shutdown.clone();
+        self.spawn("api", async move {
+            apiserver::serve(listener, tls, router, shutdown.cancelled_owned()).await?;
+            Ok(())
+        });
+        let cleanup = apiserver::crds::cleanup::run(self.engine.clone());
+        let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
+        self.spawn("kinds", async move {
+            cleanup.await;
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Garbage, namespaces that begin and end, and old records.
+    pub(super) fn collector(&mut self, pki: &Pki) {
+        let furniture = builtin::furniture(pki.ca_pem());
+        let collector = Collector::new(self.engine.clone(), furniture);
+        let running = collector.run(self.shutdown.clone().cancelled_owned());
+        self.spawn("collector", async move {
+            running.await;
+            Ok(())
+        });
+    }
+
+    /// The API's way in, once the administrator's token is there. Strangers at a box of its own,
+    /// whose faces these are, are told how to become its owner.
+    fn gate(&self, state: &Path, faces: Option<&Arc<Faces>>) -> anyhow::Result<Gate> {
+        let gate = Gate::open(state, &self.config.api_url())
+            .context("cannot read the API's tokens and keys")?;
+        let Some(faces) = faces else { return Ok(gate) };
+        let owner = Arc::clone(&faces.owner);
+        Ok(gate.unclaimed_until(move || owner.claimed()))
+    }
+}
