@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use qemu::{Board, Bus, Mark};
+use qemu::{Board, Bus, Drive, Mark};
 
 /// A developer's image of this checkout.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let disk = folder.path().join("disk");
     image.copy(&disk)?;
-    let board = Board::start(folder.path(), &disk, Bus::Nvme)?;
+    let board = Board::start(folder.path(), &Drive::new(&disk, Bus::Nvme))?;
     let (_, mark) = board.serial().wait_for_after(Mark::START, STARTING, PATIENCE)?;
     let (line, _) = board.serial().wait_for_after(mark, FIRST_LINE, PATIENCE)?;
     Ok(line.text)

@@ -18,6 +18,9 @@ use crate::{Error, Nic, Serial, children, poll};
 /// Memory of the machine; the least that the box is promised to run with is twice this.
 const MEMORY_MIB: u32 = 512;
 
+/// How long QEMU may take to end.
+const END: Duration = Duration::from_secs(30);
+
 /// How the disk is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bus {
@@ -25,8 +28,31 @@ pub enum Bus {
     Virtio,
     /// As in a NUC.
     Nvme,
+    /// As in a NUC of old.
+    Ahci,
     /// A memory stick.
     Usb,
+}
+
+/// A board's disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Drive<'a> {
+    disk: &'a Path,
+    bus: Bus,
+    log: Option<&'a Path>,
+}
+
+impl<'a> Drive<'a> {
+    /// A raw image at `disk`, which the board writes to.
+    pub fn new(disk: &'a Path, bus: Bus) -> Self {
+        Self { disk, bus, log: None }
+    }
+
+    /// The same, with a log of its writes and flushes in the new file `log`, for
+    /// [`write_again`](crate::write_again).
+    pub fn logged(self, log: &'a Path) -> Self {
+        Self { log: Some(log), ..self }
+    }
 }
 
 /// A network card and the tap at the other end of its cable.
@@ -44,6 +70,8 @@ pub struct Board {
     child: Child,
     serial: Arc<Serial>,
     monitor: PathBuf,
+    log: Option<PathBuf>,
+    cable: Option<Cable>,
 }
 
 /// Nobody waits for what QEMU tells of a board unasked.
@@ -56,37 +84,40 @@ impl Events for Deaf {
 }
 
 impl Board {
-    /// Starts a machine with UEFI firmware, which remembers nothing, and with `disk`, a raw image
-    /// that it writes to. Its files go to `folder`; `serial.log` is what it printed.
+    /// Starts a machine with UEFI firmware, which remembers nothing, and with `drive`. Its files go
+    /// to `folder`; `serial.log` is what it printed.
     ///
     /// # Errors
     /// A file or QEMU itself.
-    pub fn start(folder: &Path, disk: &Path, bus: Bus) -> Result<Self, Error> {
-        Self::start_with(folder, disk, bus, None)
+    pub fn start(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
+        Self::start_with(folder, drive, None)
     }
 
     pub(crate) fn start_with(
         folder: &Path,
-        disk: &Path,
-        bus: Bus,
-        cable: Option<&Cable>,
+        drive: &Drive<'_>,
+        cable: Option<Cable>,
     ) -> Result<Self, Error> {
         let variables = folder.join("variables");
         std::fs::copy(OVMF_VARS, &variables).map_err(Error::path("copy to", &variables))?;
+        if let Some(log) = drive.log {
+            File::create(log).map_err(Error::path("create", log))?;
+        }
         let (serial, errors) = (folder.join("serial.log"), folder.join("qemu.log"));
         let open = |path: &Path| File::create(path).map_err(Error::path("create", path));
-        let mut command = match cable {
+        let mut command = match &cable {
             Some(cable) => cable.rack.command("qemu-system-x86_64"),
             None => Command::new("qemu-system-x86_64"),
         };
         let monitor = folder.join("qmp");
-        command.args(arguments(disk, &variables, bus)).args(network(cable));
+        command.args(arguments(drive, &variables)).args(network(cable.as_ref()));
         command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
         let serial = Arc::new(Serial::new(0, open(&serial)?));
         let attached = serial.attach(&mut child);
-        let board = Self { child, serial, monitor };
+        let log = drive.log.map(Path::to_owned);
+        let board = Self { child, serial, monitor, log, cable };
         attached.map(|()| board)
     }
 
@@ -100,10 +131,30 @@ impl Board {
     /// # Errors
     /// What QEMU says.
     pub fn press_power(&mut self) -> Result<(), Error> {
+        self.monitor()?.ask("system_powerdown", json!({})).map(drop)
+    }
+
+    /// Takes the power away. Of a disk whose writes are logged: how many bytes of the log were
+    /// written before, so that no flush is among them that a power cut would not have made.
+    ///
+    /// # Errors
+    /// What QEMU says, or it does not end.
+    pub fn cut_power(mut self) -> Result<u64, Error> {
+        let qmp = self.monitor()?;
+        let logged = match &self.log {
+            Some(log) => std::fs::metadata(log).map_err(Error::path("look at", log))?.len(),
+            None => 0,
+        };
+        qmp.ask("quit", json!({}))?;
+        self.wait_off(END)?;
+        Ok(logged)
+    }
+
+    fn monitor(&mut self) -> Result<Qmp, Error> {
         let alive = || matches!(self.child.try_wait(), Ok(None));
         let qmp = Qmp::connect(&self.monitor, alive)?;
         qmp.start(Deaf)?;
-        qmp.ask("system_powerdown", json!({})).map(drop)
+        Ok(qmp)
     }
 
     /// Returns once it has switched itself off.
@@ -119,6 +170,10 @@ impl Board {
 impl Drop for Board {
     fn drop(&mut self) {
         children::end(&mut self.child);
+        if let Some(Cable { rack, tap, .. }) = &self.cable {
+            // It goes with its rack at the latest.
+            let _ = rack.ip(&format!("link delete {tap}\n"));
+        }
     }
 }
 
@@ -135,17 +190,18 @@ fn network(cable: Option<&Cable>) -> Vec<String> {
     }
 }
 
-fn arguments(disk: &Path, variables: &Path, bus: Bus) -> Vec<String> {
+fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {
     let flash = "if=pflash,format=raw";
-    let device = match bus {
+    let device = match drive.bus {
         Bus::Virtio => "virtio-blk-pci,drive=disk,bootindex=1",
         Bus::Nvme => "nvme,drive=disk,serial=TINBOX,bootindex=1",
+        Bus::Ahci => "ide-hd,drive=disk,bus=ide.0,bootindex=1",
         Bus::Usb => "usb-storage,drive=disk,bootindex=1",
     };
     let mut arguments = vec!["-nodefaults", "-no-user-config", "-display", "none", "-vga", "std"];
     arguments.extend(["-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"]);
     arguments.extend(["-chardev", "stdio,id=serial0,signal=off", "-serial", "chardev:serial0"]);
-    if bus == Bus::Usb {
+    if drive.bus == Bus::Usb {
         arguments.extend(["-device", "qemu-xhci"]);
     }
     let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
@@ -153,8 +209,23 @@ fn arguments(disk: &Path, variables: &Path, bus: Bus) -> Vec<String> {
     option("-m", MEMORY_MIB.to_string());
     option("-drive", format!("{flash},readonly=on,file={OVMF_CODE}"));
     option("-drive", format!("{flash},file={}", variables.display()));
-    let disk = disk.display();
-    option("-drive", format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={disk}"));
+    let disk = drive.disk.display();
+    match drive.log {
+        None => option(
+            "-drive",
+            format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={disk}"),
+        ),
+        // Flushes are in the log; nobody waits for this machine's own disk.
+        Some(log) => option(
+            "-blockdev",
+            format!(
+                "driver=blklogwrites,node-name=disk,discard=unmap,file.driver=file,\
+                 file.cache.no-flush=on,file.filename={disk},log.driver=file,\
+                 log.cache.no-flush=on,log.filename={}",
+                log.display()
+            ),
+        ),
+    }
     option("-device", device.to_owned());
     arguments
 }

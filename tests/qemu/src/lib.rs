@@ -49,9 +49,10 @@ mod rack;
 mod serial;
 mod splice;
 mod vlan_port;
+mod volatile;
 
 pub use bmc::BmcAccess;
-pub use board::{Board, Bus};
+pub use board::{Board, Bus, Drive};
 pub use box_process::{BoxProcess, BoxProgram};
 pub use capture::{Capture, Datagram, read_datagrams};
 pub use chassis::ask as ask_chassis;
@@ -68,6 +69,7 @@ pub use preflight::preflight;
 pub use rack::{BOX_ADDRESS, Rack};
 pub use serial::{Line, Mark, Serial};
 pub use vlan_port::VlanTraffic;
+pub use volatile::{Lost, write_again};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -18,7 +18,7 @@ use crate::config::MAX_NUCS;
 use crate::host::complete_checksums;
 use crate::preflight::own_program;
 use crate::{
-    BmcAccess, Board, BoxProcess, BoxProgram, Bus, Capture, Direction, Error, Host, Nic, Nuc,
+    BmcAccess, Board, BoxProcess, BoxProgram, Capture, Direction, Drive, Error, Host, Nic, Nuc,
     NucConfig, RackConfig, Segment, chassis, children, impairment, leftovers, machine, nuc,
     preflight,
 };
@@ -177,15 +177,14 @@ impl Rack {
         Host::build(&self.name, name, legs)
     }
 
-    /// Puts one more machine on the network: a board that boots from `disk`, with a card on
+    /// Puts one more machine on the network: a board that boots from `drive`, with a card on
     /// `segment` that has the hardware address `mac`. Its files go to the output folder.
     ///
     /// # Errors
     /// There is one already, or QEMU does not start.
     pub fn add_board(
         &self,
-        disk: &Path,
-        bus: Bus,
+        drive: &Drive<'_>,
         (segment, nic, mac): (Segment, Nic, MacAddr),
     ) -> Result<Board, Error> {
         let rack = leftovers::rack_namespace(&self.name);
@@ -194,7 +193,7 @@ impl Rack {
             "tuntap add dev {tap} mode tap\nlink set {tap} master {} up\n",
             segment.bridge()
         ))?;
-        Board::start_with(&self.dir, disk, bus, Some(&Cable { rack, tap, nic, mac }))
+        Board::start_with(&self.dir, drive, Some(Cable { rack, tap, nic, mac }))
     }
 
     /// Pulls the box's network cable.

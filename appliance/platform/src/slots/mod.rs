@@ -142,10 +142,11 @@ impl Environment {
     }
 
     /// It holds a whole system that is to be started next, twice at most unless it says that it
-    /// works.
+    /// works. The other one, which wrote it, has all its starts before it again.
     pub fn put_on_trial(&mut self, slot: Slot) {
         self.set(name(slot, "OK"), "1");
         self.set(name(slot, "TRY"), TRIES_SPENT);
+        self.set(name(slot.other(), "TRY"), "0");
         self.prefer(slot);
         self.set(TRIAL.to_owned(), letter(slot));
     }

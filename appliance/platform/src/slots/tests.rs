@@ -71,12 +71,12 @@ fn decisions() {
 fn a_system_on_trial_is_started_twice() {
     let mut environment = Environment::parse(&block(FLASHED)).unwrap();
     environment.put_on_trial(Slot::B);
-    let on_trial = block("ORDER=B A\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=1\nTRIAL=B\n");
+    let on_trial = block("ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=1\nTRIAL=B\n");
     assert_eq!(environment.block().unwrap(), on_trial[..]);
     assert_eq!(environment.trial(), Some(Slot::B));
     environment.mark_good(Slot::B);
     environment.end_trial();
-    let good = block("ORDER=B A\nA_OK=1\nA_TRY=2\nB_OK=1\nB_TRY=0\n");
+    let good = block("ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n");
     assert_eq!(environment.block().unwrap(), good[..]);
     assert_eq!(environment.trial(), None);
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod main_job;
 mod owner;
+mod power_cuts;
 mod updates;
 
 use std::fs;
@@ -13,7 +15,7 @@ use std::process::Command;
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
 use image::disk::{Part, disk_size};
 use owner::Owner;
-use qemu::{Board, Bus, Mark, Nic, Rack, RackConfig, Segment};
+use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use stdx::MacAddr;
@@ -60,7 +62,7 @@ fn the_image_boots_to_its_first_process_and_ends_when_its_button_is_pressed() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let mut board = Board::start(folder.path(), &disk, Bus::Nvme).unwrap();
+    let mut board = Board::start(folder.path(), &Drive::new(&disk, Bus::Nvme)).unwrap();
     let serial = board.serial();
     let (line, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
     assert_eq!(slot(&line.text), Some('a'), "{line:?}");
@@ -82,7 +84,7 @@ fn a_slot_with_a_flipped_bit_is_given_up_for_the_other() {
     let updated = "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n";
     set_grubenv(&disk, updated, folder.path());
     flip(&disk, Part::RootB.offset() + 100).unwrap();
-    let board = Board::start(folder.path(), &disk, Bus::Virtio).unwrap();
+    let board = Board::start(folder.path(), &Drive::new(&disk, Bus::Virtio)).unwrap();
     let serial = board.serial();
     let mut mark = Mark::START;
     for attempt in 1..=3 {
@@ -201,7 +203,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
     owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
     let cable = (Segment::Near, Nic::E1000e, MAC);
-    let board = rack.add_board(&disk, Bus::Usb, cable).unwrap();
+    let board = rack.add_board(&Drive::new(&disk, Bus::Usb), cable).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");
     let seen = run(owner.command("/usr/bin/python3").arg(script).arg(NAME)).unwrap();
     let seen: Value = serde_json::from_str(seen.trim()).unwrap();

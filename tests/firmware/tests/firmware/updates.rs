@@ -7,7 +7,7 @@ use std::process::Command;
 
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, Variant, flip, run};
 use image::disk::Part;
-use qemu::{Board, Bus, Mark, Nic, Rack, RackConfig, Segment};
+use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use stdx::MacAddr;
 
@@ -39,7 +39,8 @@ fn updates_are_taken_refused_and_undone() {
     let rack = Rack::build(RackConfig::new("updated-box")).unwrap();
     let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 9, 9, 9))]).unwrap();
     host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
-    let board = rack.add_board(&disk, Bus::Nvme, (Segment::Near, Nic::E1000e, MAC)).unwrap();
+    let board =
+        rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC)).unwrap();
     let told = board.serial().wait_for(CLAIM, PATIENCE).unwrap().text;
     let address = told.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let owner = Owner::claims(&host, &address, board.serial(), folder.path());
@@ -122,7 +123,7 @@ fn undone(tinboxd: &Path, tinbox: Option<&Path>) -> String {
     let variant = Variant { release: Some("9.3.0"), tinboxd: Some(tinboxd), tinbox };
     let other = Image::variant(&folder.path().join("image"), &variant).unwrap().path;
     put_on_trial(&disk, &other, folder.path());
-    let board = Board::start(folder.path(), &disk, Bus::Virtio).unwrap();
+    let board = Board::start(folder.path(), &Drive::new(&disk, Bus::Virtio)).unwrap();
     let serial = board.serial();
     let mut mark = Mark::START;
     for expected in ['b', 'b', 'a'] {

@@ -1,0 +1,201 @@
+//! The power goes, again and again, at any moment: the box starts every time, and what it has
+//! acknowledged is there.
+//!
+//! `POWER_CUTS` says how often (and 100 is what a release has to stand), `POWER_CUTS_SEED` which.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fastrand::Rng;
+use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, Variant, run};
+use image::disk::Part;
+use qemu::{
+    Board, Bus, Drive, Host, Mark, Nic, Rack, RackConfig, Segment, Serial, poll, write_again,
+};
+use serde_json::Value;
+use stdx::MacAddr;
+
+use super::made;
+use super::owner::Owner;
+
+const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xcc]);
+const BOX: &str = "10.77.0.9";
+const BOX_TOML: &str = "[[management]]\ninterface = \"eth0\"\naddress = \"10.77.0.9/24\"\n";
+/// One of each kind.
+const FEW: usize = 3;
+/// Moments lie in so many seconds.
+const FIRST_START: f32 = 25.0;
+const WORK: f32 = 20.0;
+const UPDATE: f32 = 60.0;
+
+/// What the box does when its power goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum During {
+    Start,
+    Writes,
+    Update,
+}
+
+/// A box, and what it has said is done.
+struct Ordeal<'a> {
+    rack: &'a Rack,
+    host: &'a Host,
+    folder: &'a Path,
+    disk: PathBuf,
+    rng: Rng,
+    owner: Option<Owner<'a>>,
+    /// Machines with the numbers below were acknowledged.
+    written: usize,
+    updates: usize,
+}
+
+#[test]
+fn power_cuts_lose_nothing() {
+    let told = |name: &str| std::env::var(name).ok().map(|value| value.parse().unwrap());
+    let cuts = told("POWER_CUTS").unwrap_or(FEW as u64);
+    let seed = told("POWER_CUTS_SEED").unwrap_or(1);
+    println!("{cuts} cuts, POWER_CUTS_SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let (file, volume) = (folder.path().join("box.toml"), Part::Boot.offset());
+    fs::write(&file, BOX_TOML).unwrap();
+    let volume = format!("{}@@{volume}", disk.display());
+    run(Command::new("mcopy").args(["-i", &volume]).arg(&file).arg("::box.toml")).unwrap();
+    let rack = Rack::build(RackConfig::new("power-cuts")).unwrap();
+    let own = Ipv4Addr::new(10, 77, 0, 250);
+    let host = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
+    let mut ordeal = Ordeal {
+        rack: &rack,
+        host: &host,
+        folder: folder.path(),
+        disk,
+        rng: Rng::with_seed(seed),
+        owner: None,
+        written: 0,
+        updates: 0,
+    };
+    for number in 0..cuts {
+        let during = match number {
+            0 => During::Start,
+            1 => During::Writes,
+            2 => During::Update,
+            _ => ordeal.rng.choice([During::Start, During::Writes, During::Update]).unwrap(),
+        };
+        ordeal.cut(number, during);
+    }
+    ordeal.stands();
+    rack.succeed();
+}
+
+impl<'a> Ordeal<'a> {
+    /// One start, and its end.
+    fn cut(&mut self, number: u64, during: During) {
+        let (scratch, log) = (self.folder.join("scratch"), self.folder.join("log"));
+        run(Command::new("cp").arg("--sparse=always").args([&self.disk, &scratch])).unwrap();
+        let drive = Drive::new(&scratch, Bus::Ahci).logged(&log);
+        let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
+        let logged = match during {
+            During::Start => {
+                board.serial().wait_for(STARTING, PATIENCE).unwrap();
+                std::thread::sleep(Duration::from_secs_f32(self.rng.f32() * FIRST_START));
+                board.cut_power().unwrap()
+            }
+            During::Writes | During::Update => {
+                self.serves(board.serial());
+                self.works(board, during)
+            }
+        };
+        let mut rng = self.rng.fork();
+        let lost = write_again(&log, logged, &self.disk, || rng.bool()).unwrap();
+        let written = self.written;
+        println!("cut {number}: {during:?}, {written} machines written, {lost:?}");
+        fs::remove_file(&scratch).unwrap();
+    }
+
+    /// It has started, and all that was acknowledged is there.
+    fn serves(&mut self, serial: &Serial) {
+        let (_, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
+        serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
+        let panics = serial.lines().into_iter().find(|line| line.text.contains("Kernel panic"));
+        assert!(panics.is_none(), "{panics:?}");
+        let (host, folder) = (self.host, self.folder);
+        let owner = self.owner.get_or_insert_with(|| Owner::claims(host, BOX, serial, folder));
+        let list = || run(owner.tinbox().args(["-o", "json", "hardware", "list"])).ok();
+        let machines = poll("the owner's words to be known", PATIENCE, list).unwrap();
+        let machines: Value = serde_json::from_str(&machines).unwrap();
+        let there: Vec<&str> = machines.as_array().unwrap().iter().filter_map(name_of).collect();
+        for number in 0..self.written {
+            let name = format!("written-{number}");
+            assert!(there.contains(&name.as_str()), "{name} was acknowledged: {there:?}");
+        }
+    }
+
+    /// Writes machines, and perhaps takes an update, until the power goes; bytes of the log.
+    fn works(&mut self, board: Board, during: During) -> u64 {
+        let moment = self.rng.f32() * if during == During::Update { UPDATE } else { WORK };
+        let bundle = (during == During::Update).then(|| self.bundle());
+        let (owner, folder) = (self.owner.as_ref().unwrap(), self.folder);
+        let (from, written) = (self.written, AtomicUsize::new(self.written));
+        let (written, bundle) = (&written, bundle.as_ref());
+        let (before, logged) = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for number in (from..).take_while(|number| push(owner, *number, folder)) {
+                    written.store(number + 1, Ordering::Relaxed);
+                }
+            });
+            if let Some(bundle) = bundle {
+                let apply = ["upgrade".as_ref(), "apply".as_ref(), bundle.as_os_str()];
+                // It may have an end before the power goes, or not.
+                scope.spawn(move || drop(run(owner.tinbox().args(apply))));
+            }
+            std::thread::sleep(Duration::from_secs_f32(moment));
+            // In this order: what is acknowledged later may be in the log later.
+            (written.load(Ordering::Relaxed), board.cut_power().unwrap())
+        });
+        self.written = before;
+        logged
+    }
+
+    fn bundle(&mut self) -> PathBuf {
+        self.updates += 1;
+        let release = format!("9.{}.0", self.updates);
+        let variant = Variant { release: Some(&release), ..Variant::default() };
+        let image = Image::variant(&self.folder.join("image"), &variant).unwrap().path;
+        fs::remove_file(&image).unwrap();
+        image.with_extension("update")
+    }
+
+    /// After all of it the box starts once more, and its slot is good.
+    fn stands(&mut self) {
+        let drive = Drive::new(&self.disk, Bus::Ahci);
+        let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
+        self.serves(board.serial());
+        board.serial().wait_for("its slot is good", PATIENCE).unwrap();
+    }
+}
+
+fn name_of(machine: &Value) -> Option<&str> {
+    machine["metadata"]["name"].as_str()
+}
+
+/// Whether the box has acknowledged one more machine.
+fn push(owner: &Owner<'_>, number: usize, folder: &Path) -> bool {
+    let file = folder.join("machine.yaml");
+    let text = format!(
+        "apiVersion: tinkerbell.org/v1alpha1\n\
+         kind: Hardware\n\
+         metadata: {{name: written-{number}}}\n\
+         spec:\n\
+         \x20 interfaces:\n\
+         \x20 - dhcp: {{mac: \"52:54:00:99:{:02x}:{:02x}\"}}\n",
+        number >> 8 & 0xff,
+        number & 0xff,
+    );
+    fs::write(&file, text).unwrap();
+    run(owner.tinbox().args(["hardware", "push", "--file"]).arg(&file)).is_ok()
+}
