@@ -31,9 +31,11 @@ struct Entry {
     data: u64,
 }
 
-/// What became of the writes since the last flush.
+/// What became of the writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
+    /// On the disk, because it was told to.
+    pub safe: usize,
     /// On the disk all the same.
     pub kept: usize,
     /// Never there.
@@ -68,6 +70,8 @@ pub fn write_again(
                 continue;
             }
             lost.kept += 1;
+        } else {
+            lost.safe += 1;
         }
         copy(&from, &to, *entry).map_err(Error::path("write", disk))?;
     }
@@ -149,15 +153,16 @@ mod tests {
         ]);
         fs::write(&file, &bytes).unwrap();
         let whole = bytes.len() as u64;
+        let lost = |safe, kept, lost| Lost { safe, kept, lost };
         // Up to where, what reaches the disk, what it holds then, what was lost of it.
         let table: [(u64, &[bool], [u8; 5], Lost); 5] = [
-            (whole, &[true, true, true], [1, 2, 2, 2, 2], Lost { kept: 3, lost: 0 }),
-            (whole, &[false, false, false], [1, 1, 2, 9, 9], Lost { kept: 0, lost: 3 }),
-            (whole, &[false, true, false], [1, 1, 2, 2, 9], Lost { kept: 1, lost: 2 }),
+            (whole, &[true, true, true], [1, 2, 2, 2, 2], lost(3, 3, 0)),
+            (whole, &[false, false, false], [1, 1, 2, 9, 9], lost(3, 0, 3)),
+            (whole, &[false, true, false], [1, 1, 2, 2, 9], lost(3, 1, 2)),
             // The last one was not logged whole.
-            (whole - 1, &[true, true], [1, 2, 2, 2, 9], Lost { kept: 2, lost: 0 }),
+            (whole - 1, &[true, true], [1, 2, 2, 2, 9], lost(3, 2, 0)),
             // Nothing was flushed yet.
-            (SECTOR * 5, &[false, true], [9, 1, 9, 9, 9], Lost { kept: 1, lost: 1 }),
+            (SECTOR * 5, &[false, true], [9, 1, 9, 9, 9], lost(0, 1, 1)),
         ];
         for (until, reaches, holds, lost) in table {
             fs::write(&disk, [9; 5 * 512]).unwrap();

@@ -128,7 +128,8 @@ impl<'a> Ordeal<'a> {
         let list = || run(owner.tinbox().args(["-o", "json", "hardware", "list"])).ok();
         let machines = poll("the owner's words to be known", PATIENCE, list).unwrap();
         let machines: Value = serde_json::from_str(&machines).unwrap();
-        let there: Vec<&str> = machines.as_array().unwrap().iter().filter_map(name_of).collect();
+        let there: Vec<&str> =
+            machines["items"].as_array().unwrap().iter().filter_map(name_of).collect();
         for number in 0..self.written {
             let name = format!("written-{number}");
             assert!(there.contains(&name.as_str()), "{name} was acknowledged: {there:?}");
