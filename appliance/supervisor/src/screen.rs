@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use panel::backends::PICTURE_EVERY;
-use panel::backends::fbdev::Framebuffer;
+use panel::backends::fbdev::{Framebuffer, Geometry};
 use panel::buttons::{Change, Decoder, devices, key};
 use panel::console::{Console, Key};
 use panel::model::Action;
-use panel::screens::monitor;
+use panel::screens::{Size, monitor};
 use platform::init::{Leave, ask};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,11 @@ const LOOK: Duration = Duration::from_secs(5);
 /// What the keyboard may do before there is more that it could.
 const ACTIONS: [Action; 2] = [Action::Restart, Action::PowerOff];
 const SYS: &str = "/sys/class/graphics/fb0";
+
+/// How large the monitor is, where there is one.
+pub fn size() -> Option<Size> {
+    Geometry::read(Path::new(SYS)).ok().map(|monitor| monitor.size)
+}
 
 /// Draws the box onto its monitor for as long as it runs. A box without one looks for it now and
 /// then.

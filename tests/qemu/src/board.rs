@@ -70,6 +70,7 @@ pub struct Board {
     child: Child,
     serial: Arc<Serial>,
     monitor: PathBuf,
+    qmp: Option<Qmp>,
     log: Option<PathBuf>,
     cable: Option<Cable>,
 }
@@ -117,7 +118,7 @@ impl Board {
         let serial = Arc::new(Serial::new(0, open(&serial)?));
         let attached = serial.attach(&mut child);
         let log = drive.log.map(Path::to_owned);
-        let board = Self { child, serial, monitor, log, cable };
+        let board = Self { child, serial, monitor, qmp: None, log, cable };
         attached.map(|()| board)
     }
 
@@ -140,21 +141,38 @@ impl Board {
     /// # Errors
     /// What QEMU says, or it does not end.
     pub fn cut_power(mut self) -> Result<u64, Error> {
-        let qmp = self.monitor()?;
+        self.monitor()?;
         let logged = match &self.log {
             Some(log) => std::fs::metadata(log).map_err(Error::path("look at", log))?.len(),
             None => 0,
         };
-        qmp.ask("quit", json!({}))?;
+        self.monitor()?.ask("quit", json!({}))?;
         self.wait_off(END)?;
         Ok(logged)
     }
 
-    fn monitor(&mut self) -> Result<Qmp, Error> {
-        let alive = || matches!(self.child.try_wait(), Ok(None));
-        let qmp = Qmp::connect(&self.monitor, alive)?;
-        qmp.start(Deaf)?;
-        Ok(qmp)
+    /// Writes what its monitor shows as a PNG file.
+    ///
+    /// # Errors
+    /// QEMU cannot write there.
+    pub fn screenshot(&mut self, path: &Path) -> Result<(), Error> {
+        let path = std::path::absolute(path).map_err(Error::path("find", path))?;
+        let arguments = json!({ "filename": path, "format": "png" });
+        self.monitor()?.ask("screendump", arguments).map(drop)
+    }
+
+    /// QEMU has one ear, and whoever has it keeps it.
+    fn monitor(&mut self) -> Result<&Qmp, Error> {
+        let qmp = match self.qmp.take() {
+            Some(qmp) => qmp,
+            None => {
+                let alive = || matches!(self.child.try_wait(), Ok(None));
+                let qmp = Qmp::connect(&self.monitor, alive)?;
+                qmp.start(Deaf)?;
+                qmp
+            }
+        };
+        Ok(self.qmp.insert(qmp))
     }
 
     /// Returns once it has switched itself off.

@@ -5,6 +5,7 @@ pub mod oled;
 pub mod tft;
 
 use embedded_graphics::pixelcolor::{BinaryColor, Rgb565};
+pub use embedded_graphics::prelude::Size;
 use status::view::problem::Urgency;
 use status::view::{Role, StatusView, Update, UpdateState};
 

@@ -22,7 +22,7 @@ use crate::chronicle::Chronicle;
 use crate::config::Config;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, name};
-use crate::private_file;
+use crate::{private_file, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -52,6 +52,8 @@ struct Given {
     pki: Arc<Pki>,
     state: PathBuf,
     api_port: u16,
+    /// Whether the machine's monitor is the box's.
+    of_its_own: bool,
 }
 
 impl Source for Given {
@@ -61,7 +63,9 @@ impl Source for Given {
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
         let console = Console::new(Vec::new());
-        let sheet = monitor::draw(view, &console, monitor::SIZE, Duration::ZERO);
+        let size = if self.of_its_own { screen::size() } else { None };
+        let size = size.unwrap_or(monitor::SIZE);
+        let sheet = monitor::draw(view, &console, size, Duration::ZERO);
         png::encode(&Picture::Colour(sheet)).ok()
     }
 
@@ -126,7 +130,8 @@ impl Wiring {
         let api_port = self.config.api.listen.port();
         let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
         let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
-        let site = Site::new(owner, Arc::new(Given { faces, pki: source_pki, state, api_port }));
+        let given = Given { faces, pki: source_pki, state, api_port, of_its_own };
+        let site = Site::new(owner, Arc::new(given));
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;

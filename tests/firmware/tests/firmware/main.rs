@@ -5,6 +5,7 @@
 mod main_job;
 mod owner;
 mod power_cuts;
+mod screen;
 mod updates;
 
 use std::fs;
@@ -203,7 +204,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
     owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
     let cable = (Segment::Near, Nic::E1000e, MAC);
-    let board = rack.add_board(&Drive::new(&disk, Bus::Usb), cable).unwrap();
+    let mut board = rack.add_board(&Drive::new(&disk, Bus::Usb), cable).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");
     let seen = run(owner.command("/usr/bin/python3").arg(script).arg(NAME)).unwrap();
     let seen: Value = serde_json::from_str(seen.trim()).unwrap();
@@ -229,7 +230,10 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let page = run(claim.arg(format!("https://{NAME}.local/machines"))).unwrap();
     assert!(page.contains("name=\"code\""), "not the page that asks for the code: {page}");
 
-    Owner::claims(&owner, address, board.serial(), folder.path());
+    let claim = board.serial().wait_for("claim this box at HTTPS://", PATIENCE).unwrap().text;
+    screen::shows_code(&mut board, claim.split_whitespace().find(|it| it.contains("/S/")).unwrap());
+    let owner = Owner::claims(&owner, address, board.serial(), folder.path());
+    screen::shows_picture(&mut board, &owner, folder.path());
     board.serial().wait_for("its slot is good", PATIENCE).unwrap();
     drop(board);
     let variables = grubenv(&disk);

@@ -13,7 +13,9 @@ pub const PASSPHRASE: &str = "correct horse";
 /// Whose box it is.
 pub struct Owner<'a> {
     pub host: &'a Host,
+    address: String,
     kubeconfig: PathBuf,
+    cookies: PathBuf,
 }
 
 /// The last word of the first line that matches.
@@ -40,7 +42,12 @@ impl<'a> Owner<'a> {
 
         let link = format!("claim this box at HTTPS://{address}/S/[0-9A-Z]{{6}} with code ");
         let (code, pin) = (told(serial, &link), told(serial, "certificate pin "));
-        let owner = Self { host, kubeconfig: folder.join("owner.kubeconfig") };
+        let owner = Self {
+            host,
+            address: address.to_owned(),
+            kubeconfig: folder.join("owner.kubeconfig"),
+            cookies: folder.join("cookies"),
+        };
         let words = folder.join("words");
         fs::write(&words, format!("{code}\n{PASSPHRASE}\n")).unwrap();
         let mut claim = owner.tinbox();
@@ -61,6 +68,20 @@ impl<'a> Owner<'a> {
         let mut tinbox = self.host.command(program("tinbox"));
         tinbox.arg("--kubeconfig").arg(&self.kubeconfig);
         tinbox
+    }
+
+    /// Logs the owner's browser in.
+    pub fn log_in(&self) {
+        let words = format!("passphrase={}", PASSPHRASE.replace(' ', "+"));
+        run(self.curl("/login").args(["-d", &words])).unwrap();
+    }
+
+    /// The owner's browser, on its way to `path`.
+    pub fn curl(&self, path: &str) -> Command {
+        let mut curl = self.host.command("curl");
+        curl.args(["-ksS", "--fail-with-body", "-b"]).arg(&self.cookies);
+        curl.arg("-c").arg(&self.cookies).arg(format!("https://{}{path}", self.address));
+        curl
     }
 
     /// What a command that must fail says.

@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -99,19 +100,20 @@ impl<'a> Ordeal<'a> {
         run(Command::new("cp").arg("--sparse=always").args([&self.disk, &scratch])).unwrap();
         let drive = Drive::new(&scratch, Bus::Ahci).logged(&log);
         let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
-        let logged = match during {
+        let at = match during {
             During::Start => {
                 board.serial().wait_for(STARTING, PATIENCE).unwrap();
                 std::thread::sleep(Duration::from_secs_f32(self.rng.f32() * FIRST_START));
-                board.cut_power().unwrap()
+                let logged = board.cut_power().unwrap();
+                self.moment(0..=logged)
             }
             During::Writes | During::Update => {
                 self.serves(board.serial());
-                self.works(board, during)
+                self.works(board, during, &log)
             }
         };
         let mut rng = self.rng.fork();
-        let lost = write_again(&log, logged, &self.disk, || rng.bool()).unwrap();
+        let lost = write_again(&log, at, &self.disk, || rng.bool()).unwrap();
         let written = self.written;
         println!("cut {number}: {during:?}, {written} machines written, {lost:?}");
         fs::remove_file(&scratch).unwrap();
@@ -136,17 +138,25 @@ impl<'a> Ordeal<'a> {
         }
     }
 
-    /// Writes machines, and perhaps takes an update, until the power goes; bytes of the log.
-    fn works(&mut self, board: Board, during: During) -> u64 {
-        let moment = self.rng.f32() * if during == During::Update { UPDATE } else { WORK };
+    /// Where in the log of a start the power goes: a disk is not written to most of the time, and
+    /// what is looked for happens in the middle of it.
+    fn moment(&mut self, log: RangeInclusive<u64>) -> u64 {
+        if self.rng.u8(0..4) == 0 { *log.end() } else { self.rng.u64(log) }
+    }
+
+    /// Writes machines, and perhaps takes an update, until the power goes; where in the log.
+    fn works(&mut self, board: Board, during: During, log: &Path) -> u64 {
+        let time = self.rng.f32() * if during == During::Update { UPDATE } else { WORK };
         let bundle = (during == During::Update).then(|| self.bundle());
-        let (owner, folder) = (self.owner.as_ref().unwrap(), self.folder);
-        let (from, written) = (self.written, AtomicUsize::new(self.written));
+        let (owner, folder, first) = (self.owner.as_ref().unwrap(), self.folder, self.written);
+        // What is in the log when something is acknowledged is what must suffice.
+        let length = || fs::metadata(log).unwrap().len();
+        let (begin, written) = (length(), Mutex::new(Vec::new()));
         let (written, bundle) = (&written, bundle.as_ref());
-        let (before, logged) = std::thread::scope(|scope| {
+        let end = std::thread::scope(|scope| {
             scope.spawn(move || {
-                for number in (from..).take_while(|number| push(owner, *number, folder)) {
-                    written.store(number + 1, Ordering::Relaxed);
+                for _ in (first..).take_while(|number| push(owner, *number, folder)) {
+                    written.lock().unwrap().push(length());
                 }
             });
             if let Some(bundle) = bundle {
@@ -154,12 +164,12 @@ impl<'a> Ordeal<'a> {
                 // It may have an end before the power goes, or not.
                 scope.spawn(move || drop(run(owner.tinbox().args(apply))));
             }
-            std::thread::sleep(Duration::from_secs_f32(moment));
-            // In this order: what is acknowledged later may be in the log later.
-            (written.load(Ordering::Relaxed), board.cut_power().unwrap())
+            std::thread::sleep(Duration::from_secs_f32(time));
+            board.cut_power().unwrap()
         });
-        self.written = before;
-        logged
+        let at = self.moment(begin..=end);
+        self.written += written.lock().unwrap().iter().filter(|length| **length <= at).count();
+        at
     }
 
     fn bundle(&mut self) -> PathBuf {

@@ -11,7 +11,7 @@ use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use stdx::MacAddr;
 
-use super::owner::{Owner, PASSPHRASE, program};
+use super::owner::{Owner, program};
 use super::{grubenv, made, set_grubenv, slot};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x11, 0x22]);
@@ -64,7 +64,7 @@ fn updates_are_taken_refused_and_undone() {
     assert!(reason.contains("Attempted to kill init"), "{reason}");
     let slots = &after["slots"];
     assert_eq!((&slots[0]["running"], &slots[1]["version"]), (&json!(true), &json!("")), "{after}");
-    faces_say(&owner, &address, reason, folder.path());
+    faces_say(&owner, reason);
 
     let good = bundle(folder.path(), "9.2.0", None).to_string_lossy().into_owned();
     run(owner.tinbox().args(["upgrade", "apply", &good, "--wait", "--timeout", END])).unwrap();
@@ -99,18 +99,12 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
 }
 
 /// The page says it, and the panel's picture is kept for whoever wants to look.
-fn faces_say(owner: &Owner<'_>, address: &str, reason: &str, folder: &Path) {
-    let jar = folder.join("cookies");
-    let curl = |path: &str, more: &[&str]| {
-        let mut curl = owner.host.command("curl");
-        curl.args(["-ksS", "--fail-with-body", "-b"]).arg(&jar).arg("-c").arg(&jar).args(more);
-        run(curl.arg(format!("https://{address}{path}"))).unwrap()
-    };
-    curl("/login", &["-d", &format!("passphrase={}", PASSPHRASE.replace(' ', "+"))]);
-    let page = curl("/", &[]);
+fn faces_say(owner: &Owner<'_>, reason: &str) {
+    owner.log_in();
+    let page = run(&mut owner.curl("/")).unwrap();
     assert!(page.contains("9.1.0 was undone") && page.contains("kill init"), "{reason}: {page}");
     let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join("undone.png");
-    curl("/panel.png", &["-o", &picture.to_string_lossy()]);
+    run(owner.curl("/panel.png").arg("-o").arg(&picture)).unwrap();
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "not a picture");
 }
 

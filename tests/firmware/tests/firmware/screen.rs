@@ -1,0 +1,50 @@
+//! What a flashed box's monitor shows, as who stands before it sees it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use firmware::{PATIENCE, run};
+use qemu::{Board, poll};
+
+use super::owner::Owner;
+
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// A phone held before it reads `url`, which claims the box.
+pub fn shows_code(board: &mut Board, url: &str) {
+    let picture = kept("claim.png");
+    let scan = || {
+        board.screenshot(&picture).ok()?;
+        let mut scan = Command::new("zbarimg");
+        scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]);
+        run(scan.arg(&picture)).ok().filter(|read| read.trim() == url)
+    };
+    poll(&format!("the monitor to show {url}"), PATIENCE, scan).unwrap();
+}
+
+/// It is what the box's own `/panel.png` is, to the last dot.
+pub fn shows_picture(board: &mut Board, owner: &Owner<'_>, folder: &Path) {
+    owner.log_in();
+    let (shown, drawn) = (kept("monitor.png"), folder.join("panel.png"));
+    let equal = || {
+        board.screenshot(&shown).ok()?;
+        run(owner.curl("/panel.png").arg("-o").arg(&drawn)).ok()?;
+        (dots(&shown)? == dots(&drawn)?).then_some(())
+    };
+    // They are drawn at two moments, and some of it is a clock.
+    poll("the monitor to be as it is drawn", PATIENCE, equal).unwrap();
+}
+
+/// Size and dots of a picture.
+fn dots(path: &Path) -> Option<((u32, u32), Vec<u8>)> {
+    let mut picture = png::Decoder::new(BufReader::new(File::open(path).ok()?)).read_info().ok()?;
+    let mut dots = vec![0; picture.output_buffer_size()?];
+    let info = picture.next_frame(&mut dots).ok()?;
+    assert_eq!(info.color_type, png::ColorType::Rgb, "{}", path.display());
+    dots.truncate(info.buffer_size());
+    Some(((info.width, info.height), dots))
+}
