@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod clock;
 mod disk;
 mod error;
+pub mod figures;
 mod growth;
 pub mod heartbeat;
 pub mod init;

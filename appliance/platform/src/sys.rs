@@ -51,6 +51,20 @@ pub fn slew(micros: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Whether somebody keeps the clock right (adjtimex(2)): the kernel forgets it by itself when
+/// nobody has for long.
+pub fn clock_is_kept() -> io::Result<bool> {
+    // SAFETY: a timex is numbers and padding, for which all zeros are a value.
+    let mut said: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes the one timex, which lives during the call; no mode is set, so that
+    // nothing is changed.
+    let result = unsafe { libc::adjtimex(&raw mut said) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result != libc::TIME_ERROR && said.status & libc::STA_UNSYNC == 0)
+}
+
 /// From `linux/blkpg.h`.
 const BLKPG: libc::Ioctl = 0x1269;
 const BLKPG_RESIZE_PARTITION: libc::c_int = 3;

@@ -1,5 +1,6 @@
 //! A machine's Events in order, with their offsets, and the times between the milestones of a boot.
 
+mod booting;
 mod silence;
 mod times;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::story::{plain, reason};
 
+pub use booting::booting;
 pub use silence::{Silence, silence};
 pub use times::{Span, times};
 

@@ -17,10 +17,12 @@ pub mod problem;
 pub mod system;
 pub mod text;
 pub mod trouble;
+pub mod work;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::heard::Heard;
 use crate::image::Images;
 use crate::log::LogLine;
 
@@ -32,6 +34,7 @@ pub use problem::{Problem, problems};
 pub use system::{BootStep, Clock, Slot, System, TimeState, Update, UpdateState};
 pub use text::Text;
 pub use trouble::Trouble;
+pub use work::Work;
 
 /// The box and its machines at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,10 @@ pub struct StatusView {
     pub nics: Vec<Nic>,
     /// Machines, in rack order.
     pub machines: Vec<Machine>,
+    /// Workflows: those that go on first, the newest of each before the others.
+    pub workflows: Vec<Work>,
+    /// Who asked for an address lately, and what became of it; who asked last first.
+    pub heard: Vec<Heard>,
     /// The cache.
     pub images: Images,
     /// The update that is looked for, made or undone.

@@ -76,6 +76,23 @@ pub fn workflow(state: State) -> Word {
     }
 }
 
+/// A workflow's word and shape; `held`: a person keeps it from going on.
+pub fn work(state: State, held: bool) -> (Word, Shape) {
+    if held && !state.ended() {
+        return (word("held", Tone::Quiet), Shape::Bars);
+    }
+    let shape = match state {
+        State::New => Shape::Ring,
+        State::Preparing => Shape::Triangle,
+        State::Pending => Shape::HalfDot,
+        State::Running | State::Post => Shape::Arc,
+        State::Success => Shape::Tick,
+        State::Failed => Shape::Cross,
+        State::Timeout => Shape::CrossClock,
+    };
+    (workflow(state), shape)
+}
+
 /// An action's state.
 pub fn action(state: ActionState) -> Word {
     match state {

@@ -6,12 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::core::EVENT;
+use api::tinkerbell::Hardware;
 use apiserver::{Engine, ListOptions};
-use status::timeline::{Told, timeline};
+use jiff::Timestamp;
+use status::story::stranger;
+use status::timeline::{Line, Told, booting, silence, timeline};
 use status::view::machine::Sentence;
-use status::view::{Event, StatusView};
+use status::view::{Event, Machine, MachineState, StatusView, Trouble};
 use tokio::sync::Mutex;
 
+use crate::faces::{Telling, Tells};
+use crate::index::Index;
 use crate::objects::id;
 
 /// Between two readings.
@@ -20,10 +25,13 @@ const EVERY: Duration = Duration::from_secs(2);
 const EVENTS_MAX: usize = 50;
 /// Sentences of a machine's story.
 const STORY_MAX: usize = 100;
+/// After so long nobody believes in slow firmware any more.
+const SILENT_MAX_MILLIS: u64 = 10 * 60 * 1000;
 
 /// The Events of the store.
 pub struct Chronicle {
     engine: Engine,
+    index: Index,
     kept: Mutex<Option<Kept>>,
 }
 
@@ -33,41 +41,48 @@ struct Kept {
     told: Arc<Vec<Told>>,
 }
 
+impl Tells for Chronicle {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        Box::pin(async move {
+            view.revision = self.engine.revision();
+            let told = self.read(view.revision).await;
+            let newest = told.iter().rev().take(EVENTS_MAX);
+            view.events = newest.map(event).collect();
+            let mut stories: HashMap<(&str, &str), Vec<Told>> = HashMap::new();
+            for told in told.iter() {
+                let about = (told.kind.as_str(), told.name.as_str());
+                stories.entry(about).or_default().push(told.clone());
+            }
+            let controllers = self.controllers();
+            for machine in &mut view.machines {
+                let bmc = controllers.get(machine.name.as_str()).map_or("", String::as_str);
+                let stranger = machine.mac.map(stranger).unwrap_or_default();
+                let subjects = [
+                    ("Hardware", machine.name.as_str()),
+                    ("Hardware", stranger.as_str()),
+                    ("Workflow", &machine.workflow),
+                    ("Machine", bmc),
+                ];
+                let own = subjects.iter().filter_map(|about| stories.get(about)).flatten().cloned();
+                tell_story(machine, timeline(own.collect()), view.now);
+            }
+        })
+    }
+}
+
 impl Chronicle {
-    /// Those of `engine`.
-    pub fn new(engine: Engine) -> Self {
-        Self { engine, kept: Mutex::default() }
+    /// Those of `engine`, about machines of `index`.
+    pub fn new(engine: Engine, index: Index) -> Self {
+        Self { engine, index, kept: Mutex::default() }
     }
 
-    /// Tells `view` what happened. `controllers` are the machines' BMC Machines, by their name.
-    pub async fn tell(&self, view: &mut StatusView, controllers: &HashMap<String, String>) {
-        view.revision = self.engine.revision();
-        let told = self.read(view.revision).await;
-        let newest = told.iter().rev().take(EVENTS_MAX);
-        view.events = newest.map(event).collect();
-        let mut stories: HashMap<(&str, &str), Vec<Told>> = HashMap::new();
-        for told in told.iter() {
-            let about = (told.kind.as_str(), told.name.as_str());
-            stories.entry(about).or_default().push(told.clone());
-        }
-        for machine in &mut view.machines {
-            let bmc = controllers.get(machine.name.as_str()).map_or("", String::as_str);
-            let subjects = [
-                ("Hardware", machine.name.as_str()),
-                ("Workflow", &machine.workflow),
-                ("Machine", bmc),
-            ];
-            let own = subjects.iter().filter_map(|about| stories.get(about)).flatten().cloned();
-            let lines = timeline(own.collect());
-            let first = lines.len().saturating_sub(STORY_MAX);
-            machine.last_seen = lines.last().map(|line| line.at);
-            let sentences = lines.into_iter().skip(first).map(|line| Sentence {
-                at: line.at,
-                text: line.sentence.into(),
-                warning: line.warning,
-            });
-            machine.story = sentences.collect();
-        }
+    /// The bmc Machines of machines, by their names.
+    fn controllers(&self) -> HashMap<String, String> {
+        let machines = self.index.machines().into_iter();
+        let bmc = |it: Arc<Hardware>| {
+            Some((it.metadata.name.clone(), it.spec.bmc_ref.as_ref()?.name.clone()))
+        };
+        machines.filter_map(bmc).collect()
     }
 
     /// The oldest first.
@@ -88,11 +103,79 @@ impl Chronicle {
     }
 }
 
+/// A machine's story, and what it says of a machine that something is to be done to.
+fn tell_story(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
+    machine.last_seen = machine.last_seen.max(lines.last().map(|line| line.at));
+    if machine.state == MachineState::Waiting
+        && let Some(since) = machine.since
+        && let Some(step) = booting(&lines, since)
+    {
+        (machine.state, machine.step) = (MachineState::Booting, step.into());
+        if let Some(silence) = silence(&lines, now) {
+            machine.state = MachineState::Silent;
+            machine.overdue = silence.millis >= SILENT_MAX_MILLIS;
+            machine.trouble = Some(Trouble {
+                what: format!("Nothing heard for {}", stdx::seconds(silence.millis)).into(),
+                on: machine.name.clone(),
+                why: silence.causes.first().copied().unwrap_or_default().into(),
+                now: "See its screen, or switch it off and on".into(),
+                code: "Silent".into(),
+            });
+        }
+    }
+    let first = lines.len().saturating_sub(STORY_MAX);
+    let sentences = lines.into_iter().skip(first).map(|line| Sentence {
+        at: line.at,
+        text: line.sentence.into(),
+        warning: line.warning,
+    });
+    machine.story = sentences.collect();
+}
+
 fn event(told: &Told) -> Event {
     Event {
         at: told.at,
         subject: told.name.as_str().into(),
         sentence: told.message.as_str().into(),
         warning: told.warning,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use status::timeline::{Told, timeline};
+    use status::view::{Machine, MachineState};
+
+    use super::tell_story;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
+    }
+
+    fn told(second: i64, reason: &str, message: &str) -> Told {
+        let (kind, name) = ("Hardware".to_owned(), "nuc1".to_owned());
+        let (reason, message) = (reason.to_owned(), message.to_owned());
+        Told { at: at(second), revision: 1, kind, name, reason, message, warning: false }
+    }
+
+    #[test]
+    fn a_story_makes_a_waiting_machine_boot_and_fall_silent() {
+        let state = |state, now: i64| {
+            let since = Some(at(10));
+            let mut machine = Machine { state, since, ..Machine::default() };
+            let lines = timeline(vec![
+                told(8, "PoweredOn", "is on, says its BMC"),
+                told(20, "FetchedScript", "fetched the script that boots the agent"),
+            ]);
+            tell_story(&mut machine, lines, at(now));
+            (machine.state, machine.step.to_string(), machine.overdue)
+        };
+        use MachineState::{Booting, InService, Silent, Waiting};
+        let loads = || "loads the agent".to_owned();
+        assert_eq!(state(Waiting, 30), (Booting, loads(), false));
+        assert_eq!(state(Waiting, 60), (Silent, loads(), false));
+        assert_eq!(state(Waiting, 1_000), (Silent, loads(), true));
+        assert_eq!(state(InService, 1_000), (InService, String::new(), false));
     }
 }

@@ -106,6 +106,12 @@ impl Images {
         self.cache().map(cached).unwrap_or_default().merge(registry)
     }
 
+    /// All of them as people see them; none without a cache. Reads folders: it may block.
+    pub fn report(&self) -> status::image::Images {
+        let Some(inner) = &self.0 else { return status::image::Images::default() };
+        inner.report()
+    }
+
     /// Takes a workflow in, or its new version: its files are fetched while its machine boots.
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
@@ -132,6 +138,12 @@ impl Images {
 }
 
 impl Inner {
+    fn report(&self) -> status::image::Images {
+        let pins = self.pins().list().to_vec();
+        let mentions = self.mentions().clone();
+        report::report(&self.cache, &mentions, &pins)
+    }
+
     fn put(&self, key: ObjectKey, mention: Mention) {
         let mut mentions = self.mentions();
         let known = mentions.get(&key);

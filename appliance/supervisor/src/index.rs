@@ -5,6 +5,7 @@
 mod claims;
 mod enrolling;
 mod neighbours;
+mod works;
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,11 +13,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
+use status::view::Power;
 use stdx::MacAddr;
 use workflow_server::{Run, Runs};
 
 use claims::{Claimant, Claims};
 pub use enrolling::ENROLLED;
+pub use works::Course;
 
 /// The index; clones share it.
 #[derive(Clone, Default)]
@@ -40,6 +43,10 @@ struct Tables {
     enrolling: HashSet<String>,
     /// Addresses of management controllers, by their bmc Machine.
     controllers: HashMap<ObjectKey, IpAddr>,
+    /// What they say of their machines' power.
+    powers: HashMap<ObjectKey, Power>,
+    /// What people are told of workflows.
+    courses: HashMap<ObjectKey, Arc<Course>>,
 }
 
 impl Index {
@@ -175,7 +182,9 @@ impl Index {
 
     /// Forget a management controller.
     pub fn remove_controller(&self, key: &ObjectKey) {
-        self.write().controllers.remove(key);
+        let mut tables = self.write();
+        tables.controllers.remove(key);
+        tables.powers.remove(key);
     }
 
     /// The address of a machine's management controller.

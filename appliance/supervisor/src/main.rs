@@ -19,6 +19,7 @@ mod images;
 mod index;
 mod instances;
 mod inventory;
+mod journal;
 mod live;
 mod loaders;
 mod networks;
@@ -33,6 +34,7 @@ mod rack;
 mod recorder;
 mod screen;
 mod serial;
+mod start;
 mod update;
 mod wiring;
 
@@ -43,6 +45,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use config::{Config, Home};
 
@@ -132,5 +136,7 @@ async fn start(state: &Path, mut config: Config, home: Home) -> anyhow::Result<(
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.
 fn start_log() {
     let filter = EnvFilter::try_from_env("TINBOX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let kept = journal::Keeper(&journal::JOURNAL);
+    tracing_subscriber::registry().with(filter).with(lines).with(kept).init();
 }

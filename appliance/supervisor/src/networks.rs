@@ -4,6 +4,7 @@
 //! A Network object is made for every `[network]` of the file, named after the interface. Its spec
 //! is the file's until somebody changes it through the API; a file that changes speaks again.
 
+pub mod board;
 mod leases;
 pub mod nic;
 mod plan;
@@ -26,6 +27,8 @@ use stdx::Clock;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+use board::Board;
 
 use crate::config::Config;
 use crate::hardware_views::HardwareViews;
@@ -58,6 +61,8 @@ pub struct Networks {
     pub clock: Arc<dyn Clock>,
     /// What the file says.
     pub config: Arc<Config>,
+    /// What is told of each to whoever shows it.
+    pub board: Board,
     /// Where leases and what was heard on the networks outlive a restart.
     pub state: PathBuf,
     /// Says that this goes on.

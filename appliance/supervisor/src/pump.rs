@@ -170,7 +170,7 @@ impl Pump {
                     Ok(workflow) => {
                         // Before an agent is told of them, there they must be.
                         self.images.put_workflow(&workflow);
-                        self.index.runs.put(&workflow);
+                        self.index.put_workflow(&workflow);
                     }
                     Err(error) => {
                         tracing::warn!(%key, %error, "workflow is not served");
@@ -190,18 +190,21 @@ impl Pump {
                 }
                 self.wakes.task.signal(key);
             }
-            // Its own status writes must not make it ask the controller again.
-            _ if before != generation => {
-                let host = object.pointer("/spec/connection/host").and_then(Value::as_str);
-                self.index.put_controller(key.clone(), host.unwrap_or_default());
-                self.wakes.machine.signal(key);
+            _ => {
+                let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+                self.index.put_power(key.clone(), text("/status/powerState"));
+                // Its own status writes must not make it ask the controller again.
+                if before != generation {
+                    let host = text("/spec/connection/host").unwrap_or_default();
+                    self.index.put_controller(key.clone(), host);
+                    self.wakes.machine.signal(key);
+                }
             }
-            _ => {}
         }
     }
 
     fn remove_workflow(&self, key: &ObjectKey) {
-        self.index.runs.remove(key);
+        self.index.remove_workflow(key);
         self.images.remove_workflow(key);
     }
 

@@ -25,6 +25,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use workflow_server::Runs;
 
+use crate::faces::{Telling, Tells};
 pub use answers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
@@ -322,12 +323,6 @@ impl Updates {
         shutdown.run_until_cancelled(waiting).await;
     }
 
-    /// The update and the slots, for every face.
-    pub fn tell(&self, view: &mut StatusView) {
-        let Report { version, slots, update } = self.report();
-        (view.version, view.system.slots, view.update) = (version, slots, update);
-    }
-
     fn report(&self) -> Report {
         let loader = self.volume.read().unwrap_or_default();
         let slot = |slot: Slot| {
@@ -345,6 +340,14 @@ impl Updates {
             slots: [Slot::A, Slot::B].map(slot).to_vec(),
             update: self.now().update.clone(),
         }
+    }
+}
+
+impl Tells for Arc<Updates> {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        let Report { version, slots, update } = self.report();
+        (view.version, view.system.slots, view.update) = (version, slots, update);
+        Box::pin(std::future::ready(()))
     }
 }
 

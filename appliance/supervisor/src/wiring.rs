@@ -41,12 +41,14 @@ use crate::images::Images;
 use crate::index::Index;
 use crate::loaders::{self, Lesson, Loaders};
 use crate::networks::Networks;
+use crate::networks::board::Board;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
 use crate::power_button;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
+use crate::start::{Start, Step};
 use crate::update::Updates;
 
 /// Agents.
@@ -71,6 +73,8 @@ struct Wiring {
     updates: Option<Arc<Updates>>,
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
+    board: Board,
+    start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
 }
@@ -101,15 +105,19 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
     let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
+    wiring.start.begin(Step::Api);
     wiring.collector(&pki);
     wiring.api(state, &pki, firmware.as_ref().map(|_| &faces)).await?;
+    wiring.start.begin(Step::Objects);
     wiring.controllers().await?;
+    wiring.start.begin(Step::BootFiles);
     if let Some(firmware) = &firmware {
         wiring.screen(&faces);
         wiring.serial(&faces);
         wiring.time(firmware);
     }
     wiring.boot_files(&pki).await?;
+    wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
     wiring.pages(state, Arc::clone(&pki), faces, firmware.is_some()).await?;
@@ -120,6 +128,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
         wiring.heart(&pki, store)?;
         power_button::listen();
     }
+    wiring.start.done();
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }
@@ -183,6 +192,8 @@ impl Wiring {
             updates: None,
             syslog,
             heart: Arc::default(),
+            board: Board::default(),
+            start: Arc::default(),
             services,
             shutdown,
         };
@@ -294,6 +305,7 @@ impl Wiring {
             observers: Arc::clone(&self.observers),
             clock: Arc::clone(&self.clock),
             config: Arc::clone(&self.config),
+            board: self.board.clone(),
             state: state.to_owned(),
             pulse: self.heart.pulse("the loop of the networks"),
         };

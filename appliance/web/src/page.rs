@@ -4,7 +4,7 @@
 mod parts;
 
 use askama::Template;
-use status::view::{StatusView, headline, health, problems};
+use status::view::{StatusView, health};
 
 use crate::look;
 
@@ -19,21 +19,27 @@ pub enum Page {
     Machines,
     /// One machine's story, by its name.
     Machine(String),
+    /// What is to be done to them.
+    Workflows,
     /// Who answers what on which interface.
     Network,
+    /// What the box keeps of other servers.
+    Images,
     /// The box itself.
     Box,
     /// The manual in short.
     Help,
 }
 
-/// The rail, in its order.
-const RAIL: [(&str, &str); 5] = [
-    ("/", "Now"),
-    ("/machines", "Machines"),
-    ("/network", "Network"),
-    ("/box", "Box"),
-    ("/help", "Help"),
+/// The rail, in its order; what has no room on a phone's stands at the foot there.
+const RAIL: [(&str, &str, bool); 7] = [
+    ("/", "Now", false),
+    ("/machines", "Machines", false),
+    ("/workflows", "Workflows", true),
+    ("/network", "Network", false),
+    ("/images", "Images", true),
+    ("/box", "Box", false),
+    ("/help", "Help", true),
 ];
 
 /// A part: its `id` in the page, a heading that may be empty, and its HTML.
@@ -54,7 +60,7 @@ struct Shell<'a> {
     version: &'a str,
     health: String,
     here: &'a str,
-    rail: &'a [(&'static str, &'static str)],
+    rail: &'a [(&'static str, &'static str, bool)],
     refresh: bool,
     live: bool,
     csrf: Option<&'a str>,
@@ -83,7 +89,9 @@ impl Page {
         Some(match path {
             "/" => Page::Now,
             "/machines" => Page::Machines,
+            "/workflows" => Page::Workflows,
             "/network" => Page::Network,
+            "/images" => Page::Images,
             "/box" => Page::Box,
             "/help" => Page::Help,
             _ => Page::Machine(parts::unlink(path)?),
@@ -94,7 +102,9 @@ impl Page {
         match self {
             Page::Now => "Now",
             Page::Machines | Page::Machine(_) => "Machines",
+            Page::Workflows => "Workflows",
             Page::Network => "Network",
+            Page::Images => "Images",
             Page::Box => "Box",
             Page::Help => "Help",
         }
@@ -107,8 +117,10 @@ impl Page {
             Page::Now => parts::now(view),
             Page::Machines => vec![part("machines", "", parts::machines(view))],
             Page::Machine(name) => parts::machine(view, name),
-            Page::Network => vec![part("network", "", parts::network(view))],
-            Page::Box => vec![part("box", "", parts::the_box(view))],
+            Page::Workflows => vec![part("workflows", "", parts::workflows(view))],
+            Page::Network => parts::network(view),
+            Page::Images => vec![part("images", "", parts::images(view))],
+            Page::Box => parts::the_box(view),
             Page::Help => vec![],
         });
         all
@@ -116,7 +128,7 @@ impl Page {
 
     /// All of it, for the owner of a session whose forms carry `csrf`.
     pub fn html(&self, view: &StatusView, csrf: &str) -> String {
-        let here = RAIL.iter().find(|(_, word)| *word == self.title()).map_or("/", |it| it.0);
+        let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
             Page::Now => String::new(),
             Page::Help => parts::help(),

@@ -72,9 +72,12 @@ mod tests {
 
     use super::{best, devices};
 
+    /// Watchdogs and whether they are hardware, and the one to take.
+    type Row<'a> = (&'a [(&'a str, bool)], Option<&'a str>);
+
     #[test]
     fn the_machines_own_is_the_best() {
-        let table: [(&[(&str, bool)], Option<&str>); 4] = [
+        let table: [Row<'_>; 4] = [
             (&[], None),
             (&[("watchdog0", false)], Some("watchdog0")),
             (&[("watchdog0", false), ("watchdog1", true)], Some("watchdog1")),

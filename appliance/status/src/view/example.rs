@@ -8,7 +8,8 @@ use super::machine::Sentence;
 use super::{
     BootStep, Claim, Clock, Event, ForeignServer, Machine, MachineState, Nic, Power, Role,
 };
-use super::{Slot, StatusView, System, Text, TimeState, Trouble, Update, UpdateState};
+use super::{Slot, StatusView, System, Text, TimeState, Trouble, Update, UpdateState, Work};
+use crate::heard::Heard;
 use crate::image::{Image, Images, State};
 use crate::log::LogLine;
 
@@ -39,6 +40,8 @@ pub fn working() -> StatusView {
         },
         nics: nics(),
         machines: machines(),
+        workflows: workflows(),
+        heard: heard(),
         images: images(),
         update: None,
         system: system(),
@@ -245,6 +248,48 @@ fn fail(machine: &mut Machine) {
         sentence(131, "action image2disk started", false),
         sentence(71, "action image2disk failed after 60 s: checksum does not match", true),
     ];
+}
+
+/// One for each machine that has one, and one whose template is not right.
+fn workflows() -> Vec<Work> {
+    use api::tinkerbell::State::{Failed, New, Pending, Running};
+    let work = |name: &str, machine: &str, state, done, ago| Work {
+        name: name.into(),
+        machine: machine.into(),
+        template: "rocky".into(),
+        state,
+        step: if matches!(state, Running | Failed) { "image2disk".into() } else { Text::default() },
+        done,
+        actions: 4,
+        attempt: 1,
+        attempts_max: 3,
+        since: Some(before(ago)),
+        ..Work::default()
+    };
+    let mut failed = Machine { name: "nuc-07".into(), ..Machine::default() };
+    fail(&mut failed);
+    let (attempt, trouble) = (failed.attempt, failed.trouble);
+    vec![
+        work("wf-13", "nuc-05", Running, 1, 84),
+        work("wf-12", "nuc-04", Running, 1, 84),
+        Work { attempt, trouble, ..work("wf-14", "nuc-07", Failed, 1, 71) },
+        work("wf-15", "nuc-09", Pending, 0, 40),
+        Work { actions: 0, held: true, ..work("wf-16", "nuc-10", New, 0, 300) },
+    ]
+}
+
+fn heard() -> Vec<Heard> {
+    let heard = |mac, hardware: &str, ago, decision: &str| Heard {
+        mac: MacAddr(mac),
+        hardware: hardware.to_owned(),
+        asked: before(ago),
+        decision: decision.to_owned(),
+    };
+    let unknown = "not answered: no Hardware has this MAC address; enrol it?";
+    vec![
+        heard([0x52, 0x54, 0, 0x77, 0, 5], "default/nuc-05", 84, "offered 10.99.0.55"),
+        heard([0x1c, 0x69, 0x7a, 0x0b, 0x4e, 0x21], "", 120, unknown),
+    ]
 }
 
 fn sentence(ago: i64, text: &str, warning: bool) -> Sentence {

@@ -58,11 +58,21 @@ fn doing(view: &StatusView) -> (String, String) {
         let text = "This box waits for its owner".to_owned();
         return (text, "Waiting for its owner".to_owned());
     }
-    let all = view.machines.len();
+    // Whoever only asked for an address may be anybody's.
+    let new = view.count(&[MachineState::New]);
+    let all = view.machines.len() - new;
     if all == 0 {
-        return ("No machines yet".to_owned(), "No machines yet".to_owned());
+        let text = match new {
+            0 => "No machines yet".to_owned(),
+            1 => "No machines yet, 1 new one asked".to_owned(),
+            _ => format!("No machines yet, {new} new ones asked"),
+        };
+        return (text.clone(), text);
     }
-    let installing = view.machines.iter().filter(|machine| machine.under_way()).count();
+    // Where nothing moves, whoever waits for something in particular waits all the same.
+    let moves = view.count(&[MachineState::Booting, MachineState::Installing]) > 0;
+    let under_way = view.machines.iter().filter(|machine| machine.under_way()).count();
+    let installing = if moves { under_way } else { 0 };
     let counts = [
         (installing, "installing"),
         (view.count(&[MachineState::Removing]), "being removed"),

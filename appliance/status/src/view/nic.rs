@@ -60,6 +60,10 @@ pub struct Nic {
     pub foreign: Vec<ForeignServer>,
     /// When other servers were looked for last.
     pub probed: Option<Timestamp>,
+    /// Addresses of the pools that are given away.
+    pub leased: u32,
+    /// Addresses of the pools that are free.
+    pub free: u32,
 }
 
 /// Another DHCP server on the same wire.

@@ -37,7 +37,11 @@ fn a_headline_counts_as_people_do() {
         let machines = states.iter().copied().map(machine).collect();
         headline(&StatusView { machines, ..StatusView::default() }).sentence()
     };
-    use MachineState::{InService, Installing, Off, Removing};
+    use MachineState::{InService, Installing, New, Off, Removing, Waiting};
+    assert_eq!(of(&[Waiting]), "1 machine is waiting");
+    assert_eq!(of(&[Waiting, Installing]), "All 2 machines are installing");
+    assert_eq!(of(&[Installing, New]), "1 machine is installing");
+    assert_eq!(of(&[New, New]), "No machines yet, 2 new ones asked");
     assert_eq!(of(&[Installing]), "1 machine is installing");
     assert_eq!(of(&[Installing, Off]), "1 of 2 machines is installing");
     assert_eq!(of(&[Installing, Installing]), "All 2 machines are installing");

@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use serde_json::json;
 use status::image::{Act, Order};
 
-use super::{Images, Inner, Refused, report};
+use super::{Images, Inner, Refused};
 use crate::live::failure;
 
 /// `/apis/tinbox.dev/v1alpha1/images`: a GET is answered with
@@ -20,11 +20,7 @@ pub fn router(images: Images) -> Router {
 }
 
 async fn list(State(images): State<Images>) -> Response {
-    let look = |inner: &Arc<Inner>| {
-        let pins = inner.pins().list().to_vec();
-        let mentions = inner.mentions().clone();
-        Ok(Json(report::report(&inner.cache, &mentions, &pins)).into_response())
-    };
+    let look = |inner: &Arc<Inner>| Ok(Json(inner.report()).into_response());
     off_the_runtime(images, look).await
 }
 

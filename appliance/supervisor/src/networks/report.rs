@@ -89,10 +89,18 @@ fn stopped(foreign: &Foreign) -> Report {
 impl Networks {
     /// Writes the status if it differs from what was `told` last, and an Event where the phase
     /// does.
-    pub(super) async fn report(&self, name: &str, report: &Report, told: &mut Option<Report>) {
+    pub(super) async fn report(
+        &self,
+        wanted: &Network,
+        report: &Report,
+        told: &mut Option<Report>,
+    ) {
         if told.as_ref() == Some(report) {
             return;
         }
+        // Where people look, it need not be written down first.
+        self.board.put(wanted, &report.status, self.clock.now());
+        let name = wanted.metadata.name.as_str();
         let key = ObjectKey::new("", name);
         let found = find::<Network>(self.objects.as_ref(), NETWORK, &key).await;
         let Ok(Some(mut network)) = found else { return };

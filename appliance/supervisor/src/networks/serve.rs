@@ -54,14 +54,14 @@ impl Networks {
             };
             self.index.set_enrolls(&name, false);
             match ended {
-                Ok(End::Gone) => return,
+                Ok(End::Gone) => return self.board.clear(&network.spec.interface),
                 Ok(End::Changed) => {
                     backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
                     start = Start::Arm;
                 }
                 Err(error) => {
                     let report = Report::failed(&format!("{error:#}"));
-                    self.report(&name, &report, &mut None).await;
+                    self.report(&network, &report, &mut None).await;
                     tokio::select! {
                         () = shutdown.cancelled() => return,
                         () = tokio::time::sleep(backoff.next_wait()) => {}
@@ -81,13 +81,13 @@ impl Networks {
     ) -> anyhow::Result<End> {
         let plan = self.plan(network)?;
         let Some(mode) = service_mode(plan.mode) else {
-            self.report(&network.metadata.name, &Report::off(), &mut None).await;
+            self.report(network, &Report::off(), &mut None).await;
             return Ok(self.until_changed(network, wanted).await);
         };
         let nic = nic::read(&plan.interface)
             .with_context(|| format!("cannot read the interface {}", plan.interface))?;
         if let Some(why) = refusal(&plan, nic) {
-            self.report(&network.metadata.name, &Report::failed(&why), &mut None).await;
+            self.report(network, &Report::failed(&why), &mut None).await;
             return Ok(self.until_changed(network, wanted).await);
         }
         let stop = shutdown.child_token();
@@ -240,7 +240,7 @@ impl Session {
             let state = self.states.borrow().clone();
             let leased = *self.bound.borrow_and_update();
             let report = report::report(&state, &plan, leased);
-            networks.report(name, &report, &mut told).await;
+            networks.report(network, &report, &mut told).await;
         }
     }
 }

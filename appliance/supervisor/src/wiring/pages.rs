@@ -20,7 +20,12 @@ use web::{Site, Source};
 use super::Wiring;
 use crate::chronicle::Chronicle;
 use crate::config::Config;
-use crate::faces::Faces;
+use crate::faces::images::Cached;
+use crate::faces::machines::Machines;
+use crate::faces::networks::Nics;
+use crate::faces::owner::Ownership;
+use crate::faces::system::Itself;
+use crate::faces::{Faces, Tells};
 use crate::firmware::{Firmware, name};
 use crate::{private_file, screen};
 
@@ -97,20 +102,42 @@ impl Wiring {
         firmware: Option<&Firmware>,
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
+        let trouble = trouble.lines().map(str::to_owned).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
-        Ok(Arc::new(Faces {
+        let owner = Arc::new(owner);
+        let config = Arc::clone(&self.config);
+        let time = firmware.map(|firmware| firmware.time.clone());
+        let machines = Machines {
             index: self.index.clone(),
-            config: Arc::clone(&self.config),
+            agents: Arc::clone(&self.agents),
+            observers: Arc::clone(&self.observers),
+        };
+        let ownership = Ownership {
+            owner: Arc::clone(&owner),
+            config: Arc::clone(&config),
+            key,
+            state: state.to_owned(),
+        };
+        let start = Arc::clone(&self.start);
+        // Interfaces before the claim, which says their addresses; machines before their story.
+        let mut parts: Vec<Box<dyn Tells>> = vec![
+            Box::new(Nics::new(config, self.board.clone())),
+            Box::new(Itself::new(state.to_owned(), time, trouble, start)),
+            Box::new(ownership),
+            Box::new(machines),
+            Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
+            Box::new(Cached::new(self.images.clone())),
+        ];
+        if let Some(updates) = self.updates.clone() {
+            parts.push(Box::new(updates));
+        }
+        Ok(Arc::new(Faces {
             name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
-            time: firmware.map(|firmware| firmware.time.clone()),
             clock: Arc::clone(&self.clock),
             began: Instant::now(),
-            trouble: trouble.lines().map(str::to_owned).collect(),
-            owner: Arc::new(owner),
-            chronicle: Chronicle::new(self.engine.clone()),
-            key,
-            updates: self.updates.clone(),
+            owner,
+            parts,
         }))
     }
 

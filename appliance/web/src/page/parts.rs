@@ -1,57 +1,33 @@
 //! What stands in each part of a page.
 
+mod images;
+mod machines;
+mod network;
+mod now;
+mod system;
+mod workflows;
+
 use askama::Template;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use status::view::machine::STATES;
-use status::view::moment::{bytes, uptime};
-use status::view::problem::Urgency;
-use status::view::{Machine, Nic, StatusView};
+use status::view::moment::bytes;
+use status::view::{Event, Machine, StatusView};
 use status::words::{Shape, Tone};
 
-use super::{Part, headline, look, part, problems, rendered};
+use super::{Part, look, part, rendered};
+
+pub use images::images;
+pub use machines::{machine, machines};
+pub use network::network;
+pub use now::now;
+pub use system::the_box;
+pub use workflows::workflows;
 
 /// What a path segment may not have as it is.
 const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Machines "in progress" that a page shows.
-const TASKS_MAX: usize = 50;
-/// Events that a page shows.
-const EVENTS_MAX: usize = 10;
 /// The folder of machines.
 const MACHINES: &str = "/machines/";
-
-#[derive(Template)]
-#[template(path = "now.html")]
-struct Needs {
-    problems: Vec<Card>,
-}
-
-struct Card {
-    class: &'static str,
-    title: String,
-    sentence: String,
-    since: Option<String>,
-    link: Option<String>,
-}
-
-#[derive(Template)]
-#[template(path = "progress.html")]
-struct Progress {
-    tasks: Vec<Row>,
-}
-
-#[derive(Template)]
-#[template(path = "rack.html")]
-struct Rack {
-    cells: Vec<Row>,
-    port: Option<String>,
-}
-
-#[derive(Template)]
-#[template(path = "machines.html")]
-struct Machines {
-    rows: Vec<Row>,
-}
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -73,6 +49,7 @@ struct Row {
     ip: String,
     workflow: String,
     power: &'static str,
+    seen: String,
 }
 
 #[derive(Template)]
@@ -86,7 +63,7 @@ struct Line<'a> {
     at: Timestamp,
     time: String,
     subject: &'a str,
-    sentence: &'a str,
+    sentence: String,
     warning: bool,
 }
 
@@ -137,34 +114,6 @@ pub fn unlink(path: &str) -> Option<String> {
     (!name.is_empty() && !name.contains('/')).then(|| name.into_owned())
 }
 
-pub fn now(view: &StatusView) -> Vec<Part> {
-    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it)).collect();
-    let title = if cards.is_empty() { "" } else { "Needs you" };
-    let sentence = headline(view).sentence();
-    let tasks = view.machines.iter().filter(|it| it.under_way()).take(TASKS_MAX);
-    let tasks = tasks.map(|it| row(view, it)).collect();
-    let cells = view.machines.iter().map(|it| row(view, it)).collect();
-    let port = view.nics.iter().find(|nic| nic.armed()).map(|nic| nic.name.to_string());
-    vec![
-        part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
-        part("needs", title, rendered(&Needs { problems: cards })),
-        part("progress", "In progress", rendered(&Progress { tasks })),
-        part("rack", "Rack", rendered(&Rack { cells, port })),
-        part("events", "Lately", events(view)),
-        part("line", "This box", line(view)),
-    ]
-}
-
-fn card(view: &StatusView, problem: &status::view::Problem) -> Card {
-    Card {
-        class: if problem.urgency == Urgency::Notice { "wait" } else { "bad" },
-        title: problem.title.to_string(),
-        sentence: problem.trouble.sentence(),
-        since: problem.since.map(|at| view.since(at)),
-        link: problem.machine.as_ref().map(|name| link(name)),
-    }
-}
-
 fn row(view: &StatusView, machine: &Machine) -> Row {
     let mut detail = Vec::new();
     detail.extend((!machine.step.is_empty()).then(|| machine.step.to_string()));
@@ -188,133 +137,34 @@ fn row(view: &StatusView, machine: &Machine) -> Row {
         ip: machine.ip.to_string(),
         workflow: machine.workflow.to_string(),
         power: machine.power.word(),
+        seen: machine.last_seen.map(|at| view.ago(at)).unwrap_or_default(),
     }
 }
 
-fn events(view: &StatusView) -> String {
-    let lines = view.events.iter().take(EVENTS_MAX).map(|it| Line {
+/// Happenings, in the order in which they come.
+fn happenings<'a>(view: &StatusView, events: impl Iterator<Item = &'a Event>) -> Vec<Line<'a>> {
+    let line = |it: &'a Event| Line {
         at: it.at,
         time: view.time_of_day(it.at),
         subject: &it.subject,
-        sentence: &it.sentence,
+        sentence: it.sentence.to_string(),
         warning: it.warning,
-    });
-    rendered(&Events { lines: lines.collect(), none: "Nothing has happened yet." })
-}
-
-fn line(view: &StatusView) -> String {
-    let mut facts = Vec::new();
-    facts.extend(view.address().map(|(nic, at)| ("Address", format!("{at} on {}", nic.name))));
-    let slot = if view.slot.is_empty() { "" } else { ", slot " };
-    facts.push(("Version", format!("{}{slot}{}", view.version, view.slot)));
-    facts.push(("Time", clock(view)));
-    facts.push(("Up", uptime(view.uptime_seconds)));
-    if view.images.capacity > 0 {
-        let (used, all) = (bytes(view.images.used), bytes(view.images.capacity));
-        facts.push(("Cache", format!("{used} of {all}")));
-    }
-    facts.extend(view.system.backup_at.map(|at| ("Backup", view.ago(at))));
-    rendered(&Facts { title: "", facts })
+    };
+    events.map(line).collect()
 }
 
 fn clock(view: &StatusView) -> String {
     let time = view.time_of_day(view.now);
-    format!("{time}, clock {}", view.clock.state.word())
-}
-
-pub fn machines(view: &StatusView) -> String {
-    rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
-}
-
-pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
-    let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
-        let text = format!("Nothing called ‘{}’.", escaped(name));
-        return vec![part("machine", "", format!("<p>{text}</p>"))];
+    let source = match view.clock.source.as_str() {
+        "" => String::new(),
+        source => format!(" by {source}"),
     };
-    let word = badge(&machine.status(), machine.tone(), machine.state.shape());
-    let row = row(view, machine);
-    let mut facts = vec![("MAC", row.mac), ("IP", row.ip), ("Power", row.power.to_owned())];
-    facts.push(("Workflow", row.workflow));
-    facts.push(("Now", row.detail));
-    facts.retain(|(_, value)| !value.is_empty());
-    let trouble = machine.trouble.as_ref().map(|it| {
-        format!("<article class=\"card bad\"><p>{}</p></article>", escaped(&it.sentence()))
-    });
-    let head = format!(
-        "<p>{word}</p>{}{}",
-        trouble.unwrap_or_default(),
-        rendered(&Facts { title: "", facts })
-    );
-    let lines = machine.story.iter().map(|it| Line {
-        at: it.at,
-        time: view.time_of_day(it.at),
-        subject: "",
-        sentence: &it.text,
-        warning: it.warning,
-    });
-    let none = "Nothing has happened to it yet.";
-    let story = rendered(&Events { lines: lines.collect(), none });
-    vec![part("machine", "", head), part("story", "Story", story)]
+    format!("{time}, clock {}{source}", view.clock.state.word())
 }
 
-pub fn network(view: &StatusView) -> String {
-    let cards: String = view.nics.iter().map(|nic| nic_card(view, nic)).collect();
-    let none = "<p class=\"card\">This box sees no network interface.</p>".to_owned();
-    if cards.is_empty() { none } else { format!("<div class=\"grid\">{cards}</div>") }
-}
-
-fn nic_card(view: &StatusView, nic: &Nic) -> String {
-    let serves = match nic.armed_since {
-        _ if !nic.held.is_empty() => nic.held.to_string(),
-        _ if !nic.provisions() => "nothing is answered here".to_owned(),
-        Some(since) if nic.armed() => format!("{}, for {}", nic.mode, view.since(since)),
-        _ => nic.mode.to_string(),
-    };
-    let mut facts = vec![
-        ("Role", nic.role.word().to_owned()),
-        ("Address", if nic.address.is_empty() { "none".into() } else { nic.address.to_string() }),
-        ("Link", nic.link()),
-        ("DHCP", serves),
-    ];
-    facts.extend(nic.mac.map(|mac| ("MAC", mac.to_string())));
-    facts.extend(nic.probed.map(|at| ("Last probe", view.ago(at))));
-    for foreign in &nic.foreign {
-        facts.push(("Other server", format!("{} ({})", foreign.address, foreign.mac)));
-    }
-    rendered(&Facts { title: &nic.name, facts })
-}
-
-pub fn the_box(view: &StatusView) -> String {
-    let system = &view.system;
-    let mut facts = vec![("Version", view.version.to_string())];
-    for slot in &system.slots {
-        let how = if slot.running { "running" } else { "not running" };
-        facts.push(("Slot", format!("{} {} {how}", slot.name, slot.version)));
-    }
-    facts.push(("Time", clock(view)));
-    facts.push(("Up", uptime(view.uptime_seconds)));
-    if system.ram_total > 0 {
-        let (used, all) = (bytes(system.ram_used), bytes(system.ram_total));
-        facts.push(("Memory", format!("{used} of {all}")));
-    }
-    if system.disk_total > 0 {
-        let (used, all) = (bytes(system.disk_used), bytes(system.disk_total));
-        facts.push(("Disk", format!("{used} of {all}")));
-    }
-    facts.extend(
-        view.update
-            .as_ref()
-            .map(|update| ("Update", format!("{} {}", update.version, update.state.words()))),
-    );
-    let mut trust = vec![("Pin", view.pin.to_string())];
-    trust.push(("SHA-256", system.certificate_sha256.to_string()));
-    trust.retain(|(_, value)| !value.is_empty());
-    let about = rendered(&Facts { title: "System", facts });
-    let trust = rendered(&Facts { title: "Certificate", facts: trust });
-    format!(
-        "{about}{trust}<p><a class=\"button\" href=\"/kubeconfig\">Download the kubeconfig</a> \
-         <a href=\"/ca.pem\">ca.pem</a></p>"
-    )
+/// `12M of 4G`.
+fn share(used: u64, total: u64) -> String {
+    format!("{} of {}", bytes(used), bytes(total))
 }
 
 pub fn help() -> String {

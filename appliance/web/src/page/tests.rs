@@ -3,7 +3,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use status::view::example;
+use status::view::{StatusView, example};
 
 use super::{Page, claim, login};
 use crate::look::{SCRIPT, STYLE};
@@ -20,7 +20,11 @@ fn pages() -> Vec<(&'static str, String)> {
         ("machines", shown(Page::Machines)),
         ("machine", shown(Page::Machine("nuc-07".to_owned()))),
         ("machine-unknown", shown(Page::Machine("nuc-<b>".to_owned()))),
+        ("workflows", shown(Page::Workflows)),
+        ("workflows-none", Page::Workflows.html(&StatusView::default(), "c5rf")),
         ("network", shown(Page::Network)),
+        ("images", shown(Page::Images)),
+        ("images-none", Page::Images.html(&StatusView::default(), "c5rf")),
         ("box", shown(Page::Box)),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),

@@ -21,7 +21,8 @@ pub fn shows_code(board: &mut Board, url: &str) {
         board.screenshot(&picture).ok()?;
         let mut scan = Command::new("zbarimg");
         scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]);
-        run(scan.arg(&picture)).ok().filter(|read| read.trim() == url)
+        let read = scan.arg(&picture).output().ok()?.stdout;
+        (String::from_utf8(read).ok()?.trim() == url).then_some(())
     };
     poll(&format!("the monitor to show {url}"), PATIENCE, scan).unwrap();
 }

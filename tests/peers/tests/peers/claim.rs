@@ -13,14 +13,15 @@ fn unclaimed() -> Tinboxd {
     Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap()
 }
 
-fn code(tinboxd: &Tinboxd) -> String {
+/// The one-time code, as the box keeps it.
+pub fn code(tinboxd: &Tinboxd) -> String {
     let kept = fs::read(tinboxd.folder().join("state/claim.json")).unwrap();
     let kept: Value = serde_json::from_slice(&kept).unwrap();
     kept["code"].as_str().unwrap().to_owned()
 }
 
 /// Where the pictures go, for people.
-fn pictures() -> PathBuf {
+pub fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/pages");
     fs::create_dir_all(&folder).unwrap();
     folder
@@ -43,11 +44,17 @@ fn a_browser_claims_the_box_and_sees_its_pages() {
     assert!(printed.success, "{printed:?}");
 }
 
+/// A program of ours that the build left beside the tests.
+pub fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    let found = folders.find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("{name} is not built\nhint: make build"))
+}
+
 /// `tinbox box claim` with these words on its standard input.
 fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output {
-    let own = std::env::current_exe().unwrap();
-    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join("tinbox"));
-    let mut tinbox = Command::new(folders.find(|path| path.is_file()).unwrap());
+    let mut tinbox = Command::new(program("tinbox"));
     tinbox.arg("--kubeconfig").arg(kubeconfig).args(["box", "claim"]);
     tinbox.arg(format!("{}:8443", tinboxd.address())).args(["--secrets-stdin", "--pin", pin]);
     let words = tinboxd.folder().join("words");

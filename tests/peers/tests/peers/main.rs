@@ -18,3 +18,4 @@ mod registry;
 mod servers;
 mod template;
 mod tootles;
+mod watching;

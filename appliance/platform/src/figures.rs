@@ -1,0 +1,176 @@
+//! Figures of the machine: memory, work, room, warmth, wear. Each is `None` where the kernel does
+//! not say.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::fs::statvfs;
+
+use crate::sys;
+
+/// Where sensors are, each a folder `thermal_zone*`.
+const SENSORS: &str = "/sys/class/thermal";
+/// Where disks are.
+const DISKS: &str = "/sys/block";
+/// What a sensor that is broken or not there says is outside of this, in degrees Celsius.
+const SENSIBLE: std::ops::RangeInclusive<i16> = -40..=150;
+
+/// So much of so much, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// What is in use.
+    pub used: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// The work of all cores since the machine started, in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    busy: u64,
+    all: u64,
+}
+
+impl Work {
+    /// The share of time that the cores worked since `before`, in per cent; `None` when no time has
+    /// passed.
+    pub fn percent_since(self, before: Work) -> Option<u8> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        let busy = self.busy.saturating_sub(before.busy).min(all);
+        u8::try_from(u128::from(busy) * 100 / u128::from(all)).ok()
+    }
+}
+
+/// Memory that programs have, and all of it; what only caches files counts as free.
+pub fn memory() -> Option<Share> {
+    read_memory(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// The cores' work so far.
+pub fn work() -> Option<Work> {
+    read_work(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The volume that a folder lies on. What is kept for the administrator counts as used (df(1)).
+pub fn volume(folder: &Path) -> Option<Share> {
+    let stat = statvfs(folder).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    let total = bytes(stat.f_blocks);
+    Some(Share { used: total.saturating_sub(bytes(stat.f_bavail)), total })
+}
+
+/// The warmest sensor, in degrees Celsius.
+pub fn temperature() -> Option<i16> {
+    warmest(Path::new(SENSORS))
+}
+
+/// The share of its life that the most worn eMMC has behind it, in per cent, to the next ten.
+pub fn flash_life() -> Option<u8> {
+    let disks = fs::read_dir(DISKS).ok()?.flatten();
+    let said = disks.filter_map(|disk| {
+        let text = fs::read_to_string(disk.path().join("device/life_time")).ok()?;
+        read_life(&text)
+    });
+    said.max()
+}
+
+/// Whether somebody keeps the kernel's clock right, as it says itself (adjtimex(2)).
+pub fn clock_is_kept() -> Option<bool> {
+    sys::clock_is_kept().ok()
+}
+
+/// Bytes that an interface has sent since it appeared.
+pub fn sent(interface: &str) -> Option<u64> {
+    let file = Path::new("/sys/class/net").join(interface).join("statistics/tx_bytes");
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+fn read_memory(table: &str) -> Option<Share> {
+    let figure = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let kibibytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+        kibibytes.checked_mul(1024)
+    };
+    let total = figure("MemTotal")?;
+    Some(Share { used: total.saturating_sub(figure("MemAvailable")?), total })
+}
+
+/// User, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user's already.
+fn read_work(table: &str) -> Option<Work> {
+    let line = table.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks = line.split_ascii_whitespace().take(8).map(str::parse);
+    let ticks: Vec<u64> = ticks.collect::<Result<_, _>>().ok()?;
+    let all = ticks.iter().fold(0_u64, |all, it| all.saturating_add(*it));
+    let idle = ticks.get(3)?.saturating_add(ticks.get(4).copied().unwrap_or(0));
+    Some(Work { busy: all.saturating_sub(idle), all })
+}
+
+fn warmest(sensors: &Path) -> Option<i16> {
+    let said = fs::read_dir(sensors).ok()?.flatten().filter_map(|sensor| {
+        let text = fs::read_to_string(sensor.path().join("temp")).ok()?;
+        let thousandths: i32 = text.trim().parse().ok()?;
+        i16::try_from(thousandths / 1000).ok().filter(|degrees| SENSIBLE.contains(degrees))
+    });
+    // A sensor that was never read says 0.
+    said.filter(|degrees| *degrees != 0).max()
+}
+
+/// `0x01 0x02`: tenths of the life of either kind of memory; 0x0b is past it (JEDEC 84-B51,
+/// `DEVICE_LIFE_TIME_EST_TYP_A`).
+fn read_life(text: &str) -> Option<u8> {
+    let tenths = text.split_ascii_whitespace().filter_map(|word| {
+        let tenths = u8::from_str_radix(word.trim_start_matches("0x"), 16).ok()?;
+        (1..=11).contains(&tenths).then_some(tenths)
+    });
+    tenths.max().map(|tenths| (tenths * 10).min(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Share, Work, memory, read_life, read_memory, read_work, volume, warmest, work};
+
+    #[test]
+    fn tables_of_the_kernel() {
+        let table = "MemTotal:        2048 kB\nMemFree:  9 kB\nMemAvailable:    1024 kB\n";
+        assert_eq!(read_memory(table), Some(Share { used: 1 << 20, total: 2 << 20 }));
+        assert_eq!(read_memory("MemTotal: 2048 kB\n"), None);
+        assert_eq!(read_memory("MemTotal: x kB\nMemAvailable: 1 kB\n"), None);
+        let table = "cpu  100 10 40 800 50 0 0 0 30 0\ncpu0 1 1 1 1\n";
+        assert_eq!(read_work(table), Some(Work { busy: 150, all: 1000 }));
+        assert_eq!(read_work("cpu  1 2\n"), None);
+        for (text, life) in [("0x01 0x02\n", 20), ("0x0b 0x01", 100)] {
+            assert_eq!(read_life(text), Some(life));
+        }
+        assert_eq!(read_life("0x00 0x00"), None, "it is not said");
+    }
+
+    #[test]
+    fn work_is_between_two_looks() {
+        let at = |busy, all| Work { busy, all };
+        assert_eq!(at(150, 1100).percent_since(at(100, 1000)), Some(50));
+        assert_eq!(at(100, 1000).percent_since(at(100, 1000)), None);
+        assert_eq!(at(100, 900).percent_since(at(100, 1000)), None);
+        assert_eq!(at(300, 1100).percent_since(at(100, 1000)), Some(100));
+    }
+
+    #[test]
+    fn the_warmest_sensor_counts_and_broken_ones_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(warmest(folder.path()), None);
+        for (name, said) in [("a", "42500\n"), ("b", "39000"), ("c", "-274000"), ("d", "x")] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("temp"), said).unwrap();
+        }
+        assert_eq!(warmest(folder.path()), Some(42));
+    }
+
+    #[test]
+    fn this_machine_has_figures() {
+        for share in [memory().unwrap(), volume("/".as_ref()).unwrap()] {
+            assert!(share.used > 0 && share.used <= share.total, "{share:?}");
+        }
+        assert!(work().unwrap().percent_since(Work { busy: 0, all: 0 }).is_some());
+    }
+}

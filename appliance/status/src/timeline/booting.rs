@@ -1,0 +1,67 @@
+//! How far a machine is on its way to the agent.
+
+use jiff::Timestamp;
+
+use super::Line;
+use crate::story::{Stage, reason};
+
+/// What a machine does that began to boot after `since` and whose agent has not spoken yet; `None`:
+/// it is not on its way, as far as anybody heard.
+pub fn booting(lines: &[Line], since: Timestamp) -> Option<&'static str> {
+    let said = |line: &&Line| line.kind == "Hardware" && !line.warning;
+    let last = lines.iter().rev().find(said).filter(|line| line.at >= since)?;
+    let is_system = last.sentence.ends_with(&format!("({})", Stage::System.word()));
+    match last.reason.as_str() {
+        reason::POWERED_ON => Some("starts"),
+        reason::ASKED_FOR_ADDRESS if !is_system => Some("asks for an address"),
+        reason::GOT_ADDRESS if !is_system => Some("has its address"),
+        reason::FETCHED_LOADER => Some("loads iPXE"),
+        reason::FETCHED_SCRIPT => Some("loads the agent"),
+        reason::FETCHED_KERNEL | reason::FETCHED_INITRD => Some("starts the agent"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::booting;
+    use crate::timeline::Line;
+
+    fn line(second: i64, reason: &str, sentence: &str, warning: bool) -> Line {
+        Line {
+            offset_millis: 0,
+            at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second),
+            reason: reason.to_owned(),
+            sentence: sentence.to_owned(),
+            warning,
+            kind: "Hardware".to_owned(),
+            name: "nuc1".to_owned(),
+            revision: 0,
+        }
+    }
+
+    #[test]
+    fn on_the_way_or_not() {
+        let since = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(10);
+        let cases = [
+            (12, "AskedForAddress", "asked for an address (iPXE)", Some("asks for an address")),
+            (12, "AskedForAddress", "asked for an address (operating system)", None),
+            (
+                12,
+                "FetchedScript",
+                "fetched the script that boots the agent",
+                Some("loads the agent"),
+            ),
+            (9, "FetchedScript", "fetched the script that boots the agent", None),
+            (12, "AgentStarted", "runs agent 0.1.0", None),
+        ];
+        for (second, reason, sentence, step) in cases {
+            let refused = line(20, "Refused", "was refused work", true);
+            let lines = [line(second, reason, sentence, false), refused];
+            assert_eq!(booting(&lines, since), step, "{second} {sentence}");
+        }
+        assert_eq!(booting(&[], since), None);
+    }
+}

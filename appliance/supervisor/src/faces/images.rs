@@ -1,0 +1,47 @@
+//! The images' cache.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use status::image;
+use status::view::StatusView;
+use tokio::sync::Mutex;
+
+use super::{Telling, Tells};
+use crate::images::Images;
+
+/// Between two looks into its folders.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// What the cache holds, read not more often than pages want it.
+pub struct Cached {
+    images: Images,
+    kept: Mutex<Option<(Instant, Arc<image::Images>)>>,
+}
+
+impl Cached {
+    /// Those of the box.
+    pub fn new(images: Images) -> Self {
+        Self { images, kept: Mutex::default() }
+    }
+
+    async fn read(&self) -> Arc<image::Images> {
+        let mut kept = self.kept.lock().await;
+        if let Some((at, images)) = kept.as_ref()
+            && at.elapsed() < EVERY
+        {
+            return Arc::clone(images);
+        }
+        let images = self.images.clone();
+        let read = tokio::task::spawn_blocking(move || images.report()).await;
+        let read = Arc::new(read.unwrap_or_default());
+        *kept = Some((Instant::now(), Arc::clone(&read)));
+        read
+    }
+}
+
+impl Tells for Cached {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        Box::pin(async move { view.images = image::Images::clone(&*self.read().await) })
+    }
+}

@@ -1,0 +1,176 @@
+//! The machines: those that have a Hardware, what is done to them, and those that only asked.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use api::meta::ObjectKey;
+use api::tinkerbell::{Hardware, State};
+use controllers::Agents as _;
+use jiff::Timestamp;
+use status::heard::Heard;
+use status::progress::Progress;
+use status::view::{Machine, MachineState, Power, StatusView, Work};
+use workflow_server::{Latest, Service};
+
+use super::{Telling, Tells};
+use crate::index::{Course, Index};
+use crate::observers::Observers;
+
+/// Machines that no Hardware describes, of a view; of more, those that asked last.
+const NEW_MAX: usize = 32;
+/// Workflows of a view; of more, those that still go on and the newest.
+const WORKFLOWS_MAX: usize = 200;
+/// Machines of a view that asked for an address.
+const HEARD_MAX: usize = 50;
+
+/// Those who know of machines.
+pub struct Machines {
+    /// Which there are, and their workflows.
+    pub index: Index,
+    /// How far the running actions are.
+    pub agents: Arc<Service>,
+    /// Who asked for an address.
+    pub observers: Arc<Observers>,
+}
+
+/// All that is known of one machine.
+#[derive(Default)]
+struct Known {
+    hardware: Arc<Hardware>,
+    course: Option<Arc<Course>>,
+    progress: Option<Progress>,
+    power: Power,
+    heard: Option<Timestamp>,
+    leased: Option<IpAddr>,
+}
+
+impl Tells for Machines {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        let known = self.index.machines().into_iter().map(|hardware| self.known(hardware));
+        view.machines = known.map(|known| known.machine()).collect();
+        view.heard = self.observers.heard();
+        view.machines.extend(strangers(&view.heard));
+        view.heard.truncate(HEARD_MAX);
+        view.workflows = works(self.index.courses());
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Machines {
+    fn known(&self, hardware: Arc<Hardware>) -> Known {
+        let latest = self.index.runs.latest(&hardware.key()).map(|(key, _)| key);
+        let course = latest.as_ref().and_then(|key| self.index.course(key));
+        let said = latest.and_then(|key| self.agents.latest(&key.to_string()));
+        let progress = said.zip(course.as_ref()).and_then(|(said, course)| of(&said, course));
+        let bmc = hardware.spec.bmc_ref.as_ref();
+        let bmc = bmc.map(|bmc| ObjectKey::new(&hardware.metadata.namespace, &bmc.name));
+        let agent = hardware.spec.agent_id.clone();
+        let ids = agent.into_iter().chain(hardware.spec.macs().map(|mac| mac.to_string()));
+        let heard = ids.filter_map(|id| self.agents.life(&id).heard).max();
+        let leased = hardware.spec.macs().find_map(|mac| self.index.lease_of(mac));
+        let power = bmc.map(|bmc| self.index.power(&bmc)).unwrap_or_default();
+        Known { hardware, course, progress, power, heard, leased }
+    }
+}
+
+/// How far the running action is; what was said of another one is of no use.
+fn of(said: &Latest, course: &Course) -> Option<Progress> {
+    let Latest { progress, since, at } = said;
+    (progress.action_id == course.running).then(|| Progress {
+        action: course.work.step.to_string(),
+        message: progress.message.clone(),
+        bytes_done: progress.bytes_done,
+        bytes_total: progress.bytes_total,
+        millis: u64::try_from(at.duration_since(*since).as_millis()).unwrap_or(0),
+    })
+}
+
+impl Known {
+    fn machine(&self) -> Machine {
+        let hardware = &self.hardware;
+        let dhcp = hardware.spec.interfaces.iter().find_map(|it| it.dhcp.as_ref());
+        let reserved = dhcp.and_then(|dhcp| dhcp.ip.as_ref()).map(|ip| ip.address.clone());
+        let leased = || self.leased.map(|ip| ip.to_string());
+        let work = self.course.as_ref().map(|course| &course.work);
+        let progress = self.progress.as_ref();
+        let state = self.state();
+        Machine {
+            name: hardware.metadata.name.as_str().into(),
+            state,
+            step: work.map_or("", |work| step(work, state)).into(),
+            percent: progress.and_then(Progress::percent),
+            bytes_done: progress.map_or(0, |it| it.bytes_done),
+            bytes_total: progress.map_or(0, |it| it.bytes_total),
+            bytes_per_second: progress.and_then(Progress::bytes_per_second),
+            millis_left: progress.and_then(Progress::millis_left),
+            mac: hardware.spec.macs().next(),
+            ip: reserved.filter(|ip| !ip.is_empty()).or_else(leased).unwrap_or_default().into(),
+            power: self.power,
+            workflow: work.map(|work| work.name.clone()).unwrap_or_default(),
+            attempt: work.map_or(0, |work| work.attempt),
+            attempts_max: work.map_or(0, |work| work.attempts_max),
+            trouble: work.and_then(|work| work.trouble.clone()),
+            since: work.and_then(|work| work.since),
+            last_seen: self.heard,
+            ..Machine::default()
+        }
+    }
+
+    fn state(&self) -> MachineState {
+        if self.hardware.metadata.deletion_timestamp.is_some() {
+            return MachineState::Removing;
+        }
+        let work = self.course.as_ref().map(|course| &course.work);
+        let settled = match work {
+            Some(work) if work.cannot_begin() => return MachineState::Failed,
+            Some(work) if work.held && !work.state.ended() => return MachineState::Held,
+            Some(work) => match work.state {
+                State::New | State::Preparing | State::Pending => return MachineState::Waiting,
+                State::Running | State::Post => return MachineState::Installing,
+                State::Failed => return MachineState::Failed,
+                State::Timeout => return MachineState::TimedOut,
+                State::Success => MachineState::InService,
+            },
+            None => MachineState::Ready,
+        };
+        // Nothing is expected of it.
+        if self.power == Power::Off { MachineState::Off } else { settled }
+    }
+}
+
+/// What it does or waits for.
+fn step(work: &Work, state: MachineState) -> &str {
+    match (state, work.state) {
+        (MachineState::Waiting, State::Preparing) => "waits for its BMC",
+        (MachineState::Waiting, State::Pending) => "waits for its agent",
+        (MachineState::Installing, State::Post) => "finishing",
+        (MachineState::Installing | MachineState::Failed | MachineState::TimedOut, _) => &work.step,
+        _ => "",
+    }
+}
+
+/// Those that asked for an address and have no Hardware.
+fn strangers(heard: &[Heard]) -> Vec<Machine> {
+    let unknown = heard.iter().filter(|heard| heard.hardware.is_empty()).take(NEW_MAX);
+    let machine = |heard: &Heard| Machine {
+        name: heard.mac.to_string().into(),
+        state: MachineState::New,
+        step: heard.decision.as_str().into(),
+        mac: Some(heard.mac),
+        last_seen: Some(heard.asked),
+        ..Machine::default()
+    };
+    unknown.map(machine).collect()
+}
+
+/// Those that go on first; of each kind the newest first.
+fn works(courses: Vec<(ObjectKey, Arc<Course>)>) -> Vec<Work> {
+    let mut works: Vec<Work> = courses.into_iter().map(|(_, it)| it.work.clone()).collect();
+    let age = |work: &Work| std::cmp::Reverse(work.since.unwrap_or(Timestamp::MAX));
+    works.sort_by_cached_key(|work| (work.state.ended(), age(work), work.name.clone()));
+    works.truncate(WORKFLOWS_MAX);
+    works
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The network interfaces, and what is answered on them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use api::network::{NetworkPlan, Phase};
+use jiff::Timestamp;
+use platform::net::Seen;
+use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
+
+use super::{Telling, Tells};
+use crate::config::Config;
+use crate::networks::board::{Board, Standing};
+
+/// Those who know of interfaces.
+pub struct Nics {
+    config: Arc<Config>,
+    board: Board,
+    /// Whether there was a cable at the last look, and since when that is so.
+    cables: Mutex<HashMap<String, (bool, Option<Timestamp>)>>,
+}
+
+impl Nics {
+    /// Those of the machine, served as `config` and `board` say.
+    pub fn new(config: Arc<Config>, board: Board) -> Self {
+        Self { config, board, cables: Mutex::default() }
+    }
+
+    /// When a cable was plugged or pulled, as far as somebody looked.
+    fn link_since(&self, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
+        let mut cables = self.cables.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_in = seen.mbps.is_some();
+        let cable = cables.entry(seen.link.name.clone()).or_insert((is_in, None));
+        if cable.0 != is_in {
+            *cable = (is_in, Some(now));
+        }
+        cable.1
+    }
+}
+
+impl Tells for Nics {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        Box::pin(async move {
+            let seen = platform::net::look().await.unwrap_or_default();
+            for one in &seen {
+                let name = &one.link.name;
+                let plan = self.config.networks.iter().find(|plan| plan.interface == *name);
+                let standing = self.board.of(name);
+                view.faults.extend(standing.as_ref().and_then(|it| fault(name, it)));
+                let nic = nic(one, plan, standing.unwrap_or_default(), seen.len() == 1);
+                let link_since = self.link_since(one, view.now);
+                view.nics.push(Nic { link_since, ..nic });
+            }
+        })
+    }
+}
+
+fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, only: bool) -> Nic {
+    // An address that people can type.
+    let rank = |address: &&(IpAddr, u8)| (address.0.is_ipv6(), link_local(address.0));
+    let own = plan.and_then(|plan| {
+        seen.addresses.iter().find(|(address, _)| *address == IpAddr::V4(plan.address))
+    });
+    let best = own.or_else(|| seen.addresses.iter().min_by_key(rank));
+    let Standing { mode, status, armed_since, probed } = standing;
+    let serves = status.phase == Phase::Serving;
+    let foreign = status.foreign_server.map(|server| ForeignServer {
+        address: server.address.into(),
+        mac: server.mac.into(),
+        offered: server.offered.into(),
+        heard: server.since,
+        ..ForeignServer::default()
+    });
+    Nic {
+        name: seen.link.name.as_str().into(),
+        mac: Some(seen.link.mac),
+        link_mbps: seen.mbps,
+        role: match plan {
+            Some(_) if only => Role::Both,
+            Some(_) => Role::Provisioning,
+            None => Role::Management,
+        },
+        address: best.map(|(ip, prefix)| format!("{ip}/{prefix}")).unwrap_or_default().into(),
+        mode,
+        armed_since,
+        held: if serves || status.phase == Phase::Off {
+            String::new().into()
+        } else {
+            status.message.into()
+        },
+        foreign: foreign.into_iter().collect(),
+        probed,
+        leased: status.leased,
+        free: status.free,
+        ..Nic::default()
+    }
+}
+
+/// A network that cannot be served as its owner wants it.
+fn fault(name: &str, standing: &Standing) -> Option<Fault> {
+    let failed = standing.status.phase == Phase::Failed;
+    let trouble = || Trouble {
+        what: "Nothing is answered".into(),
+        on: name.into(),
+        why: standing.status.message.as_str().into(),
+        now: "Mend its Network, or box.toml".into(),
+        code: "NetworkFailed".into(),
+    };
+    failed.then(|| Fault {
+        title: format!("{name} NOT SERVED").into(),
+        trouble: trouble(),
+        urgent: true,
+        ..Fault::default()
+    })
+}
+
+fn link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::network::{Mode, NetworkSpec, NetworkStatus};
+    use platform::net::Link;
+    use serde_json::json;
+    use status::view::{StatusView, health};
+    use stdx::MacAddr;
+
+    use super::*;
+
+    fn seen() -> Seen {
+        let link = Link { name: "eth1".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
+        let addresses = ["fe80::1", "192.0.2.9", "10.77.0.1"].map(|it| (it.parse().unwrap(), 24));
+        Seen { link, mbps: Some(1_000), addresses: addresses.into() }
+    }
+
+    fn standing(phase: Phase, foreign: bool) -> Standing {
+        let server = || api::network::ForeignServer {
+            address: "10.77.0.254".into(),
+            ..api::network::ForeignServer::default()
+        };
+        let status = NetworkStatus {
+            phase,
+            message: "as it is".into(),
+            foreign_server: foreign.then(server),
+            ..NetworkStatus::default()
+        };
+        let armed_since = (phase == Phase::Serving).then_some(Timestamp::UNIX_EPOCH);
+        Standing { mode: Mode::Reserved, status, armed_since, probed: None }
+    }
+
+    #[test]
+    fn the_word_for_a_box_is_that_of_its_networks() {
+        let spec = json!({ "interface": "eth1", "address": "10.77.0.1/24", "mode": "pool" });
+        let spec = NetworkSpec { mode: Mode::Reserved, ..serde_json::from_value(spec).unwrap() };
+        let plan = spec.plan().unwrap();
+        let word = |standing: Standing| {
+            let faults = fault("eth1", &standing).into_iter().collect();
+            let nics = vec![nic(&seen(), Some(&plan), standing, false)];
+            assert_eq!(nics[0].address.as_str(), "10.77.0.1/24", "the one it serves by");
+            health::health(&StatusView { nics, faults, ..StatusView::default() }).0.text
+        };
+        assert_eq!(word(standing(Phase::Serving, false)), "serving");
+        assert_eq!(word(standing(Phase::Probing, false)), "not serving");
+        assert_eq!(word(standing(Phase::Stopped, true)), "stopped");
+        assert_eq!(word(standing(Phase::Failed, false)), "stopped");
+        assert_eq!(word(Standing::default()), "not serving");
+    }
+
+    #[test]
+    fn what_is_told_of_an_interface() {
+        let held = nic(&seen(), None, standing(Phase::Probing, false), false);
+        assert_eq!(held.held.as_str(), "as it is");
+        assert_eq!((held.role, held.address.as_str()), (Role::Management, "192.0.2.9/24"));
+        let serves = nic(&seen(), None, standing(Phase::Serving, false), false);
+        assert!(serves.armed() && serves.held.is_empty());
+    }
+}

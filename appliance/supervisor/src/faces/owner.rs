@@ -1,0 +1,54 @@
+//! Whose the box is, and how one makes it one's own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use status::view::{Claim, StatusView};
+use web::claim::TRIES_MAX;
+use web::owner::Owner;
+
+use super::{Telling, Tells};
+use crate::config::Config;
+
+/// Files of the state folder that are secret keys: what they open is lost with them.
+const KEYS: [&str; 5] =
+    ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
+
+/// The owner, the code for whoever becomes it, and the box's secrets.
+pub struct Ownership {
+    /// Whose the box is.
+    pub owner: Arc<Owner>,
+    /// Where its pages are.
+    pub config: Arc<Config>,
+    /// SHA-256 of the certificate's public key.
+    pub key: [u8; 32],
+    /// Where the keys lie.
+    pub state: PathBuf,
+}
+
+impl Tells for Ownership {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        view.pin = status::pin::pin(&self.key).into();
+        view.system.certificate_sha256 = stdx::hex(&self.key).into();
+        view.system.accounts = u32::from(self.owner.claimed());
+        let keys = KEYS.iter().filter(|name| self.state.join(name).is_file());
+        view.system.keys = u32::try_from(keys.count()).unwrap_or(u32::MAX);
+        view.claim = self.claim(view);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Ownership {
+    fn claim(&self, view: &StatusView) -> Option<Claim> {
+        let (code, tries_left) = self.owner.code()?;
+        let url = match &self.config.web {
+            Some(web) => Some(format!("https://{}", web.listen)),
+            None => view.address().map(|(_, address)| match address.contains(':') {
+                true => format!("https://[{address}]"),
+                false => format!("https://{address}"),
+            }),
+        };
+        let urls = url.into_iter().map(Into::into).collect();
+        Some(Claim { urls, code: code.into(), tries_left, tries_max: TRIES_MAX })
+    }
+}

@@ -1,0 +1,153 @@
+//! The box itself: its start, its clock, its figures, its log.
+
+mod traffic;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ntp::Standing;
+use platform::figures::{self, Work};
+use status::view::{Clock, Fault, Nic, StatusView, System, TimeState, Trouble};
+use tokio::sync::watch;
+
+use super::{Telling, Tells};
+use crate::firmware::time::Known;
+use crate::journal::JOURNAL;
+use crate::start::Start;
+use traffic::Traffic;
+
+/// Between two looks at the figures: the cores' work is counted in hundredths of a second.
+const EVERY: Duration = Duration::from_secs(2);
+/// Who keeps the clock of a machine that is not all the box's.
+const HOST: &str = "the host";
+
+/// What the box knows of itself.
+pub struct Itself {
+    state: PathBuf,
+    time: Option<watch::Receiver<Known>>,
+    trouble: Vec<String>,
+    start: Arc<Start>,
+    looked: Mutex<Looked>,
+}
+
+/// The last look at the figures.
+#[derive(Default)]
+struct Looked {
+    at: Option<Instant>,
+    work: Option<Work>,
+    system: System,
+    traffic: Traffic,
+}
+
+impl Itself {
+    /// With its state in the folder `state`; its `time` if the clock is its own to keep; the
+    /// `trouble` that process 1 had; and how far its `start` is.
+    pub fn new(
+        state: PathBuf,
+        time: Option<watch::Receiver<Known>>,
+        trouble: Vec<String>,
+        start: Arc<Start>,
+    ) -> Self {
+        Self { state, time, trouble, start, looked: Mutex::default() }
+    }
+
+    fn clock(&self) -> Clock {
+        match &self.time {
+            Some(time) => clock(&time.borrow()),
+            None => hosts_clock(figures::clock_is_kept()),
+        }
+    }
+
+    /// The figures, and what was sent to machines.
+    fn figures(&self, nics: &[Nic]) -> (System, Vec<u64>) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.at.is_none_or(|at| at.elapsed() >= EVERY) {
+            let work = figures::work();
+            let percent = work.zip(looked.work).and_then(|(now, then)| now.percent_since(then));
+            let memory = figures::memory();
+            let disk = figures::volume(&self.state);
+            looked.system = System {
+                cpu_percent: percent.or(looked.system.cpu_percent),
+                ram_used: memory.map_or(0, |it| it.used),
+                ram_total: memory.map_or(0, |it| it.total),
+                disk_used: disk.map_or(0, |it| it.used),
+                disk_total: disk.map_or(0, |it| it.total),
+                temperature: figures::temperature(),
+                flash_life_percent: figures::flash_life(),
+                ..System::default()
+            };
+            let racks = nics.iter().filter(|nic| nic.provisions());
+            let sent = racks.filter_map(|nic| figures::sent(&nic.name)).sum();
+            let now = Instant::now();
+            looked.traffic.note(now, sent);
+            (looked.at, looked.work) = (Some(now), work);
+        }
+        (looked.system.clone(), looked.traffic.samples())
+    }
+}
+
+impl Tells for Itself {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        let slot = platform::init::slot().ok().flatten().unwrap_or_default();
+        view.slot = slot.to_uppercase().into();
+        view.clock = self.clock();
+        view.boot = self.start.steps();
+        let (system, traffic) = self.figures(&view.nics);
+        // What others tell of the system stays: slots, keys, backups.
+        let told = std::mem::take(&mut view.system);
+        view.system = System {
+            cpu_percent: system.cpu_percent,
+            ram_used: system.ram_used,
+            ram_total: system.ram_total,
+            disk_used: system.disk_used,
+            disk_total: system.disk_total,
+            temperature: system.temperature,
+            flash_life_percent: system.flash_life_percent,
+            ..told
+        };
+        view.boot_traffic = traffic;
+        view.faults.extend(self.trouble.iter().map(|what| fault(what)));
+        view.log = JOURNAL.lines();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn fault(what: &str) -> Fault {
+    let trouble = Trouble { what: what.into(), ..Trouble::default() };
+    Fault { title: "START".into(), trouble, urgent: true, ..Fault::default() }
+}
+
+fn clock(known: &Known) -> Clock {
+    let state = match known.standing {
+        Standing::Unset => TimeState::Unset,
+        Standing::Holdover(_) => TimeState::Holdover,
+        Standing::Synced(_) => TimeState::Synced,
+    };
+    Clock { state, source: known.source.as_str().into(), utc_offset_seconds: 0 }
+}
+
+/// As the kernel says; one that says nothing has a clock all the same, which somebody set.
+fn hosts_clock(is_kept: Option<bool>) -> Clock {
+    let state = if is_kept == Some(true) { TimeState::Synced } else { TimeState::Holdover };
+    Clock { state, source: HOST.into(), utc_offset_seconds: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use status::view::TimeState;
+
+    use super::hosts_clock;
+
+    #[test]
+    fn a_hosts_clock_is_believed_as_far_as_its_kernel_does() {
+        let cases = [
+            (Some(true), TimeState::Synced),
+            (Some(false), TimeState::Holdover),
+            (None, TimeState::Holdover),
+        ];
+        for (said, state) in cases {
+            assert_eq!(hosts_clock(said).state, state, "{said:?}");
+        }
+    }
+}

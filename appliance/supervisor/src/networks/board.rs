@@ -1,0 +1,88 @@
+//! Where each network's service stands at the moment, for whoever shows it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api::network::{Mode, Network, NetworkStatus, Phase};
+use jiff::Timestamp;
+
+/// The board; clones share it.
+#[derive(Clone, Default)]
+pub struct Board(Arc<Mutex<BTreeMap<String, Standing>>>);
+
+/// Where one network's service stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    /// What its Network asks for.
+    pub mode: Mode,
+    /// What has come of it.
+    pub status: NetworkStatus,
+    /// Since when it answers; `None`: it does not.
+    pub armed_since: Option<Timestamp>,
+    /// When it was last found that no other server answers.
+    pub probed: Option<Timestamp>,
+}
+
+impl Board {
+    /// Puts down what a network's service has come to.
+    pub fn put(&self, network: &Network, status: &NetworkStatus, now: Timestamp) {
+        let mut board = self.board();
+        let standing = board.entry(network.spec.interface.clone()).or_default();
+        *standing = standing.clone().then(network.spec.mode, status, now);
+    }
+
+    /// Takes down what is said of an interface: its Network is gone.
+    pub fn clear(&self, interface: &str) {
+        self.board().remove(interface);
+    }
+
+    /// How it stands with an interface; `None`: nobody serves it.
+    pub fn of(&self, interface: &str) -> Option<Standing> {
+        self.board().get(interface).cloned()
+    }
+
+    fn board(&self) -> MutexGuard<'_, BTreeMap<String, Standing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Standing {
+    fn then(self, mode: Mode, status: &NetworkStatus, now: Timestamp) -> Self {
+        let serves = status.phase == Phase::Serving;
+        let same = self.status.phase == Phase::Serving && self.mode == mode;
+        let was_asking = self.status.phase == Phase::Probing;
+        Self {
+            armed_since: serves.then(|| self.armed_since.filter(|_| same).unwrap_or(now)),
+            probed: if serves && was_asking { Some(now) } else { self.probed },
+            mode,
+            status: status.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mode, NetworkStatus, Phase, Standing, Timestamp};
+
+    #[test]
+    fn since_when_a_network_is_served() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut standing = Standing::default();
+        let steps = [
+            (1, Phase::Probing, Mode::Pool, None, None),
+            (2, Phase::Serving, Mode::Pool, Some(2), Some(2)),
+            (3, Phase::Serving, Mode::Pool, Some(2), Some(2)),
+            (4, Phase::Stopped, Mode::Pool, None, Some(2)),
+            (5, Phase::Probing, Mode::Pool, None, Some(2)),
+            (6, Phase::Serving, Mode::Pool, Some(6), Some(6)),
+            (7, Phase::Serving, Mode::Reserved, Some(7), Some(6)),
+            (8, Phase::Off, Mode::Off, None, Some(6)),
+        ];
+        for (second, phase, mode, armed, probed) in steps {
+            let status = NetworkStatus { phase, ..NetworkStatus::default() };
+            standing = standing.then(mode, &status, at(second));
+            let found = (standing.armed_since, standing.probed);
+            assert_eq!(found, (armed.map(at), probed.map(at)), "at {second}");
+        }
+    }
+}

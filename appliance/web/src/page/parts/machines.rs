@@ -1,0 +1,61 @@
+//! The machines, and one of them.
+
+use askama::Template;
+use status::view::StatusView;
+
+use super::{Events, Facts, Line, Part, Row, badge, escaped, part, rendered, row};
+
+#[derive(Template)]
+#[template(path = "machines.html")]
+struct Machines {
+    rows: Vec<Row>,
+}
+
+#[derive(Template)]
+#[template(path = "bar.html")]
+struct Bar<'a> {
+    percent: u8,
+    label: &'a str,
+}
+
+/// A bar with its value in words.
+pub fn bar(percent: u8, label: &str) -> String {
+    rendered(&Bar { percent: percent.min(100), label })
+}
+
+pub fn machines(view: &StatusView) -> String {
+    rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
+}
+
+pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
+    let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
+        let text = format!("Nothing called ‘{}’.", escaped(name));
+        return vec![part("machine", "", format!("<p>{text}</p>"))];
+    };
+    let word = badge(&machine.status(), machine.tone(), machine.state.shape());
+    let row = row(view, machine);
+    let mut facts = vec![("MAC", row.mac), ("IP", row.ip), ("Power", row.power.to_owned())];
+    facts.push(("Workflow", row.workflow));
+    facts.push(("Now", row.detail));
+    facts.push(("Last seen", row.seen));
+    facts.retain(|(_, value)| !value.is_empty());
+    let trouble = machine.trouble.as_ref().map(|it| {
+        format!("<article class=\"card bad\"><p>{}</p></article>", escaped(&it.sentence()))
+    });
+    let head = format!(
+        "<p>{word}</p>{}{}{}",
+        row.percent.map(|percent| bar(percent, name)).unwrap_or_default(),
+        trouble.unwrap_or_default(),
+        rendered(&Facts { title: "", facts })
+    );
+    let lines = machine.story.iter().map(|it| Line {
+        at: it.at,
+        time: view.time_of_day(it.at),
+        subject: "",
+        sentence: it.text.to_string(),
+        warning: it.warning,
+    });
+    let none = "Nothing has happened to it yet.";
+    let story = rendered(&Events { lines: lines.collect(), none });
+    vec![part("machine", "", head), part("story", "Story", story)]
+}

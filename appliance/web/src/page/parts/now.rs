@@ -1,0 +1,91 @@
+//! Is all well, and what is happening?
+
+use askama::Template;
+use status::view::moment::uptime;
+use status::view::problem::Urgency;
+use status::view::{Problem, StatusView, headline, problems};
+
+use super::{
+    Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, share,
+};
+
+/// Machines "in progress" that a page shows.
+const TASKS_MAX: usize = 50;
+/// Events that a page shows.
+const EVENTS_MAX: usize = 10;
+
+#[derive(Template)]
+#[template(path = "now.html")]
+struct Needs {
+    problems: Vec<Card>,
+}
+
+struct Card {
+    class: &'static str,
+    title: String,
+    sentence: String,
+    since: Option<String>,
+    link: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "progress.html")]
+struct Progress {
+    tasks: Vec<Row>,
+}
+
+#[derive(Template)]
+#[template(path = "rack.html")]
+struct Rack {
+    cells: Vec<Row>,
+    port: Option<String>,
+}
+
+pub fn now(view: &StatusView) -> Vec<Part> {
+    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it)).collect();
+    let sentence = headline(view).sentence();
+    let tasks = view.machines.iter().filter(|it| it.under_way()).take(TASKS_MAX);
+    let tasks = tasks.map(|it| row(view, it)).collect();
+    let cells = view.machines.iter().map(|it| row(view, it)).collect();
+    let port = view.nics.iter().find(|nic| nic.armed()).map(|nic| nic.name.to_string());
+    vec![
+        part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
+        part("needs", "", rendered(&Needs { problems: cards })),
+        part("progress", "In progress", rendered(&Progress { tasks })),
+        part("rack", "Rack", rendered(&Rack { cells, port })),
+        part("events", "Lately", events(view)),
+        part("line", "This box", line(view)),
+    ]
+}
+
+fn card(view: &StatusView, problem: &Problem) -> Card {
+    Card {
+        class: if problem.urgency == Urgency::Notice { "wait" } else { "bad" },
+        title: problem.title.to_string(),
+        sentence: problem.trouble.sentence(),
+        since: problem.since.map(|at| view.since(at)),
+        link: problem.machine.as_ref().map(|name| link(name)),
+    }
+}
+
+fn events(view: &StatusView) -> String {
+    let lines = happenings(view, view.events.iter().take(EVENTS_MAX));
+    rendered(&Events { lines, none: "Nothing has happened yet." })
+}
+
+fn line(view: &StatusView) -> String {
+    let mut facts = Vec::new();
+    facts.extend(view.address().map(|(nic, at)| ("Address", format!("{at} on {}", nic.name))));
+    let slot = if view.slot.is_empty() { "" } else { ", slot " };
+    facts.push(("Version", format!("{}{slot}{}", view.version, view.slot)));
+    facts.push(("Time", clock(view)));
+    facts.push(("Up", uptime(view.uptime_seconds)));
+    if view.system.disk_total > 0 {
+        facts.push(("Disk", share(view.system.disk_used, view.system.disk_total)));
+    }
+    if view.images.capacity > 0 {
+        facts.push(("Cache", share(view.images.used, view.images.capacity)));
+    }
+    facts.extend(view.system.backup_at.map(|at| ("Backup", view.ago(at))));
+    rendered(&Facts { title: "", facts })
+}

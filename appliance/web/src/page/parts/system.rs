@@ -1,0 +1,70 @@
+//! The box itself.
+
+use status::story::plain;
+use status::view::moment::uptime;
+use status::view::{StatusView, System};
+
+use super::{Events, Facts, Line, Part, clock, part, rendered, share};
+
+/// Lines of the log that a page shows.
+const LINES_MAX: usize = 50;
+
+/// The box, and what it said.
+pub fn the_box(view: &StatusView) -> Vec<Part> {
+    vec![part("box", "", about(view)), part("log", "Log", log(view))]
+}
+
+fn log(view: &StatusView) -> String {
+    let newest = view.log.iter().rev().take(LINES_MAX).map(|it| Line {
+        at: it.received,
+        time: view.time_of_day(it.received),
+        subject: &it.program,
+        sentence: plain(&it.text),
+        warning: it.warning(),
+    });
+    rendered(&Events { lines: newest.collect(), none: "Nothing was said yet." })
+}
+
+fn figures(system: &System) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    facts.extend(system.cpu_percent.map(|percent| ("Work", format!("{percent} %"))));
+    if system.ram_total > 0 {
+        facts.push(("Memory", share(system.ram_used, system.ram_total)));
+    }
+    if system.disk_total > 0 {
+        facts.push(("Disk", share(system.disk_used, system.disk_total)));
+    }
+    facts.extend(system.temperature.map(|degrees| ("Temperature", format!("{degrees} °C"))));
+    let worn = system.flash_life_percent;
+    facts.extend(worn.map(|percent| ("Flash memory", format!("{percent} % of its life used"))));
+    facts
+}
+
+fn about(view: &StatusView) -> String {
+    let system = &view.system;
+    let mut facts = vec![("Version", view.version.to_string())];
+    for slot in &system.slots {
+        let how = if slot.running { "running" } else { "not running" };
+        facts.push(("Slot", format!("{} {} {how}", slot.name, slot.version)));
+    }
+    facts.push(("Time", clock(view)));
+    facts.push(("Up", uptime(view.uptime_seconds)));
+    facts.extend(figures(system));
+    facts.extend(system.backup_at.map(|at| ("Backup", view.ago(at))));
+    facts.extend(
+        view.update
+            .as_ref()
+            .map(|update| ("Update", format!("{} {}", update.version, update.state.words()))),
+    );
+    let mut trust = vec![("Pin", view.pin.to_string())];
+    trust.push(("SHA-256", system.certificate_sha256.to_string()));
+    trust.push(("Accounts", system.accounts.to_string()));
+    trust.push(("Secret keys", system.keys.to_string()));
+    trust.retain(|(_, value)| !value.is_empty());
+    let about = rendered(&Facts { title: "System", facts });
+    let trust = rendered(&Facts { title: "Trust", facts: trust });
+    format!(
+        "{about}{trust}<p><a class=\"button\" href=\"/kubeconfig\">Download the kubeconfig</a> \
+         <a href=\"/ca.pem\">ca.pem</a></p>"
+    )
+}

@@ -1,0 +1,48 @@
+//! The workflows: which step, and why stuck.
+
+use askama::Template;
+use status::view::{StatusView, Work};
+use status::words;
+
+use super::{link, look, rendered};
+
+#[derive(Template)]
+#[template(path = "workflows.html")]
+struct Workflows<'a> {
+    rows: Vec<Row<'a>>,
+}
+
+struct Row<'a> {
+    work: &'a Work,
+    tone: &'static str,
+    shape: &'static str,
+    word: &'static str,
+    link: String,
+    step: String,
+    since: String,
+    trouble: String,
+}
+
+/// All of them.
+pub fn workflows(view: &StatusView) -> String {
+    rendered(&Workflows { rows: view.workflows.iter().map(|work| row(view, work)).collect() })
+}
+
+fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
+    let (word, shape) = words::work(work.state, work.held);
+    let mut step = Vec::new();
+    step.extend((!work.step.is_empty()).then(|| work.step.to_string()));
+    step.extend((work.actions > 0).then(|| format!("{} of {} done", work.done, work.actions)));
+    let again = work.attempts_max > 1;
+    step.extend(again.then(|| format!("try {} of {}", work.attempt, work.attempts_max)));
+    Row {
+        work,
+        tone: look::tone(word.tone),
+        shape: look::shape(shape),
+        word: word.text,
+        link: link(&work.machine),
+        step: step.join(" · "),
+        since: work.since.map(|at| view.ago(at)).unwrap_or_default(),
+        trouble: work.trouble.as_ref().map(|it| it.sentence()).unwrap_or_default(),
+    }
+}
