@@ -1,6 +1,7 @@
 //! What a disk holds after its power went: all that was flushed, and of the rest whatever reached
-//! it. QEMU logs a board's writes and flushes (`block/blklogwrites.c`, in the format of the kernel's
-//! dm-log-writes); they are written again here as a disk with a cache would have written them.
+//! it. QEMU logs a board's writes and flushes (`block/blklogwrites.c`, in the format of the
+//! kernel's dm-log-writes); they are written again here as a disk with a cache would have written
+//! them.
 
 use std::fs::File;
 use std::io;

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, Variant, run};
@@ -28,10 +28,9 @@ const BOX: &str = "10.77.0.9";
 const BOX_TOML: &str = "[[management]]\ninterface = \"eth0\"\naddress = \"10.77.0.9/24\"\n";
 /// One of each kind.
 const FEW: usize = 3;
-/// Moments lie in so many seconds.
-const FIRST_START: f32 = 25.0;
-const WORK: f32 = 20.0;
-const UPDATE: f32 = 60.0;
+/// Most that is done in one start: machines written, and bytes of an update, which has some more.
+const MACHINES: usize = 60;
+const UPDATE: u64 = 48 << 20;
 
 /// What the box does when its power goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +101,7 @@ impl<'a> Ordeal<'a> {
         let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
         let at = match during {
             During::Start => {
-                board.serial().wait_for(STARTING, PATIENCE).unwrap();
-                std::thread::sleep(Duration::from_secs_f32(self.rng.f32() * FIRST_START));
+                board.serial().wait_for(FIRST_LINE, PATIENCE).unwrap();
                 let logged = board.cut_power().unwrap();
                 self.moment(0..=logged)
             }
@@ -146,13 +144,16 @@ impl<'a> Ordeal<'a> {
 
     /// Writes machines, and perhaps takes an update, until the power goes; where in the log.
     fn works(&mut self, board: Board, during: During, log: &Path) -> u64 {
-        let time = self.rng.f32() * if during == During::Update { UPDATE } else { WORK };
         let bundle = (during == During::Update).then(|| self.bundle());
+        let (machines, bytes) = match during {
+            During::Update => (0, self.rng.u64(0..UPDATE)),
+            During::Start | During::Writes => (self.rng.usize(1..=MACHINES), 0),
+        };
         let (owner, folder, first) = (self.owner.as_ref().unwrap(), self.folder, self.written);
         // What is in the log when something is acknowledged is what must suffice.
         let length = || fs::metadata(log).unwrap().len();
-        let (begin, written) = (length(), Mutex::new(Vec::new()));
-        let (written, bundle) = (&written, bundle.as_ref());
+        let (begin, written, applied) = (length(), Mutex::new(Vec::new()), AtomicBool::new(false));
+        let (written, applied, bundle) = (&written, &applied, bundle.as_ref());
         let end = std::thread::scope(|scope| {
             scope.spawn(move || {
                 for _ in (first..).take_while(|number| push(owner, *number, folder)) {
@@ -161,10 +162,17 @@ impl<'a> Ordeal<'a> {
             });
             if let Some(bundle) = bundle {
                 let apply = ["upgrade".as_ref(), "apply".as_ref(), bundle.as_os_str()];
-                // It may have an end before the power goes, or not.
-                scope.spawn(move || drop(run(owner.tinbox().args(apply))));
+                scope.spawn(move || {
+                    // It may have an end before the power goes, or not.
+                    let _ = run(owner.tinbox().args(apply));
+                    applied.store(true, Ordering::Relaxed);
+                });
             }
-            std::thread::sleep(Duration::from_secs_f32(time));
+            let done = || {
+                let much = length() >= begin + bytes || applied.load(Ordering::Relaxed);
+                (much && written.lock().unwrap().len() >= machines).then_some(())
+            };
+            poll("the box to be at work", PATIENCE, done).unwrap();
             board.cut_power().unwrap()
         });
         let at = self.moment(begin..=end);
