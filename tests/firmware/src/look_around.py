@@ -1,7 +1,7 @@
 """What a person's machine finds on the link: the box by multicast DNS, and which ports it has.
 
-look_around.py NAME: waits until NAME.local has a link-local IPv4 address and its services are
-there, then tries every TCP port and some UDP ports. Prints one line of JSON.
+look_around.py NAME: waits until NAME.local has a link-local IPv4 address, its services are there
+and its pages answer, then tries every TCP port and some UDP ports. Prints one line of JSON.
 """
 
 import errno
@@ -53,6 +53,18 @@ def find(name):
     sys.exit(f"{name}.local was not found in {PATIENCE} s: {heard.found}")
 
 
+def await_pages(address, port):
+    """Returns once the box takes a connection there: its name is known earlier."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection((address, port), timeout=3).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"{address} has no pages after {PATIENCE} s")
+
+
 def open_tcp(address):
     """Every port that takes a connection."""
     waiting, ports, answered = selectors.DefaultSelector(), iter(range(1, 65536)), []
@@ -95,5 +107,6 @@ def open_udp(address):
 
 
 address, services = find(sys.argv[1])
+await_pages(address, services["_https._tcp.local."])
 tcp, udp = open_tcp(address), open_udp(address)
 print(json.dumps({"address": address, "services": services, "tcp": tcp, "udp": udp}))
