@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the registry's crates compile to, kept outside the clone so that the next clone need not:
-#   crates.sh restore    copies it to target, where there is none yet
+#   crates.sh restore    copies it to target, where there is none yet; where this lock file's is
+#                        not kept, the latest that is: cargo compiles what differs
 #   crates.sh keep       keeps target's, where this lock file's is not kept yet
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -23,6 +24,12 @@ registry_part() {
   CARGO_TARGET_DIR=$1 cargo clean --quiet --workspace --target "$(build_target)"
 }
 
+# The kept folder that was last used, if there is one.
+latest() {
+  find "$kept/.." -mindepth 2 -maxdepth 2 -name target -printf '%T@ %p\n' 2>/dev/null |
+    sort -n | tail -n 1 | cut -d ' ' -f 2-
+}
+
 build_target() {
   sed -n 's/^target = "\(.*\)"$/\1/p' .cargo/config.toml
 }
@@ -30,12 +37,14 @@ build_target() {
 kept=$(pins | cache_folder crates)
 case ${1:-} in
   restore)
-    if [ -d "$kept/target" ] && [ ! -e target ]; then
+    from=$kept/target
+    [ -d "$from" ] || from=$(latest)
+    if [ -d "$from" ] && [ ! -e target ]; then
       echo "crates: taking what an earlier clone compiled of the registry's" >&2
-      touch "$kept"
-      if ! cp -a --reflink=auto "$kept/target" target; then
+      touch "${from%/target}"
+      if ! cp -a --reflink=auto "$from" target; then
         rm -rf target
-        echo "warning: cannot copy $kept/target, so everything is compiled anew" >&2
+        echo "warning: cannot copy $from, so everything is compiled anew" >&2
       fi
     fi
     ;;

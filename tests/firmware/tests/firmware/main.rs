@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod flash;
 mod main_job;
 mod owner;
 mod power_cuts;
@@ -99,65 +100,6 @@ fn a_slot_with_a_flipped_bit_is_given_up_for_the_other() {
     drop(board);
     let variables = grubenv(&disk);
     assert!(variables.contains("\nA_OK=1\nA_TRY=1\nB_OK=1\nB_TRY=3\n"), "{variables}");
-}
-
-#[test]
-fn every_way_to_flash_gives_the_same_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let image = made(folder.path()).path;
-    let (xz, map) = (at("image.img.xz"), image.with_added_extension("bmap"));
-    let shell = |script: &str| {
-        let mut command = Command::new("bash");
-        command.args(["-ec", &format!("set -o pipefail; {script}")]).current_dir(folder.path());
-        run(command.env("IMG", &image).env("MAP", &map).env("XZ", &xz)).unwrap();
-    };
-    // The released image is this with a better ratio; what is tested is who can read it.
-    shell("xz -0 -T0 -c \"$IMG\" >\"$XZ\"; xz -t \"$XZ\"");
-    shell("dd if=\"$IMG\" of=dd bs=4M conv=sparse status=none");
-    shell("xz -dc \"$XZ\" | dd of=xz bs=4M iflag=fullblock conv=sparse status=none");
-    shell(&format!("truncate -s {} bmap", disk_size()));
-    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$XZ\" bmap");
-    let sum = |name: &str| Sha256::digest(fs::read(at(name)).unwrap());
-    assert_eq!(sum("dd"), sum("xz"));
-    assert_eq!(sum("dd"), sum("bmap"), "the block map leaves something out");
-
-    // On a disk that held something else, bmaptool leaves that where nobody looks.
-    shell(&format!("head -c {} /dev/zero | tr '\\0' '\\245' >used", disk_size()));
-    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$IMG\" used");
-    shell("sgdisk --verify used | grep -q 'No problems found'");
-    for (part, check) in
-        [(Part::Boot, "fsck.fat -n"), (Part::State, "e2fsck -fn"), (Part::Cache, "e2fsck -fn")]
-    {
-        let (skip, count) = (part.offset() >> 20, part.size() >> 20);
-        shell(&format!(
-            "dd if=used of=part bs=1M skip={skip} count={count} status=none; {check} part"
-        ));
-    }
-    for part in [Part::RootA, Part::RootB] {
-        verify(&at("used"), part, folder.path());
-    }
-}
-
-/// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
-fn verify(disk: &Path, part: Part, folder: &Path) {
-    let slot = if part == Part::RootA { "a" } else { "b" };
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    let script = format!("::tinbox/{slot}/boot.cfg");
-    let script = run(Command::new("mtype").args(["-i", &volume, &script])).unwrap();
-    let words: Vec<&str> = script.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "sha256").unwrap();
-    let blocks: u64 = words[at - 2].parse().unwrap();
-    let root = folder.join("root");
-    let (skip, count) = (part.offset() >> 20, part.size() >> 20);
-    let mut copy = Command::new("dd");
-    copy.args([format!("if={}", disk.display()), format!("of={}", root.display())]);
-    copy.args(["bs=1M".to_owned(), format!("skip={skip}"), format!("count={count}")]);
-    run(&mut copy).unwrap();
-    let mut verify = Command::new("/usr/sbin/veritysetup");
-    verify.arg("verify").arg(format!("--hash-offset={}", blocks * 4096));
-    verify.args([&root, &root]).arg(words[at + 1]);
-    run(&mut verify).unwrap();
 }
 
 #[test]

@@ -27,25 +27,37 @@ pub fn shows_code(board: &mut Board, url: &str) {
     poll(&format!("the monitor to show {url}"), PATIENCE, scan).unwrap();
 }
 
-/// It is what the box's own `/panel.png` is, to the last dot.
+/// It is what the box's own `/panel.png` is, but for the dot that runs along the lowest row of a
+/// monitor as long as its loop lives.
 pub fn shows_picture(board: &mut Board, owner: &Owner<'_>, folder: &Path) {
     owner.log_in();
     let (shown, drawn) = (kept("monitor.png"), folder.join("panel.png"));
     let equal = || {
         board.screenshot(&shown).ok()?;
         run(owner.curl("/panel.png").arg("-o").arg(&drawn)).ok()?;
-        (dots(&shown)? == dots(&drawn)?).then_some(())
+        let (monitor, picture) = (dots(&shown)?, dots(&drawn)?);
+        let alive = [monitor.lit, picture.lit] == [1, 1];
+        (alive && monitor.above == picture.above).then_some(())
     };
     // They are drawn at two moments, and some of it is a clock.
     poll("the monitor to be as it is drawn", PATIENCE, equal).unwrap();
 }
 
-/// Size and dots of a picture.
-fn dots(path: &Path) -> Option<((u32, u32), Vec<u8>)> {
+struct Dots {
+    /// Those above the lowest row.
+    above: Vec<Vec<u8>>,
+    /// How many of the lowest row are not black.
+    lit: usize,
+}
+
+fn dots(path: &Path) -> Option<Dots> {
     let mut picture = png::Decoder::new(BufReader::new(File::open(path).ok()?)).read_info().ok()?;
-    let mut dots = vec![0; picture.output_buffer_size()?];
-    let info = picture.next_frame(&mut dots).ok()?;
+    let mut bytes = vec![0; picture.output_buffer_size()?];
+    let info = picture.next_frame(&mut bytes).ok()?;
     assert_eq!(info.color_type, png::ColorType::Rgb, "{}", path.display());
-    dots.truncate(info.buffer_size());
-    Some(((info.width, info.height), dots))
+    bytes.truncate(info.buffer_size());
+    let mut above: Vec<Vec<u8>> = bytes.chunks(info.line_size).map(<[u8]>::to_vec).collect();
+    let lowest = above.pop()?;
+    let lit = lowest.chunks(3).filter(|dot| **dot != [0; 3]).count();
+    Some(Dots { above, lit })
 }

@@ -127,7 +127,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
 }
 
 /// Asks on the terminal; what is typed is shown only with `echo`.
-fn question(words: &str, echo: bool) -> Result<Secret, Error> {
+pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
     // A closed standard error hides the question, and the answer is still wanted.
     let _ = io::stderr().write_all(words.as_bytes());
     let terminal = io::stdin();

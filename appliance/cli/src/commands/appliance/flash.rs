@@ -1,0 +1,164 @@
+//! `box flash`: the box's image onto a disk, and nothing else onto any other.
+
+mod copy;
+mod image;
+mod map;
+mod target;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use status::progress::Progress;
+
+use super::claim::question;
+use crate::error::Error;
+use crate::output::{Bar, Printer};
+use copy::{Failure, Writer};
+use image::Image;
+use target::Target;
+
+/// Between two looks how far it is.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What was typed.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The image, `.img` or `.img.xz`; its `.bmap` and the release's `SHA256SUMS` are used where
+    /// they lie beside it.
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+
+    /// The whole disk that becomes the box's: /dev/sdb. `lsblk` shows which there are.
+    #[arg(long, value_name = "DISK")]
+    to: PathBuf,
+
+    /// The last four characters of the disk's serial number, for where nobody is there to be
+    /// asked.
+    #[arg(long, value_name = "SERIAL")]
+    erase: Option<String>,
+}
+
+/// Write it, and read it again.
+///
+/// # Errors
+/// What failed. Before the disk was opened it is as it was; afterwards it does not start.
+pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
+    let Arguments { image, to, erase } = arguments;
+    let image = Image::find(&image)?;
+    let cannot =
+        |why: String, hint| Error::Unable { what: format!("write to {}", to.display()), why, hint };
+    let target = Target::find(&to)
+        .map_err(|error| cannot(error.to_string(), "`lsblk` shows which disks there are"))?;
+    if let Some((why, hint)) = target.refusal(image.map.size) {
+        return Err(cannot(why, hint));
+    }
+    for line in target.lines() {
+        printer.note(&line);
+    }
+    if !image.mapped {
+        printer.note("no block map lies beside the image: all of it is written");
+    }
+    if !image.is_summed() {
+        printer.note("no SHA256SUMS beside the image names it: it is not known to be whole");
+    }
+    prove(&target, erase)?;
+    let busy = "is it mounted, or part of something? `lsblk` shows it";
+    let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
+    let written = write(printer.bar(), image, (disk, target.size)).await?;
+    let name = to.display();
+    printer.line(&format!("{name} is a box: {} written and read again", stdx::bytes(written)))?;
+    printer.note("next: put it into the box's machine and switch that on; its screen shows a code");
+    Ok(())
+}
+
+/// Has a person, or a script's author, say which disk it is.
+fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
+    let said = match erase {
+        Some(said) => said,
+        None if io::stdin().is_terminal() => {
+            let words = format!("type {} to erase it: ", target.proof_of());
+            question(&words, true)?.expose().to_owned()
+        }
+        None => {
+            let why =
+                "nobody is here to ask: give --erase with the end of the disk's serial number";
+            return Err(Error::Usage(why.to_owned()));
+        }
+    };
+    if said.trim().eq_ignore_ascii_case(target.proof()) {
+        return Ok(());
+    }
+    let (said, of) = (said.trim(), target.proof_of());
+    Err(Error::Usage(format!("{said:?} is not {of}: nothing was written to {}", target.name)))
+}
+
+/// Alone: the kernel refuses a disk that is in use (open(2), `O_EXCL` of block devices).
+fn open(path: &Path) -> io::Result<File> {
+    let alone = OFlags::EXCL.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
+}
+
+/// Bytes that were written.
+async fn write(mut bar: Bar, image: Image, (disk, size): (File, u64)) -> Result<u64, Error> {
+    let (read, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let again = Arc::new(AtomicU64::new(0));
+    let (of_file, began) = (image.size, Instant::now());
+    let work = {
+        let (read, stop, again) = (Arc::clone(&read), Arc::clone(&stop), Arc::clone(&again));
+        move || flash(&image, (&disk, size), (&read, &again), &stop)
+    };
+    let mut work = tokio::task::spawn_blocking(work);
+    loop {
+        tokio::select! {
+            ended = &mut work => {
+                bar.clear();
+                return ended.map_err(|error| failed(&error.to_string()))?;
+            }
+            _ = tokio::signal::ctrl_c() => stop.store(true, Ordering::Relaxed),
+            () = tokio::time::sleep(LOOK) => {
+                let (read, again) = (read.load(Ordering::Relaxed), again.load(Ordering::Relaxed));
+                let (action, done, total) = match again {
+                    0 => ("writing", read, of_file),
+                    _ => ("reading again", again, 0),
+                };
+                bar.show(&Progress {
+                    action: action.to_owned(),
+                    message: String::new(),
+                    bytes_done: done,
+                    bytes_total: total,
+                    millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+                });
+            }
+        }
+    }
+}
+
+fn flash(
+    image: &Image,
+    (disk, size): (&File, u64),
+    (read, again): (&Arc<AtomicU64>, &AtomicU64),
+    stop: &AtomicBool,
+) -> Result<u64, Error> {
+    let why = |failure: Failure| failed(&failure.to_string());
+    let writer = Writer { disk, size, stop };
+    let mut stream = image.open(read)?;
+    let (written, head) = writer.write(&mut stream, &image.map).map_err(why)?;
+    image.check(stream)?;
+    writer.finish(&head).map_err(why)?;
+    writer.compare(&written, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
+    Ok(written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum())
+}
+
+fn failed(why: &str) -> Error {
+    Error::Unable {
+        what: "flash the disk, which holds no system now".to_owned(),
+        why: why.to_owned(),
+        hint: "run the command again; if the disk fails twice, take another",
+    }
+}

@@ -1,0 +1,87 @@
+use std::fs::{self, File};
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Failure, Writer};
+use crate::commands::appliance::flash::map::{Map, Part};
+
+const SIZE: usize = 3 << 20;
+
+/// Bytes that are nowhere the same.
+fn image() -> Vec<u8> {
+    (0..SIZE as u32 / 4).flat_map(u32::to_le_bytes).collect()
+}
+
+fn part(image: &[u8], from: usize, to: usize) -> Part {
+    Part { bytes: from as u64..to as u64, sum: Some(Sha256::digest(&image[from..to]).into()) }
+}
+
+fn disk(folder: &Path, size: usize) -> File {
+    let path = folder.join("disk");
+    fs::write(&path, vec![0xa5; size]).unwrap();
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+fn written(image: &[u8], map: &Map, size: usize, stop: bool) -> (Result<(), Failure>, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (disk, stop) = (disk(folder.path(), size), AtomicBool::new(stop));
+    let writer = Writer { disk: &disk, size: size as u64, stop: &stop };
+    let whole = writer.write(&mut Cursor::new(image), map).and_then(|(map, head)| {
+        writer.finish(&head)?;
+        writer.compare(&map, |_| ())
+    });
+    (whole, fs::read(folder.path().join("disk")).unwrap())
+}
+
+#[test]
+fn what_the_map_names_is_on_the_disk() {
+    let image = image();
+    let (whole, disk) = written(&image, &Map::whole(None), SIZE + 512, false);
+    whole.unwrap();
+    assert!(disk[..SIZE] == image && disk[SIZE..] == [0xa5; 512]);
+
+    // One part lies across the end of what is written last.
+    let (first, second) = ((4096, 1 << 20 | 4096), (2 << 20, SIZE - 4096));
+    let parts = vec![part(&image, first.0, first.1), part(&image, second.0, second.1)];
+    let (whole, disk) = written(&image, &Map { size: None, parts }, SIZE, false);
+    whole.unwrap();
+    for (from, to) in [first, second] {
+        assert!(disk[from..to] == image[from..to], "{from}");
+    }
+    assert_eq!((disk[0], disk[first.1], disk[SIZE - 1]), (0, 0xa5, 0xa5));
+}
+
+#[test]
+fn half_an_image_leaves_no_disk_that_starts() {
+    let image = image();
+    let good = part(&image, 0, SIZE);
+    let wrong = Map { size: None, parts: vec![Part { sum: Some([7; 32]), ..good.clone() }] };
+    let good = Map { size: None, parts: vec![good] };
+    let table: [(&[u8], &Map, usize, bool, &str); 4] = [
+        (&image, &wrong, SIZE, false, "damaged at byte 0"),
+        (&image[..SIZE - 1], &good, SIZE, false, "damaged at byte 0"),
+        (&image, &good, SIZE - 1, false, "larger than the disk"),
+        (&image, &good, SIZE, true, "it was stopped"),
+    ];
+    for (image, map, size, stop, why) in table {
+        let (whole, disk) = written(image, map, size, stop);
+        let said = whole.unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
+        assert!(disk[..1 << 20].iter().all(|byte| *byte == 0), "{why}: it may start");
+    }
+}
+
+#[test]
+fn a_disk_that_forgets_is_found_out() {
+    let (folder, image) = (tempfile::tempdir().unwrap(), image());
+    let (disk, stop) = (disk(folder.path(), SIZE), AtomicBool::new(false));
+    let writer = Writer { disk: &disk, size: SIZE as u64, stop: &stop };
+    let (map, head) = writer.write(&mut Cursor::new(&image), &Map::whole(None)).unwrap();
+    let unfinished = writer.compare(&map, |_| ()).unwrap_err();
+    assert!(matches!(unfinished, Failure::Differs(0)), "{unfinished}");
+    writer.finish(&head).unwrap();
+    writer.compare(&map, |_| ()).unwrap();
+}

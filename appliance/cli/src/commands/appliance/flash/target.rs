@@ -1,0 +1,187 @@
+//! The disk that is to be overwritten: what it is, and whether it may be.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes of the sectors that sysfs counts in.
+const SECTOR: u64 = 512;
+/// How many characters a person types.
+const TYPED: usize = 4;
+
+/// A disk, as the kernel tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// `sdb`.
+    pub name: String,
+    /// Empty where it has none.
+    pub model: String,
+    /// Empty where it has none.
+    pub serial: String,
+    /// In bytes.
+    pub size: u64,
+    /// A stick or a card.
+    pub removable: bool,
+    /// It refuses writes.
+    pub read_only: bool,
+    /// Of which disk it is a part.
+    pub part_of: Option<String>,
+    /// What is on it: `sdb1`, `sdb2`.
+    pub partitions: Vec<String>,
+    /// Why it is in use: `sdb1 is mounted at /home`.
+    pub in_use: Vec<String>,
+}
+
+impl Target {
+    /// What `path` names.
+    ///
+    /// # Errors
+    /// It cannot be looked at, or is no disk.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        let data = fs::metadata(path)?;
+        if !data.file_type().is_block_device() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no disk"));
+        }
+        let device = data.rdev();
+        let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+        let sys = fs::canonicalize(Path::new("/sys/dev/block").join(number))?;
+        let name = name_of(&sys);
+        let part_of = sys.join("partition").exists().then(|| sys.parent().map(name_of)).flatten();
+        let partitions = partitions(&sys);
+        let number = |file: &str| text(&sys.join(file)).parse::<u64>().unwrap_or_default();
+        Ok(Self {
+            model: format!("{} {}", text(&sys.join("device/vendor")), model(&sys)).trim().into(),
+            serial: serial(&sys),
+            size: number("size") * SECTOR,
+            removable: number("removable") == 1,
+            read_only: number("ro") == 1,
+            in_use: in_use(&sys, &partitions),
+            partitions: partitions.iter().map(|part| name_of(part)).collect(),
+            name,
+            part_of,
+        })
+    }
+
+    /// What a person types to show that this disk is meant.
+    pub fn proof(&self) -> &str {
+        let named = if self.serial.is_empty() { &self.name } else { &self.serial };
+        let from = named.char_indices().rev().nth(TYPED - 1).map_or(0, |(at, _)| at);
+        &named[from..]
+    }
+
+    /// What the proof is called.
+    pub fn proof_of(&self) -> String {
+        match (self.serial.is_empty(), self.proof().len() == self.name.len()) {
+            (false, _) => "the last four characters of its serial number".to_owned(),
+            (true, true) => "its name".to_owned(),
+            (true, false) => "the last four characters of its name, as it has no serial".to_owned(),
+        }
+    }
+
+    /// Why an image of `size` bytes, where that is known, may not be written to it.
+    pub fn refusal(&self, size: Option<u64>) -> Option<(String, &'static str)> {
+        let needed = size.unwrap_or_default();
+        if let Some(disk) = &self.part_of {
+            return Some((format!("it is a part of {disk}"), "name the whole disk"));
+        }
+        if !self.in_use.is_empty() {
+            let why = self.in_use.join(", ");
+            return Some((why, "unmount it first, or is it another disk that you mean?"));
+        }
+        if self.read_only {
+            return Some(("it is write-protected".to_owned(), "is there a switch on its side?"));
+        }
+        if self.size == 0 {
+            return Some(("there is no medium in it".to_owned(), "put one in"));
+        }
+        if self.size < needed {
+            let (has, needed) = (stdx::bytes(self.size), stdx::bytes(needed));
+            return Some((format!("it has {has}, the image {needed}"), "take a larger one"));
+        }
+        None
+    }
+
+    /// For the person who is to say that it is the one.
+    pub fn lines(&self) -> [String; 2] {
+        let or = |text: &str, none: &str| if text.is_empty() { none } else { text }.to_owned();
+        let (model, serial) = (or(&self.model, "no model"), or(&self.serial, "none"));
+        let removable = if self.removable { ", removable" } else { "" };
+        let holds = or(&self.partitions.join(", "), "no partitions");
+        [
+            format!(
+                "{}: {model}, serial {serial}, {}{removable}",
+                self.name,
+                stdx::bytes(self.size)
+            ),
+            format!("it holds {holds}; all of it will be lost"),
+        ]
+    }
+}
+
+fn name_of(sys: &Path) -> String {
+    sys.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The words of a file; none where it is absent.
+fn text(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    status::story::plain(String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n']))
+}
+
+fn model(sys: &Path) -> String {
+    let (model, name) = (text(&sys.join("device/model")), text(&sys.join("device/name")));
+    if model.is_empty() { name } else { model }
+}
+
+/// A disk's own, or that of the stick it is in.
+fn serial(sys: &Path) -> String {
+    let own = ["serial", "device/serial"].map(|file| text(&sys.join(file)));
+    if let Some(own) = own.into_iter().find(|serial| !serial.is_empty()) {
+        return own;
+    }
+    // SCSI: a head of four bytes.
+    let page = fs::read(sys.join("device/vpd_pg80")).unwrap_or_default();
+    let scsi = String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned();
+    if !scsi.is_empty() {
+        return status::story::plain(&scsi);
+    }
+    let usb = sys.ancestors().find(|folder| folder.join("idVendor").exists());
+    usb.map(|usb| text(&usb.join("serial"))).unwrap_or_default()
+}
+
+fn partitions(sys: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(sys).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|it| it.join("partition").exists()).collect();
+    found.sort();
+    found
+}
+
+fn in_use(sys: &Path, partitions: &[PathBuf]) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let mut uses = Vec::new();
+    for part in [sys].into_iter().chain(partitions.iter().map(PathBuf::as_path)) {
+        let name = name_of(part);
+        let place = mounted(&mounts, &text(&part.join("dev")));
+        uses.extend(place.map(|place| format!("{name} is mounted at {place}")));
+        let swap = format!("/dev/{name} ");
+        if swaps.lines().any(|line| line.starts_with(&swap)) {
+            uses.push(format!("{name} is swap"));
+        }
+        let holders = fs::read_dir(part.join("holders")).into_iter().flatten().flatten();
+        uses.extend(holders.map(|it| format!("{name} is a part of {}", name_of(&it.path()))));
+    }
+    uses
+}
+
+/// Where the device with that number is mounted first (proc(5), mountinfo).
+fn mounted(mounts: &str, number: &str) -> Option<String> {
+    let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let line = lines.find(|words| words.get(2) == Some(&number) && !number.is_empty())?;
+    line.get(4).map(|place| (*place).to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! An image onto a disk: by everyday tools and by the command line, and what is refused.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use firmware::{flip, run};
+use image::disk::{Part, disk_size};
+use sha2::{Digest as _, Sha256};
+
+use super::made;
+use super::owner::program;
+
+/// A file that is a disk for as long as this lives.
+struct Loop(String);
+
+impl Loop {
+    fn of(file: &Path, size: u64) -> Self {
+        File::create(file).unwrap().set_len(size).unwrap();
+        let device = run(Command::new("losetup").args(["--find", "--show"]).arg(file)).unwrap();
+        Self(device.trim().to_owned())
+    }
+
+    /// `tinbox box flash`, by a script that knows which disk it means: a loop device has no serial
+    /// number, so by the end of its name.
+    fn flash(&self, image: &Path) -> Command {
+        let mut flash = Command::new(program("tinbox"));
+        flash.args(["box", "flash"]).arg(image).args(["--to", &self.0, "--erase"]);
+        flash.arg(&self.0[self.0.len() - 4..]);
+        flash
+    }
+
+    /// What `command` says, which must fail with a word of `why`, and leaves no disk that starts.
+    fn refuses(&self, command: &mut Command, why: &str) {
+        let said = run(command).expect_err(why).to_string();
+        assert!(said.contains(why) && said.contains(&self.0[5..]), "not {why:?}: {said}");
+        let table = run(Command::new("sgdisk").arg("--print").arg(&self.0));
+        let table = table.unwrap_or_else(|error| error.to_string());
+        assert!(!table.contains("TINBOX"), "{why}: a table is there: {table}");
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = run(Command::new("losetup").args(["--detach", &self.0]));
+    }
+}
+
+#[test]
+fn every_way_to_flash_gives_the_same_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let image = made(folder.path()).path;
+    let (xz, map) = (at("image.img.xz"), image.with_added_extension("bmap"));
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-ec", &format!("set -o pipefail; {script}")]).current_dir(folder.path());
+        run(command.env("IMG", &image).env("MAP", &map).env("XZ", &xz)).unwrap();
+    };
+    // The released image is this with a better ratio; what is tested is who can read it.
+    shell("xz -0 -T0 -c \"$IMG\" >\"$XZ\"; xz -t \"$XZ\"");
+    shell("dd if=\"$IMG\" of=dd bs=4M conv=sparse status=none");
+    shell("xz -dc \"$XZ\" | dd of=xz bs=4M iflag=fullblock conv=sparse status=none");
+    shell(&format!("truncate -s {} bmap", disk_size()));
+    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$XZ\" bmap");
+    let sum = |name: &str| Sha256::digest(fs::read(at(name)).unwrap());
+    assert_eq!(sum("dd"), sum("xz"));
+    assert_eq!(sum("dd"), sum("bmap"), "the block map leaves something out");
+    let disk = Loop::of(&at("flash"), disk_size());
+    run(&mut disk.flash(&xz)).unwrap();
+    drop(disk);
+    assert_eq!(sum("dd"), sum("flash"), "`tinbox box flash` leaves something out");
+
+    // On a disk that held something else, bmaptool leaves that where nobody looks.
+    shell(&format!("head -c {} /dev/zero | tr '\\0' '\\245' >used", disk_size()));
+    shell("bmaptool --quiet copy --bmap \"$MAP\" \"$IMG\" used");
+    shell("sgdisk --verify used | grep -q 'No problems found'");
+    for (part, check) in
+        [(Part::Boot, "fsck.fat -n"), (Part::State, "e2fsck -fn"), (Part::Cache, "e2fsck -fn")]
+    {
+        let (skip, count) = (part.offset() >> 20, part.size() >> 20);
+        shell(&format!(
+            "dd if=used of=part bs=1M skip={skip} count={count} status=none; {check} part"
+        ));
+    }
+    for part in [Part::RootA, Part::RootB] {
+        verify(&at("used"), part, folder.path());
+    }
+}
+
+/// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
+fn verify(disk: &Path, part: Part, folder: &Path) {
+    let slot = if part == Part::RootA { "a" } else { "b" };
+    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
+    let script = format!("::tinbox/{slot}/boot.cfg");
+    let script = run(Command::new("mtype").args(["-i", &volume, &script])).unwrap();
+    let words: Vec<&str> = script.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "sha256").unwrap();
+    let blocks: u64 = words[at - 2].parse().unwrap();
+    let root = folder.join("root");
+    let (skip, count) = (part.offset() >> 20, part.size() >> 20);
+    let mut copy = Command::new("dd");
+    copy.args([format!("if={}", disk.display()), format!("of={}", root.display())]);
+    copy.args(["bs=1M".to_owned(), format!("skip={skip}"), format!("count={count}")]);
+    run(&mut copy).unwrap();
+    let mut verify = Command::new("/usr/sbin/veritysetup");
+    verify.arg("verify").arg(format!("--hash-offset={}", blocks * 4096));
+    verify.args([&root, &root]).arg(words[at + 1]);
+    run(&mut verify).unwrap();
+}
+
+/// Whatever is wrong with the image or the disk, there is a sentence and no disk that half starts.
+#[test]
+fn no_wrong_disk_and_no_damaged_image_is_flashed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let image = made(folder.path()).path;
+    let map = image.with_added_extension("bmap");
+    let disk = Loop::of(&at("disk"), disk_size());
+
+    let mut other = Command::new(program("tinbox"));
+    other.args(["box", "flash"]).arg(&image).args(["--to", &disk.0]);
+    disk.refuses(&mut other, "nobody is here to ask");
+    disk.refuses(other.args(["--erase", "sda1"]), "nothing was written");
+    let small = Loop::of(&at("small"), disk_size() - (1 << 20));
+    small.refuses(&mut small.flash(&image), "take a larger one");
+    let mut file = Command::new(program("tinbox"));
+    file.args(["box", "flash"]).arg(&image).args(["--erase", "disk", "--to"]).arg(at("disk"));
+    let file = run(&mut file).unwrap_err();
+    assert!(file.to_string().contains("it is no disk"), "{file}");
+    run(Command::new("mkfs.ext4").args(["-q", &small.0])).unwrap();
+    fs::create_dir(at("mounted")).unwrap();
+    run(Command::new("mount").arg(&small.0).arg(at("mounted"))).unwrap();
+    small.refuses(&mut small.flash(&image), "is mounted at");
+    run(Command::new("umount").arg(at("mounted"))).unwrap();
+
+    let damaged = at("damaged.img");
+    run(Command::new("cp").arg("--sparse=always").args([&image, &damaged])).unwrap();
+    fs::copy(&map, damaged.with_added_extension("bmap")).unwrap();
+    flip(&damaged, Part::RootA.offset() + 100).unwrap();
+    disk.refuses(&mut disk.flash(&damaged), "its sum is another than its block map says");
+    fs::write(at("SHA256SUMS"), format!("{:064}  damaged.img\n", 1)).unwrap();
+    fs::remove_file(damaged.with_added_extension("bmap")).unwrap();
+    disk.refuses(&mut disk.flash(&damaged), "SHA256SUMS has the sum");
+    let xz = at("cut.img.xz");
+    let mut pack = Command::new("bash");
+    pack.args(["-ec", "xz -0 -T0 -c \"$0\" | head -c 9000000 >\"$1\" || true"]);
+    run(pack.arg(&image).arg(&xz)).unwrap();
+    disk.refuses(&mut disk.flash(&xz), "the image is damaged or cannot be read");
+}
