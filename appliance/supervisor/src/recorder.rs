@@ -43,9 +43,9 @@ impl Recorder {
     pub fn record(&self, happening: Happening) {
         let Happening { reason, message, name, .. } = &happening;
         if happening.warning {
-            tracing::warn!(object = name, reason, message, "event");
+            tracing::warn!(object = name, reason, "{message}");
         } else {
-            tracing::info!(object = name, reason, message, "event");
+            tracing::info!(object = name, reason, "{message}");
         }
         if self.queue.try_send(happening).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
