@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use qemu::{Board, Bus, Drive, Mark};
 
+pub mod owner;
+
 /// A developer's image of this checkout.
 #[derive(Debug)]
 pub struct Image {
@@ -75,6 +77,8 @@ impl Image {
 pub const INSTALLED: &str = "/usr/bin/tinboxd";
 /// What the box says once it serves.
 pub const FIRST_LINE: &str = "tinboxd is ready";
+/// What a process says that is nothing but the first.
+pub const BARE: &str = "BARE-INIT";
 /// What GRUB says before it starts a slot.
 pub const STARTING: &str = "tinbox: starting slot ([ab])";
 /// Firmware, loader and kernel, emulated and beside other tests.

@@ -210,13 +210,37 @@ impl Serial {
         pattern: &str,
         within: Duration,
     ) -> Result<(Line, Mark), Error> {
+        self.wait(mark, pattern, within, Screen::find)
+    }
+
+    /// As [`Serial::wait_for_after`], for who reads the line and needs the end of it: one that is
+    /// still being printed does not match.
+    ///
+    /// # Errors
+    /// As [`Serial::wait_for`].
+    pub fn wait_for_whole(
+        &self,
+        mark: Mark,
+        pattern: &str,
+        within: Duration,
+    ) -> Result<(Line, Mark), Error> {
+        self.wait(mark, pattern, within, Screen::find_finished)
+    }
+
+    fn wait(
+        &self,
+        mark: Mark,
+        pattern: &str,
+        within: Duration,
+        find: impl Fn(&Screen, &mut Mark, &Regex) -> Option<(Line, Mark)>,
+    ) -> Result<(Line, Mark), Error> {
         let regex = Regex::new(pattern)
             .map_err(|error| Error::Config(format!("pattern `{pattern}`: {error}")))?;
         let deadline = Instant::now() + within;
         let mut next = mark;
         let mut screen = hold(&self.screen);
         loop {
-            if let Some(found) = screen.find(&mut next, &regex) {
+            if let Some(found) = find(&screen, &mut next, &regex) {
                 return Ok(found);
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -295,17 +319,24 @@ impl Screen {
 
     /// The first match at or after `next`, which moves past the finished lines looked at.
     fn find(&self, next: &mut Mark, regex: &Regex) -> Option<(Line, Mark)> {
+        if let Some(found) = self.find_finished(next, regex) {
+            return Some(found);
+        }
+        let unfinished = Mark(self.first + self.lines.len() as u64);
+        if *next <= unfinished && regex.is_match(&self.partial) {
+            let line = Line { at: SystemTime::now(), text: self.partial.clone() };
+            return Some((line, Mark(unfinished.0 + 1)));
+        }
+        None
+    }
+
+    fn find_finished(&self, next: &mut Mark, regex: &Regex) -> Option<(Line, Mark)> {
         let skip = next.0.saturating_sub(self.first) as usize;
         for (index, line) in self.lines.iter().enumerate().skip(skip) {
             next.0 = self.first + index as u64 + 1;
             if regex.is_match(&line.text) {
                 return Some((line.clone(), *next));
             }
-        }
-        let unfinished = Mark(self.first + self.lines.len() as u64);
-        if *next <= unfinished && regex.is_match(&self.partial) {
-            let line = Line { at: SystemTime::now(), text: self.partial.clone() };
-            return Some((line, Mark(unfinished.0 + 1)));
         }
         None
     }

@@ -9,7 +9,7 @@ use image::disk::{Part, disk_size};
 use sha2::{Digest as _, Sha256};
 
 use super::made;
-use super::owner::program;
+use firmware::owner::program;
 
 /// A file that is a disk for as long as this lives.
 struct Loop(String);

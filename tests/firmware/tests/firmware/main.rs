@@ -4,7 +4,6 @@
 
 mod flash;
 mod main_job;
-mod owner;
 mod power_cuts;
 mod screen;
 mod updates;
@@ -14,9 +13,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 
+use firmware::owner::Owner;
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
 use image::disk::{Part, disk_size};
-use owner::Owner;
 use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -172,7 +171,8 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let page = run(claim.arg(format!("https://{NAME}.local/machines"))).unwrap();
     assert!(page.contains("name=\"code\""), "not the page that asks for the code: {page}");
 
-    let claim = board.serial().wait_for("claim this box at HTTPS://", PATIENCE).unwrap().text;
+    let claim = "claim this box at HTTPS://";
+    let claim = board.serial().wait_for_whole(Mark::START, claim, PATIENCE).unwrap().0.text;
     screen::shows_code(&mut board, claim.split_whitespace().find(|it| it.contains("/S/")).unwrap());
     let owner = Owner::claims(&owner, address, board.serial(), folder.path());
     screen::shows_picture(&mut board, &owner, folder.path());

@@ -13,8 +13,8 @@ use qemu::{BoxProgram, Host};
 use scenarios::nuc_manifest;
 use stdx::MacAddr;
 
-use super::owner::{Owner, program};
 use super::{grubenv, made};
+use firmware::owner::{Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xb0]);
 /// As `box.toml` says.

@@ -21,7 +21,7 @@ use serde_json::Value;
 use stdx::MacAddr;
 
 use super::made;
-use super::owner::Owner;
+use firmware::owner::Owner;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xcc]);
 const BOX: &str = "10.77.0.9";

@@ -8,7 +8,7 @@ use std::process::Command;
 use firmware::{PATIENCE, run};
 use qemu::{Board, poll};
 
-use super::owner::Owner;
+use firmware::owner::Owner;
 
 fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)

@@ -11,8 +11,8 @@ use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
 use serde_json::{Value, json};
 use stdx::MacAddr;
 
-use super::owner::{Owner, program};
 use super::{grubenv, made, set_grubenv, slot};
+use firmware::owner::{Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x11, 0x22]);
 const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
@@ -41,7 +41,7 @@ fn updates_are_taken_refused_and_undone() {
     host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
     let board =
         rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC)).unwrap();
-    let told = board.serial().wait_for(CLAIM, PATIENCE).unwrap().text;
+    let told = board.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
     let address = told.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let owner = Owner::claims(&host, &address, board.serial(), folder.path());
     let before = report(&owner);
@@ -126,7 +126,7 @@ fn undone(tinboxd: &Path, tinbox: Option<&Path>) -> String {
         assert_eq!(slot(&line.text), Some(expected), "{line:?}");
         mark = next;
     }
-    let (line, mark) = serial.wait_for_after(mark, "the update was undone", PATIENCE).unwrap();
+    let (line, mark) = serial.wait_for_whole(mark, "the update was undone", PATIENCE).unwrap();
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     drop(board);
     let variables = grubenv(&disk);

@@ -31,6 +31,7 @@ fn a_prompt_without_line_end_is_found_and_a_mark_hides_the_past() {
     let (line, after) = screen.find(&mut Mark(1), &regex).expect("the prompt");
     assert_eq!((line.text.as_str(), after), ("login: ", Mark(3)));
     assert!(screen.find(&mut Mark(3), &regex).is_none(), "the prompt was seen");
+    assert!(screen.find_finished(&mut Mark(1), &regex).is_none(), "more of it may come");
     assert!(screen.find(&mut Mark(0), &Regex::new("three").expect("valid")).is_none());
 }
 

@@ -1,17 +1,23 @@
-//! A person's machine beside a box, and what that person has of it.
+//! A person's machine beside a box, and what that person has of it. A step that fails panics.
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use firmware::{PATIENCE, run};
-use qemu::{Host, Serial};
+use qemu::{Host, Mark, Serial};
 use serde_json::{Value, json};
 
+use crate::{PATIENCE, run};
+
+/// What the owner chose.
 pub const PASSPHRASE: &str = "correct horse";
 
 /// Whose box it is.
+#[derive(Debug)]
 pub struct Owner<'a> {
+    /// The owner's machine.
     pub host: &'a Host,
     address: String,
     kubeconfig: PathBuf,
@@ -20,7 +26,7 @@ pub struct Owner<'a> {
 
 /// The last word of the first line that matches.
 fn told(serial: &Serial, pattern: &str) -> String {
-    let line = serial.wait_for(pattern, PATIENCE).unwrap().text;
+    let line = serial.wait_for_whole(Mark::START, pattern, PATIENCE).unwrap().0.text;
     line.split_whitespace().next_back().unwrap().to_owned()
 }
 
