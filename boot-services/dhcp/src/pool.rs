@@ -48,6 +48,11 @@ impl Pool {
         self.prefix.map_or(0, Prefix::length)
     }
 
+    /// Whether there is anything to give.
+    pub fn has_ranges(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
     /// Whether the pool may give this address.
     pub fn gives(&self, address: Ipv4Addr) -> bool {
         self.ranges.iter().any(|range| range.contains(address)) && !self.excluded.contains(&address)

@@ -46,8 +46,8 @@ pub(crate) struct Choice {
     pub unproven: bool,
 }
 
-/// Addresses in memory; their number is bounded by the pools' ([`crate::MAX_POOL_ADDRESSES`]) and
-/// by what an earlier configuration left.
+/// Addresses in memory; their number is bounded by the pools' ([`crate::MAX_POOL_ADDRESSES`]), by
+/// the records' beside them, and by what an earlier configuration left.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// A pool for each of the configuration's subnets, and one for addresses of none of them.
@@ -104,9 +104,9 @@ impl Table {
         self.owners.get(&(mac, subnet)).copied()
     }
 
-    /// Whether the address is a pool's, reserved or not.
-    pub fn is_pooled(&self, address: Ipv4Addr) -> bool {
-        self.pools[self.home(address)].gives(address)
+    /// Whether the address lies in a subnet that has a pool, in its ranges or beside them.
+    pub fn is_beside_pool(&self, address: Ipv4Addr) -> bool {
+        self.pools[self.home(address)].has_ranges()
     }
 
     /// Whether the subnet's pool may give the address to this machine.

@@ -44,13 +44,14 @@ impl Engine {
             Decision::Ack(boot) => {
                 let to = destination(request, address, request.ciaddr == address);
                 let message = grant(Answer::Ack, true, &boot);
-                // The record may go before the lease ends, and the pool must not give the address.
-                let pooled = self.table.is_pooled(address);
-                if pooled {
+                // The record may go before the lease ends, and the pool, which may have grown until
+                // then, must not give the address.
+                let kept = self.table.is_beside_pool(address);
+                if kept {
                     let secs = lease_secs(machine);
                     self.table.bind(address, mac, secs, self.clock.at(world.now));
                 }
-                send(message, to, pooled, acked(request, address, &boot))
+                send(message, to, kept, acked(request, address, &boot))
             }
             Decision::Inform(boot) => {
                 let Some(to) = inform_destination(request) else { return Vec::new() };

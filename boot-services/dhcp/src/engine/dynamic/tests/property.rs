@@ -228,6 +228,24 @@ impl World {
     }
 }
 
+/// What a reservation beside the pool has is not given away by the pool that grew meanwhile.
+#[test]
+fn a_former_reservation_stays_its_machines_while_its_lease_lasts() {
+    let mut world = World::new();
+    for step in [
+        Step::OtherPool(102),
+        Step::Reserve(Some(100)),
+        Step::Reboot(0, 100),
+        Step::Reserve(None),
+        Step::OtherPool(100),
+        Step::Discover(1),
+        Step::Select(1),
+    ] {
+        world.step(step, true).unwrap();
+    }
+    assert_eq!((world.holds(0), world.holds(1)), (Some(at(100)), Some(at(101))));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
