@@ -8,9 +8,20 @@ use std::process::{Command, Output, Stdio};
 use peers::{Printed, Tinboxd, built, find, run};
 use serde_json::Value;
 
-/// A box whose pages are at the address that it has.
+/// A box whose pages are at the address that it has, and answer.
 fn unclaimed() -> Tinboxd {
-    Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap()
+    let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
+    first_page(&tinboxd);
+    tinboxd
+}
+
+/// The page that asks for the code; the API may answer a little before the pages do.
+fn first_page(tinboxd: &Tinboxd) -> String {
+    let mut curl = Command::new("curl");
+    curl.args(["-ksSf", "--retry", "60", "--retry-delay", "1", "--retry-connrefused"]);
+    let output = curl.arg(format!("https://{}:8443/S", tinboxd.address())).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The one-time code, as the box keeps it.
@@ -64,9 +75,7 @@ fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output 
 
 /// The pin, as the page that asks for the code shows it.
 fn pin(tinboxd: &Tinboxd) -> String {
-    let mut curl = Command::new("curl");
-    curl.args(["-ksf", &format!("https://{}:8443/S", tinboxd.address())]);
-    let page = String::from_utf8(curl.output().unwrap().stdout).unwrap();
+    let page = first_page(tinboxd);
     let is_pin = |word: &&str| {
         let parts: Vec<&str> = word.split('-').collect();
         let good = |part: &&str| part.len() == 4 && part.chars().all(|c| c.is_ascii_alphanumeric());
