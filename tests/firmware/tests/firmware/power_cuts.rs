@@ -31,6 +31,9 @@ const FEW: usize = 3;
 /// Most that is done in one start: machines written, and bytes of an update, which has some more.
 const MACHINES: usize = 60;
 const UPDATE: u64 = 48 << 20;
+/// What the kernel panics of before it has a console's driver, when QEMU on a busy machine gives it
+/// no timer's tick in time; the box starts again by itself.
+const SLOW_EMULATION: &str = "IO-APIC + timer doesn't work";
 
 /// What the box does when its power goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +124,10 @@ impl<'a> Ordeal<'a> {
     fn serves(&mut self, serial: &Serial) {
         let (_, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
         serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-        let panics = serial.lines().into_iter().find(|line| line.text.contains("Kernel panic"));
+        let panics = serial
+            .lines()
+            .into_iter()
+            .find(|line| line.text.contains("Kernel panic") && !line.text.contains(SLOW_EMULATION));
         assert!(panics.is_none(), "{panics:?}");
         let (host, folder) = (self.host, self.folder);
         let owner = self.owner.get_or_insert_with(|| Owner::claims(host, BOX, serial, folder));
