@@ -6,7 +6,7 @@ CARGO := cargo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot bench-imaging \
-  bench-agents imaging-bench image image-dev fuzz lint clean
+  bench-agents bench-box imaging-bench image image-dev fuzz lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -58,6 +58,10 @@ bench-imaging: imaging-bench ## measure writing an image beside dd, bmaptool and
 bench-agents: imaging-bench ## measure 200 agents at once at a running box
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-agents
+
+bench-box: setup ## measure the box's image, memory and start beside the budgets (root)
+	$(CARGO) build --release -p supervisor -p cli -p agent -p image -p firmware
+	@tests/firmware/bench.sh
 
 image-dev: build ## make the box's disk image from what cargo built, in seconds
 	@image/dev.sh out/image

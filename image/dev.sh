@@ -11,6 +11,7 @@
 # TINBOX_ARTIFACTS (out/artifacts); each is built when it is not there. The kernel is the box's own:
 # Debian's cannot mount the root. For updates that are to be tried, TINBOX_RELEASE is another
 # version, TINBOX_TINBOXD and TINBOX_TINBOX are other programs in the places of these two.
+# TINBOX_PUBLISH=COMPONENTS packs all as a release does, for minutes; see components.sh.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 top=$here/..
@@ -30,9 +31,11 @@ if [ ! -e "$artifacts/agent/initramfs-x86_64" ] || [ ! -e "$artifacts/ipxe/ipxe.
 fi
 release=${TINBOX_RELEASE:-$(sed -n 's/^version = "\(.*\)"$/\1/p' "$top/Cargo.toml" | head -n 1)}
 kernel=$(KERNEL=own "$here/kernel/build.sh")
+packing=(--quick)
+if [ -n "${TINBOX_PUBLISH:-}" ]; then packing=(--publish "$TINBOX_PUBLISH"); fi
 mkdir -p "$out"
 "$TINBOX_BIN/tinbox-image" key --out "$out/dev.key"
-"$TINBOX_BIN/tinbox-image" box --quick --kernel "$kernel" --release "$release" \
+"$TINBOX_BIN/tinbox-image" box "${packing[@]}" --kernel "$kernel" --release "$release" \
   --tinboxd "${TINBOX_TINBOXD:-$TINBOX_BIN/tinboxd}" \
   --tinbox "${TINBOX_TINBOX:-$TINBOX_BIN/tinbox}" \
   --artifacts "$artifacts" --overlay "$here/root" --key "$out/dev.key" --out "$out" >&2

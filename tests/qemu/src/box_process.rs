@@ -80,6 +80,11 @@ impl BoxProcess {
         proc::memory(self.pid(), "VmRSS")
     }
 
+    /// Of its resident memory what no file holds, in bytes.
+    pub fn anonymous(&self) -> Option<u64> {
+        proc::memory(self.pid(), "RssAnon")
+    }
+
     /// The most resident memory it ever had, in bytes.
     pub fn peak_rss(&self) -> Option<u64> {
         proc::memory(self.pid(), "VmHWM")
