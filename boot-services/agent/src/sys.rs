@@ -17,6 +17,8 @@ use crate::inside::Inside;
 
 /// `BLKRRPART` of `linux/fs.h`: `_IO(0x12, 95)`.
 const BLKRRPART: libc::Ioctl = 0x125f;
+/// `BLKROSET` of `linux/fs.h`: `_IO(0x12, 93)`.
+const BLKROSET: libc::Ioctl = 0x125d;
 /// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 /// `NVME_IOCTL_ADMIN_CMD` of `linux/nvme_ioctl.h`: `_IOWR('N', 0x41, struct nvme_admin_cmd)`.
@@ -35,6 +37,15 @@ pub fn reread_partitions(disk: &File) -> io::Result<()> {
     // SAFETY: BLKRRPART takes no argument and touches no memory of ours; the descriptor is open
     // for as long as the borrow of `disk`.
     let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKRRPART) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Make the kernel refuse all writes to a block device.
+pub fn set_read_only(disk: &File) -> io::Result<()> {
+    let yes: libc::c_int = 1;
+    // SAFETY: BLKROSET reads one `int`, which `yes` is for the whole call; the descriptor is open
+    // for as long as the borrow of `disk`.
+    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKROSET, &raw const yes) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -1,9 +1,9 @@
 //! What a container finds in its root beside its image: the kernel's folders, names of hosts, and
-//! the action's volumes.
+//! the action's volumes. In none of them is a disk that is to be preserved.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -11,13 +11,16 @@ use rustix::mount::MountFlags;
 
 use super::room::path_of;
 use super::volume::Volume;
-use crate::Error;
+use crate::{Error, preserve};
 
 /// This OS's folders that every container has.
 const BINDS: [&str; 2] = ["/dev", "/sys"];
 const SHM: &str = "/dev/shm";
 /// As large as Docker's.
 const SHM_OPTIONS: &std::ffi::CStr = c"size=64m,mode=1777";
+/// What a container has in the place of a device that it is not given: a file that is empty and
+/// that nothing can be written to.
+const NOTHING: &str = "/run/tinbox-agent/nothing";
 /// What is copied of this OS, and what it is where this OS has none.
 const COPIES: [(&str, &str); 2] =
     [("/etc/resolv.conf", ""), ("/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost\n")];
@@ -29,6 +32,8 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 /// mounted, by its first process.
 pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
     let doing = |what: String| Error::io(format!("give the container {what}"));
+    // First, so that every folder which is bound comes without them.
+    leave_out(&preserve::guard()?).map_err(Error::io("keep preserved disks from the container"))?;
     for (path, otherwise) in COPIES {
         copy(root, path, otherwise).map_err(doing(format!("its {path}")))?;
     }
@@ -60,6 +65,20 @@ pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> R
         mounted.map_err(doing(format!("its volume {target}")))?;
     }
     Ok(proc.is_some() && own_processes)
+}
+
+/// Put nothing in the place of devices, in this thread's mount namespace.
+fn leave_out(nodes: &[PathBuf]) -> io::Result<()> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    File::create(NOTHING)?;
+    for node in nodes {
+        rustix::mount::mount_bind(NOTHING, node)?;
+        let flags = MountFlags::BIND | MountFlags::RDONLY;
+        rustix::mount::mount_remount(node, flags, c"")?;
+    }
+    Ok(())
 }
 
 /// Make `source` of this OS appear at `target`, with all that is mounted in it. A source that is

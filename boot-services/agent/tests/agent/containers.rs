@@ -1,0 +1,111 @@
+//! A container and the machine's disks. Needs root and a static busybox.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use agent::Meter;
+use agent::actions::{Action, Limits, Outcome};
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use sha2::{Digest as _, Sha256};
+use tokio::net::TcpListener;
+use workflow_rpc::Assignment;
+
+use crate::loops::{Loop, run};
+
+/// A registry with one image, of busybox alone, whose entrypoint is its shell; where it is.
+async fn registry() -> String {
+    let busybox = std::fs::read(run("which", &["busybox"])).unwrap();
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(busybox.len() as u64);
+    header.set_mode(0o755);
+    header.set_mtime(1);
+    header.set_uid(0);
+    header.set_gid(0);
+    tar.append_data(&mut header, "busybox", busybox.as_slice()).unwrap();
+    let layer = tar.into_inner().unwrap();
+    let config = serde_json::json!({
+        "os": "linux", "architecture": "amd64",
+        "config": { "Entrypoint": ["/busybox", "sh", "-c"] },
+    });
+    let config = config.to_string().into_bytes();
+    let digest = |bytes: &[u8]| format!("sha256:{}", stdx::hex(&Sha256::digest(bytes)));
+    let part = |bytes: &[u8]| serde_json::json!({ "digest": digest(bytes), "size": bytes.len() });
+    let manifest = serde_json::json!({ "config": part(&config), "layers": [part(&layer)] });
+    let blobs = [config, layer].map(|bytes| (digest(&bytes), bytes));
+    let (manifest, blobs) = (manifest.to_string(), Arc::new(HashMap::from(blobs)));
+    let answer = move |request: Request| {
+        let path = request.uri().path().to_owned();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let found = match path.contains("/manifests/") {
+            true => Some(manifest.clone().into_bytes()),
+            false => blobs.get(name).cloned(),
+        };
+        async move { found.ok_or(StatusCode::NOT_FOUND) }
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let router = Router::new().fallback(answer);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    at
+}
+
+/// Runs the shell's words in a container; what it says when it fails.
+async fn shell(registry: &str, words: &str, volumes: &[&str]) -> Result<(), String> {
+    let assignment = Assignment {
+        image: "box.test/tools/busybox:v1".to_owned(),
+        command: vec![words.to_owned()],
+        volumes: volumes.iter().map(|it| (*it).to_owned()).collect(),
+        ..Assignment::default()
+    };
+    let limits = Limits { registry: Some(registry.into()), ..Limits::MACHINE };
+    let action = Action::parse(&assignment, limits).unwrap();
+    match action.run(&Arc::new(Meter::default())).await {
+        Ok(Outcome::Done(_)) => Ok(()),
+        Ok(Outcome::Leave(how)) => panic!("{how:?}"),
+        Err(error) => Err(stdx::chain(&error)),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_reaches_no_preserved_disk() {
+    let disk = Loop::with_partitions(8 << 20);
+    let device = disk.path.to_str().unwrap();
+    run("sgdisk", &["-n", "1:2048:0", device]);
+    run("partx", &["-u", device]);
+    let part = format!("{device}p1");
+    let (before, _) = disk.read();
+    let registry = registry().await;
+    let write = |to: &str| format!("/busybox dd if=/dev/zero of={to} bs=4k count=1 conv=fsync");
+
+    // Nothing is in the way of a disk that is nobody's.
+    shell(&registry, &write(&part), &[]).await.unwrap();
+
+    agent::preserve::set(agent::preserve::parse(device).unwrap());
+    let mut refused = Vec::new();
+    for path in [device, &part, &format!("/host{device}"), "/given"] {
+        let volumes = ["/dev:/host/dev".to_owned(), format!("{device}:/given")];
+        let volumes = volumes.each_ref().map(String::as_str);
+        refused.push((path.to_owned(), shell(&registry, &write(path), &volumes).await));
+    }
+    // A node that it makes itself leads to a device that the kernel does not write to.
+    let numbers = run("stat", &["-c", "%Hr %Lr", &part]);
+    let made = format!("/busybox mknod /own b {numbers}");
+    let written = shell(&registry, &format!("{made} && {}", write("/own")), &[]).await;
+    refused.push(("/own".to_owned(), written));
+    let reading = format!("{made} && /busybox dd if=/own of=/dev/null && ! test -s {device}");
+    let read = shell(&registry, &reading, &[]).await;
+    agent::preserve::set(Vec::new());
+    run("blockdev", &["--setrw", device]);
+    run("blockdev", &["--setrw", &part]);
+
+    for (path, refused) in refused {
+        let error = refused.expect_err(&path);
+        let reasons = ["Read-only file system", "Operation not permitted"];
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{path}: {error}");
+    }
+    read.unwrap();
+    assert!(disk.read().0 == before);
+}
