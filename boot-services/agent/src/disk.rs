@@ -227,8 +227,8 @@ pub fn wait_for(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Memory that direct I/O accepts.
-#[derive(Debug)]
+/// Memory that direct I/O accepts; by default none.
+#[derive(Debug, Default)]
 pub struct Aligned {
     storage: Vec<u8>,
     start: usize,

@@ -131,13 +131,14 @@ fn run(command: Command) -> Result<(), Error> {
         }
         Command::Write(image) => {
             let summary = runtime.block_on(write_image(&image, &Arc::new(Meter::default())))?;
+            let verified = summary.verified.map(|sum| format!(", {sum:?} verified"));
             println!(
-                "wrote {} bytes from {} to {}, {} of them zeros left out, sha256 {}",
+                "wrote {} bytes from {} to {}, {} of them zeros left out{}",
                 summary.image,
                 summary.fetched,
                 image.disk.display(),
                 summary.holes,
-                summary.sha256.map_or("of its parts".to_owned(), |sum| stdx::hex(&sum)),
+                verified.unwrap_or_default(),
             );
         }
     }

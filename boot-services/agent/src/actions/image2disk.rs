@@ -74,7 +74,7 @@ pub(super) async fn run(image: &Image, meter: &Arc<Meter>) -> Result<String, Err
     let begun = Instant::now();
     let summary = stream::write_image(image, meter).await?;
     let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let verified = summary.verified.map(|algorithm| format!(", {} verified", algorithm.name()));
+    let verified = summary.verified.map(|sum| format!(", {} verified", sum.algorithm().name()));
     let read_back = if image.read_back { ", read back and compared" } else { "" };
     Ok(format!(
         "wrote {} from {} in {} ({}){}{read_back}",

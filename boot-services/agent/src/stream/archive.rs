@@ -41,7 +41,7 @@ pub async fn read_archive<T: Send + 'static>(
             let found = "a qcow2 image where an archive is wanted".to_owned();
             return Err(Error::Format { url, found });
         }
-        let decoder = Decoder::new(source, false)?;
+        let decoder = Decoder::new(source)?;
         let failed = Arc::new(Mutex::new(None));
         let format = decoder.format.name();
         let mut reader = Hashed { decoder, hasher, failed: failed.clone() };
@@ -56,8 +56,11 @@ pub async fn read_archive<T: Send + 'static>(
     let (fetched, (done, decoded)) = reading.await?;
     let fetched = fetched.ok_or(Error::Stopped)?;
     match expected {
-        Some(expected) if fetched.sum != *expected && decoded.as_ref() != Some(expected) => {
-            Err(fetch::mismatch(&archive.url, &fetched.sum, expected))
+        Some(expected)
+            if fetched.sum.as_ref() != Some(expected) && decoded.as_ref() != Some(expected) =>
+        {
+            let actual = fetched.sum.ok_or(Error::Stopped)?;
+            Err(fetch::mismatch(&archive.url, &actual, expected))
         }
         _ => Ok((done, fetched.length)),
     }

@@ -70,13 +70,9 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// For a stream that is not [`Format::Qcow2`], which only its own reader takes apart.
-    pub(super) fn new(mut source: Source, compressed: bool) -> Result<Self, Error> {
+    pub(super) fn new(mut source: Source) -> Result<Self, Error> {
         let format = detect(&mut source)?;
         let url = source.url.to_string();
-        if compressed && format == Format::Raw {
-            let found = "not compressed, though COMPRESSED is true, or compressed in a way";
-            return Err(Error::Format { url, found: found.to_owned() });
-        }
         let inner: Box<dyn Read> = match format {
             Format::Raw | Format::Qcow2 => Box::new(source),
             Format::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),

@@ -1,23 +1,23 @@
-//! The download: every byte once and in order, whatever the connection does.
+//! The download: every byte once and in order, whatever the connection does, read from the socket
+//! into the buffers that it is written to the disk from.
 //!
 //! After a cut the rest is asked for with Range and If-Range (RFC 9110 sections 13.1.5 and 14.2).
-//! A server that sends everything again is read again, and what was already used is compared by
-//! its hash, so that two different images are never spliced.
+//! A server that sends everything again is read again. That it is the same image is known by its
+//! strong validator (section 8.8.1), or what was already used is compared by its sum: two different
+//! images are never spliced. So a sum is computed where one is to be met and where there is no such
+//! validator.
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
-use sha2::{Digest as _, Sha256};
 use stdx::Backoff;
 
 use super::Url;
 use super::checksum::{Algorithm, Checksum, Hasher};
-use super::http1::{self, Failure};
-use super::piece::Sink;
+use super::http1::{self, Answer, Failure};
+use super::piece::{Filling, Sink};
+use super::summing::Summing;
 use super::validator::{self, Validator};
 use crate::{Error, Meter};
 
@@ -46,6 +46,8 @@ impl Patience {
 
 /// How often in a row a server may send everything again without getting further.
 const REPEATS: u32 = 10;
+/// What comes again is read into a buffer of this size.
+const AGAIN: usize = 64 << 10;
 
 /// What to fetch.
 pub(super) struct Wanted<'a> {
@@ -60,15 +62,13 @@ pub(super) struct Wanted<'a> {
 /// A finished download.
 pub(super) struct Fetched {
     pub(super) length: u64,
-    pub(super) sha256: [u8; 32],
     pub(super) validator: Option<Validator>,
-    /// Computed as the wanted one; without one, SHA-256.
-    pub(super) sum: Checksum,
+    /// Computed as the wanted one; without one, SHA-256 where it was needed.
+    pub(super) sum: Option<Checksum>,
 }
 
 /// Fetch all of it into `sink`; its checksum is right then, but what was passed on before is gone.
 pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
-    let other = wanted.checksum.map(Checksum::algorithm).filter(|it| *it != Algorithm::Sha256);
     let mut download = Download {
         url: wanted.url,
         patience: wanted.patience,
@@ -76,8 +76,8 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
         strict: wanted.strict,
         meter,
         sink,
-        hash: Sha256::new(),
-        other: other.map(Hasher::new),
+        filling: None,
+        summing: None,
         offset: 0,
         total: None,
         validator: None,
@@ -111,10 +111,11 @@ struct Download<'a> {
     strict: bool,
     meter: &'a Meter,
     sink: Sink,
-    hash: Sha256,
-    /// When the checksum is another.
-    other: Option<Hasher>,
-    /// Bytes passed on so far.
+    /// The piece that was not passed on yet.
+    filling: Option<Filling>,
+    /// The sum of all that was passed on.
+    summing: Option<Summing>,
+    /// Bytes that came so far.
     offset: u64,
     total: Option<u64>,
     validator: Option<Validator>,
@@ -123,10 +124,11 @@ struct Download<'a> {
     repeats: u32,
 }
 
-/// Bytes that come again, compared by their hash.
+/// Bytes that come again.
 struct Repeat {
     left: u64,
-    hash: Sha256,
+    /// Of them, to be compared; not where the server vouches for them.
+    sum: Option<Hasher>,
 }
 
 impl Download<'_> {
@@ -143,53 +145,45 @@ impl Download<'_> {
         })
     }
 
-    async fn finish(self) -> Result<Fetched, Error> {
-        let actual = self.other.unwrap_or(Hasher::Sha256(self.hash.clone())).finish();
-        if let Some(expected) = self.checksum.filter(|it| self.strict && **it != actual) {
-            return Err(mismatch(self.url, &actual, expected));
+    async fn finish(mut self) -> Result<Fetched, Error> {
+        self.pass_on().await?;
+        let sum = match self.summing.take() {
+            Some(summing) => Some(summing.finish().await?),
+            None => None,
+        };
+        let wrong = |expected: &&Checksum| self.strict && sum.as_ref() != Some(*expected);
+        if let Some(expected) = self.checksum.filter(wrong) {
+            let actual = sum.as_ref().ok_or(Error::Stopped)?;
+            return Err(mismatch(self.url, actual, expected));
         }
         self.sink.end().await.map_err(|_| Error::Stopped)?;
-        let sha256 = self.hash.finalize().into();
-        Ok(Fetched { length: self.offset, sha256, validator: self.validator, sum: actual })
+        Ok(Fetched { length: self.offset, validator: self.validator, sum })
     }
 
     /// One connection; `Ok` when the image is complete.
     async fn attempt(&mut self) -> Result<(), Failure> {
         let mut answer = http1::get(self.url, &self.range()).await?;
-        if self.offset > 0 && whole_length(&answer.response) == Some(self.offset) {
+        if self.offset > 0 && whole_length(&answer.head) == Some(self.offset) {
             return Ok(());
         }
-        let mut repeat = match self.begin(&answer.response) {
+        let repeat = match self.begin(&answer.head) {
             Err(Failure::Transient(reason)) => {
-                let said = http1::sentence(&mut answer.response).await;
+                let said = answer.sentence().await;
                 return Err(Failure::Transient(format!("{reason}{said}")));
             }
             Err(Failure::Fatal(Error::Status { url, status })) => {
-                let said = http1::sentence(&mut answer.response).await;
+                let said = answer.sentence().await;
                 return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
             }
             begun => begun?,
         };
-        let length = self.total;
-        loop {
-            let frame = tokio::time::timeout(self.patience.stall, answer.response.frame()).await;
-            let bytes = match frame {
-                Err(_) => {
-                    let seconds = self.patience.stall.as_secs();
-                    return Err(Failure::Transient(format!("no byte for {seconds} s")));
-                }
-                Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(Failure::Transient(stdx::chain(&error))),
-                Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
-            };
-            self.take(bytes, &mut repeat).await?;
-        }
-        match length {
+        self.read_again(&mut answer, repeat).await?;
+        while self.read(&mut answer).await? > 0 {}
+        match self.total {
             Some(total) if self.offset != total => Err(Failure::Transient(format!(
                 "the connection ended at {} of {total} bytes",
                 self.offset
             ))),
-            None if repeat.left > 0 => Err(Failure::Fatal(self.changed())),
             _ => Ok(()),
         }
     }
@@ -210,7 +204,7 @@ impl Download<'_> {
     }
 
     /// Judge the answer's head; what of the body is a repetition.
-    fn begin(&mut self, response: &Response<Incoming>) -> Result<Repeat, Failure> {
+    fn begin(&mut self, response: &Response<()>) -> Result<Repeat, Failure> {
         let status = response.status();
         match status {
             StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
@@ -236,7 +230,7 @@ impl Download<'_> {
         }
         let (start, total) = validator::extent(response)
             .ok_or_else(|| Failure::Transient("the answer's Content-Range is unusable".into()))?;
-        self.recognise(response.headers(), total)?;
+        let vouched = self.recognise(response.headers(), total)?;
         if status == StatusCode::PARTIAL_CONTENT && start != self.offset {
             let reason = format!("asked for byte {}, the answer begins at {start}", self.offset);
             return Err(Failure::Transient(reason));
@@ -244,48 +238,102 @@ impl Download<'_> {
         if start == 0 && self.offset > 0 {
             self.repeats += 1;
         }
-        Ok(Repeat { left: self.offset - start.min(self.offset), hash: Sha256::new() })
+        let left = self.offset - start.min(self.offset);
+        let sum = self.summing.as_ref().map(|summing| Hasher::new(summing.algorithm()));
+        if left > 0 && sum.is_none() && !vouched {
+            return Err(Failure::Fatal(self.changed()));
+        }
+        Ok(Repeat { left, sum })
     }
 
-    /// Make sure that this is the image the download began with.
-    fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<(), Failure> {
+    /// Make sure that this is the image the download began with; whether its server vouches for
+    /// it byte by byte.
+    fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<bool, Failure> {
         let validator = Validator::of(headers);
+        let strong = matches!(validator, Some(Validator::Strong(_)));
         if self.offset == 0 {
             self.validator = validator;
             self.total = total;
             self.meter.set_total(total.unwrap_or(0));
-            return Ok(());
+            let wanted = self.checksum.map(Checksum::algorithm);
+            let algorithm = wanted.or_else(|| (!strong).then_some(Algorithm::Sha256));
+            self.summing = algorithm.map(Summing::start);
+            return Ok(strong);
         }
         let other = |ours: bool| if ours { Ok(()) } else { Err(Failure::Fatal(self.changed())) };
         other(self.total.is_none() || total.is_none() || self.total == total)?;
-        other(self.validator.is_none() || validator.is_none() || self.validator == validator)
+        other(self.validator.is_none() || validator.is_none() || self.validator == validator)?;
+        Ok(strong && self.validator == validator)
     }
 
-    /// Pass on what is new in `bytes`.
-    async fn take(&mut self, mut bytes: Bytes, repeat: &mut Repeat) -> Result<(), Failure> {
-        if repeat.left > 0 {
-            let count = repeat.left.min(bytes.len() as u64);
-            let again = bytes.split_to(usize::try_from(count).unwrap_or(bytes.len()));
-            repeat.hash.update(&again);
-            repeat.left -= count;
-            if repeat.left == 0 && repeat.hash.clone().finalize() != self.hash.clone().finalize() {
+    /// Read what came before, and make sure of it.
+    async fn read_again(&mut self, answer: &mut Answer, again: Repeat) -> Result<(), Failure> {
+        let Repeat { mut left, mut sum } = again;
+        if left == 0 {
+            return Ok(());
+        }
+        let mut buffer = vec![0; AGAIN];
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(AGAIN).min(AGAIN);
+            let count = answer.read(&mut buffer[..most], self.patience.stall).await?;
+            if count == 0 {
+                // Without a stated length it may have been the whole of another image.
+                return Err(Failure::Fatal(self.changed()));
+            }
+            if let Some(sum) = &mut sum {
+                sum.update(&buffer[..count]);
+            }
+            left -= count as u64;
+        }
+        if let (Some(sum), Some(summing)) = (sum, &self.summing) {
+            let mut known = summing.so_far().await.map_err(Failure::Fatal)?;
+            known.update(self.filling.as_ref().map(Filling::bytes).unwrap_or_default());
+            if known.finish() != sum.finish() {
                 return Err(Failure::Fatal(self.changed()));
             }
         }
-        if bytes.is_empty() {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Read what is new, as much as has come; 0 at the end.
+    async fn read(&mut self, answer: &mut Answer) -> Result<usize, Failure> {
+        if self.sink.is_closed() {
+            return Err(Failure::Fatal(Error::Stopped));
         }
-        self.repeats = 0;
-        self.hash.update(&bytes);
-        if let Some(other) = &mut self.other {
-            other.update(&bytes);
+        let filling = match &mut self.filling {
+            Some(filling) => filling,
+            none => {
+                let buffer = self.sink.buffer().await;
+                // A slow disk is no fault of the server's.
+                self.newest = Instant::now();
+                none.insert(buffer)
+            }
+        };
+        let count = answer.read(filling.room(), self.patience.stall).await?;
+        if count == 0 {
+            return Ok(0);
         }
-        self.offset += bytes.len() as u64;
+        filling.add(count);
+        let is_full = filling.is_full();
+        self.offset += count as u64;
         self.meter.set_done(self.offset);
-        let sent = self.sink.data(bytes).await;
-        // After the send: a slow disk is no fault of the server's.
-        self.newest = Instant::now();
-        sent.map_err(|_| Failure::Fatal(Error::Stopped))
+        (self.newest, self.repeats) = (Instant::now(), 0);
+        if is_full {
+            self.pass_on().await.map_err(Failure::Fatal)?;
+        }
+        Ok(count)
+    }
+
+    /// Give away what there is of a piece.
+    async fn pass_on(&mut self) -> Result<(), Error> {
+        let Some(filling) = self.filling.take_if(|it| !it.bytes().is_empty()) else {
+            return Ok(());
+        };
+        let piece = filling.done();
+        if let Some(summing) = &self.summing {
+            summing.add(piece.clone()).await?;
+        }
+        self.sink.data(piece).await.map_err(|_| Error::Stopped)
     }
 
     fn changed(&self) -> Error {
@@ -312,7 +360,7 @@ fn bounded(headers: &HeaderMap) -> bool {
 
 /// The image's length when the server says that nothing is left of it: only the end of the
 /// answer before was lost (RFC 9110 section 15.5.17).
-fn whole_length(response: &Response<Incoming>) -> Option<u64> {
+fn whole_length(response: &Response<()>) -> Option<u64> {
     if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
         return None;
     }

@@ -1,24 +1,22 @@
-//! One GET on one HTTP/1.1 connection.
+//! One GET on one HTTP/1.1 connection of its own, which the body is read from without a copy.
 
-use std::io;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{self, HeaderMap};
-use http::{Request, Response};
-use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
+use bytes::Buf as _;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
 use super::Url;
+use super::body::{Body, Framing};
 use crate::Error;
 
-/// Longest wait for a connection, and again for the answer's head.
+/// Longest wait for a connection and the answer's head.
 const ANSWER: Duration = Duration::from_secs(15);
-/// The connection's read buffer, hence the longest piece.
-pub(super) const READ_BUFFER: usize = 256 << 10;
+/// The longest head of an answer, and the most fields in it.
+const HEAD: usize = 64 << 10;
+const FIELDS: usize = 100;
 /// Longest wait for what a server says about its failure, and the most that is read of it.
 const SENTENCE: Duration = Duration::from_secs(2);
 const SENTENCE_BYTES: usize = 2000;
@@ -27,16 +25,9 @@ const REDIRECTS: usize = 5;
 
 /// An answer whose body is still to be read; the connection closes with it.
 pub(super) struct Answer {
-    pub(super) response: Response<Incoming>,
-    _connection: Connection,
-}
-
-struct Connection(JoinHandle<()>);
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    /// The answer but for its body.
+    pub(super) head: Response<()>,
+    body: Body<TcpStream>,
 }
 
 /// Why there is no answer.
@@ -55,10 +46,10 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
             .await
             .map_err(|_| Failure::Transient(format!("no answer within {} s", ANSWER.as_secs())))?
             .map_err(Failure::Transient)?;
-        if !answer.response.status().is_redirection() {
+        if !answer.head.status().is_redirection() {
             return Ok(answer);
         }
-        let location = answer.response.headers().get(header::LOCATION);
+        let location = answer.head.headers().get(header::LOCATION);
         let Some(location) = location.and_then(|value| value.to_str().ok()) else {
             return Ok(answer);
         };
@@ -68,23 +59,45 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
     Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
 }
 
-/// What a server says of its refusal, as `: <line>`, in plain text or as registries do: a box that
-/// could not fetch something for us says why.
-pub(super) async fn sentence(response: &mut Response<Incoming>) -> String {
-    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec());
-    let is = |wanted: &[u8]| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
-    let (is_plain, is_json) = (is(b"text/plain"), is(b"application/json"));
-    if !(is_plain || is_json) || response.status().is_success() {
-        return String::new();
+impl Answer {
+    /// Fill a part of `out`, which must have room, with as much of the body as has come: how much,
+    /// 0 at the body's end. A body that is cut is a failure, as is one of which nothing comes for
+    /// so long.
+    pub(super) async fn read(&mut self, out: &mut [u8], stall: Duration) -> Result<usize, Failure> {
+        match tokio::time::timeout(stall, self.body.read(out)).await {
+            Ok(read) => read.map_err(Failure::Transient),
+            Err(_) => Err(Failure::Transient(format!("no byte for {} s", stall.as_secs()))),
+        }
     }
-    let frame = tokio::time::timeout(SENTENCE, response.frame()).await;
-    let bytes = frame.ok().flatten().and_then(Result::ok).and_then(|it| it.into_data().ok());
-    let bytes = bytes.unwrap_or_default();
-    let bytes = &bytes[..bytes.len().min(SENTENCE_BYTES)];
-    let text = if is_json { message(bytes) } else { String::from_utf8_lossy(bytes).into_owned() };
-    let line = text.lines().next().unwrap_or_default();
-    let line: String = line.chars().filter(|c| !c.is_control()).collect();
-    if line.is_empty() { line } else { format!(": {line}") }
+
+    /// What a server says of its refusal, as `: <line>`, in plain text or as registries do: a box
+    /// that could not fetch something for us says why.
+    pub(super) async fn sentence(&mut self) -> String {
+        let kind = self.head.headers().get(header::CONTENT_TYPE);
+        let is = |wanted: &[u8]| kind.is_some_and(|kind| kind.as_bytes().starts_with(wanted));
+        let (is_plain, is_json) = (is(b"text/plain"), is(b"application/json"));
+        if !(is_plain || is_json) || self.head.status().is_success() {
+            return String::new();
+        }
+        let bytes = tokio::time::timeout(SENTENCE, self.start()).await.unwrap_or_default();
+        let line = if is_json { message(&bytes) } else { String::from_utf8_lossy(&bytes).into() };
+        let line = line.lines().next().unwrap_or_default();
+        let line: String = line.chars().filter(|c| !c.is_control()).collect();
+        if line.is_empty() { line } else { format!(": {line}") }
+    }
+
+    /// The body's first bytes, as many as a sentence may have.
+    async fn start(&mut self) -> Vec<u8> {
+        let (mut bytes, mut filled) = (vec![0; SENTENCE_BYTES], 0);
+        while filled < bytes.len() {
+            match self.body.read(&mut bytes[filled..]).await {
+                Ok(count) if count > 0 => filled += count,
+                _ => break,
+            }
+        }
+        bytes.truncate(filled);
+        bytes
+    }
 }
 
 /// The first message in a registry's answer (OCI distribution specification, "Error Codes").
@@ -103,29 +116,106 @@ fn message(bytes: &[u8]) -> String {
 }
 
 async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {
-    let stream = TcpStream::connect(url.address())
+    let mut stream = TcpStream::connect(url.address())
         .await
         .map_err(|error| format!("cannot connect to {}: {error}", url.address()))?;
-    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-        .max_buf_size(READ_BUFFER)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| stdx::chain(&error))?;
-    let connection = Connection(tokio::spawn(async move {
-        // Its failure reaches the reader of the body.
-        let _ = connection.await;
-    }));
-    let response = sender.send_request(request(url, fields)?).await;
-    let response = response.map_err(|error| stdx::chain(&error))?;
-    Ok(Answer { response, _connection: connection })
+    let sent = stream.write_all(&request(url, fields)).await;
+    sent.map_err(|error| format!("cannot ask {}: {error}", url.address()))?;
+    let mut body = Body::new(stream);
+    loop {
+        if let Some((head, length)) = parse(body.ahead())? {
+            body.ahead().advance(length);
+            // An interim answer is followed by the one that counts (RFC 9110 section 15.2).
+            if head.status().is_informational() {
+                continue;
+            }
+            let empty = matches!(head.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+            let framing = if empty { Framing::Length(0) } else { Framing::of(head.headers())? };
+            body.begin(framing);
+            return Ok(Answer { head, body });
+        }
+        if body.ahead().len() >= HEAD {
+            return Err(format!("the answer's head has more than {}", stdx::bytes(HEAD as u64)));
+        }
+        if body.look_ahead().await.map_err(|error| error.to_string())? == 0 {
+            return Err("the connection ended before an answer".to_owned());
+        }
+    }
 }
 
-fn request(url: &Url, fields: &HeaderMap) -> Result<Request<Empty<Bytes>>, String> {
-    let mut request = Request::get(url.target())
-        .header(header::HOST, url.host_field())
-        .header(header::USER_AGENT, concat!("tinbox-agent/", env!("CARGO_PKG_VERSION")))
-        .body(Empty::new())
-        .map_err(|error| io::Error::other(error).to_string())?;
-    request.headers_mut().extend(fields.clone());
-    Ok(request)
+/// One that ends the connection with its answer.
+fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
+    let agent = concat!("tinbox-agent/", env!("CARGO_PKG_VERSION"));
+    let (target, host) = (url.target(), url.host_field());
+    let mut text = format!(
+        "GET {target} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {agent}\r\nconnection: close\r\n"
+    )
+    .into_bytes();
+    for (name, value) in fields {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    text
+}
+
+/// An answer's head and how long it is; `None` while it has not come as a whole.
+fn parse(bytes: &[u8]) -> Result<Option<(Response<()>, usize)>, String> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+    let mut parsed = httparse::Response::new(&mut fields);
+    let broken = |reason: &dyn std::fmt::Display| format!("the answer is no HTTP: {reason}");
+    let length = match parsed.parse(bytes).map_err(|error| broken(&error))? {
+        httparse::Status::Partial => return Ok(None),
+        httparse::Status::Complete(length) => length,
+    };
+    let mut head = Response::new(());
+    let code = parsed.code.unwrap_or_default();
+    *head.status_mut() = StatusCode::from_u16(code).map_err(|error| broken(&error))?;
+    for field in parsed.headers.iter() {
+        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let value = HeaderValue::from_bytes(field.value).map_err(|error| broken(&error))?;
+        head.headers_mut().append(name.map_err(|error| broken(&error))?, value);
+    }
+    Ok(Some((head, length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{HeaderMap, HeaderValue, RANGE};
+
+    use super::{FIELDS, parse, request};
+
+    #[test]
+    fn a_request_asks_for_one_thing() {
+        let url = "http://box:7173/a%20b?c=d".parse().unwrap();
+        let mut fields = HeaderMap::new();
+        fields.insert(RANGE, HeaderValue::from_static("bytes=7-"));
+        let text = String::from_utf8(request(&url, &fields)).unwrap();
+        let lines: Vec<_> = text.split("\r\n").collect();
+        assert_eq!(lines[0], "GET /a%20b?c=d HTTP/1.1");
+        assert_eq!(lines[1], "host: box:7173");
+        assert!(lines[2].starts_with("user-agent: tinbox-agent/"), "{text}");
+        assert_eq!(lines[3..], ["connection: close", "range: bytes=7-", "", ""]);
+    }
+
+    #[test]
+    fn a_head_is_read_once_it_is_whole() {
+        let text = b"HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nX: 1\r\nX: 2\r\n\r\nbody";
+        let whole = text.len() - b"body".len();
+        for cut in 0..whole {
+            assert!(parse(&text[..cut]).unwrap().is_none(), "cut at {cut}");
+        }
+        let (head, length) = parse(text).unwrap().unwrap();
+        assert_eq!((head.status().as_u16(), length), (206, whole));
+        assert_eq!(head.headers().get("etag").unwrap(), "\"a\"");
+        assert_eq!(head.headers().get_all("x").iter().count(), 2);
+        for broken in ["SSH-2.0-OpenSSH\r\n", "HTTP/1.1 000 No\r\n\r\n", "HTTP/1.1 2x\r\n\r\n"] {
+            assert!(parse(broken.as_bytes()).is_err(), "{broken}");
+        }
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(FIELDS + 1));
+        let error = parse(many.as_bytes()).unwrap_err();
+        assert!(error.starts_with("the answer is no HTTP: "), "{error}");
+    }
 }

@@ -1,11 +1,17 @@
-//! An image from a URL to a disk: fetched with resumption, hashed as served, decoded and written
+//! An image from a URL to a disk: fetched with resumption, summed as served, decoded and written
 //! on the way, in constant memory.
 //!
 //! ```text
-//! fetch (async) ── pieces ──▶ decode (thread) ── 4 MiB buffers ──▶ write (thread)
-//!   hashes, resumes            gzip, xz, zstd,                     direct I/O, holes for zeros
-//!                              bzip2, lz4
+//!                   ┌─ pieces ──▶ sum (thread)
+//! fetch (async) ────┤
+//!   resumes         ├─ pieces ──▶ decode (thread) ── 4 MiB buffers ──▶ write (thread)
+//!                   │               gzip, xz, zstd, bzip2, lz4
+//!                   └─ pieces of a raw image ───────────────────────▶ write (thread)
+//!                                                                       direct I/O, holes for zeros
 //! ```
+//!
+//! A byte is copied once, by the kernel, from the socket into a piece: aligned memory that the sum
+//! and the decoder read, and the disk is written from when there is nothing to decode.
 //!
 //! A qcow2 image is no stream: it is read by [`ranges`], part by part, and when it has a checksum
 //! it is fetched once before for that, of the same version.
@@ -14,6 +20,7 @@
 //! beginning is zeros, so that neither a power cut nor a wrong image leaves something that boots.
 
 mod archive;
+mod body;
 mod checksum;
 mod decode;
 mod fetch;
@@ -24,6 +31,7 @@ mod piece;
 pub mod qcow2;
 mod ranges;
 mod readback;
+mod summing;
 #[cfg(test)]
 mod tests;
 mod url;
@@ -85,7 +93,7 @@ pub struct Image {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Bytes as served.
     pub fetched: u64,
@@ -93,10 +101,8 @@ pub struct Summary {
     pub image: u64,
     /// Of those, bytes that were zeros and never sent to the disk.
     pub holes: u64,
-    /// SHA-256 of the bytes as served; `None` when they were read in parts.
-    pub sha256: Option<[u8; 32]>,
     /// The sum that was asked for and is right.
-    pub verified: Option<Algorithm>,
+    pub verified: Option<Checksum>,
 }
 
 /// Write the image. Dropping the future stops the work at its next step.
@@ -131,7 +137,7 @@ async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error>
     let streamed = receive(&wanted, meter, "writing the image", move |source| {
         write::run(source, disk, asked, &meter_of_writer)
     });
-    let verified = checksum.as_ref().map(Checksum::algorithm);
+    let verified = checksum.clone();
     let (fetched, staged) = match streamed.await? {
         (Some(fetched), Streamed::Staged(staged)) => (fetched, staged),
         (None, Streamed::Staged(_)) => return Err(Error::Stopped),
@@ -142,15 +148,14 @@ async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error>
         }
     };
     let summary = finish(staged, meter).await?;
-    let sha256 = Some(fetched.sha256);
-    Ok(Summary { fetched: fetched.length, sha256, verified, ..summary })
+    Ok(Summary { fetched: fetched.length, verified, ..summary })
 }
 
 async fn finish(staged: Staged, meter: &Arc<Meter>) -> Result<Summary, Error> {
     meter.say("flushing the disk");
     let (image, holes, meter) = (staged.length, staged.holes, meter.clone());
     blocking("finishing the disk", move || staged.commit(&meter)).await?;
-    Ok(Summary { fetched: 0, image, holes, sha256: None, verified: None })
+    Ok(Summary { fetched: 0, image, holes, verified: None })
 }
 
 /// Fetch into a blocking reader. When the reader is content before the end, what was fetched is

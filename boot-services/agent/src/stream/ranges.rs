@@ -5,11 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use stdx::Backoff;
 use tokio::runtime::Handle;
 
@@ -22,6 +19,8 @@ use crate::{Error, Meter};
 
 /// So far ahead it is quicker to read on than to ask again.
 const SKIP: u64 = 1 << 20;
+/// What is passed over is read into a buffer of this size.
+const PASSED_OVER: usize = 64 << 10;
 
 /// The file.
 pub(super) struct Ranges {
@@ -40,7 +39,6 @@ struct Lane {
     answer: Answer,
     /// Offset in the file of what comes next.
     at: u64,
-    left: Bytes,
 }
 
 impl Ranges {
@@ -130,39 +128,28 @@ impl Ranges {
     async fn drain(
         &self,
         lane: &mut Lane,
-        mut at: u64,
+        at: u64,
         out: &mut [u8],
         filled: &mut usize,
     ) -> Result<(), Failure> {
+        let mut passed_over = vec![0; if lane.at < at { PASSED_OVER } else { 0 }];
         while *filled < out.len() {
-            if lane.left.is_empty() {
-                lane.left = self.frame(&mut lane.answer).await?;
-                continue;
+            let room = if lane.at < at {
+                let left = usize::try_from(at - lane.at).unwrap_or(PASSED_OVER);
+                &mut passed_over[..left.min(PASSED_OVER)]
+            } else {
+                &mut out[*filled..]
+            };
+            let count = lane.answer.read(room, self.patience.stall).await?;
+            if count == 0 {
+                return Err(Failure::Transient("the connection ended early".to_owned()));
             }
-            let available = lane.left.len();
-            if lane.at < at {
-                let skip = usize::try_from(at - lane.at).unwrap_or(available).min(available);
-                let _ = lane.left.split_to(skip);
-                lane.at += skip as u64;
-                continue;
+            if lane.at >= at {
+                *filled += count;
             }
-            let count = available.min(out.len() - *filled);
-            out[*filled..*filled + count].copy_from_slice(&lane.left.split_to(count));
-            *filled += count;
             lane.at += count as u64;
-            at = lane.at;
         }
         Ok(())
-    }
-
-    async fn frame(&self, answer: &mut Answer) -> Result<Bytes, Failure> {
-        let stall = self.patience.stall;
-        match tokio::time::timeout(stall, answer.response.frame()).await {
-            Err(_) => Err(Failure::Transient(format!("no byte for {} s", stall.as_secs()))),
-            Ok(None) => Err(Failure::Transient("the connection ended early".to_owned())),
-            Ok(Some(Err(error))) => Err(Failure::Transient(stdx::chain(&error))),
-            Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
-        }
     }
 
     async fn ask(&mut self, at: u64, end: Option<u64>) -> Result<Lane, Failure> {
@@ -175,21 +162,21 @@ impl Ranges {
             fields.insert(header::IF_RANGE, tag.clone());
         }
         let mut answer = http1::get(&self.url, &fields).await?;
-        match self.judge(&answer.response, at) {
+        match self.judge(&answer.head, at) {
             Err(Failure::Transient(reason)) => {
-                let said = http1::sentence(&mut answer.response).await;
+                let said = answer.sentence().await;
                 return Err(Failure::Transient(reason + &said));
             }
             Err(Failure::Fatal(Error::Status { url, status })) => {
-                let said = http1::sentence(&mut answer.response).await;
+                let said = answer.sentence().await;
                 return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
             }
             judged => judged?,
         }
-        Ok(Lane { answer, at, left: Bytes::new() })
+        Ok(Lane { answer, at })
     }
 
-    fn judge(&mut self, response: &Response<Incoming>, at: u64) -> Result<(), Failure> {
+    fn judge(&mut self, response: &Response<()>, at: u64) -> Result<(), Failure> {
         let (status, seen) = (response.status(), Validator::of(response.headers()));
         match status {
             StatusCode::PARTIAL_CONTENT => {}

@@ -6,22 +6,43 @@ use super::write::BUFFER;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
-/// A sum for each buffer in turn: 32 bytes for 4 MiB.
+/// A sum for each buffer's worth of the image in turn: 32 bytes for 4 MiB.
 #[derive(Debug, Default)]
-pub(super) struct Sums(Vec<[u8; 32]>);
+pub(super) struct Sums {
+    whole: Vec<[u8; 32]>,
+    hash: Sha256,
+    /// Bytes in `hash`.
+    hashed: usize,
+}
 
 impl Sums {
-    pub(super) fn add(&mut self, buffer: &[u8]) {
-        if !buffer.is_empty() {
-            self.0.push(Sha256::digest(buffer).into());
+    /// The image's next bytes, in whatever parts they come.
+    pub(super) fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.hashed));
+            self.hash.update(now);
+            self.hashed += now.len();
+            if self.hashed == BUFFER {
+                self.whole.push(self.hash.finalize_reset().into());
+                self.hashed = 0;
+            }
+            bytes = later;
         }
+    }
+
+    /// All of them; no byte comes any more.
+    pub(super) fn finish(mut self) -> Vec<[u8; 32]> {
+        if self.hashed > 0 {
+            self.whole.push(self.hash.finalize().into());
+        }
+        self.whole
     }
 }
 
 /// Read the disk's first `length` bytes, past the page cache where it is a device. Blocks.
 pub(super) fn compare(
     disk: &Disk,
-    sums: &Sums,
+    sums: &[[u8; 32]],
     length: u64,
     url: &str,
     meter: &Meter,
@@ -29,7 +50,7 @@ pub(super) fn compare(
     let mut buffer = Aligned::new(BUFFER);
     meter.set_total(length);
     let mut offset = 0;
-    for sum in &sums.0 {
+    for sum in sums {
         if meter.is_stopped() {
             return Err(Error::Stopped);
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+use super::piece::PIECE;
 use super::{Accept, Algorithm, Checksum, Image, Patience, Proof, Summary, write_image};
 use crate::{Error, Meter};
 use server::{Fault, Server};
@@ -97,8 +98,12 @@ struct Run {
 
 /// Write what a server with these faults serves to a file that held something else.
 async fn run(body: &[u8], faults: &[Fault], sha256: Option<[u8; 32]>) -> Run {
-    let sum = |sum: [u8; 32]| Checksum::parse(Algorithm::Sha256, &stdx::hex(&sum)).unwrap();
-    run_with(body, faults, |image| image.proof = sha256.map(|it| Proof::Sum(sum(it)))).await
+    let sum = sha256.and_then(|sum| checksum(Algorithm::Sha256, &stdx::hex(&sum)));
+    run_with(body, faults, |image| image.proof = sum.map(Proof::Sum)).await
+}
+
+fn checksum(algorithm: Algorithm, hex: &str) -> Option<Checksum> {
+    Checksum::parse(algorithm, hex)
 }
 
 async fn run_with(body: &[u8], faults: &[Fault], adjust: impl FnOnce(&mut Image)) -> Run {
@@ -145,7 +150,7 @@ async fn every_format_arrives_bit_for_bit() {
         assert!(run.disk == image, "format {:x?}", &body[..6]);
         assert_eq!(summary.image, image.len() as u64);
         assert_eq!(summary.fetched, body.len() as u64);
-        assert_eq!(summary.sha256, Some(sha256(&body)));
+        assert_eq!(summary.verified, checksum(Algorithm::Sha256, &stdx::hex(&sha256(&body))));
         assert!(summary.holes >= 5 << 20, "{}", summary.holes);
         let (done, total, _) = run.meter.read();
         assert_eq!((done, total), (body.len() as u64, body.len() as u64));
@@ -170,13 +175,42 @@ async fn a_cut_is_resumed_where_it_happened() {
 }
 
 #[tokio::test]
-async fn a_server_without_ranges_is_read_again_and_compared() {
+async fn a_server_without_ranges_is_read_again() {
     let body = zstd(&image());
-    let faults = [Fault::NoRanges, Fault::CutAt(body.len() / 2)];
-    let run = run(&body, &faults, None).await;
-    run.result.as_ref().unwrap();
-    assert!(run.disk == image());
-    assert_eq!(run.server.requests().len(), 2);
+    // With a tag the server vouches for it; without, what was used is compared by its sum.
+    for tag in [None, Some(Fault::NoTag)] {
+        let half = body.len() / 2;
+        let mut faults = vec![Fault::NoRanges, Fault::CutAt(half), Fault::CutAt(half + 7)];
+        faults.extend(tag);
+        let run = run(&body, &faults, None).await;
+        run.result.as_ref().unwrap();
+        assert!(run.disk == image());
+        assert_eq!(run.server.requests().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_raw_image_is_resumed_in_the_middle_of_a_piece() {
+    let body = image();
+    let cuts = [1, PIECE - 1, PIECE, PIECE + 512, 3 * PIECE + 77];
+    for other in [None, Some(Fault::NoTag)] {
+        let faults: Vec<_> = cuts.into_iter().map(Fault::CutAt).chain(other).collect();
+        let run = run(&body, &faults, None).await;
+        assert_eq!(run.result.as_ref().unwrap().image, body.len() as u64);
+        assert!(run.disk == body);
+        assert_eq!(run.server.requests().len(), cuts.len() + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_body_in_chunks_is_resumed_and_its_end_is_told_from_a_cut() {
+    let body = image();
+    for proof in [None, Some(sha256(&body))] {
+        let run = run(&body, &[Fault::Chunked, Fault::CutAt(2_000_000)], proof).await;
+        assert_eq!(run.result.as_ref().unwrap().image, body.len() as u64);
+        assert!(run.disk == body);
+        assert_eq!(run.server.requests()[1].range, Some(2_000_000));
+    }
 }
 
 #[tokio::test]
@@ -199,16 +233,17 @@ async fn what_a_server_says_about_its_failure_is_passed_on() {
 #[tokio::test]
 async fn two_images_are_never_spliced() {
     let body = zstd(&image());
-    let mut other = image();
-    other[20] ^= 1;
-    let other = zstd(&other);
+    let mut changed = image();
+    changed[20] ^= 1;
+    let other = zstd(&changed);
     let change = Fault::ChangeTo(Box::leak(other.clone().into_boxed_slice()));
-    for ranges in [None, Some(Fault::NoRanges)] {
+    for more in [&[][..], &[Fault::NoRanges], &[Fault::NoTag], &[Fault::NoRanges, Fault::NoTag]] {
         let mut faults = vec![Fault::CutAt(body.len() / 2), change];
-        faults.extend(ranges);
+        faults.extend(more);
         let run = run(&body, &faults, None).await;
-        assert_eq!(run.result.as_ref().unwrap().sha256, Some(sha256(&other)), "begun anew");
-        assert_eq!(run.disk[20], image()[20] ^ 1);
+        assert_eq!(run.result.as_ref().unwrap().fetched, other.len() as u64, "begun anew");
+        assert!(run.disk == changed, "{more:?}");
+        assert!(run.server.requests().len() > 2, "{more:?}");
     }
 }
 

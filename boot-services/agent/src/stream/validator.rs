@@ -2,7 +2,6 @@
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
-use hyper::body::Incoming;
 
 /// What identifies the image on the server (RFC 9110 section 8.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
 
 /// Where the body begins and how long the whole image is, when the server says so; `None` when
 /// a partial answer does not (RFC 9110 section 14.4).
-pub(super) fn extent(response: &Response<Incoming>) -> Option<(u64, Option<u64>)> {
+pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     let headers = response.headers();
     if response.status() != StatusCode::PARTIAL_CONTENT {
         let length = headers.get(header::CONTENT_LENGTH);

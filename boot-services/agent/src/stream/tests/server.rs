@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+/// Bytes of a chunk: no part of anything else here.
+const CHUNK: usize = 77_777;
+
 /// One is used up by each request, but for those that say what the server is like.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
@@ -23,6 +26,8 @@ pub(super) enum Fault {
     NoTag,
     /// State no length: the connection's end is the body's end.
     NoLength,
+    /// State no length but that of chunks.
+    Chunked,
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +48,7 @@ struct Shared {
     change: Option<&'static [u8]>,
     ranges: bool,
     length: bool,
+    chunked: bool,
     tag: bool,
     sums: Mutex<String>,
     faults: Mutex<std::vec::IntoIter<Fault>>,
@@ -64,7 +70,8 @@ impl Server {
             body,
             change,
             ranges: !is(|fault| matches!(fault, Fault::NoRanges)),
-            length: !is(|fault| matches!(fault, Fault::NoLength)),
+            length: !is(|fault| matches!(fault, Fault::NoLength | Fault::Chunked)),
+            chunked: is(|fault| matches!(fault, Fault::Chunked)),
             tag: !is(|fault| matches!(fault, Fault::NoTag)),
             sums: Mutex::default(),
             faults: Mutex::new(once.into_iter()),
@@ -147,7 +154,17 @@ impl Shared {
             Some(Fault::CutAt(at) | Fault::StallAt(at)) => at.clamp(start, whole),
             _ => whole,
         };
-        stream.write_all(&body[start..end]).await?;
+        if self.chunked {
+            for chunk in body[start..end].chunks(CHUNK) {
+                stream.write_all(format!("{:x};a=b\r\n", chunk.len()).as_bytes()).await?;
+                stream.write_all(&[chunk, b"\r\n"].concat()).await?;
+            }
+            if end == whole {
+                stream.write_all(b"0\r\nx: y\r\n\r\n").await?;
+            }
+        } else {
+            stream.write_all(&body[start..end]).await?;
+        }
         *self.sent.lock().unwrap() += end - start;
         if let Some(Fault::StallAt(_)) = fault {
             // Until the client goes away.
@@ -167,6 +184,9 @@ impl Shared {
         };
         if self.length {
             head.push_str(&format!("content-length: {}\r\n", end - start));
+        }
+        if self.chunked {
+            head.push_str("transfer-encoding: chunked\r\n");
         }
         if self.tag {
             head.push_str(&format!("etag: {tag}\r\n"));

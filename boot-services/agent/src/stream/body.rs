@@ -1,0 +1,284 @@
+//! An answer's body, read from the socket straight into the reader's memory, and its end told from
+//! a cut (RFC 9112 sections 6.3 and 7.1).
+
+use std::io;
+
+use bytes::{Buf as _, BytesMut};
+use http::header::{self, HeaderMap};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// What is read ahead of a head or of a chunk's size at once. It is copied out of there; the rest
+/// of the body is not.
+const AHEAD: usize = 4 << 10;
+/// The longest line that says a chunk's size, or field of a trailer.
+const LINE: usize = 4 << 10;
+/// The most that a trailer may hold.
+const TRAILER: usize = 64 << 10;
+
+/// Where a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// After so many more bytes.
+    Length(u64),
+    /// After the last of its chunks.
+    Chunked(Chunk),
+    /// With the connection.
+    Close,
+}
+
+/// What comes next of a chunked body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chunk {
+    /// The line that says a chunk's size.
+    Size,
+    /// So many more bytes of the chunk.
+    Data(u64),
+    /// The line's end after a chunk.
+    Gap,
+    /// Fields after the last chunk, of which so many bytes were read.
+    Trailer(usize),
+    /// Nothing.
+    End,
+}
+
+impl Framing {
+    /// As an answer's fields state it; otherwise why it cannot be told.
+    pub(super) fn of(fields: &HeaderMap) -> Result<Self, String> {
+        let text = |name| fields.get_all(name).into_iter().map(|value| value.to_str().ok());
+        let mut codings = text(header::TRANSFER_ENCODING);
+        if let Some(coding) = codings.next() {
+            let chunked =
+                coding.is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"));
+            if chunked && codings.next().is_none() {
+                return Ok(Self::Chunked(Chunk::Size));
+            }
+            return Err("the answer has another transfer coding than chunked".to_owned());
+        }
+        let mut lengths = text(header::CONTENT_LENGTH);
+        let Some(length) = lengths.next() else { return Ok(Self::Close) };
+        let usable = length.filter(|first| lengths.all(|other| other == Some(*first)));
+        usable
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse().ok())
+            .map(Self::Length)
+            .ok_or_else(|| "the answer's Content-Length is unusable".to_owned())
+    }
+}
+
+/// A connection that an answer comes from, and what of it was read ahead.
+pub(super) struct Body<S> {
+    stream: S,
+    ahead: BytesMut,
+    framing: Framing,
+}
+
+impl<S: AsyncRead + Unpin> Body<S> {
+    /// A connection of whose answer nothing is known yet.
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, ahead: BytesMut::new(), framing: Framing::Close }
+    }
+
+    /// What was read ahead.
+    pub(super) fn ahead(&mut self) -> &mut BytesMut {
+        &mut self.ahead
+    }
+
+    /// Read ahead; how much, 0 when the connection has ended.
+    pub(super) async fn look_ahead(&mut self) -> io::Result<usize> {
+        self.ahead.reserve(AHEAD);
+        self.stream.read_buf(&mut self.ahead).await
+    }
+
+    /// What comes next is a body with this end.
+    pub(super) fn begin(&mut self, framing: Framing) {
+        self.framing = framing;
+    }
+
+    /// Fill a part of `out`, which must have room: as much as has come; 0 at the body's end. No
+    /// byte is lost when the future is dropped.
+    pub(super) async fn read(&mut self, out: &mut [u8]) -> Result<usize, String> {
+        match self.framing {
+            Framing::Close => self.take(out).await.map_err(|error| error.to_string()),
+            Framing::Length(left) => {
+                let count = self.read_part(out, left).await?;
+                self.framing = Framing::Length(left - count as u64);
+                Ok(count)
+            }
+            Framing::Chunked(_) => self.read_chunks(out).await,
+        }
+    }
+
+    /// What was read ahead, else what comes.
+    async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.ahead.is_empty() {
+            return self.stream.read(out).await;
+        }
+        let count = self.ahead.len().min(out.len());
+        self.ahead.copy_to_slice(&mut out[..count]);
+        Ok(count)
+    }
+
+    /// Of a part of which `left` bytes must still come.
+    async fn read_part(&mut self, out: &mut [u8], left: u64) -> Result<usize, String> {
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        let count = self.take(&mut out[..most]).await.map_err(|error| error.to_string())?;
+        if count == 0 && most > 0 {
+            return Err(format!("the connection ended {left} bytes early"));
+        }
+        Ok(count)
+    }
+
+    async fn read_chunks(&mut self, out: &mut [u8]) -> Result<usize, String> {
+        loop {
+            let Framing::Chunked(next) = self.framing else { return Ok(0) };
+            let then = match next {
+                Chunk::End => return Ok(0),
+                Chunk::Data(left) => {
+                    let count = self.read_part(out, left).await?;
+                    let left = left - count as u64;
+                    let then = if left > 0 { Chunk::Data(left) } else { Chunk::Gap };
+                    self.framing = Framing::Chunked(then);
+                    return Ok(count);
+                }
+                Chunk::Size => match self.line(chunk_size).await?? {
+                    0 => Chunk::Trailer(0),
+                    size => Chunk::Data(size),
+                },
+                Chunk::Gap => match self.line(<[u8]>::len).await? {
+                    0 => Chunk::Size,
+                    _ => return Err("a chunk is longer than it states".to_owned()),
+                },
+                Chunk::Trailer(read) => match self.line(<[u8]>::len).await? {
+                    0 => Chunk::End,
+                    more if read + more > TRAILER => {
+                        return Err("the trailer has no end".to_owned());
+                    }
+                    more => Chunk::Trailer(read + more),
+                },
+            };
+            self.framing = Framing::Chunked(then);
+        }
+    }
+
+    /// The next line, without its end, as `read` takes it.
+    async fn line<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
+        loop {
+            if let Some(end) = self.ahead.iter().position(|byte| *byte == b'\n') {
+                let line = &self.ahead[..end];
+                let taken = read(line.strip_suffix(b"\r").unwrap_or(line));
+                self.ahead.advance(end + 1);
+                return Ok(taken);
+            }
+            if self.ahead.len() > LINE {
+                return Err("a line between two chunks has no end".to_owned());
+            }
+            if self.look_ahead().await.map_err(|error| error.to_string())? == 0 {
+                return Err("the connection ended between two chunks".to_owned());
+            }
+        }
+    }
+}
+
+/// Hexadecimal digits, then perhaps an extension.
+fn chunk_size(line: &[u8]) -> Result<u64, String> {
+    let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
+    text.and_then(|text| u64::from_str_radix(text, 16).ok())
+        .ok_or_else(|| "a chunk's size is unusable".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::{HeaderMap, HeaderName, HeaderValue};
+    use proptest::prelude::{any, prop, proptest};
+    use tokio::runtime::Builder;
+
+    use super::{Body, Chunk, Framing};
+
+    fn framing(fields: &[(&'static str, &str)]) -> Result<Framing, String> {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+        }
+        Framing::of(&map)
+    }
+
+    /// What a body on the wire is read as, by pieces of `step` bytes.
+    fn read(framing: Framing, wire: &[u8], step: usize) -> Result<Vec<u8>, String> {
+        let mut body = Body::new(wire);
+        body.begin(framing);
+        Builder::new_current_thread().build().unwrap().block_on(async {
+            let (mut whole, mut piece) = (Vec::new(), vec![0; step]);
+            loop {
+                match body.read(&mut piece).await? {
+                    0 => return Ok(whole),
+                    count => whole.extend_from_slice(&piece[..count]),
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn where_a_body_ends_is_told_by_its_fields() {
+        assert_eq!(framing(&[]), Ok(Framing::Close));
+        assert_eq!(framing(&[("content-length", "12")]), Ok(Framing::Length(12)));
+        let twice = [("content-length", "12"), ("content-length", "12")];
+        assert_eq!(framing(&twice), Ok(Framing::Length(12)));
+        let chunked = Ok(Framing::Chunked(Chunk::Size));
+        assert_eq!(framing(&[("transfer-encoding", "Chunked")]), chunked);
+        let both = [("content-length", "12"), ("transfer-encoding", "chunked")];
+        assert_eq!(framing(&both), chunked, "RFC 9112 section 6.3, rule 3");
+        for broken in [
+            &[("content-length", "+12")][..],
+            &[("content-length", "")],
+            &[("content-length", "12"), ("content-length", "13")],
+            &[("content-length", "99999999999999999999")],
+            &[("transfer-encoding", "gzip, chunked")],
+            &[("transfer-encoding", "chunked"), ("transfer-encoding", "gzip")],
+        ] {
+            assert!(framing(broken).is_err(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_read_up_to_its_end_and_a_cut_is_no_end() {
+        assert_eq!(read(Framing::Length(3), b"abcdef", 2), Ok(b"abc".to_vec()));
+        assert_eq!(read(Framing::Close, b"abcdef", 4), Ok(b"abcdef".to_vec()));
+        assert_eq!(read(Framing::Length(0), b"abc", 1), Ok(Vec::new()));
+        let cut = read(Framing::Length(9), b"abcdef", 4);
+        assert_eq!(cut, Err("the connection ended 3 bytes early".to_owned()));
+    }
+
+    #[test]
+    fn chunks_are_joined() {
+        let chunked = Framing::Chunked(Chunk::Size);
+        let wire = b"3\r\nabc\r\n0A ;x=y\r\n0123456789\r\n1\nd\n0\r\na: b\r\n\r\nrest";
+        for step in [1, 4, 100] {
+            assert_eq!(read(chunked, wire, step), Ok(b"abc0123456789d".to_vec()));
+        }
+        // Cut anywhere before the last empty line, it is no whole body.
+        let end = wire.len() - b"rest".len();
+        for cut in 0..end {
+            assert!(read(chunked, &wire[..cut], 4).is_err(), "cut at {cut}");
+        }
+        for broken in [
+            &b"x\r\n"[..],
+            b"\r\n",
+            b"+3\r\nabc\r\n0\r\n\r\n",
+            b"2\r\nabc\r\n0\r\n\r\n",
+            b"ffffffffffffffffff\r\n",
+        ] {
+            assert!(read(chunked, broken, 4).is_err(), "{broken:?}");
+        }
+        let endless = [b"0\r\n".to_vec(), b"a: b\r\n".repeat(20_000)].concat();
+        assert_eq!(read(chunked, &endless, 4), Err("the trailer has no end".to_owned()));
+        assert!(read(chunked, &[b'1'; 10_000], 4).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(wire in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(Framing::Chunked(Chunk::Size), &wire, 7);
+        }
+    }
+}
