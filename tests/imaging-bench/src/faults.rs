@@ -14,7 +14,8 @@ use agent::actions::parse_sha256;
 use agent::stream::{Accept, Image, Patience, Proof, Summary, write_image};
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::contest::{Packing, sum_of};
+use crate::contest::sum_of;
+use crate::job::Packing;
 use crate::target::Target;
 use server::{Fault, FaultServer};
 

@@ -2,15 +2,21 @@
 //! that others use, in one run on one machine. Ratios are what to keep: the machine may be busy,
 //! and its load is printed.
 //!
+//! Tinkerbell's own image2disk takes part when IMAGE2DISK names its program: it is published as an
+//! image of a container alone.
+//!
 //! A result counts when the disk holds the image afterwards, and the run when what nobody can
 //! change, the device and the decoder alone, took as long after it as before. Must run as root, for
 //! a loop device.
 
 mod contest;
+mod contestants;
 mod faults;
+mod job;
 mod served;
 mod target;
 mod timed;
+mod verdict;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,10 +24,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
-use contest::{Packing, Ring};
+use contest::Ring;
 use figures::Table;
+use job::{Job, Packing};
 use served::Server;
 use target::Target;
+use verdict::LEGEND;
 
 /// Each figure is the median of so many, taken in turns.
 const ROUNDS: usize = 3;
@@ -37,7 +45,7 @@ fn main() -> ExitCode {
     figures::exit(done)
 }
 
-/// Shows and measures what is named (`faults`, `zstd`, `raw`), or all.
+/// Shows and measures what is named (`faults`, a packing, a job), or all.
 fn run(names: &[String]) -> Result<()> {
     let root = rustix::process::geteuid().is_root();
     ensure!(root, "writing to a loop device needs root\nhint: sudo make bench-imaging");
@@ -58,28 +66,45 @@ fn run(names: &[String]) -> Result<()> {
     let own = std::env::current_exe().context("cannot find the running program")?;
     let agent = own.with_file_name("tinbox-agent");
     ensure!(agent.is_file(), "there is no {}\nhint: make bench-imaging", agent.display());
-    let ring =
-        Ring { agent, images: &images, server: &server, target: &target, scratch: scratch.path() };
+    let ring = Ring {
+        agent,
+        image2disk: image2disk()?,
+        images: &images,
+        server: &server,
+        target: &target,
+        scratch: scratch.path(),
+    };
     let wanted = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
     if wanted("faults") {
         faults::show(&images, &target, scratch.path()).context("downloads that go wrong")?;
     }
-    let mut packings = vec![Packing::Zstd, Packing::Raw];
-    packings.retain(|packing| wanted(packing.name()));
-    if packings.is_empty() {
+    let mut jobs = Job::ALL.to_vec();
+    jobs.retain(|job| wanted(job.name()) || wanted(job.packing.name()));
+    if jobs.is_empty() {
         return Ok(());
     }
-    measure(&ring, &packings)
+    println!("\n{LEGEND}");
+    measure(&ring, &jobs)
 }
 
-fn measure(ring: &Ring, packings: &[Packing]) -> Result<()> {
+/// Tinkerbell's program, if there is one.
+fn image2disk() -> Result<Option<PathBuf>> {
+    let Some(program) = std::env::var_os("IMAGE2DISK").map(PathBuf::from) else {
+        println!("image2disk takes no part\nhint: IMAGE2DISK=PATH names its program");
+        return Ok(None);
+    };
+    ensure!(program.is_file(), "IMAGE2DISK: there is no {}", program.display());
+    Ok(Some(program))
+}
+
+fn measure(ring: &Ring, jobs: &[Job]) -> Result<()> {
     let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok());
     let rounds = rounds.unwrap_or(ROUNDS).max(1);
     let mut table = Table::default();
     let before = floor(ring)?;
-    for packing in packings {
-        ring.measure(*packing, rounds, &mut table)
-            .with_context(|| format!("measuring {}", packing.name()))?;
+    for job in jobs {
+        ring.measure(*job, rounds, &mut table)
+            .with_context(|| format!("measuring {}", job.name()))?;
     }
     let after = floor(ring)?;
     let [b, a] = [before, after].map(|(device, decoder)| format!("{device:.2} + {decoder:.2}"));
@@ -99,11 +124,11 @@ fn measure(ring: &Ring, packings: &[Packing]) -> Result<()> {
 /// Seconds of the device alone and the decoder alone: the better of two each, the first of which
 /// also brings the image into the page cache.
 fn floor(ring: &Ring) -> Result<(f64, f64)> {
-    let (mut device, mut decoder) = (f64::INFINITY, f64::INFINITY);
+    let mut seconds = (f64::INFINITY, f64::INFINITY);
     for _ in 0..2 {
         ring.target.spoil()?;
-        device = device.min(ring.device_alone()?.seconds);
-        decoder = decoder.min(ring.source_alone(Packing::Zstd)?.seconds);
+        seconds.0 = seconds.0.min(ring.device_alone()?.seconds);
+        seconds.1 = seconds.1.min(ring.decoder_alone()?.seconds);
     }
-    Ok((device, decoder))
+    Ok(seconds)
 }

@@ -1,0 +1,117 @@
+//! Who writes the image, by which command, and how much of the job that is.
+
+use std::path::Path;
+
+use crate::job::{Job, Packing};
+use crate::timed::Took;
+
+/// What sums fastest: coreutils' program has no use for the processor's own instructions.
+pub const SUM: &str = "openssl dgst -sha256 -r";
+
+/// Where everything is.
+pub struct Places<'a> {
+    /// The release build of the agent.
+    pub agent: &'a Path,
+    /// Tinkerbell's image2disk, where somebody has its program.
+    pub image2disk: Option<&'a Path>,
+    /// The folder of images.
+    pub images: &'a Path,
+    /// The image as it is served.
+    pub url: &'a str,
+    /// SHA-256 of that, in hexadecimal.
+    pub sum: &'a str,
+    /// The disk.
+    pub device: &'a Path,
+    /// For a pipe and a sum.
+    pub scratch: &'a Path,
+}
+
+/// A way to do it.
+pub struct Contestant {
+    pub name: &'static str,
+    /// In bash.
+    pub line: String,
+    /// It fetches over HTTP; others read the image's file.
+    pub fetches: bool,
+    /// It verifies SHA-256 of what is served, beside writing it.
+    pub sums: bool,
+    pub runs: Vec<Took>,
+}
+
+impl Contestant {
+    /// Whether it does all that the job asks for.
+    pub fn does(&self, job: Job) -> bool {
+        self.fetches && (self.sums || !job.summed)
+    }
+}
+
+/// The agent, with the checksum when the job has one.
+pub fn tinbox(places: &Places<'_>, job: Job) -> Contestant {
+    let (agent, device) = (places.agent.display(), places.device.display());
+    let mut line = format!("{agent} write --url {} --disk {device}", places.url);
+    if job.summed {
+        line.push_str(&format!(" --sha256 {}", places.sum));
+    }
+    Contestant { name: "tinbox", line, fetches: true, sums: job.summed, runs: Vec::new() }
+}
+
+/// What others use: pipes that fetch, those with a sum where the job has one, and programs that
+/// read a file.
+pub fn peers(places: &Places<'_>, job: Job) -> Vec<Contestant> {
+    let (url, device) = (places.url, places.device.display());
+    let image = places.images.join(job.packing.file());
+    let (image, folder) = (image.display(), places.images.display());
+    let unpack = match job.packing {
+        Packing::Zstd => " | zstd -dcq",
+        Packing::Raw => "",
+    };
+    // Only for O_DIRECT must a block be full; what dd skips must have been cleared before.
+    let direct = format!("dd of={device} bs=4M iflag=fullblock oflag=direct conv=fsync");
+    let sparse = format!("dd of={device} bs=64k iflag=fullblock conv=sparse,fsync");
+    let clear = format!("blkdiscard {device}");
+    let map = format!("{folder}/image.raw.bmap");
+    let convert = "qemu-img convert -n -W -T none -t none -O raw";
+    let (read, convert) = match job.packing {
+        Packing::Zstd => {
+            let line = format!("{convert} -f qcow2 {folder}/image.qcow2 {device}");
+            (format!("zstd -dcq {image}"), line)
+        }
+        Packing::Raw => (format!("cat {image}"), format!("{convert} -f raw {image} {device}")),
+    };
+    let curl = format!("curl -sf {url}");
+    let mut all = vec![
+        one("curl|dd direct", format!("{curl}{unpack} | {direct}"), true),
+        one("curl|dd sparse", format!("{clear}; {curl}{unpack} | {sparse}"), true),
+        one("dd direct", format!("{read} | {direct}"), false),
+        one("dd sparse", format!("{clear}; {read} | {sparse}"), false),
+        one("bmaptool", format!("{clear}; bmaptool -q copy --bmap {map} {image} {device}"), false),
+        one("qemu-img", convert, false),
+    ];
+    if job.summed {
+        let piped = |write: &str| summed(places, &curl, &format!("{unpack} | {write}"));
+        all.push(Contestant { sums: true, ..one("curl|sum|direct", piped(&direct), true) });
+        let line = format!("{clear}; {}", piped(&sparse));
+        all.push(Contestant { sums: true, ..one("curl|sum|sparse", line, true) });
+    }
+    if let Some(program) = places.image2disk {
+        let packed = job.packing == Packing::Zstd;
+        let settings = format!("IMG_URL={url} DEST_DISK={device} COMPRESSED={packed}");
+        all.push(one("image2disk", format!("{settings} {}", program.display()), true));
+    }
+    all
+}
+
+fn one(name: &'static str, line: String, fetches: bool) -> Contestant {
+    Contestant { name, line, fetches, sums: false, runs: Vec::new() }
+}
+
+/// `fetch`, summed on its way into `rest` and compared in the end. A pipe with a name, for what a
+/// shell substitutes for a file it does not wait for.
+fn summed(places: &Places<'_>, fetch: &str, rest: &str) -> String {
+    let (pipe, said) = (places.scratch.join("pipe"), places.scratch.join("sum"));
+    let (pipe, said, sum) = (pipe.display(), said.display(), places.sum);
+    format!(
+        "rm -f {pipe}; mkfifo {pipe}; {SUM} <{pipe} >{said} & {fetch} | tee {pipe}{rest}; \
+         wait $!; grep -q {sum} {said}"
+    )
+}
