@@ -3,6 +3,7 @@
 mod images;
 mod management;
 mod network;
+pub mod panel;
 mod web;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
+pub use panel::Panel;
 pub use web::Web;
 
 /// Where machines get boot files, scripts, images and metadata.
@@ -59,6 +61,8 @@ pub struct Config {
     pub images: Option<Images>,
     /// The pages for people, beside somebody's own system; a box of its own always has them.
     pub web: Option<Web>,
+    /// The box's own small screen, buttons and lights. Only for the box itself.
+    pub panel: Option<Panel>,
     /// What machines are told about themselves.
     #[serde(default)]
     pub metadata: metadata::Config,
@@ -258,6 +262,7 @@ impl Config {
                     ("management", !self.management.is_empty()),
                     ("name", self.name.is_some()),
                     ("time", self.time.servers.is_some()),
+                    ("panel", self.panel.is_some()),
                 ] {
                     problems.extend(there.then(|| {
                         format!(
@@ -271,6 +276,7 @@ impl Config {
             Home::Firmware => {
                 let mut problems = management::problems(&self.management, &self.network);
                 problems.extend(self.web.iter().map(|_| web::NOT_HERE.to_owned()));
+                problems.extend(self.panel.iter().flat_map(Panel::problems));
                 let named = self.name.as_deref().filter(|name| !is_label(name));
                 problems.extend(named.map(|name| {
                     format!(

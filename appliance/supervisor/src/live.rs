@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
 use netboot::syslog;
@@ -17,6 +17,7 @@ use status::log::LogLine;
 use status::progress::Progress;
 use workflow_server::Service;
 
+use crate::hands::Sought;
 use crate::images::{self, Images};
 use crate::observers::Observers;
 use crate::update::{self, Updates};
@@ -31,6 +32,7 @@ pub fn router(
     observers: Arc<Observers>,
     images: Images,
     updates: Option<Arc<Updates>>,
+    sought: Sought,
 ) -> Router {
     let progress = Router::new()
         .route(
@@ -45,6 +47,7 @@ pub fn router(
         .with_state(syslog)
         .merge(progress)
         .merge(heard)
+        .route("/apis/tinbox.dev/v1alpha1/identify", post(identify).with_state(sought))
         .merge(images::router(images))
         .merge(update::router(updates))
 }
@@ -52,6 +55,13 @@ pub fn router(
 /// Who asked for an address in the last hour, the last first; nobody is an empty list.
 async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<Heard>> {
     Json(observers.heard())
+}
+
+/// Has the box blink for a minute, so that whoever stands before several knows which this is.
+async fn identify(State(sought): State<Sought>) -> Json<serde_json::Value> {
+    tracing::info!("asked over the API to show which box this is");
+    sought.begin();
+    Json(json!({ "seconds": Sought::SECONDS }))
 }
 
 /// How many lines.

@@ -35,6 +35,7 @@ use crate::boot_token::BootTokens;
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception};
 use crate::firmware::Firmware;
+use crate::hands::Sought;
 use crate::hardware_views::HardwareViews;
 use crate::heart::Heart;
 use crate::images::Images;
@@ -74,6 +75,7 @@ struct Wiring {
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
     board: Board,
+    sought: Sought,
     start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -112,7 +114,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     wiring.controllers().await?;
     wiring.start.begin(Step::BootFiles);
     if let Some(firmware) = &firmware {
-        wiring.screen(&faces);
+        wiring.fronts(&faces);
         wiring.serial(&faces);
         wiring.time(firmware);
     }
@@ -193,6 +195,7 @@ impl Wiring {
             syslog,
             heart: Arc::default(),
             board: Board::default(),
+            sought: Sought::default(),
             start: Arc::default(),
             services,
             shutdown,

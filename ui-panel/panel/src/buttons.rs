@@ -1,12 +1,11 @@
 //! Keys as the kernel reports them: the panel's buttons (gpio-keys) and a keyboard alike.
 //!
 //! Bytes of `/dev/input/event*` go in, in pieces of any length; keys come out. Nothing here opens a
-//! device: [`devices`] says which ones are worth it.
+//! device: [`devices_with`] says which ones are worth it.
 
 use std::path::{Path, PathBuf};
 
 use crate::console::Key;
-use crate::model::Button;
 
 /// `struct input_event` where `long` has 64 bits: two longs of time, type, code, value.
 const EVENT_BYTES: usize = 24;
@@ -68,14 +67,55 @@ fn change(event: &[u8]) -> Option<Change> {
     }
 }
 
-/// The button of the panel that a key is.
-pub fn button(code: u16) -> Option<Button> {
-    match code {
-        KEY_UP => Some(Button::Up),
-        KEY_DOWN => Some(Button::Down),
-        KEY_ENTER | KEY_SELECT | BTN_0 => Some(Button::Select),
-        _ => None,
-    }
+/// Keys that a panel can be told to take for its buttons, by the kernel's names
+/// (`linux/input-event-codes.h`).
+const NAMED: [(&str, u16); 36] = [
+    ("KEY_ESC", KEY_ESC),
+    ("KEY_BACKSPACE", KEY_BACKSPACE),
+    ("KEY_TAB", 15),
+    ("KEY_ENTER", KEY_ENTER),
+    ("KEY_SPACE", 57),
+    ("KEY_F1", KEY_F1),
+    ("KEY_F2", 60),
+    ("KEY_F3", 61),
+    ("KEY_F4", 62),
+    ("KEY_F5", 63),
+    ("KEY_F6", 64),
+    ("KEY_F7", 65),
+    ("KEY_F8", 66),
+    ("KEY_F9", 67),
+    ("KEY_F10", KEY_F10),
+    ("KEY_F11", KEY_F11),
+    ("KEY_F12", KEY_F12),
+    ("KEY_HOME", 102),
+    ("KEY_UP", KEY_UP),
+    ("KEY_PAGEUP", 104),
+    ("KEY_LEFT", 105),
+    ("KEY_RIGHT", 106),
+    ("KEY_END", 107),
+    ("KEY_DOWN", KEY_DOWN),
+    ("KEY_PAGEDOWN", 109),
+    ("KEY_VOLUMEDOWN", 114),
+    ("KEY_VOLUMEUP", 115),
+    ("KEY_MENU", 139),
+    ("KEY_SETUP", 141),
+    ("KEY_BACK", 158),
+    ("KEY_OK", 0x160),
+    ("KEY_SELECT", KEY_SELECT),
+    ("KEY_RESTART", 0x198),
+    ("BTN_0", BTN_0),
+    ("BTN_1", 0x101),
+    ("BTN_2", 0x102),
+];
+
+/// The key of that name.
+pub fn named(name: &str) -> Option<u16> {
+    NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, code)| code)
+}
+
+/// The names that [`named`] knows, for whoever gave another.
+pub fn names() -> String {
+    NAMED.map(|(name, _)| name).join(", ")
 }
 
 /// The key of a keyboard, as far as the console has a use for it: names of machines can be typed.
@@ -105,10 +145,8 @@ pub fn key(code: u16) -> Option<Key> {
     })
 }
 
-/// Devices that have a key of ours: [`devices_with`] them.
-pub fn devices(sys: &Path) -> Vec<PathBuf> {
-    devices_with(sys, &[KEY_UP, KEY_DOWN, KEY_ENTER, KEY_SELECT, BTN_0])
-}
+/// Keys by which a keyboard for the console is known.
+pub const KEYBOARD: [u16; 3] = [KEY_UP, KEY_DOWN, KEY_ENTER];
 
 /// Devices below `sys` (`/sys/class/input`) that have one of `codes`, as names below `/dev/input`,
 /// in order.

@@ -175,6 +175,11 @@ impl Panel {
         self.gesture(gesture, view, now)
     }
 
+    /// Nobody knows any more which buttons are down: none of them does anything.
+    pub fn let_go(&mut self) {
+        self.held = None;
+    }
+
     /// Time went by, or the view changed.
     pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<Order> {
         self.notice(view, now);
@@ -217,11 +222,15 @@ impl Panel {
         self.settings.actions.contains(&action)
     }
 
-    /// A claim or a problem that was not there before wakes the screen; a problem jumps the queue.
+    /// A claim or a problem that was not there before wakes the screen, and so does whoever looks
+    /// for the box; a problem jumps the queue.
     fn notice(&mut self, view: &StatusView, now: Duration) {
         let code = view.claim.as_ref().map(|claim| claim.code.to_string());
         if code != self.claimed {
             self.claimed = code;
+            self.awake = now;
+        }
+        if view.identifying {
             self.awake = now;
         }
         let urgent =

@@ -22,18 +22,46 @@ pub enum Pattern {
     Flicker,
 }
 
+/// How long a flickering light stays as it is, in milliseconds.
+const FLICKER_MILLIS: u64 = 50;
+
 impl Pattern {
     /// Whether the light is on, so many milliseconds after the rhythm began.
     pub fn lit(self, millis: u64) -> bool {
         match self {
             Pattern::Off => false,
             Pattern::Solid => true,
-            Pattern::Slow => millis % 1000 < 500,
-            Pattern::Double => matches!(millis % 2000, 0..150 | 300..450),
-            Pattern::Fast => millis % 250 < 125,
-            Pattern::Identify => matches!(millis % 1500, 0..500 | 750..1250),
-            Pattern::Flicker => (millis / 50).wrapping_mul(0x9e37_79b9) >> 4 & 1 == 0,
+            Pattern::Flicker => (millis / FLICKER_MILLIS).wrapping_mul(0x9e37_79b9) >> 4 & 1 == 0,
+            rhythm => rhythm.place(millis).0 % 2 == 0,
         }
+    }
+
+    /// For how many milliseconds more it stays so; `None`: for ever.
+    pub fn stays(self, millis: u64) -> Option<u64> {
+        match self {
+            Pattern::Off | Pattern::Solid => None,
+            Pattern::Flicker => Some(FLICKER_MILLIS - millis % FLICKER_MILLIS),
+            rhythm => Some(rhythm.place(millis).1),
+        }
+    }
+
+    /// When a rhythm changes, in milliseconds; it begins lit, and anew at the last of them.
+    fn changes(self) -> &'static [u64] {
+        match self {
+            Pattern::Slow => &[500, 1000],
+            Pattern::Double => &[150, 300, 450, 2000],
+            Pattern::Fast => &[125, 250],
+            Pattern::Identify => &[500, 750, 1250, 1500],
+            Pattern::Off | Pattern::Solid | Pattern::Flicker => &[],
+        }
+    }
+
+    /// After how many changes of its rhythm it is, and how long before the next.
+    fn place(self, millis: u64) -> (usize, u64) {
+        let changes = self.changes();
+        let at = millis % changes.last().copied().unwrap_or(1);
+        let passed = changes.iter().take_while(|change| **change <= at).count();
+        (passed, changes.get(passed).map_or(1, |change| change - at))
     }
 }
 

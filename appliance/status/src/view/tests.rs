@@ -137,6 +137,25 @@ fn lights_tell_by_rhythm() {
 }
 
 #[test]
+fn a_light_stays_as_it_is_until_it_says() {
+    use Pattern::{Double, Fast, Flicker, Identify, Off, Slow, Solid};
+    for pattern in [Slow, Double, Fast, Identify, Flicker] {
+        let mut at = 0;
+        while at < 10_000 {
+            let stays = pattern.stays(at).unwrap();
+            assert!(stays > 0, "{pattern:?} at {at}");
+            for between in at..at + stays {
+                assert_eq!(pattern.lit(between), pattern.lit(at), "{pattern:?} at {between}");
+            }
+            at += stays;
+            let changes = pattern == Flicker || pattern.lit(at) != pattern.lit(at - 1);
+            assert!(changes, "{pattern:?} at {at}");
+        }
+    }
+    assert_eq!([Off, Solid].map(|it| (it.lit(7), it.stays(7))), [(false, None), (true, None)]);
+}
+
+#[test]
 fn no_two_rhythms_look_alike() {
     use Pattern::{Double, Fast, Flicker, Identify, Off, Slow, Solid};
     let lit = |pattern: Pattern| (0..240).map(|at| pattern.lit(at * 25)).collect::<Vec<_>>();

@@ -35,6 +35,7 @@ impl Wiring {
                 Arc::clone(&self.observers),
                 self.images.clone(),
                 self.updates.clone(),
+                self.sought.clone(),
             ),
         );
         let listener = self.listen("the API", self.config.api.listen).await?;

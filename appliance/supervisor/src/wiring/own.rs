@@ -14,9 +14,10 @@ use store::Store;
 use super::Wiring;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
+use crate::hands::Hands;
 use crate::proving;
 use crate::update::Updates;
-use crate::{screen, serial};
+use crate::{front, screen, serial};
 
 impl Wiring {
     /// The updates of this box, where it runs from a slot. A box that cannot be updated still
@@ -96,11 +97,28 @@ impl Wiring {
         }
     }
 
-    /// The box's own monitor.
-    pub(super) fn screen(&mut self, faces: &Arc<Faces>) {
-        let pulse = self.heart.pulse("the screen");
-        let running = screen::run(Arc::clone(faces), pulse, self.shutdown.clone());
-        self.spawn("screen", async move {
+    /// The box's own monitor, small screen, buttons and lights.
+    pub(super) fn fronts(&mut self, faces: &Arc<Faces>) {
+        let hands = Hands {
+            objects: Arc::clone(&self.objects),
+            index: self.index.clone(),
+            clock: Arc::clone(&self.clock),
+            sought: self.sought.clone(),
+        };
+        let panel = self.config.panel.clone();
+        // A small screen may be the only one there is.
+        if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(screen::DEVICE))) {
+            let pulse = self.heart.pulse("the screen");
+            let (faces, shutdown) = (Arc::clone(faces), self.shutdown.clone());
+            let running = screen::run(faces, hands.clone(), pulse, shutdown);
+            self.spawn("screen", async move {
+                running.await;
+                Ok(())
+            });
+        }
+        let Some(panel) = panel else { return };
+        let running = front::run(Arc::clone(faces), hands, panel, self.shutdown.clone());
+        self.spawn("panel", async move {
             running.await;
             Ok(())
         });

@@ -27,6 +27,7 @@ use crate::faces::owner::Ownership;
 use crate::faces::system::Itself;
 use crate::faces::{Faces, Tells};
 use crate::firmware::{Firmware, name};
+use crate::hands::DOES;
 use crate::{private_file, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
@@ -67,7 +68,7 @@ impl Source for Given {
     }
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
-        let console = Console::new(Vec::new());
+        let console = Console::new(DOES.to_vec());
         let size = if self.of_its_own { screen::size() } else { None };
         let size = size.unwrap_or(monitor::SIZE);
         let sheet = monitor::draw(view, &console, size, Duration::ZERO);
@@ -128,6 +129,7 @@ impl Wiring {
             Box::new(machines),
             Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
             Box::new(Cached::new(self.images.clone())),
+            Box::new(self.sought.clone()),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));

@@ -27,9 +27,17 @@ pub enum Error {
         source: linux_embedded_hal::i2cdev::linux::LinuxI2CError,
     },
     /// Nobody answered on it.
-    #[error("could not {0}: no answer from an SSD1306 at address 3c of the I2C bus")]
-    Display(&'static str),
+    #[error("could not {what}: no answer from an SSD1306 at address {address:#04x} of the I2C bus")]
+    Display {
+        /// `start the display`, `write to the display`.
+        what: &'static str,
+        /// Where it was spoken to.
+        address: u8,
+    },
 }
+
+/// Where an SSD1306 can be: its SA0 pin makes the one or the other (its data sheet, 8.1.5).
+pub const ADDRESSES: [u8; 2] = [0x3c, 0x3d];
 
 type Driver<I> =
     Ssd1306<I2CInterface<I>, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
@@ -37,18 +45,19 @@ type Driver<I> =
 /// The display.
 pub struct Oled<I> {
     driver: Driver<I>,
+    address: u8,
     shown: Option<Sheet<BinaryColor>>,
     light: Option<Light>,
 }
 
-/// The display on a bus of this machine: `/dev/i2c-1`.
+/// The display at one of [`ADDRESSES`] on a bus of this machine: `/dev/i2c-1`.
 ///
 /// # Errors
 /// Says whether the bus or the display is missing.
-pub fn open(path: &Path) -> Result<Oled<I2cdev>, Error> {
+pub fn open(path: &Path, address: u8) -> Result<Oled<I2cdev>, Error> {
     let bus = I2cdev::new(path);
     let bus = bus.map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    Oled::new(bus)
+    Oled::new(bus, address)
 }
 
 impl<I: I2c> Oled<I> {
@@ -56,13 +65,14 @@ impl<I: I2c> Oled<I> {
     ///
     /// # Errors
     /// It does not answer.
-    pub fn new(bus: I) -> Result<Self, Error> {
-        let interface = I2CDisplayInterface::new(bus);
+    pub fn new(bus: I, address: u8) -> Result<Self, Error> {
+        let failed = |what| Error::Display { what, address };
+        let interface = I2CDisplayInterface::new_custom_address(bus, address);
         let driver = Ssd1306::new(interface, DisplaySize128x64, DisplayRotation::Rotate0);
         let mut driver = driver.into_buffered_graphics_mode();
-        driver.init().map_err(|_| Error::Display("start the display"))?;
-        driver.flush().map_err(|_| Error::Display("clear the display"))?;
-        Ok(Self { driver, shown: None, light: None })
+        driver.init().map_err(|_| failed("start the display"))?;
+        driver.flush().map_err(|_| failed("clear the display"))?;
+        Ok(Self { driver, address, shown: None, light: None })
     }
 
     /// Show a page so bright.
@@ -78,13 +88,15 @@ impl<I: I2c> Oled<I> {
     }
 
     fn send(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
+        let address = self.address;
+        let failed = |what| Error::Display { what, address };
         self.pixels(sheet);
-        self.driver.flush().map_err(|_| Error::Display("write to the display"))?;
+        self.driver.flush().map_err(|_| failed("write to the display"))?;
         self.shown = Some(sheet.clone());
         if self.light == Some(light) {
             return Ok(());
         }
-        let dim = |_| Error::Display("dim the display");
+        let dim = |_| failed("dim the display");
         let brightness = match light {
             Light::Full => Brightness::BRIGHTEST,
             Light::Dim | Light::Off => Brightness::custom(1, OLED_DIM),

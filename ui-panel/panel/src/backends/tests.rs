@@ -1,15 +1,15 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use embedded_graphics::pixelcolor::{BinaryColor, Rgb565};
 use embedded_graphics::prelude::{Point, RgbColor, Size};
 use embedded_hal::i2c::{ErrorType, I2c, Operation};
 
+use super::backlight::Backlight;
 use super::fbdev::{Error, Framebuffer, Geometry};
+use super::png;
 use super::ssd1306::Oled;
-use super::{Redraw, png};
 use crate::draw::Sheet;
 use crate::model::Light;
 use crate::screens::Picture;
@@ -76,7 +76,7 @@ fn mono() -> Sheet<BinaryColor> {
 #[test]
 fn an_oled_gets_only_what_changed() {
     let bus = Bus::default();
-    let mut oled = Oled::new(bus.clone()).unwrap();
+    let mut oled = Oled::new(bus.clone(), 0x3c).unwrap();
     let mut sheet = mono();
     oled.show(&sheet, Light::Full).unwrap();
     bus.sent.take();
@@ -91,7 +91,7 @@ fn an_oled_gets_only_what_changed() {
 #[test]
 fn an_oled_dims_and_goes_dark() {
     let bus = Bus::default();
-    let mut oled = Oled::new(bus.clone()).unwrap();
+    let mut oled = Oled::new(bus.clone(), 0x3c).unwrap();
     let mut of = |light| {
         oled.show(&mono(), light).unwrap();
         bus.commands()
@@ -107,14 +107,14 @@ fn an_oled_dims_and_goes_dark() {
 #[test]
 fn an_oled_that_comes_back_gets_everything_again() {
     let bus = Bus::default();
-    let mut oled = Oled::new(bus.clone()).unwrap();
+    let mut oled = Oled::new(bus.clone(), 0x3c).unwrap();
     let mut sheet = mono();
     oled.show(&sheet, Light::Full).unwrap();
     *sheet.pixel(Point::new(0, 0)).unwrap() = BinaryColor::On;
     *bus.dead.borrow_mut() = true;
     let error = oled.show(&sheet, Light::Full).unwrap_err();
     assert!(error.to_string().contains("3c"), "{error}");
-    assert!(Oled::new(bus.clone()).is_err());
+    assert!(Oled::new(bus.clone(), 0x3c).is_err());
     *bus.dead.borrow_mut() = false;
     bus.sent.take();
     oled.show(&sheet, Light::Full).unwrap();
@@ -216,19 +216,24 @@ fn a_device_that_takes_nothing_is_told() {
 }
 
 #[test]
-fn a_picture_is_drawn_when_it_differs_and_twice_a_second_at_most() {
-    let mut redraw = Redraw::default();
-    let millis = Duration::from_millis;
-    let picture = |x| {
-        let mut sheet = mono();
-        *sheet.pixel(Point::new(x, 0)).unwrap() = BinaryColor::On;
-        Picture::Mono(sheet)
-    };
-    assert!(redraw.due(millis(0)));
-    assert!(redraw.changed(picture(0), millis(0)).is_some());
-    assert!(!redraw.due(millis(499)) && redraw.due(millis(500)));
-    assert!(redraw.changed(picture(0), millis(500)).is_none());
-    assert!(redraw.changed(picture(1), millis(1_000)).is_some());
+fn a_backlight_is_as_bright_as_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let brightness = || std::fs::read_to_string(folder.path().join("brightness")).unwrap();
+    assert!(Backlight::open(folder.path()).is_err());
+    for (max, full, dim) in [("255\n", "255", "51"), ("7", "7", "1"), ("1", "1", "1")] {
+        std::fs::write(folder.path().join("max_brightness"), max).unwrap();
+        std::fs::write(folder.path().join("brightness"), "0").unwrap();
+        let mut backlight = Backlight::open(folder.path()).unwrap();
+        for (light, said) in [(Light::Full, full), (Light::Dim, dim), (Light::Off, "0")] {
+            backlight.set(light).unwrap();
+            assert_eq!(brightness(), said, "{light:?} of {max}");
+        }
+    }
+    for wrong in ["bright", "0", "-1"] {
+        std::fs::write(folder.path().join("max_brightness"), wrong).unwrap();
+        let error = Backlight::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("max_brightness") && error.contains(wrong), "{error}");
+    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
-use super::{Change, Decoder, KEY_POWER, button, devices, devices_with, has, key};
+use super::{Change, Decoder, KEY_POWER, KEYBOARD, devices_with, has, key, named, names};
 use crate::console::Key;
-use crate::model::Button;
 
 /// What a keyboard said as somebody pressed Enter for a while: press, report, two repeats, release.
 /// Recorded on a 64-bit little-endian machine.
@@ -47,10 +46,10 @@ fn a_lost_event_is_told() {
 
 #[test]
 fn keys_have_their_meaning() {
-    assert_eq!(button(103), Some(Button::Up));
-    assert_eq!(button(108), Some(Button::Down));
-    assert_eq!(button(0x161), Some(Button::Select));
-    assert_eq!(button(30), None);
+    let known = [("KEY_UP", 103), ("KEY_DOWN", 108), ("KEY_SELECT", 353), ("BTN_0", 256)];
+    assert_eq!(known.map(|(name, _)| named(name)), known.map(|(_, code)| Some(code)));
+    assert_eq!([named("KEY_A"), named("up"), named("")], [None; 3]);
+    assert!(names().starts_with("KEY_ESC, ") && names().ends_with(", BTN_2"), "{}", names());
     let keys = [59, 68, 87, 88, 1, 16, 30, 50, 11, 12, 53];
     let typed: Vec<Key> = keys.into_iter().filter_map(key).collect();
     use Key::{Char, Escape, Function};
@@ -82,15 +81,14 @@ fn only_devices_with_our_keys_count() {
         std::fs::write(folder.join("key"), keys).unwrap();
     }
     std::fs::create_dir_all(sys.path().join("mouse0")).unwrap();
-    let found: Vec<String> =
-        devices(sys.path()).iter().map(|name| name.display().to_string()).collect();
-    assert_eq!(found, ["event10"]);
+    let found = devices_with(sys.path(), &KEYBOARD);
+    assert_eq!(found, ["event10"].map(std::path::PathBuf::from));
     // The kernel's word for a power button; the keyboard has the key too.
     let case = sys.path().join("event4/device/capabilities");
     std::fs::create_dir_all(&case).unwrap();
     std::fs::write(case.join("key"), "10000000000000 0\n").unwrap();
     let power = devices_with(sys.path(), &[KEY_POWER]);
     assert_eq!(power, ["event4", "event10"].map(std::path::PathBuf::from));
-    assert_eq!(devices(&sys.path().join("none")).len(), 0);
+    assert_eq!(devices_with(&sys.path().join("none"), &KEYBOARD).len(), 0);
     assert!(has("1 0", 64) && !has("1 0", 65) && !has("", 5) && !has("x", 0));
 }

@@ -19,6 +19,7 @@ use crate::console::{Console, TABS, Tab};
 use crate::draw::palette::{BAD, GROUND, INK, INK_2, RAISED, RUN, WAIT};
 use crate::draw::text::fit;
 use crate::draw::{Sheet, palette, shape};
+use crate::model::Action;
 
 /// The monitor of the goldens.
 pub const SIZE: Size = Size::new(1024, 768);
@@ -26,6 +27,10 @@ pub const SIZE: Size = Size::new(1024, 768);
 pub const SIZE_MIN: Size = Size::new(800, 600);
 /// A cell.
 pub const CELL: Size = Size::new(9, 18);
+
+/// Function keys that are no tabs, where they may do anything.
+const FUNCTIONS: [(Action, &str, &str); 2] =
+    [(Action::Support, "F8", "Support"), (Action::Restart, "F12", "Restart…")];
 
 /// The grid.
 struct Grid<'a> {
@@ -149,8 +154,11 @@ impl Grid<'_> {
             let colour = if tab == self.console.tab { RUN } else { INK };
             column = self.hint(column, &format!("F{key}"), name, colour);
         }
-        column = self.hint(column, "F8", "Support", INK);
-        self.hint(column, "F12", "Restart…", INK);
+        for (action, key, name) in FUNCTIONS {
+            if self.console.actions.contains(&action) {
+                column = self.hint(column, key, name, INK);
+            }
+        }
     }
 
     fn hint(&mut self, column: usize, key: &str, name: &str, colour: Rgb565) -> usize {

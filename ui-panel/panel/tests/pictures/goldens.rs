@@ -6,7 +6,7 @@ use panel::screens::{self, Picture, monitor, oled, tft};
 
 use crate::stage;
 
-fn golden(name: &str) -> PathBuf {
+pub fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
@@ -35,7 +35,7 @@ fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
 }
 
 /// Size and bytes of a PNG; nothing of what is none.
-fn pixels(file: &[u8]) -> Option<(u32, u32, Vec<u8>)> {
+pub fn pixels(file: &[u8]) -> Option<(u32, u32, Vec<u8>)> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().ok()?;
     let mut bytes = vec![0; reader.output_buffer_size()?];
     let info = reader.next_frame(&mut bytes).ok()?;

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)] // what stands beside the tests is test code too
 
+mod glass;
 mod goldens;
 mod hostile;
 mod scanned;

@@ -1,0 +1,205 @@
+//! The front of a box that is firmware, as `[panel]` describes it: a small screen with its buttons,
+//! and its lights. Devices that are absent or fail are said once and tried again, each by itself;
+//! the box serves without any of them.
+
+mod glass;
+mod lamps;
+mod lines;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use panel::backends::PICTURE_EVERY;
+use panel::buttons::Change;
+use panel::front::{Event, Frame, Front};
+use panel::model::Button;
+use status::view::{StatusView, led};
+use stdx::Backoff;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Panel;
+use crate::config::panel::{Buttons, Input};
+use crate::faces::Faces;
+use crate::hands::Hands;
+use crate::keys;
+use lamps::Lamp;
+use lines::Wire;
+
+/// Presses that wait to be looked at; more are lost.
+const EVENTS_MAX: usize = 64;
+/// Waits between tries of a device that is absent or fails.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Runs the front for as long as the box runs.
+pub async fn run(faces: Arc<Faces>, hands: Hands, config: Panel, shutdown: CancellationToken) {
+    shutdown.run_until_cancelled(attend(&faces, &hands, &config)).await;
+}
+
+async fn attend(faces: &Faces, hands: &Hands, config: &Panel) {
+    let began = Instant::now();
+    let mut screen = config.settings().map(|settings| Screen {
+        front: Front::new(settings, Duration::ZERO),
+        frames: glass::start(config),
+    });
+    let mut lights = Lights::of(config);
+    let (pressed, mut presses) = mpsc::channel(EVENTS_MAX);
+    let (changed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
+    let buttons = config.buttons.as_ref();
+    buttons.into_iter().flat_map(wires).for_each(|(chip, wires)| {
+        lines::start(chip, wires, pressed.clone());
+    });
+    let keys = buttons.map(keys_of).unwrap_or_default();
+    let following = follow(&keys, buttons, changed);
+    let attending = async {
+        let mut ticks = tokio::time::interval(PICTURE_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let happened = tokio::select! {
+                _ = ticks.tick() => None,
+                Some(press) = presses.recv() => Some(press),
+                Some((change, at)) = changes.recv() => match event(change, &keys) {
+                    Some(event) => Some((event, at)),
+                    None => continue,
+                },
+            };
+            let view = faces.view().await;
+            lights.show(&view);
+            let Some(screen) = &mut screen else { continue };
+            let now = began.elapsed();
+            let order = match happened {
+                None => screen.front.tick(&view, now),
+                Some((event, at)) => screen.front.event(event, &view, at - began),
+            };
+            if let Some(order) = order {
+                hands.carry_out(order, "panel").await;
+            }
+            screen.show(&view, now);
+        }
+    };
+    tokio::join!(following, attending);
+}
+
+/// A screen, and the way to its glass.
+struct Screen {
+    front: Front,
+    frames: mpsc::Sender<Frame>,
+}
+
+impl Screen {
+    /// Sends what the glass is to show, when it has taken the last.
+    fn show(&mut self, view: &StatusView, now: Duration) {
+        let Ok(place) = self.frames.try_reserve() else { return };
+        if let Some(frame) = self.front.frame(view, now) {
+            place.send(frame.clone());
+        }
+    }
+}
+
+/// The lights that there are.
+struct Lights {
+    first: Option<Lamp>,
+    second: Option<Lamp>,
+}
+
+impl Lights {
+    fn of(config: &Panel) -> Self {
+        let start = |lamp: &Option<_>| lamp.clone().map(lamps::start);
+        Self { first: start(&config.led), second: start(&config.traffic_led) }
+    }
+
+    fn show(&mut self, view: &StatusView) {
+        if let Some(lamp) = &mut self.first {
+            lamp.be(led::first(view));
+        }
+        if let Some(lamp) = &mut self.second {
+            lamp.be(led::second(view));
+        }
+    }
+}
+
+/// The buttons that are lines, by their chips.
+fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<Wire>> {
+    let mut chips: BTreeMap<PathBuf, Vec<Wire>> = BTreeMap::new();
+    for (button, input) in buttons.all() {
+        if let Input::Line(line) = input {
+            let active_low = line.active_low.unwrap_or(true);
+            let wire = Wire { line: line.line.0, active_low, button };
+            chips.entry(line.chip.0.clone()).or_default().push(wire);
+        }
+    }
+    chips
+}
+
+/// The buttons that are keys.
+fn keys_of(buttons: &Buttons) -> Vec<(u16, Button)> {
+    let all = buttons.all().into_iter();
+    let key = |(button, input): (Button, &Input)| match input {
+        Input::Key(code) => Some((*code, button)),
+        Input::Line(_) => None,
+    };
+    all.filter_map(key).collect()
+}
+
+async fn follow(
+    keys: &[(u16, Button)],
+    buttons: Option<&Buttons>,
+    changed: mpsc::Sender<(Change, Instant)>,
+) {
+    if keys.is_empty() {
+        return;
+    }
+    let device = buttons.and_then(|buttons| buttons.device.as_ref()).map(|name| name.0.clone());
+    let codes = keys.iter().map(|(code, _)| *code).collect();
+    keys::follow(keys::Wanted::here(codes, device), changed).await;
+}
+
+/// What a key's change is to the panel; `None`: it is none of its buttons.
+fn event(change: Change, keys: &[(u16, Button)]) -> Option<Event> {
+    let button = |code| keys.iter().find(|(known, _)| *known == code).map(|(_, button)| *button);
+    match change {
+        Change::Down(code) => button(code).map(Event::Down),
+        Change::Up(code) => button(code).map(Event::Up),
+        Change::Lost => Some(Event::Lost),
+    }
+}
+
+/// How often a device was tried, and what was said of it.
+struct Tries {
+    what: String,
+    backoff: Backoff,
+    /// What was said last: it works, or why not.
+    said: Option<String>,
+}
+
+impl Tries {
+    fn of(what: String) -> Self {
+        Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), said: None }
+    }
+
+    /// It works. Said when it did not, and the first time.
+    fn worked(&mut self) {
+        self.backoff.reset();
+        if self.said.as_deref() != Some("") {
+            tracing::info!(device = self.what, "works");
+            self.said = Some(String::new());
+        }
+    }
+
+    /// It failed: how long to wait before the next try. The same reason is said once.
+    fn failed(&mut self, why: &str) -> Duration {
+        if self.said.as_deref() != Some(why) {
+            let (device, reason) = (&self.what, why);
+            tracing::warn!(device, reason, "does not work; tried again now and then");
+            self.said = Some(why.to_owned());
+        }
+        self.backoff.next_wait()
+    }
+}
+
+#[cfg(test)]
+mod tests;

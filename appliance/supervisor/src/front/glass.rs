@@ -1,0 +1,139 @@
+//! The glass of a small screen, on a thread of its own: a bus may be slow, or hang.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use embedded_hal::i2c::I2c;
+use panel::backends::backlight::Backlight;
+use panel::backends::fbdev::Framebuffer;
+use panel::backends::ssd1306::{self, Oled};
+use panel::front::Frame;
+use panel::screens::Picture;
+use tokio::sync::mpsc;
+
+use super::Tries;
+use crate::config::Panel;
+
+const FRAMEBUFFERS: &str = "/sys/class/graphics";
+const BACKLIGHTS: &str = "/sys/class/backlight";
+
+/// Something that shows frames.
+pub trait Glass {
+    /// Show this one.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    fn show(&mut self, frame: &Frame) -> anyhow::Result<()>;
+}
+
+impl<I: I2c> Glass for Oled<I> {
+    fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let Picture::Mono(sheet) = &frame.picture else { anyhow::bail!("it has no colours") };
+        Ok(Oled::show(self, sheet, frame.light)?)
+    }
+}
+
+struct Tft {
+    pixels: Framebuffer,
+    backlight: Option<Backlight>,
+}
+
+impl Tft {
+    fn open(device: &Path, backlight: Option<&str>) -> anyhow::Result<Self> {
+        let name = device.file_name().context("a framebuffer has a name")?;
+        let pixels = Framebuffer::open(&Path::new(FRAMEBUFFERS).join(name), device)?;
+        let backlight = backlight.and_then(|name| {
+            let opened = Backlight::open(&Path::new(BACKLIGHTS).join(name));
+            // It can be read without.
+            opened
+                .inspect_err(|error| {
+                    let reason = stdx::chain(error);
+                    tracing::warn!(reason, "the panel is as bright as it is");
+                })
+                .ok()
+        });
+        Ok(Self { pixels, backlight })
+    }
+}
+
+impl Glass for Tft {
+    fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
+        let Picture::Colour(sheet) = &frame.picture else { anyhow::bail!("it has colours") };
+        self.pixels.show(sheet)?;
+        if let Some(backlight) = &mut self.backlight {
+            backlight.set(frame.light)?;
+        }
+        Ok(())
+    }
+}
+
+/// Starts the thread of the panel's screen; frames for it go to what is returned.
+pub fn start(config: &Panel) -> mpsc::Sender<Frame> {
+    let (frames, waiting) = mpsc::channel(1);
+    let config = config.clone();
+    std::thread::spawn(move || {
+        let what = match (&config.oled, &config.tft) {
+            (Some(oled), _) => format!("the OLED on {}", oled.i2c.0.display()),
+            (None, Some(tft)) => format!("the TFT {}", tft.0.display()),
+            (None, None) => return,
+        };
+        keep(Tries::of(what), || open(&config), waiting, std::thread::sleep);
+    });
+    frames
+}
+
+fn open(config: &Panel) -> anyhow::Result<Box<dyn Glass>> {
+    if let Some(oled) = &config.oled {
+        return Ok(Box::new(ssd1306::open(&oled.i2c.0, oled.address.0)?));
+    }
+    let tft = config.tft.as_ref().context("there is no screen")?;
+    let backlight = config.backlight.as_ref().map(|name| name.0.as_str());
+    Ok(Box::new(Tft::open(&tft.0, backlight)?))
+}
+
+/// Shows frames until nobody has more. A glass that fails is opened again, and shows the newest
+/// frame there is.
+pub fn keep(
+    mut tries: Tries,
+    open: impl Fn() -> anyhow::Result<Box<dyn Glass>>,
+    mut frames: mpsc::Receiver<Frame>,
+    wait: impl Fn(Duration),
+) {
+    let mut last = None;
+    loop {
+        let failed = match open() {
+            Ok(glass) => match show(glass, &mut last, &mut frames, &mut tries) {
+                Ok(()) => return,
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        wait(tries.failed(&format!("{failed:#}")));
+        match frames.try_recv() {
+            Ok(frame) => last = Some(frame),
+            Err(mpsc::error::TryRecvError::Empty) => {}
+            Err(mpsc::error::TryRecvError::Disconnected) => return,
+        }
+    }
+}
+
+fn show(
+    mut glass: Box<dyn Glass>,
+    last: &mut Option<Frame>,
+    frames: &mut mpsc::Receiver<Frame>,
+    tries: &mut Tries,
+) -> anyhow::Result<()> {
+    if last.is_none() {
+        *last = frames.blocking_recv();
+    }
+    while let Some(frame) = last {
+        glass.show(frame)?;
+        tries.worked();
+        match frames.blocking_recv() {
+            Some(next) => *frame = next,
+            None => break,
+        }
+    }
+    Ok(())
+}

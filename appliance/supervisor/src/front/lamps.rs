@@ -1,0 +1,154 @@
+//! The box's lights, a thread for each: a rhythm must not limp because something else waits.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use status::view::led::Pattern;
+
+use super::Tries;
+use super::lines::Output;
+use crate::config::panel;
+
+const LEDS: &str = "/sys/class/leds";
+
+/// Something that is lit or not.
+pub trait Switch {
+    /// Be so.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    fn set(&mut self, lit: bool) -> anyhow::Result<()>;
+}
+
+impl Switch for Output {
+    fn set(&mut self, lit: bool) -> anyhow::Result<()> {
+        Ok(Output::set(self, lit)?)
+    }
+}
+
+/// A light as the kernel has it (Documentation/leds/leds-class.rst).
+#[derive(Debug)]
+pub struct Led {
+    brightness: PathBuf,
+    most: String,
+}
+
+impl Led {
+    /// The one of this folder, taken from whatever the kernel let it show.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+        let (most, trigger) = (folder.join("max_brightness"), folder.join("trigger"));
+        let read = fs::read_to_string(&most);
+        let most = read.with_context(|| format!("could not read {}", most.display()))?;
+        match fs::write(&trigger, "none") {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).context(format!("could not write to {}", trigger.display()));
+            }
+            _ => {}
+        }
+        Ok(Self { brightness: folder.join("brightness"), most: most.trim().to_owned() })
+    }
+}
+
+impl Switch for Led {
+    fn set(&mut self, lit: bool) -> anyhow::Result<()> {
+        fs::write(&self.brightness, if lit { &self.most } else { "0" })
+            .with_context(|| format!("could not write to {}", self.brightness.display()))
+    }
+}
+
+/// A light and what it was told.
+pub struct Lamp {
+    patterns: SyncSender<Pattern>,
+    told: Option<Pattern>,
+}
+
+impl Lamp {
+    /// Show this rhythm from now on, if it shows another.
+    pub fn be(&mut self, pattern: Pattern) {
+        // While it has not yet taken the last one, the next look tells it.
+        if self.told != Some(pattern) && self.patterns.try_send(pattern).is_ok() {
+            self.told = Some(pattern);
+        }
+    }
+}
+
+/// Starts the thread of this light.
+pub fn start(lamp: panel::Lamp) -> Lamp {
+    let what = match &lamp {
+        panel::Lamp::Named(name) => format!("the light {}", name.0),
+        panel::Lamp::Line(line) => {
+            format!("the light on line {} of {}", line.line.0, line.chip.0.display())
+        }
+    };
+    let open = move || -> anyhow::Result<Box<dyn Switch>> {
+        Ok(match &lamp {
+            panel::Lamp::Named(name) => Box::new(Led::open(&Path::new(LEDS).join(&name.0))?),
+            panel::Lamp::Line(line) => {
+                let active_low = line.active_low.unwrap_or(false);
+                Box::new(Output::open(&line.chip.0, line.line.0, active_low)?)
+            }
+        })
+    };
+    run(Tries::of(what), open)
+}
+
+/// A light on a thread of its own.
+pub fn run(
+    tries: Tries,
+    open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
+) -> Lamp {
+    let (patterns, told) = sync_channel(1);
+    std::thread::spawn(move || keep(tries, open, &told, std::thread::sleep));
+    Lamp { patterns, told: None }
+}
+
+/// Shows rhythms until nobody has more.
+fn keep(
+    mut tries: Tries,
+    open: impl Fn() -> anyhow::Result<Box<dyn Switch>>,
+    told: &Receiver<Pattern>,
+    wait: impl Fn(Duration),
+) {
+    let mut rhythm = (Pattern::Off, Instant::now());
+    loop {
+        let shown = open().and_then(|lamp| show(lamp, &mut rhythm, told, &mut tries));
+        match shown {
+            Ok(()) => return,
+            Err(error) => wait(tries.failed(&format!("{error:#}"))),
+        }
+    }
+}
+
+fn show(
+    mut lamp: Box<dyn Switch>,
+    (pattern, began): &mut (Pattern, Instant),
+    told: &Receiver<Pattern>,
+    tries: &mut Tries,
+) -> anyhow::Result<()> {
+    let mut was = None;
+    loop {
+        let at = u64::try_from(began.elapsed().as_millis()).unwrap_or(0);
+        let lit = pattern.lit(at);
+        if was != Some(lit) {
+            lamp.set(lit)?;
+            tries.worked();
+            was = Some(lit);
+        }
+        let next = match pattern.stays(at) {
+            Some(millis) => told.recv_timeout(Duration::from_millis(millis)),
+            None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(next) => (*pattern, *began) = (next, Instant::now()),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What the box does when somebody asks at its own front: at the panel or at the monitor's
+//! keyboard. Whoever stands there needs no password; `panel.actions` says what may be asked for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use api::bmc::JOB;
+use api::meta::{ObjectKey, Resource};
+use api::network::{Mode, NETWORK, Network};
+use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
+use controllers::{ObjectError, Objects, read};
+use panel::model::{Action, Order};
+use platform::init::{Leave, ask};
+use serde_json::{Value, json};
+use status::view::{Power, StatusView};
+use stdx::Clock;
+use thiserror::Error;
+
+use crate::faces::{Telling, Tells};
+use crate::index::Index;
+
+/// What the box can do of all that a panel knows, in the menu's order.
+pub const DOES: [Action; 7] = [
+    Action::Identify,
+    Action::ShowPin,
+    Action::Rescan,
+    Action::Restart,
+    Action::PowerOff,
+    Action::Retry,
+    Action::MachinePower,
+];
+
+/// How long the box blinks for whoever looks for it (LE-3).
+const IDENTIFY_FOR: Duration = Duration::from_secs(60);
+/// Times that a change is tried again because somebody else changed the same in between.
+const TRIES_MAX: usize = 4;
+
+/// Whether somebody looks for this box among others; clones share it.
+#[derive(Clone, Default)]
+pub struct Sought(Arc<Mutex<Option<Instant>>>);
+
+impl Sought {
+    /// How long it blinks.
+    pub const SECONDS: u64 = IDENTIFY_FOR.as_secs();
+
+    /// Somebody looks for it from now on.
+    pub fn begin(&self) {
+        self.since(Instant::now());
+    }
+
+    fn since(&self, began: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
+    }
+
+    /// Somebody still does.
+    pub fn still(&self) -> bool {
+        let began = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        began.is_some_and(|began| began.elapsed() < IDENTIFY_FOR)
+    }
+}
+
+impl Tells for Sought {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        view.identifying = self.still();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Why something was not done.
+#[derive(Debug, Error)]
+pub enum Undone {
+    /// Nobody of that name.
+    #[error("there is no machine {0} here any more")]
+    NoMachine(String),
+    /// It has no workflow.
+    #[error("{0} has no workflow to try again")]
+    NoWorkflow(String),
+    /// Nothing switches it.
+    #[error("{0} has no BMC; name its BMC Machine in the Hardware's spec.bmcRef")]
+    NoBmc(String),
+    /// Nobody knows what to switch it to.
+    #[error("whether {0} is on is not known: its BMC does not answer")]
+    PowerUnknown(String),
+    /// Not one of [`DOES`].
+    #[error("this version cannot do it")]
+    Unable,
+    /// An object could not be read or written.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// Process 1 was not reached.
+    #[error(transparent)]
+    Host(#[from] platform::Error),
+}
+
+/// Who does it.
+#[derive(Clone)]
+pub struct Hands {
+    /// Objects to change.
+    pub objects: Arc<dyn Objects>,
+    /// Machines by name.
+    pub index: Index,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who blinks.
+    pub sought: Sought,
+}
+
+impl Hands {
+    /// Does what somebody asked for; `where_at` is how the log names the place.
+    pub async fn carry_out(&self, order: Order, where_at: &str) {
+        let Order { action, machine } = order;
+        let what = action.setting();
+        tracing::info!(what, machine, "asked for at the {where_at}");
+        if let Err(error) = self.do_it(action, machine).await {
+            tracing::warn!(what, error = %stdx::chain(&error), "not done");
+        }
+    }
+
+    async fn do_it(&self, action: Action, machine: Option<String>) -> Result<(), Undone> {
+        match (action, machine) {
+            (Action::Identify, _) => self.sought.begin(),
+            (Action::Rescan, _) => self.rescan().await?,
+            (Action::Restart, _) => ask(Leave::Restart)?,
+            (Action::PowerOff, _) => ask(Leave::PowerOff)?,
+            (Action::Retry, Some(machine)) => self.retry(&machine).await?,
+            (Action::MachinePower, Some(machine)) => self.switch(&machine).await?,
+            // Nothing of it leaves the panel.
+            (Action::ShowPin, _) => {}
+            _ => return Err(Undone::Unable),
+        }
+        Ok(())
+    }
+
+    /// Has every network that is served looked through for other DHCP servers. One that stopped
+    /// because of another serves again once that is gone: it is a person who asks.
+    async fn rescan(&self) -> Result<(), Undone> {
+        let now = self.clock.now().to_string();
+        for object in self.objects.list(NETWORK, None).await? {
+            let network: Network = read(object)?;
+            if network.spec.mode == Mode::Off {
+                continue;
+            }
+            let key = ObjectKey::new("", &network.metadata.name);
+            let rearm = |object: &mut Value| object["spec"]["rearm"] = now.as_str().into();
+            self.change(NETWORK, &key, rearm).await?;
+        }
+        Ok(())
+    }
+
+    /// Another try of the machine's last workflow.
+    async fn retry(&self, machine: &str) -> Result<(), Undone> {
+        let mut last = self.named(machine)?.into_iter().filter_map(|hardware| {
+            let (key, _) = self.index.runs.latest(&hardware.key())?;
+            let ended = self.index.course(&key).is_some_and(|course| course.work.state.ended());
+            Some((ended, key))
+        });
+        // Of two machines of one name, the one that can be tried again.
+        let first = last.next().ok_or_else(|| Undone::NoWorkflow(machine.to_owned()))?;
+        let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
+        let request = stdx::random_hex(8);
+        let annotate = |object: &mut Value| {
+            object["metadata"]["annotations"][RETRY_REQUEST] = request.as_str().into();
+        };
+        self.change(WORKFLOW, &key, annotate).await?;
+        Ok(())
+    }
+
+    /// The machine on if it is off, and off if it is on.
+    async fn switch(&self, machine: &str) -> Result<(), Undone> {
+        let hardware = self.named(machine)?;
+        let reached = hardware.iter().find_map(|hardware| {
+            let reference = hardware.spec.bmc_ref.as_ref()?;
+            Some(ObjectKey::new(&hardware.metadata.namespace, &reference.name))
+        });
+        let bmc = reached.ok_or_else(|| Undone::NoBmc(machine.to_owned()))?;
+        let word = match self.index.power(&bmc) {
+            Power::On => "off",
+            Power::Off => "on",
+            Power::Unknown => return Err(Undone::PowerUnknown(machine.to_owned())),
+        };
+        let job = json!({
+            "apiVersion": JOB.api_version(),
+            "kind": JOB.kind,
+            "metadata": {
+                "generateName": format!("{}-power-{word}-", bmc.name),
+                "namespace": bmc.namespace,
+            },
+            "spec": {
+                "machineRef": { "name": bmc.name, "namespace": bmc.namespace },
+                "tasks": [{ "powerAction": word }],
+            },
+        });
+        self.objects.create(JOB, job).await?;
+        Ok(())
+    }
+
+    /// Machines of that name: one, but for those of several namespaces.
+    fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, Undone> {
+        let mut all = self.index.machines();
+        all.retain(|hardware| hardware.metadata.name == machine);
+        if all.is_empty() { Err(Undone::NoMachine(machine.to_owned())) } else { Ok(all) }
+    }
+
+    async fn change(
+        &self,
+        resource: Resource,
+        key: &ObjectKey,
+        edit: impl Fn(&mut Value),
+    ) -> Result<(), ObjectError> {
+        let mut tries = 1;
+        loop {
+            let mut object = self.objects.get(resource, key).await?;
+            edit(&mut object);
+            match self.objects.update(resource, object).await {
+                Err(ObjectError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
+                done => return done.map(drop),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

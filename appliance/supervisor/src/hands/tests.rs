@@ -1,0 +1,156 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::bmc::JOB;
+use api::meta::{ObjectKey, Resource};
+use api::network::NETWORK;
+use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
+use apiserver::{Engine, builtin};
+use controllers::read;
+use panel::model::{ACTIONS, Action, Order};
+use serde_json::{Value, json};
+use status::view::StatusView;
+use stdx::SystemClock;
+use store::{Options, Store};
+
+use super::{DOES, Hands, IDENTIFY_FOR, Sought};
+use crate::faces::Tells as _;
+use crate::index::Index;
+use crate::objects::EngineObjects;
+use crate::recorder::recorder;
+
+/// A box's hands over the real store and its API.
+struct Rig {
+    _folder: tempfile::TempDir,
+    hands: Hands,
+}
+
+impl Rig {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
+        let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
+        engine.ensure_permanent().await.unwrap();
+        let (recorder, _writer) = recorder();
+        let hands = Hands {
+            objects: Arc::new(EngineObjects { engine, recorder }),
+            index: Index::default(),
+            clock: Arc::new(SystemClock),
+            sought: Sought::default(),
+        };
+        Self { _folder: folder, hands }
+    }
+
+    async fn create(&self, resource: Resource, spec: Value, name: &str) -> Value {
+        let namespace = if resource == NETWORK { Value::Null } else { "default".into() };
+        let object = json!({
+            "apiVersion": resource.api_version(),
+            "kind": resource.kind,
+            "metadata": { "name": name, "namespace": namespace },
+            "spec": spec,
+        });
+        self.hands.objects.create(resource, object).await.unwrap()
+    }
+
+    async fn machine(&self, name: &str, spec: Value) {
+        let hardware = self.create(HARDWARE, spec, name).await;
+        self.hands.index.put_hardware(read(hardware).unwrap());
+    }
+
+    async fn all(&self, resource: Resource) -> Vec<Value> {
+        self.hands.objects.list(resource, None).await.unwrap()
+    }
+
+    /// Why something is not done; empty when it is.
+    async fn asked(&self, action: Action, machine: &str) -> String {
+        let machine = (!machine.is_empty()).then(|| machine.to_owned());
+        let done = self.hands.do_it(action, machine).await;
+        done.err().map(|error| stdx::chain(&error)).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn a_rescan_asks_every_network_that_is_served() {
+    let rig = Rig::start().await;
+    for (name, mode) in [("eth1", "reserved"), ("eth2", "off"), ("eth3", "proxy")] {
+        let spec = json!({ "interface": name, "address": "10.77.0.1/24", "mode": mode });
+        rig.create(NETWORK, spec, name).await;
+    }
+    assert_eq!(rig.asked(Action::Rescan, "").await, "");
+    let asked = |network: &Value| {
+        let rearm = network["spec"]["rearm"].as_str().unwrap_or_default();
+        rearm.parse::<jiff::Timestamp>().is_ok()
+    };
+    let asked: Vec<_> = rig.all(NETWORK).await.iter().map(asked).collect();
+    assert_eq!(asked, [true, false, true]);
+}
+
+#[tokio::test]
+async fn a_retry_is_asked_of_the_machines_last_workflow() {
+    let rig = Rig::start().await;
+    rig.machine("nuc-07", json!({})).await;
+    let no_workflow = "nuc-07 has no workflow to try again";
+    assert_eq!(rig.asked(Action::Retry, "nuc-07").await, no_workflow);
+    assert_eq!(rig.asked(Action::Retry, "gone").await, "there is no machine gone here any more");
+    let spec = json!({ "templateRef": "debian", "hardwareRef": "nuc-07" });
+    let workflow = rig.create(WORKFLOW, spec, "install").await;
+    let typed = read(workflow).unwrap();
+    rig.hands.index.put_workflow(&typed);
+    rig.hands.index.runs.put(&typed);
+    let mut requests = Vec::new();
+    for _ in 0..2 {
+        assert_eq!(rig.asked(Action::Retry, "nuc-07").await, "");
+        let workflow = rig.all(WORKFLOW).await.remove(0);
+        let request = workflow["metadata"]["annotations"][RETRY_REQUEST].as_str().unwrap();
+        requests.push(request.to_owned());
+    }
+    assert_ne!(requests[0], requests[1], "each is a request of its own");
+}
+
+#[tokio::test]
+async fn a_machine_is_switched_to_what_it_is_not() {
+    let rig = Rig::start().await;
+    rig.machine("bare", json!({})).await;
+    assert!(rig.asked(Action::MachinePower, "bare").await.starts_with("bare has no BMC"));
+    rig.machine("nuc-03", json!({ "bmcRef": { "name": "bmc-03", "kind": "Machine" } })).await;
+    let bmc = ObjectKey::new("default", "bmc-03");
+    let unknown = "whether nuc-03 is on is not known: its BMC does not answer";
+    assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, unknown);
+    for (state, word) in [("on", "off"), ("off", "on")] {
+        rig.hands.index.put_power(bmc.clone(), Some(state));
+        assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, "");
+        let jobs = rig.all(JOB).await;
+        let asked = |job: &&Value| job["spec"]["tasks"] == json!([{ "powerAction": word }]);
+        let job = jobs.iter().find(asked).unwrap_or_else(|| panic!("{jobs:?}"));
+        assert_eq!(job["spec"]["machineRef"]["name"], "bmc-03");
+        let name = job["metadata"]["name"].as_str().unwrap();
+        assert!(name.starts_with(&format!("bmc-03-power-{word}-")), "{name}");
+    }
+    assert_eq!(rig.all(JOB).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_box_is_sought_for_a_minute() {
+    let rig = Rig::start().await;
+    let sought = rig.hands.sought.clone();
+    assert!(!sought.still());
+    rig.hands.carry_out(Order { action: Action::Identify, machine: None }, "panel").await;
+    let mut view = StatusView::default();
+    sought.tell(&mut view).await;
+    assert!(view.identifying);
+    sought.since(Instant::now() - (IDENTIFY_FOR - Duration::from_secs(5)));
+    assert!(sought.still());
+    sought.since(Instant::now() - IDENTIFY_FOR);
+    sought.tell(&mut view).await;
+    assert!(!view.identifying);
+}
+
+#[tokio::test]
+async fn what_the_box_does_not_do_is_told() {
+    let rig = Rig::start().await;
+    for action in ACTIONS.into_iter().filter(|action| !DOES.contains(action)) {
+        assert_eq!(rig.asked(action, "").await, "this version cannot do it", "{action:?}");
+    }
+    let order = ACTIONS.into_iter().filter(|action| DOES.contains(action));
+    assert!(order.eq(DOES), "in the menu's order");
+}

@@ -1,0 +1,96 @@
+//! Keys of the box's input devices, those that are plugged in later too.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use panel::buttons::{Change, Decoder, devices_with};
+use tokio::sync::mpsc;
+
+/// Between two looks for devices.
+const LOOK: Duration = Duration::from_secs(5);
+/// Changes that wait to be looked at; more are lost, as on any keyboard.
+pub const CHANGES_MAX: usize = 64;
+
+/// Which keys, and of which devices.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where the kernel tells of devices: `/sys/class/input`.
+    pub sys: PathBuf,
+    /// Where they are: `/dev/input`.
+    pub dev: PathBuf,
+    /// The keys: a device that has one of them is followed, with all it has.
+    pub codes: Vec<u16>,
+    /// What the kernel calls the device; any when it is left out.
+    pub device: Option<String>,
+}
+
+impl Wanted {
+    /// On this machine.
+    pub fn here(codes: Vec<u16>, device: Option<String>) -> Self {
+        let (sys, dev) = ("/sys/class/input".into(), "/dev/input".into());
+        Self { sys, dev, codes, device }
+    }
+
+    fn devices(&self) -> Vec<PathBuf> {
+        let mut found = devices_with(&self.sys, &self.codes);
+        found.retain(|name| {
+            let called = || std::fs::read_to_string(self.sys.join(name).join("device/name"));
+            let is_it = |wanted: &String| called().is_ok_and(|called| called.trim() == wanted);
+            self.device.as_ref().is_none_or(is_it)
+        });
+        found
+    }
+}
+
+/// Follows the keys until nobody listens. Of a device that is gone, everything is said to be lost:
+/// what was down there may be up.
+pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(Change, Instant)>) {
+    let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
+    let mut told: HashMap<PathBuf, String> = HashMap::new();
+    let mut looks = tokio::time::interval(LOOK);
+    while !changes.is_closed() {
+        looks.tick().await;
+        read.retain(|_, reader| !reader.is_finished());
+        for name in wanted.devices() {
+            if read.contains_key(&name) {
+                continue;
+            }
+            let (path, to) = (wanted.dev.join(&name), changes.clone());
+            // A thread each: they block, and end with the device or with this process.
+            match File::open(&path) {
+                Ok(device) => {
+                    told.remove(&name);
+                    read.insert(name, std::thread::spawn(move || listen(device, &path, &to)));
+                }
+                Err(error) => {
+                    let (reason, path) = (error.to_string(), path.display());
+                    if told.insert(name, reason.clone()).as_ref() != Some(&reason) {
+                        tracing::warn!(%path, reason, "these keys are not heard; tried again");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(Change, Instant)>) {
+    let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
+    while let Ok(count @ 1..) = device.read(&mut bytes) {
+        for change in decoder.feed(&bytes[..count]) {
+            // Of more than anybody looks at, the rest is lost.
+            let _ = to.try_send((change, Instant::now()));
+        }
+        if to.is_closed() {
+            return;
+        }
+    }
+    tracing::debug!(path = %path.display(), "an input device is gone");
+    let _ = to.try_send((Change::Lost, Instant::now()));
+}
+
+#[cfg(test)]
+mod tests;
