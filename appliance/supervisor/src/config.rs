@@ -1,5 +1,6 @@
 //! The configuration file: one struct a service, unknown keys refused, every mistake told at once.
 
+pub mod bond;
 mod images;
 mod management;
 mod network;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use api::network::NetworkPlan;
 use serde::Deserialize;
 
+pub use bond::Bond;
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
@@ -263,6 +265,7 @@ impl Config {
                     ("name", self.name.is_some()),
                     ("time", self.time.servers.is_some()),
                     ("panel", self.panel.is_some()),
+                    ("network.bond", self.network.iter().any(|it| it.bond.is_some())),
                 ] {
                     problems.extend(there.then(|| {
                         format!(
@@ -275,6 +278,8 @@ impl Config {
             }
             Home::Firmware => {
                 let mut problems = management::problems(&self.management, &self.network);
+                let interfaces = bond::interfaces(&self.management, &self.network);
+                problems.extend(bond::problems(&interfaces));
                 problems.extend(self.web.iter().map(|_| web::NOT_HERE.to_owned()));
                 problems.extend(self.panel.iter().flat_map(Panel::problems));
                 let named = self.name.as_deref().filter(|name| !is_label(name));
@@ -287,6 +292,11 @@ impl Config {
                 problems
             }
         }
+    }
+
+    /// The interfaces that are made of several cards.
+    pub fn bonds(&self) -> Vec<platform::net::Bond> {
+        bond::bonds(&bond::interfaces(&self.management, &self.network))
     }
 
     /// What is wrong beside the networks.

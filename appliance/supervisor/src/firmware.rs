@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mdns_sd::ServiceDaemon;
 use platform::init::{BOOT, GUESSED_TIME, STATE};
-use platform::net::{self, Address, Addressing, Wanted};
+use platform::net::{self, Address, Addressing, Bond, Wanted};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -77,6 +77,10 @@ async fn network(
         tracing::warn!(error = %stdx::chain(&error), "the box cannot speak to itself");
     }
     let deadline = Instant::now() + CARD;
+    let bonds = config.bonds();
+    for bond in &bonds {
+        make(bond, deadline).await;
+    }
     let mut served = Vec::new();
     for mut plan in std::mem::take(&mut config.networks) {
         let prefix = plan.subnets.first().map_or(24, |subnet| subnet.length);
@@ -99,9 +103,51 @@ async fn network(
         }
     }
     config.networks = served;
-    let racks = config.network.iter().map(|rack| rack.interface.clone()).collect();
+    let racks = config.network.iter().map(|rack| rack.interface.clone());
+    // A port has no address of its own.
+    let ports = bonds.iter().flat_map(|bond| bond.ports.iter().cloned());
+    let known = racks.chain(ports).collect();
     let owner = Owner { name: name.to_owned(), offered: offered.clone() };
-    tasks.spawn(manage(config.management.clone(), racks, owner));
+    tasks.spawn(manage(config.management.clone(), known, owner));
+    tasks.spawn(keep_bonds(bonds));
+}
+
+/// Makes a bond of those of its cards that come in time.
+async fn make(bond: &Bond, deadline: Instant) {
+    loop {
+        match net::bond(bond).await {
+            Ok(missing) if missing.is_empty() || Instant::now() >= deadline => return,
+            Err(error) if Instant::now() >= deadline => {
+                let (bond, error) = (&bond.name, stdx::chain(&error));
+                tracing::error!(bond, error, "there is no such link yet; still trying");
+                return;
+            }
+            Ok(_) | Err(_) => sleep(RETRY).await,
+        }
+    }
+}
+
+/// Takes cards in that come later, for ever; what is wrong with a bond is said when it changes.
+async fn keep_bonds(bonds: Vec<Bond>) {
+    let mut said = vec![String::new(); bonds.len()];
+    while !bonds.is_empty() {
+        for (bond, said) in bonds.iter().zip(&mut said) {
+            let wrong = match net::bond(bond).await {
+                Ok(missing) if missing.is_empty() => String::new(),
+                Ok(missing) => format!("it is without {}, which is not there", missing.join(", ")),
+                Err(error) => stdx::chain(&error),
+            };
+            if wrong != *said {
+                let bond = &bond.name;
+                match wrong.is_empty() {
+                    true => tracing::info!(bond, "it has all its ports"),
+                    false => tracing::warn!(bond, reason = wrong, "it is not whole"),
+                }
+                *said = wrong;
+            }
+        }
+        sleep(RETRY).await;
+    }
 }
 
 async fn assign(
@@ -125,13 +171,15 @@ struct Owner {
 }
 
 /// Every interface that is the owner's, as it is written or else by DHCP, whenever its card and its
-/// cable come.
-async fn manage(written: Vec<Management>, racks: BTreeSet<String>, owner: Owner) {
+/// cable come; but not those that are `known` to be something else.
+async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Owner) {
     let mut kept = JoinSet::new();
-    let mut known = racks;
     for one in written {
-        known.insert(one.interface.clone());
-        kept.spawn(keep(one.wanted(&owner.name), owner.clone()));
+        let wanted = one.wanted(&owner.name);
+        // In a VLAN it is another interface, which is named once more.
+        known.extend(wanted.name());
+        known.insert(one.interface);
+        kept.spawn(keep(wanted, owner.clone()));
     }
     loop {
         for link in net::links() {

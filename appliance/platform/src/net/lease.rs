@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use super::dhcp::{self, Client, Heard, Lease, Say};
 use super::link::{self, Link};
 use super::netlink::Netlink;
-use super::{Address, Addressing, Caller, Wanted, Which};
+use super::{Address, Addressing, Caller, NAME_MAX, Wanted, Which};
 use crate::Error;
 
 const SERVER_PORT: u16 = 67;
@@ -98,9 +98,9 @@ pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     apply(&netlink, &link, address).await
 }
 
-/// The usual name of a VLAN's interface, within the kernel's 15 bytes (IFNAMSIZ).
-fn vlan_name(parent: &str, id: u16) -> String {
-    let room = 15 - 1 - id.to_string().len();
+/// The usual name of a VLAN's interface, within [`NAME_MAX`].
+pub(super) fn vlan_name(parent: &str, id: u16) -> String {
+    let room = NAME_MAX - 1 - id.to_string().len();
     format!("{}.{id}", &parent[..parent.floor_char_boundary(room)])
 }
 

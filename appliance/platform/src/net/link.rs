@@ -91,6 +91,10 @@ fn link(path: &Path) -> Option<Link> {
     Some(Link {
         name: path.file_name()?.to_str()?.to_owned(),
         index: read(&path.join("ifindex"))?.parse().ok()?,
-        mac: read(&path.join("address"))?.parse().ok()?,
+        // A port of a bond has the bond's address meanwhile.
+        mac: read(&path.join("bonding_slave/perm_hwaddr"))
+            .or_else(|| read(&path.join("address")))?
+            .parse()
+            .ok()?,
     })
 }

@@ -2,6 +2,7 @@
 //! it, on the wire itself or in a VLAN.
 
 mod arp;
+mod bond;
 pub mod dhcp;
 mod lease;
 mod link;
@@ -15,10 +16,14 @@ use std::ops::RangeInclusive;
 
 use stdx::MacAddr;
 
+pub use bond::{Bond, BondMode, bond};
 pub use lease::{Configured, assign, configure, keep};
 pub use link::{Link, links, loopback_up};
 pub use link_local::{leave as leave_link_local, stand_in};
 pub use seen::{Seen, look};
+
+/// Bytes of an interface's name (IFNAMSIZ, less the zero at its end).
+pub const NAME_MAX: usize = 15;
 
 /// VLANs that a frame can be in (IEEE 802.1Q; 0 is none, 4095 is reserved).
 pub const VLANS: RangeInclusive<u16> = 1..=4094;
@@ -34,6 +39,17 @@ pub struct Wanted {
     pub addressing: Addressing,
     /// Who asks for it.
     pub caller: Caller,
+}
+
+impl Wanted {
+    /// The name of the interface that has the address in the end, as far as it is known.
+    pub fn name(&self) -> Option<String> {
+        match (&self.interface, self.vlan) {
+            (Which::Name(name), None) => Some(name.clone()),
+            (Which::Name(name), Some(id)) => Some(lease::vlan_name(name, id)),
+            (Which::Any | Which::Mac(_), _) => None,
+        }
+    }
 }
 
 /// What DHCP servers are told of this machine.

@@ -8,6 +8,7 @@ use std::path::Path;
 use futures_util::TryStreamExt as _;
 use rtnetlink::packet_route::address::AddressAttribute;
 
+use super::bond;
 use super::link::{Link, links};
 use super::netlink::Netlink;
 use crate::Error;
@@ -21,6 +22,8 @@ pub struct Seen {
     pub mbps: Option<u32>,
     /// Its addresses with the lengths of their prefixes.
     pub addresses: Vec<(IpAddr, u8)>,
+    /// The link that this one is a port of.
+    pub port_of: Option<String>,
 }
 
 /// Every Ethernet interface, in the kernel's order.
@@ -48,6 +51,7 @@ pub async fn look() -> Result<Vec<Seen>, Error> {
     }
     let seen = |link: Link| Seen {
         mbps: mbps(&link.name),
+        port_of: bond::master(&link.name),
         addresses: of_link.remove(&link.index).unwrap_or_default(),
         link,
     };

@@ -6,7 +6,7 @@ use ipnet::Ipv4Net;
 use platform::net::{Address, Addressing, Caller, NAME_SERVERS, VLANS, Wanted, Which};
 use serde::Deserialize;
 
-use super::Network;
+use super::{Bond, Network};
 
 /// What DHCP servers are told this is.
 const VENDOR_CLASS: &str = "tinbox";
@@ -26,12 +26,21 @@ pub struct Management {
     pub name_servers: Vec<Ipv4Addr>,
     /// The VLAN whose frames are the owner's.
     pub vlan: Option<u16>,
+    /// The cards that the interface is made of.
+    pub bond: Option<Bond>,
 }
 
 impl Management {
     /// By DHCP, for an interface that nobody named.
     pub fn by_dhcp(interface: String) -> Self {
-        Self { interface, address: None, gateway: None, name_servers: Vec::new(), vlan: None }
+        Self {
+            interface,
+            address: None,
+            gateway: None,
+            name_servers: Vec::new(),
+            vlan: None,
+            bond: None,
+        }
     }
 
     /// As the network takes it.

@@ -8,6 +8,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::Bond;
+
 /// The length of a network's prefix when the address says none.
 const PREFIX: u8 = 24;
 
@@ -60,6 +62,8 @@ pub struct Network {
     /// Networks behind relay agents.
     #[serde(default)]
     pub relayed: Vec<Relayed>,
+    /// The cards that the interface is made of. Only for the box itself.
+    pub bond: Option<Bond>,
 }
 
 /// `[[network.relayed]]`: a network behind a relay agent. Its fields stand above once more, for

@@ -43,6 +43,9 @@ impl Tells for Nics {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         Box::pin(async move {
             let seen = platform::net::look().await.unwrap_or_default();
+            let (ports, seen): (Vec<Seen>, Vec<Seen>) =
+                seen.into_iter().partition(|seen| seen.port_of.is_some());
+            view.faults.extend(ports.iter().filter_map(without_cable));
             for one in &seen {
                 let name = &one.link.name;
                 let plan = self.config.networks.iter().find(|plan| plan.interface == *name);
@@ -115,6 +118,20 @@ fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     })
 }
 
+/// A port of a bond whose cable is out: nothing else shows it, for the bond goes on.
+fn without_cable(port: &Seen) -> Option<Fault> {
+    let (name, bond) = (&port.link.name, port.port_of.as_ref()?);
+    let trouble = || Trouble {
+        what: format!("A cable of {bond} is out").into(),
+        on: name.as_str().into(),
+        why: "it has no link".into(),
+        now: format!("Plug {name} in; {bond} goes on with its other ports").into(),
+        code: "NoCarrier".into(),
+    };
+    let title = format!("{name} HAS NO CABLE").into();
+    port.mbps.is_none().then(|| Fault { title, trouble: trouble(), ..Fault::default() })
+}
+
 fn link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
@@ -135,7 +152,7 @@ mod tests {
     fn seen() -> Seen {
         let link = Link { name: "eth1".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
         let addresses = ["fe80::1", "192.0.2.9", "10.77.0.1"].map(|it| (it.parse().unwrap(), 24));
-        Seen { link, mbps: Some(1_000), addresses: addresses.into() }
+        Seen { link, mbps: Some(1_000), addresses: addresses.into(), port_of: None }
     }
 
     fn standing(phase: Phase, foreign: bool) -> Standing {
@@ -178,5 +195,17 @@ mod tests {
         assert_eq!((held.role, held.address.as_str()), (Role::Management, "192.0.2.9/24"));
         let serves = nic(&seen(), None, standing(Phase::Serving, false), false);
         assert!(serves.armed() && serves.held.is_empty());
+    }
+    #[test]
+    fn a_ports_cable_that_is_out_is_told() {
+        let port = |mbps, bond: Option<&str>| {
+            let seen = Seen { mbps, port_of: bond.map(str::to_owned), ..seen() };
+            without_cable(&seen).map(|fault| fault.trouble.sentence())
+        };
+        assert_eq!(port(Some(1_000), Some("bond0")), None);
+        assert_eq!(port(None, None), None, "that is told of an interface itself");
+        let told = "A cable of bond0 is out on eth1: it has no link. Plug eth1 in; bond0 goes on \
+            with its other ports.";
+        assert_eq!(port(None, Some("bond0")).as_deref(), Some(told));
     }
 }

@@ -1,0 +1,236 @@
+//! `bond = { … }` of an interface: which cards it is made of.
+
+use platform::net::{self, BondMode, NAME_MAX};
+use serde::Deserialize;
+
+use super::{Management, Network};
+
+/// Ports that a bond may have.
+const PORTS_MAX: usize = 8;
+
+/// Cards that are one interface. The interface's own name is beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bond {
+    /// The cards. It has the hardware address of the first that is there.
+    pub ports: Vec<String>,
+    /// How they are used.
+    pub mode: Mode,
+    /// The card that is used whenever its cable is in; not with 802.3ad.
+    pub primary: Option<String>,
+    /// How often the switch is asked to speak; only with 802.3ad.
+    pub lacp_rate: Option<LacpRate>,
+}
+
+/// How a bond uses its cards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Mode {
+    /// One at a time, on any switch.
+    #[serde(rename = "active-backup")]
+    ActiveBackup,
+    /// All at once, by agreement with the switch.
+    #[serde(rename = "802.3ad")]
+    Lacp,
+    /// All at once, on any switch.
+    #[serde(rename = "balance-alb")]
+    BalanceAlb,
+}
+
+/// How often the switch is asked to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LacpRate {
+    /// Every 30 seconds.
+    Slow,
+    /// Every second.
+    Fast,
+}
+
+/// An interface of the file, and the cards that it is made of.
+#[derive(Debug, Clone)]
+pub struct Named<'a> {
+    /// Where it stands: `management[0]`.
+    pub path: String,
+    /// What it is called.
+    pub interface: &'a str,
+    /// The cards; `None`: it is one itself.
+    pub bond: Option<&'a Bond>,
+}
+
+impl Bond {
+    /// As the network takes it, called `name`.
+    pub fn named(&self, name: &str) -> net::Bond {
+        net::Bond {
+            name: name.to_owned(),
+            ports: self.ports.clone(),
+            mode: match self.mode {
+                Mode::ActiveBackup => BondMode::ActiveBackup,
+                Mode::Lacp => BondMode::Lacp,
+                Mode::BalanceAlb => BondMode::BalanceAlb,
+            },
+            primary: self.primary.clone(),
+            fast_lacp: self.lacp_rate == Some(LacpRate::Fast),
+        }
+    }
+
+    fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let count = self.ports.len();
+        if !(1..=PORTS_MAX).contains(&count) {
+            problems.push(("ports", format!("{count} are not 1 to {PORTS_MAX} cards")));
+        }
+        for (at, port) in self.ports.iter().enumerate() {
+            if !is_name(port) {
+                problems.push(("ports", format!("{port:?} is no name of an interface")));
+            } else if self.ports[..at].contains(port) {
+                problems.push(("ports", format!("{port} is there twice")));
+            }
+        }
+        let lacp = self.mode == Mode::Lacp;
+        if let Some(primary) = &self.primary {
+            if lacp {
+                problems.push(("primary", "with 802.3ad all cards are used".to_owned()));
+            } else if !self.ports.contains(primary) {
+                problems.push(("primary", format!("{primary} is none of its ports")));
+            }
+        }
+        if self.lacp_rate.is_some() && !lacp {
+            problems.push(("lacp_rate", "only 802.3ad speaks with the switch".to_owned()));
+        }
+        problems
+    }
+}
+
+/// Every interface of a file, in its order.
+pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<Named<'a>> {
+    let owners = owners.iter().enumerate().map(|(at, one)| Named {
+        path: format!("management[{at}]"),
+        interface: &one.interface,
+        bond: one.bond.as_ref(),
+    });
+    let racks = racks.iter().enumerate().map(|(at, one)| Named {
+        path: format!("network[{at}]"),
+        interface: &one.interface,
+        bond: one.bond.as_ref(),
+    });
+    owners.chain(racks).collect()
+}
+
+/// Every bond of a file, once.
+pub fn bonds(all: &[Named<'_>]) -> Vec<net::Bond> {
+    let mut bonds: Vec<net::Bond> = Vec::new();
+    for one in all {
+        let known = bonds.iter().any(|bond| bond.name == one.interface);
+        bonds.extend(one.bond.filter(|_| !known).map(|bond| bond.named(one.interface)));
+    }
+    bonds
+}
+
+/// Every mistake of the bonds of a file whose interfaces these are, by key.
+pub fn problems(all: &[Named<'_>]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let Some(bond) = one.bond else { continue };
+        let mut say = |key: &str, what: String| {
+            problems.push(format!("{}.bond.{key}: {what}", one.path));
+        };
+        bond.problems().into_iter().for_each(|(key, what)| say(key, what));
+        if !is_name(one.interface) {
+            say("ports", format!("{:?} is no name that they can have together", one.interface));
+        }
+        for other in &all[..at] {
+            if other.interface == one.interface && other.bond.is_some_and(|it| it != bond) {
+                say("ports", format!("{} says something else of it", other.path));
+            }
+        }
+        for port in &bond.ports {
+            let taken = |other: &&Named<'_>| {
+                let others_port = other.interface != one.interface
+                    && other.bond.is_some_and(|it| it.ports.contains(port));
+                other.interface == *port || others_port
+            };
+            if let Some(other) = all.iter().find(taken) {
+                say("ports", format!("{port} is used by {} already", other.path));
+            }
+        }
+    }
+    problems
+}
+
+fn is_name(name: &str) -> bool {
+    let good = |char: char| char.is_ascii_graphic() && !matches!(char, '/' | ':');
+    (1..=NAME_MAX).contains(&name.len()) && name.chars().all(good) && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BondMode, bonds, interfaces, problems};
+    use crate::config::{Management, Network};
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(default)]
+        management: Vec<Management>,
+        #[serde(default)]
+        network: Vec<Network>,
+    }
+
+    fn read(text: &str) -> Result<File, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let problems = problems(&interfaces(&file.management, &file.network));
+        if problems.is_empty() { Ok(file) } else { Err(problems.join("\n")) }
+    }
+
+    #[test]
+    fn a_bond_is_as_it_is_written() {
+        let file = read(
+            "[[management]]\ninterface = 'bond0'\nvlan = 7\n\
+             bond = { ports = ['eth0', 'eth1'], mode = '802.3ad', lacp_rate = 'fast' }\n\
+             [[network]]\ninterface = 'bond0'\naddress = '10.77.0.1'\n",
+        )
+        .unwrap();
+        let all = bonds(&interfaces(&file.management, &file.network));
+        let [bond] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!((bond.mode, bond.fast_lacp, &bond.primary), (BondMode::Lacp, true, &None));
+        assert_eq!((bond.name.as_str(), bond.ports.join(" ")), ("bond0", "eth0 eth1".to_owned()));
+        let wanted = file.management[0].wanted("box");
+        assert_eq!(wanted.name().as_deref(), Some("bond0.7"));
+    }
+
+    #[test]
+    fn every_mistake_is_told_at_once() {
+        let error = read(
+            "[[management]]\ninterface = 'bond0'\n\
+             bond = { ports = ['eth0', 'eth0', 'a b'], mode = 'active-backup', primary = 'eth9' }\n\
+             [[management]]\ninterface = 'bond1'\n\
+             bond = { ports = ['eth0', 'eth2'], mode = 'balance-alb', lacp_rate = 'slow' }\n\
+             [[management]]\ninterface = 'bond1'\nvlan = 3\n\
+             bond = { ports = [], mode = '802.3ad', primary = 'eth2' }\n\
+             [[network]]\ninterface = 'eth2'\naddress = '10.77.0.1'\n",
+        )
+        .err()
+        .unwrap();
+        let expected = [
+            "management[0].bond.ports: eth0 is there twice",
+            "management[0].bond.ports: \"a b\" is no name of an interface",
+            "management[0].bond.primary: eth9 is none of its ports",
+            "management[0].bond.ports: eth0 is used by management[1] already",
+            "management[0].bond.ports: eth0 is used by management[1] already",
+            "management[1].bond.lacp_rate: only 802.3ad speaks with the switch",
+            "management[1].bond.ports: eth0 is used by management[0] already",
+            "management[1].bond.ports: eth2 is used by network[0] already",
+            "management[2].bond.ports: 0 are not 1 to 8 cards",
+            "management[2].bond.primary: with 802.3ad all cards are used",
+            "management[2].bond.ports: management[1] says something else of it",
+        ];
+        assert_eq!(error.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_mode_that_there_is_not_is_told_with_its_line() {
+        let text = "[[management]]\ninterface = 'bond0'\nbond = { ports = ['a'], mode = 'fast' }\n";
+        let error = read(text).err().unwrap();
+        assert!(error.contains("at line 3") && error.contains("unknown variant `fast`"), "{error}");
+    }
+}
