@@ -45,10 +45,14 @@ pub async fn run(args: Args) -> Result<(), Error> {
     if let Command::Template(template::Command::Library { name }) = &args.command {
         return template::show_library(&Printer::new(args.output), name.as_deref());
     }
-    if let Command::Appliance(command) = args.command {
-        let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
-        return appliance::run(&Printer::new(args.output), file, command).await;
-    }
+    let command = match args.command {
+        // Asked before there is a kubeconfig.
+        Command::Appliance(command) if !matches!(command, appliance::Command::Identify) => {
+            let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
+            return appliance::run(&Printer::new(args.output), file, command).await;
+        }
+        command => command,
+    };
     let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());
@@ -59,7 +63,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         namespace: named.or(kubeconfig.namespace).unwrap_or_else(|| "default".to_owned()),
         printer: Printer::new(args.output),
     };
-    match args.command {
+    match command {
         Command::Hardware(command) => hardware::run(&context, command).await,
         Command::Template(command) => template::run(&context, command).await,
         Command::Workflow(command) => workflow::run(&context, command).await,
@@ -68,8 +72,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Network(command) => network::run(&context, command).await,
         Command::Upgrade(command) => upgrade::run(&context, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
-        // Asked before there is a kubeconfig.
-        Command::Appliance(_) => Ok(()),
+        Command::Appliance(_) => appliance::identify(&context).await,
     }
 }
 

@@ -81,6 +81,12 @@ impl Path {
         Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }
     }
 
+    /// The lights of the box: an extension of the API.
+    pub fn identify() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/identify".to_owned();
+        Path { path, shown: "the box's lights".to_owned() }
+    }
+
     /// The box's own system: an extension of the API.
     pub fn update() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/update".to_owned();

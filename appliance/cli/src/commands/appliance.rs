@@ -1,4 +1,4 @@
-//! `box`: the box itself, before anybody has a kubeconfig of it.
+//! `box`: the box itself, mostly before anybody has a kubeconfig of it.
 
 mod claim;
 mod flash;
@@ -6,8 +6,12 @@ mod pinned;
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
+use super::Context;
+use crate::client::Path;
 use crate::error::Error;
-use crate::output::Printer;
+use crate::output::{Format, Printer};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -20,6 +24,8 @@ pub enum Command {
     /// `tinbox box flash tinbox-1.5.0-x86_64.img.xz --to /dev/sdb`
     #[command(verbatim_doc_comment)]
     Flash(flash::Arguments),
+    /// Have the box blink for a minute, to find it among others. Example: `tinbox box identify`
+    Identify,
 }
 
 /// Do it; the kubeconfig goes to `file`.
@@ -30,5 +36,22 @@ pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Command) -> 
     match command {
         Command::Claim(arguments) => claim::run(printer, file, arguments).await,
         Command::Flash(arguments) => flash::run(printer, arguments).await,
+        // It wants a kubeconfig: see `identify`.
+        Command::Identify => Ok(()),
+    }
+}
+
+/// Have the box blink.
+///
+/// # Errors
+/// What failed.
+pub async fn identify(context: &Context) -> Result<(), Error> {
+    let answer = context.client.post(&Path::identify(), "", &json!({})).await?;
+    let seconds = answer["seconds"].as_u64().unwrap_or_default();
+    match context.printer.format {
+        Format::Table | Format::Name => {
+            context.printer.line(&format!("the box blinks for {seconds} s"))
+        }
+        Format::Json | Format::Yaml => context.printer.object(&answer),
     }
 }
