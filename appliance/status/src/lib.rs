@@ -4,13 +4,15 @@
 //! Enter at [`view::StatusView`] (everything a face shows, in one value), [`story::Moment`] (what
 //! happened to a machine in this boot), [`timeline`] (those moments with their offsets), [`words`]
 //! (a state as a word with a tone), [`progress`] (how far it is), [`log`] (what it said), [`heard`]
-//! (who asked for an address) and [`image`] (what it may be given).
+//! (who asked for an address), [`image`] (what it may be given) and [`settings`] (what the owner
+//! wrote).
 
 pub mod heard;
 pub mod image;
 pub mod log;
 pub mod pin;
 pub mod progress;
+pub mod settings;
 pub mod story;
 pub mod timeline;
 pub mod update;

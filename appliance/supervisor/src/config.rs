@@ -5,7 +5,9 @@ mod images;
 mod management;
 mod network;
 pub mod panel;
+mod upgrade;
 mod web;
+mod zone;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -21,7 +23,9 @@ pub use images::Images;
 pub use management::Management;
 pub use network::Network;
 pub use panel::Panel;
+pub use upgrade::{Hours, Restart, Upgrade};
 pub use web::Web;
+pub use zone::{names as zones, zone};
 
 /// Where machines get boot files, scripts, images and metadata.
 pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
@@ -36,6 +40,9 @@ pub struct Config {
     /// Who tells it the time.
     #[serde(default)]
     pub time: Time,
+    /// Updates of its system.
+    #[serde(default)]
+    pub upgrade: Upgrade,
     /// The racks' networks, one for each interface, as they are written: `[network]`, or
     /// `[[network]]` for several.
     #[serde(default, deserialize_with = "network::one_or_more")]
@@ -86,6 +93,9 @@ pub struct Time {
     /// Names or addresses of NTP servers. Left out, the box asks those that its DHCP server names,
     /// and public ones when it names none; with an empty list it asks nobody outside.
     pub servers: Option<Vec<String>>,
+    /// The zone that people read times in, as the world's database names it: `Europe/Berlin`. Left
+    /// out, it is UTC.
+    pub zone: Option<String>,
 }
 
 /// What machines boot.
@@ -232,7 +242,12 @@ pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
 }
 
 impl Config {
-    fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
+    /// Reads a text, and checks all of it.
+    ///
+    /// # Errors
+    /// Every mistake: what the format itself does not allow stops at the first, which has a line;
+    /// everything else has the key that it is about in front.
+    pub fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
         // Editors that write a byte order mark are those on the laptops that write the card.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
@@ -260,12 +275,14 @@ impl Config {
                 let none = self.network.is_empty();
                 let mut problems = Vec::new();
                 problems.extend(none.then(|| "network: there must be one".to_owned()));
+                problems.extend(network::without_address(&self.network));
                 for (key, there) in [
                     ("management", !self.management.is_empty()),
                     ("name", self.name.is_some()),
-                    ("time", self.time.servers.is_some()),
+                    ("time", self.time.servers.is_some() || self.time.zone.is_some()),
                     ("panel", self.panel.is_some()),
                     ("network.bond", self.network.iter().any(|it| it.bond.is_some())),
+                    ("upgrade", self.upgrade != Upgrade::default()),
                 ] {
                     problems.extend(there.then(|| {
                         format!(
@@ -282,6 +299,8 @@ impl Config {
                 problems.extend(bond::problems(&interfaces));
                 problems.extend(self.web.iter().map(|_| web::NOT_HERE.to_owned()));
                 problems.extend(self.panel.iter().flat_map(Panel::problems));
+                problems.extend(self.time.zone.as_deref().and_then(zone::problem));
+                problems.extend(self.upgrade.problems());
                 let named = self.name.as_deref().filter(|name| !is_label(name));
                 problems.extend(named.map(|name| {
                     format!(

@@ -4,6 +4,7 @@
 //! Never: a DHCP server to be found by. What nobody configured is a client.
 
 pub mod name;
+mod shared;
 pub mod time;
 
 use std::collections::BTreeSet;
@@ -103,13 +104,15 @@ async fn network(
         }
     }
     config.networks = served;
-    let racks = config.network.iter().map(|rack| rack.interface.clone());
+    let racks = config.network.iter().filter(|rack| !rack.is_shared());
+    let racks = racks.map(|rack| rack.interface.clone());
     // A port has no address of its own.
     let ports = bonds.iter().flat_map(|bond| bond.ports.iter().cloned());
     let known = racks.chain(ports).collect();
     let owner = Owner { name: name.to_owned(), offered: offered.clone() };
     tasks.spawn(manage(config.management.clone(), known, owner));
     tasks.spawn(keep_bonds(bonds));
+    shared::join(config, tasks).await;
 }
 
 /// Makes a bond of those of its cards that come in time.
@@ -179,7 +182,9 @@ async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Ow
         // In a VLAN it is another interface, which is named once more.
         known.extend(wanted.name());
         known.insert(one.interface);
-        kept.spawn(keep(wanted, owner.clone()));
+        if !one.unused {
+            kept.spawn(keep(wanted, owner.clone()));
+        }
     }
     loop {
         for link in net::links() {

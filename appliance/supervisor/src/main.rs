@@ -37,6 +37,8 @@ mod rack;
 mod recorder;
 mod screen;
 mod serial;
+mod settings;
+mod setup;
 mod start;
 mod update;
 mod wiring;

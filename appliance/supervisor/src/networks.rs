@@ -79,7 +79,8 @@ impl Networks {
     /// # Errors
     /// When an object cannot be read or written.
     pub async fn adopt(&self) -> anyhow::Result<()> {
-        for network in &self.config.network {
+        // One that waits for its address is served by the process that has it.
+        for network in self.config.network.iter().filter(|network| !network.is_shared()) {
             let spec = network.spec();
             let name = name_of(&spec.interface);
             self.adopt_one(&name, spec)

@@ -8,10 +8,10 @@
 mod answers;
 mod install;
 mod record;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::body::Bytes;
 use platform::bundle::{self, Manifest, PublicKey};
@@ -21,19 +21,17 @@ use status::update::Report;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
-use tokio::sync::{Notify, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{Notify, mpsc, watch};
 use workflow_server::Runs;
 
 use crate::faces::{Telling, Tells};
+use crate::settings::Live;
 pub use answers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
 
 /// Whose bundles the system takes.
 const KEYS: &str = "/etc/tinbox/update.pub";
-/// Between two looks whether machines are still being worked on.
-const LOOK: Duration = Duration::from_secs(2);
 
 /// Why an update is not made.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +65,8 @@ pub struct Updates {
     keys: Vec<PublicKey>,
     runs: Runs,
     clock: Arc<dyn Clock>,
+    /// When it may restart, and what it never takes.
+    live: watch::Receiver<Live>,
     now: Mutex<Now>,
     installed: Notify,
 }
@@ -80,18 +80,21 @@ struct Now {
     busy: bool,
     /// The other slot is to be started, whatever the machines do.
     at_once: bool,
+    /// Somebody said that it is to be started, whatever the hours are.
+    agreed: bool,
 }
 
 impl Updates {
     /// Those of the box that runs from `running`, with what this start means for the last one.
-    /// `said` is why the start before ended, where somebody could write it down.
+    /// `said` is why the start before ended, where somebody could write it down; `live` what the
+    /// owner says of updates.
     ///
     /// # Errors
     /// The system has no keys, or the boot volume cannot be read.
     pub fn open(
         running: Slot,
         state: &Path,
-        runs: Runs,
+        (runs, live): (Runs, watch::Receiver<Live>),
         clock: Arc<dyn Clock>,
         said: Option<String>,
     ) -> anyhow::Result<Self> {
@@ -107,6 +110,7 @@ impl Updates {
             keys,
             runs,
             clock,
+            live,
             now: Mutex::default(),
             installed: Notify::new(),
         };
@@ -201,7 +205,8 @@ impl Updates {
         let this = Arc::clone(self);
         let work = move || {
             let (keys, running, version) = (this.keys.clone(), this.running, &this.version);
-            let install = Install { keys, running, version, pieces };
+            let hold = this.live.borrow().hold.clone();
+            let install = Install { keys, running, version, hold, pieces };
             install.run(|step| match step {
                 Step::Accepted(manifest) => {
                     this.downloading(manifest);
@@ -243,6 +248,7 @@ impl Updates {
         let version = self.volume.version(other).filter(|_| whole);
         let none = || Refused::Unwanted("the other slot holds no system that works".to_owned());
         let version = version.ok_or_else(none)?;
+        install::held(&version, &self.live.borrow().hold)?;
         self.keep(version)?;
         self.volume.change(self.running, |all| all.put_on_trial(other)).map_err(Refused::Host)
     }
@@ -295,32 +301,11 @@ impl Updates {
 
     fn restart_next(&self, at_once: bool) {
         self.step(|update| update.state = UpdateState::Installed);
-        self.now().at_once = at_once;
+        {
+            let mut now = self.now();
+            (now.at_once, now.agreed) = (at_once, at_once);
+        }
         self.installed.notify_one();
-    }
-
-    /// Restarts the box once an update is in its slot and no machine is being worked on.
-    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
-        let waiting = async {
-            self.installed.notified().await;
-            loop {
-                let machines = self.runs.under_way();
-                if machines.is_empty() || self.now().at_once {
-                    break;
-                }
-                let names = machines.into_iter().map(|key| key.name.into()).collect();
-                self.step(|update| {
-                    (update.state, update.waits_for) = (UpdateState::Waiting, names);
-                });
-                tokio::time::sleep(LOOK).await;
-            }
-            self.step(|update| {
-                (update.state, update.waits_for) = (UpdateState::Restarting, Vec::new());
-            });
-            restart();
-            std::future::pending::<()>().await;
-        };
-        shutdown.run_until_cancelled(waiting).await;
     }
 
     fn report(&self) -> Report {

@@ -49,6 +49,7 @@ use crate::power_button;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
+use crate::settings::Settings;
 use crate::start::{Start, Step};
 use crate::update::Updates;
 
@@ -72,6 +73,7 @@ struct Wiring {
     images: Images,
     /// Of a box of its own.
     updates: Option<Arc<Updates>>,
+    settings: Option<Arc<Settings>>,
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
     board: Board,
@@ -105,6 +107,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
     let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
+    wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
     let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
     wiring.start.begin(Step::Api);
@@ -192,6 +195,7 @@ impl Wiring {
             agents,
             images,
             updates: None,
+            settings: None,
             syslog,
             heart: Arc::default(),
             board: Board::default(),

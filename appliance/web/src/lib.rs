@@ -4,8 +4,8 @@
 //! Never: a request to anywhere else, a script or style inside a page, a file of its own (what must
 //! survive goes through [`owner::Keep`]), a secret in a URL or a log line.
 //!
-//! Enter at [`router`] (what a browser may ask), [`owner::Owner`] (who may) and [`page::Page`]
-//! (what is shown).
+//! Enter at [`router`] (what a browser may ask), [`owner::Owner`] (who may), [`page::Page`] (what
+//! is shown) and [`setup::Setup`] (what is asked once there is an owner).
 
 mod answer;
 pub mod claim;
@@ -15,6 +15,7 @@ pub mod owner;
 pub mod page;
 mod passphrase;
 mod session;
+pub mod setup;
 mod site;
 
 pub use live::STREAMS_MAX;

@@ -177,7 +177,8 @@ pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
     alone(title, view, &body)
 }
 
-fn alone(title: &str, view: &StatusView, body: &str) -> String {
+/// A page of its own, without a way to others.
+pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     rendered(&Shell {
         title,
         name: &view.name,
@@ -203,7 +204,7 @@ fn part(id: &'static str, heading: &'static str, html: String) -> Part {
 }
 
 /// A template of ours as text: writing to a text does not fail.
-fn rendered(template: &impl Template) -> String {
+pub(crate) fn rendered(template: &impl Template) -> String {
     template.render().unwrap_or_default()
 }
 

@@ -22,6 +22,7 @@ use crate::live::{self, STREAMS_MAX};
 use crate::look;
 use crate::owner::{Entered, Owner, Refusal};
 use crate::page::{self, Page};
+use crate::setup::{self, Setup};
 
 /// Bytes of a form.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
@@ -42,12 +43,16 @@ pub trait Source: Send + Sync + 'static {
     fn kubeconfig(&self, host: &str) -> Option<String>;
     /// The certificate of the box's authority.
     fn ca_pem(&self) -> String;
+    /// Who sets the box up, where that is done here.
+    fn setup(&self) -> Option<&dyn Setup> {
+        None
+    }
 }
 
 /// The pages and those who may see them.
 pub struct Site {
     pub(crate) owner: Arc<Owner>,
-    source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source>,
     shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
     streams: Arc<Semaphore>,
     hashing: Semaphore,
@@ -105,6 +110,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", look::STYLE)))
         .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", look::SCRIPT)))
+        .merge(setup::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&site), guard))
@@ -167,7 +173,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     pairs.filter(|(name, _)| *name == answer::COOKIE).map(|(_, token)| token).next()
 }
 
-fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
+pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
     site.owner.session(token(headers)?)
 }
 
@@ -292,7 +298,8 @@ async fn claim(state: Here, uri: Uri, headers: HeaderMap, Form(form): Form<Claim
         Ok(entered) => {
             tracing::info!("the box has an owner now");
             *site.shown.lock().await = None;
-            with_cookie(see("/"), &entered.token)
+            let next = site.source.setup().map_or("/", |_| setup::FIRST);
+            with_cookie(see(next), &entered.token)
         }
         Err(refusal) => {
             let host = asked(&uri, &headers).unwrap_or_default();

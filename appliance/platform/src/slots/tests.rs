@@ -103,3 +103,17 @@ fn a_change_stays_in_place_and_mends_what_is_damaged() {
     fs::write(&path, "short").unwrap();
     assert!(volume.change(Slot::A, |_| {}).is_err(), "GRUB could not use a file of another size");
 }
+
+#[test]
+fn the_owners_settings_are_replaced_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let volume = BootVolume::at(folder.path());
+    assert_eq!(volume.settings().unwrap(), None);
+    volume.replace_settings("name = 'a'\n", 1).unwrap();
+    volume.replace_settings("name = 'b'\n", 2).unwrap();
+    assert_eq!(volume.settings().unwrap().as_deref(), Some("name = 'b'\n"));
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing is left of a change that was made: {left:?}");
+    fs::write(folder.path().join("box.toml"), b"name = '\xff'").unwrap();
+    assert_eq!(volume.settings().unwrap().as_deref(), Some("name = '\u{fffd}'"));
+}

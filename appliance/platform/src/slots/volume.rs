@@ -1,5 +1,5 @@
 //! The boot volume, which is mounted read-only but for the moment of a change: the block of
-//! variables, and a folder for each slot.
+//! variables, a folder for each slot, and what its owner wrote.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,6 +13,9 @@ use super::{Environment, Slot};
 use crate::Error;
 use crate::bundle::Verity;
 use crate::init::{BOOT, BOOT_FLAGS};
+
+/// What the owner wrote.
+const SETTINGS: &str = "box.toml";
 
 /// One change at a time: the end of one would take the volume from under the other.
 static CHANGING: Mutex<()> = Mutex::new(());
@@ -85,6 +88,36 @@ impl BootVolume {
                 write(&folder.join(name), bytes)?;
             }
             sync(&folder)
+        })
+    }
+
+    /// What the owner wrote, or had the box write: `box.toml`; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the volume cannot be read.
+    pub fn settings(&self) -> Result<Option<String>, Error> {
+        let path = self.folder.join(SETTINGS);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(format!("read {}", path.display()))(error)),
+        }
+    }
+
+    /// Writes `box.toml` anew: whatever happens, the old one is there or the new one. `number` is
+    /// one that no change had before: FAT may leave two names for one file when the power is cut
+    /// in a rename, so a name is never used twice, and what was left by it never touched.
+    ///
+    /// # Errors
+    /// When the volume cannot be written, or gives back something else. The old one is kept then.
+    pub fn replace_settings(&self, text: &str, number: u32) -> Result<(), Error> {
+        let (path, part) = (self.folder.join(SETTINGS), self.folder.join(format!("box.{number}")));
+        let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.writable(|| {
+            write(&part, text.as_bytes())?;
+            let renamed = fs::rename(&part, &path);
+            renamed.map_err(Error::io(format!("replace {}", path.display())))?;
+            sync(&self.folder)
         })
     }
 

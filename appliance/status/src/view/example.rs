@@ -37,6 +37,7 @@ pub fn working() -> StatusView {
             state: TimeState::Synced,
             source: "10.20.30.1".into(),
             utc_offset_seconds: 0,
+            zone: "".into(),
         },
         nics: nics(),
         machines: machines(),

@@ -73,6 +73,8 @@ pub struct Clock {
     pub source: Text,
     /// The owner's time zone, seconds east of UTC.
     pub utc_offset_seconds: i32,
+    /// What it is called now: `CEST`; may be empty.
+    pub zone: Text,
 }
 
 /// Where an update is (UP-1).
@@ -92,6 +94,8 @@ pub enum UpdateState {
     Installed,
     /// Machines come first.
     Waiting,
+    /// Its hours come, or somebody's word.
+    Scheduled,
     /// The box starts anew.
     Restarting,
     /// The new version shows that it works.
@@ -112,6 +116,7 @@ impl UpdateState {
             UpdateState::Verified => "writing",
             UpdateState::Installed => "ready to restart",
             UpdateState::Waiting => "waiting for machines",
+            UpdateState::Scheduled => "waiting to restart",
             UpdateState::Restarting => "restarting",
             UpdateState::Proving => "proving itself",
             UpdateState::Good => "good",
@@ -121,8 +126,11 @@ impl UpdateState {
 
     /// Something happens that the owner should not cut the power for without need.
     pub fn under_way(self) -> bool {
-        use UpdateState::{Downloading, Installed, Proving, Restarting, Verified, Waiting};
-        matches!(self, Downloading | Verified | Installed | Waiting | Restarting | Proving)
+        use UpdateState::{
+            Downloading, Installed, Proving, Restarting, Scheduled, Verified, Waiting,
+        };
+        let waits = matches!(self, Installed | Scheduled | Waiting);
+        waits || matches!(self, Downloading | Verified | Restarting | Proving)
     }
 }
 
@@ -138,7 +146,8 @@ pub struct Update {
     pub percent: Option<u8>,
     /// The slot it goes to: `B`.
     pub slot: Text,
-    /// Why it was undone, as a phrase: `eth1 could not serve (address in use)`.
+    /// Why it was undone, as a phrase: `eth1 could not serve (address in use)`; or until when it
+    /// waits: `until 02:00 CET`.
     pub reason: Text,
     /// Machines that it waits for.
     pub waits_for: Vec<Text>,

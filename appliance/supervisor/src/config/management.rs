@@ -28,6 +28,9 @@ pub struct Management {
     pub vlan: Option<u16>,
     /// The cards that the interface is made of.
     pub bond: Option<Bond>,
+    /// Nobody's: the box gives it no address and asks for none.
+    #[serde(default)]
+    pub unused: bool,
 }
 
 impl Management {
@@ -40,6 +43,7 @@ impl Management {
             name_servers: Vec::new(),
             vlan: None,
             bond: None,
+            unused: false,
         }
     }
 
@@ -80,8 +84,15 @@ pub fn problems(all: &[Management], racks: &[Network]) -> Vec<String> {
             let (from, to) = (VLANS.start(), VLANS.end());
             say("vlan", format!("{vlan} is no VLAN from {from} to {to}"));
         }
+        if one.unused && (one.address.is_some() || one.vlan.is_some()) {
+            say("unused", "an interface that is nobody's has neither address nor VLAN".to_owned());
+        }
         let name = &one.interface;
-        let racks = racks.iter().any(|rack| rack.interface == *name);
+        let shares = racks.iter().any(|rack| rack.interface == *name && rack.is_shared());
+        if shares && one.unused {
+            say("unused", format!("{name} is a rack's network"));
+        }
+        let racks = racks.iter().any(|rack| rack.interface == *name && !rack.is_shared());
         if racks && one.vlan.is_none() {
             say("interface", format!("{name} is a rack's network already"));
         }

@@ -20,8 +20,14 @@ const PREFIX: u8 = 24;
 pub struct Network {
     /// Interface of the rack.
     pub interface: String,
-    /// The box's address there, `10.77.0.1/24`; without a prefix it is /24.
+    /// The box's address there, `10.77.0.1/24`; without a prefix it is /24. Left out, the interface
+    /// is for people too: its address is the one that it has for them, and the box serves beside
+    /// whoever gives it.
+    #[serde(default)]
     pub address: String,
+    /// The address is the one that the interface has for people.
+    #[serde(skip)]
+    pub joined: bool,
     /// Whom DHCP answers. Off until somebody says so: never a rogue server.
     #[serde(default)]
     pub mode: Mode,
@@ -97,7 +103,15 @@ fn yes() -> bool {
     true
 }
 
+/// An address for what is checked before there is one (RFC 5737).
+const EXAMPLE: &str = "192.0.2.1";
+
 impl Network {
+    /// The interface is for people too, and has its address from them.
+    pub fn is_shared(&self) -> bool {
+        self.address.is_empty()
+    }
+
     /// As a Network object's spec.
     pub fn spec(&self) -> NetworkSpec {
         let address = if self.address.contains('/') {
@@ -152,8 +166,18 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     for (at, network) in networks.iter().enumerate() {
         let path = if networks.len() == 1 { "network".into() } else { format!("network[{at}]") };
-        match network.spec().plan() {
-            Ok(plan) => plans.push(plan),
+        let gives = matches!(network.mode, Mode::Reserved | Mode::Pool);
+        if network.is_shared() && (gives || !network.pool.is_empty()) {
+            problems.push(format!(
+                "{path}.mode: without an address of its own the box serves beside the server that \
+                 gives it one, so the mode is proxy or off"
+            ));
+        }
+        let address = if network.is_shared() { EXAMPLE } else { &network.address };
+        let read = Network { address: address.to_owned(), ..network.clone() };
+        match read.spec().plan() {
+            // Of a shared one there is none before the box has its address.
+            Ok(plan) => plans.extend(Some(plan).filter(|_| !network.is_shared())),
             Err(found) => {
                 problems.extend(found.iter().map(|problem| format!("{path}.{problem}")));
             }
@@ -163,6 +187,15 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
         }
     }
     if problems.is_empty() { Ok(plans) } else { Err(problems) }
+}
+
+/// What is wrong with those that lack an address, where the box does not bring up the interface.
+pub fn without_address(networks: &[Network]) -> Option<String> {
+    let lacking = networks.iter().find(|network| network.is_shared())?;
+    Some(format!(
+        "network.address: {} has none, and only a box that was flashed takes the one that it gets",
+        lacking.interface
+    ))
 }
 
 /// One value, or a list of them.
@@ -226,6 +259,17 @@ mod tests {
         let plans = plans(&two).unwrap();
         assert_eq!(plans[1].subnets[0].addresses(), 2);
         assert_eq!(plans[1].subnets[1].to_string(), "10.79.0.0/24");
+    }
+
+    #[test]
+    fn a_shared_interface_has_its_address_from_others() {
+        let mut shared = networks("[network]\ninterface = 'eth0'\nmode = 'proxy'\n");
+        assert_eq!(plans(&shared).unwrap(), []);
+        shared[0].mode = api::network::Mode::Pool;
+        let problems = plans(&shared).unwrap_err();
+        assert!(problems[0].contains("so the mode is proxy or off"), "{problems:?}");
+        shared[0].interface = "a b".to_owned();
+        assert!(plans(&shared).unwrap_err().len() >= 2);
     }
 
     #[test]

@@ -79,3 +79,38 @@ fn every_mistake_is_told_at_once() {
     assert!(error.contains("images.budget_percent: 100 % is not between 10 % and 85 %"));
     assert!(error.contains("agents.silence_secs: 1 s is not between 20 s and 3600 s"));
 }
+
+#[test]
+fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
+    let read = |text: &str| {
+        let text = format!("[boot]\nartifacts = '/'\n{text}");
+        Config::read(&text, Home::Firmware).map_err(|them| them.join("\n"))
+    };
+    let text = "[time]\nzone = 'Europe/Berlin'\n[upgrade]\nhours = '22:00-5:00'\nhold = '1.5.0'\n\
+        restart = 'ask'\n[[management]]\ninterface = 'eth2'\nunused = true\n\
+        [network]\ninterface = 'eth0'\nmode = 'proxy'\n";
+    let config = read(text).unwrap();
+    assert_eq!(config.upgrade.hours().unwrap().to_string(), "22:00-05:00");
+    assert!(config.networks.is_empty() && config.network[0].is_shared());
+    let wrong = read(
+        "[time]\nzone = 'Berlin'\n[upgrade]\nhours = 'late'\n[[management]]\n\
+         interface = 'eth0'\nunused = true\naddress = '10.0.0.1/8'\n\
+         [network]\ninterface = 'eth0'\nmode = 'pool'\n",
+    );
+    let wrong = wrong.unwrap_err();
+    for part in [
+        "time.zone: \"Berlin\" is no time zone",
+        "upgrade.hours: \"late\" are no hours",
+        "management[0].unused: an interface that is nobody's has neither",
+        "management[0].unused: eth0 is a rack's network",
+        "network.mode: without an address of its own",
+    ] {
+        assert!(wrong.contains(part), "{part}: {wrong}");
+    }
+    for text in ["[time]\nzone = 'UTC'\n", "[upgrade]\nrestart = 'ask'\n"] {
+        let refused = parse(&format!("{GOOD}{text}")).unwrap_err();
+        assert!(refused.contains("that is for this machine's own system to say"), "{refused}");
+    }
+    let shared = "[network]\ninterface = 'eth0'\n[boot]\nartifacts = '/'\n";
+    assert!(parse(shared).unwrap_err().contains("eth0 has none, and only a box that was flashed"));
+}

@@ -10,7 +10,7 @@ use platform::net::Seen;
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
 use super::{Telling, Tells};
-use crate::config::Config;
+use crate::config::{Config, Management, Network};
 use crate::networks::board::{Board, Standing};
 
 /// Those who know of interfaces.
@@ -51,7 +51,13 @@ impl Tells for Nics {
                 let plan = self.config.networks.iter().find(|plan| plan.interface == *name);
                 let standing = self.board.of(name);
                 view.faults.extend(standing.as_ref().and_then(|it| fault(name, it)));
-                let nic = nic(one, plan, standing.unwrap_or_default(), seen.len() == 1);
+                let joined = |rack: &Network| rack.interface == *name && rack.joined;
+                let both = seen.len() == 1 || self.config.network.iter().any(joined);
+                let mut nic = nic(one, plan, standing.unwrap_or_default(), both);
+                let unused = |card: &Management| card.interface == *name && card.unused;
+                if plan.is_none() && self.config.management.iter().any(unused) {
+                    nic.role = Role::Unused;
+                }
                 let link_since = self.link_since(one, view.now);
                 view.nics.push(Nic { link_since, ..nic });
             }
@@ -59,7 +65,7 @@ impl Tells for Nics {
     }
 }
 
-fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, only: bool) -> Nic {
+fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, both: bool) -> Nic {
     // An address that people can type.
     let rank = |address: &&(IpAddr, u8)| (address.0.is_ipv6(), link_local(address.0));
     let own = plan.and_then(|plan| {
@@ -80,7 +86,7 @@ fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, only: bool) 
         mac: Some(seen.link.mac),
         link_mbps: seen.mbps,
         role: match plan {
-            Some(_) if only => Role::Both,
+            Some(_) if both => Role::Both,
             Some(_) => Role::Provisioning,
             None => Role::Management,
         },

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ntp::Standing;
 use platform::figures::{self, Work};
 use status::view::{Clock, Fault, Nic, StatusView, System, TimeState, Trouble};
@@ -14,6 +16,7 @@ use tokio::sync::watch;
 use super::{Telling, Tells};
 use crate::firmware::time::Known;
 use crate::journal::JOURNAL;
+use crate::settings::Live;
 use crate::start::Start;
 use traffic::Traffic;
 
@@ -28,6 +31,7 @@ pub struct Itself {
     time: Option<watch::Receiver<Known>>,
     trouble: Vec<String>,
     start: Arc<Start>,
+    live: Option<watch::Receiver<Live>>,
     looked: Mutex<Looked>,
 }
 
@@ -41,21 +45,25 @@ struct Looked {
 }
 
 impl Itself {
-    /// With its state in the folder `state`; its `time` if the clock is its own to keep; the
-    /// `trouble` that process 1 had; and how far its `start` is.
+    /// With its state in the folder `state`; its `time` and its zone, `live`, if the clock is its
+    /// own to keep; the `trouble` that process 1 had; and how far its `start` is.
     pub fn new(
         state: PathBuf,
-        time: Option<watch::Receiver<Known>>,
+        (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<Live>>),
         trouble: Vec<String>,
         start: Arc<Start>,
     ) -> Self {
-        Self { state, time, trouble, start, looked: Mutex::default() }
+        Self { state, time, trouble, start, live, looked: Mutex::default() }
     }
 
-    fn clock(&self) -> Clock {
-        match &self.time {
+    fn clock(&self, now: Timestamp) -> Clock {
+        let clock = match &self.time {
             Some(time) => clock(&time.borrow()),
             None => hosts_clock(figures::clock_is_kept()),
+        };
+        match &self.live {
+            Some(live) => in_zone(clock, &live.borrow().zone, now),
+            None => clock,
         }
     }
 
@@ -91,7 +99,7 @@ impl Tells for Itself {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();
-        view.clock = self.clock();
+        view.clock = self.clock(view.now);
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);
         // What others tell of the system stays: slots, keys, backups.
@@ -124,20 +132,38 @@ fn clock(known: &Known) -> Clock {
         Standing::Holdover(_) => TimeState::Holdover,
         Standing::Synced(_) => TimeState::Synced,
     };
-    Clock { state, source: known.source.as_str().into(), utc_offset_seconds: 0 }
+    Clock { state, source: known.source.as_str().into(), ..Clock::default() }
 }
 
 /// As the kernel says; one that says nothing has a clock all the same, which somebody set.
 fn hosts_clock(is_kept: Option<bool>) -> Clock {
     let state = if is_kept == Some(true) { TimeState::Synced } else { TimeState::Holdover };
-    Clock { state, source: HOST.into(), utc_offset_seconds: 0 }
+    Clock { state, source: HOST.into(), ..Clock::default() }
+}
+
+/// As people read it in this zone.
+fn in_zone(clock: Clock, zone: &TimeZone, now: Timestamp) -> Clock {
+    let info = zone.to_offset_info(now);
+    Clock { utc_offset_seconds: info.offset().seconds(), zone: info.abbreviation().into(), ..clock }
 }
 
 #[cfg(test)]
 mod tests {
-    use status::view::TimeState;
+    use status::view::{Clock, TimeState};
 
-    use super::hosts_clock;
+    use super::{hosts_clock, in_zone};
+    use crate::config::zone;
+
+    #[test]
+    fn people_read_times_in_their_own_zone() {
+        let berlin = zone("Europe/Berlin").unwrap();
+        for (now, offset, word) in
+            [("2026-01-10T12:00:00Z", 3600, "CET"), ("2026-07-10T12:00:00Z", 7200, "CEST")]
+        {
+            let clock = in_zone(Clock::default(), &berlin, now.parse().unwrap());
+            assert_eq!((clock.utc_offset_seconds, clock.zone.as_str()), (offset, word));
+        }
+    }
 
     #[test]
     fn a_hosts_clock_is_believed_as_far_as_its_kernel_does() {

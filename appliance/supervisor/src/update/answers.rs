@@ -20,12 +20,14 @@ const PIECES: usize = 4;
 
 /// `/apis/tinbox.dev/v1alpha1/update`: a GET is answered with a [`status::update::Report`]; a POST
 /// has a bundle as its body and is answered with a report once the bundle is in its slot.
-/// `…/update/rollback`: a POST starts the other slot's system again. Both take `?now=true`, which
-/// lets the restart not wait for machines.
+/// `…/update/rollback`: a POST starts the other slot's system again. `…/update/restart`: a POST
+/// lets an update that is in its slot not wait for its hours or for a word. All take `?now=true`,
+/// which lets the restart not wait for machines either.
 pub fn router(updates: Option<Arc<Updates>>) -> Router {
     Router::new()
         .route("/apis/tinbox.dev/v1alpha1/update", get(report).post(apply))
         .route("/apis/tinbox.dev/v1alpha1/update/rollback", post(roll_back))
+        .route("/apis/tinbox.dev/v1alpha1/update/restart", post(restart))
         .with_state(updates)
 }
 
@@ -75,6 +77,15 @@ async fn roll_back(
     let asked = Arc::clone(&updates);
     let done = tokio::task::spawn_blocking(move || asked.roll_back(wish.now)).await;
     answer(&updates, done.unwrap_or(Err(Refused::Ended)))
+}
+
+async fn restart(
+    State(updates): State<Option<Arc<Updates>>>,
+    Query(wish): Query<Wish>,
+) -> Response {
+    let Some(updates) = updates else { return not_own() };
+    let done = updates.agree(wish.now);
+    answer(&updates, done)
 }
 
 fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {

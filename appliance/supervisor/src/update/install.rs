@@ -18,6 +18,8 @@ pub struct Install<'a> {
     pub running: Slot,
     /// The release in it.
     pub version: &'a str,
+    /// Releases that are refused.
+    pub hold: Vec<String>,
     /// The bundle as it comes; its end is the bundle's, or where its sender went away.
     pub pieces: mpsc::Receiver<Bytes>,
 }
@@ -44,6 +46,7 @@ impl Install<'_> {
                 match (event, &mut filling) {
                     (Event::Manifest(manifest), _) => {
                         wanted(&manifest, self.version)?;
+                        held(&manifest.version, &self.hold)?;
                         tell(Step::Accepted(&manifest))?;
                         let begun = Filling::begin(self.running, (*manifest).clone());
                         filling = Some((begun.map_err(Refused::Host)?, *manifest));
@@ -88,6 +91,17 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> 
     Ok(())
 }
 
+/// Refuses a release that is held.
+pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
+    if !hold.iter().any(|held| held == version) {
+        return Ok(());
+    }
+    Err(Refused::Unwanted(format!(
+        "the release {version} is held: somebody does not want it on this box\n\
+         hint: `tinbox upgrade hold release` ends that, and `tinbox box settings history` tells who"
+    )))
+}
+
 /// The keys whose bundles the box takes.
 ///
 /// # Errors
@@ -103,7 +117,15 @@ pub fn keys(file: &Path) -> anyhow::Result<Vec<PublicKey>> {
 mod tests {
     use platform::bundle::{Arch, Manifest, Verity};
 
-    use super::wanted;
+    use super::{held, wanted};
+
+    #[test]
+    fn a_release_that_is_held_is_refused_with_words() {
+        let hold = ["1.5.0".to_owned()];
+        assert!(held("1.5.1", &hold).is_ok() && held("1.5.0", &[]).is_ok());
+        let said = held("1.5.0", &hold).unwrap_err().to_string();
+        assert!(said.starts_with("the release 1.5.0 is held: "), "{said}");
+    }
 
     #[test]
     fn older_releases_and_those_for_others_are_refused() {

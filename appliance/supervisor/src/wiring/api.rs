@@ -8,7 +8,7 @@ use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
 
 use super::Wiring;
 use crate::faces::Faces;
-use crate::live;
+use crate::{live, settings};
 
 impl Wiring {
     /// The Kubernetes-compatible API, and what keeps its own kinds in order.
@@ -36,7 +36,8 @@ impl Wiring {
                 self.images.clone(),
                 self.updates.clone(),
                 self.sought.clone(),
-            ),
+            )
+            .merge(settings::router(self.settings.clone())),
         );
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;

@@ -8,18 +8,27 @@ use std::sync::Arc;
 use apiserver::Pki;
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
-use platform::slots::Slot;
+use platform::slots::{BootVolume, Slot};
 use store::Store;
 
 use super::Wiring;
+use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::hands::Hands;
 use crate::proving;
+use crate::settings::{OnDisk, Settings};
 use crate::update::Updates;
 use crate::{front, screen, serial};
 
 impl Wiring {
+    /// What its owner wrote on its boot volume, and may change from here.
+    pub(super) fn settings(&self, state: &Path) -> Arc<Settings> {
+        let disk = OnDisk { volume: BootVolume::own(), folder: state.join("settings") };
+        let clock = Arc::clone(&self.clock);
+        Arc::new(Settings::open(Box::new(disk), clock, Home::Firmware, &self.config))
+    }
+
     /// The updates of this box, where it runs from a slot. A box that cannot be updated still
     /// serves.
     pub(super) fn updates(&self, state: &Path) -> Option<Arc<Updates>> {
@@ -36,8 +45,9 @@ impl Wiring {
             }
         };
         let (runs, clock) = (self.index.runs.clone(), Arc::clone(&self.clock));
+        let live = self.settings.as_ref()?.live();
         let said = init::last_panic().or_else(init::last_restart);
-        let opened = Updates::open(slot, state, runs, clock, said).inspect_err(|error| {
+        let opened = Updates::open(slot, state, (runs, live), clock, said).inspect_err(|error| {
             tracing::error!(error = format!("{error:#}"), "this box cannot be updated");
         });
         opened.ok().map(Arc::new)

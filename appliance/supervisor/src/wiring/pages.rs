@@ -15,6 +15,7 @@ use panel::screens::{Picture, monitor};
 use status::view::StatusView;
 use tokio::net::TcpListener;
 use web::owner::{Keep, Owner};
+use web::setup::Setup;
 use web::{Site, Source};
 
 use super::Wiring;
@@ -28,6 +29,7 @@ use crate::faces::system::Itself;
 use crate::faces::{Faces, Tells};
 use crate::firmware::{Firmware, name};
 use crate::hands::DOES;
+use crate::setup::Screens;
 use crate::{private_file, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
@@ -60,6 +62,7 @@ struct Given {
     api_port: u16,
     /// Whether the machine's monitor is the box's.
     of_its_own: bool,
+    screens: Option<Screens>,
 }
 
 impl Source for Given {
@@ -82,6 +85,10 @@ impl Source for Given {
 
     fn ca_pem(&self) -> String {
         self.pki.ca_pem().to_owned()
+    }
+
+    fn setup(&self) -> Option<&dyn Setup> {
+        self.screens.as_ref().map(|screens| screens as &dyn Setup)
     }
 }
 
@@ -109,6 +116,7 @@ impl Wiring {
         let owner = Arc::new(owner);
         let config = Arc::clone(&self.config);
         let time = firmware.map(|firmware| firmware.time.clone());
+        let live = self.settings.as_ref().map(|settings| settings.live());
         let machines = Machines {
             index: self.index.clone(),
             agents: Arc::clone(&self.agents),
@@ -124,7 +132,7 @@ impl Wiring {
         // Interfaces before the claim, which says their addresses; machines before their story.
         let mut parts: Vec<Box<dyn Tells>> = vec![
             Box::new(Nics::new(config, self.board.clone())),
-            Box::new(Itself::new(state.to_owned(), time, trouble, start)),
+            Box::new(Itself::new(state.to_owned(), (time, live), trouble, start)),
             Box::new(ownership),
             Box::new(machines),
             Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
@@ -159,7 +167,8 @@ impl Wiring {
         let api_port = self.config.api.listen.port();
         let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
         let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
-        let given = Given { faces, pki: source_pki, state, api_port, of_its_own };
+        let screens = self.settings.clone().map(Screens);
+        let given = Given { faces, pki: source_pki, state, api_port, of_its_own, screens };
         let site = Site::new(owner, Arc::new(given));
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         if of_its_own {

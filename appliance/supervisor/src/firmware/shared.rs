@@ -1,0 +1,106 @@
+//! Racks' networks on interfaces that are for people too: their address is the one that somebody
+//! else gives, so the box serves there once it has it, and begins anew when it is another.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use platform::net;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::config::Config;
+
+/// How long a start waits for an address; one that comes later begins the process anew.
+const FIRST: Duration = Duration::from_secs(8);
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long another address must stay until it is believed: a server that cannot make up its mind
+/// must not keep the box from its work.
+const SETTLED: Duration = Duration::from_secs(15);
+
+/// Gives each such network of `config` the address of its interface, and watches over it in
+/// `tasks`.
+pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
+    let deadline = Instant::now() + FIRST;
+    for network in config.network.iter_mut().filter(|network| network.is_shared()) {
+        let interface = network.interface.clone();
+        let mut found = address(&interface, None).await;
+        while found.is_none() && Instant::now() < deadline {
+            sleep(LOOK).await;
+            found = address(&interface, None).await;
+        }
+        match found {
+            Some((address, prefix)) => {
+                network.address = format!("{address}/{prefix}");
+                network.joined = true;
+                // Checked with another address when it was read.
+                config.networks.extend(network.spec().plan().ok());
+            }
+            None => {
+                tracing::warn!(
+                    interface,
+                    "this network is served once the box has an address there"
+                );
+            }
+        }
+        tasks.spawn(follow(interface, found.map(|(address, _)| address)));
+    }
+}
+
+/// Ends the process in order once the interface has another address than `served`: every service
+/// names the box by it.
+async fn follow(interface: String, served: Option<Ipv4Addr>) {
+    let mut other: Option<(Ipv4Addr, Instant)> = None;
+    loop {
+        sleep(LOOK).await;
+        let now = address(&interface, served).await.map(|(address, _)| address);
+        other = match (now, other) {
+            (Some(now), _) if Some(now) == served => None,
+            (None, _) => None,
+            (Some(now), Some((seen, since))) if now == seen => Some((seen, since)),
+            (Some(now), _) => Some((now, Instant::now())),
+        };
+        if let Some((address, _)) = other.filter(|(_, since)| since.elapsed() >= SETTLED) {
+            tracing::warn!(interface, %address, "the address is another one: starting anew");
+            if let Err(errno) = kill_process(getpid(), Signal::TERM) {
+                tracing::error!(reason = %errno, "the box goes on with the address it had");
+            }
+            return;
+        }
+    }
+}
+
+/// The address that people reach the box by on an interface; `kept` as long as it is there.
+async fn address(interface: &str, kept: Option<Ipv4Addr>) -> Option<(Ipv4Addr, u8)> {
+    let seen = net::look().await.ok()?;
+    let card = seen.into_iter().find(|seen| seen.link.name == interface)?;
+    choose(&card.addresses, kept)
+}
+
+fn choose(addresses: &[(IpAddr, u8)], kept: Option<Ipv4Addr>) -> Option<(Ipv4Addr, u8)> {
+    let usable = addresses.iter().filter_map(|(address, prefix)| match address {
+        IpAddr::V4(address) if !address.is_link_local() => Some((*address, *prefix)),
+        _ => None,
+    });
+    usable.min_by_key(|(address, _)| (Some(*address) != kept, *address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::choose;
+
+    #[test]
+    fn the_address_is_one_that_somebody_gave() {
+        let all = ["169.254.7.7", "fe80::1", "10.0.0.9", "10.0.0.5"];
+        let all: Vec<_> = all.iter().map(|text| (text.parse().unwrap(), 24)).collect();
+        let found = |kept: Option<&str>| {
+            let kept = kept.map(|text| text.parse().unwrap());
+            choose(&all, kept).unwrap().0.to_string()
+        };
+        assert_eq!(found(None), "10.0.0.5");
+        assert_eq!(found(Some("10.0.0.9")), "10.0.0.9");
+        assert_eq!(found(Some("10.0.0.7")), "10.0.0.5");
+        assert_eq!(choose(&all[..2], None), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Settings over the API. Its group is the box's own, `box.tinbox.dev`, which only administrators
+//! may see: the roles of viewers and operators are of what the box does to machines.
+
+use std::sync::Arc;
+
+use apiserver::User;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Json, Router};
+use serde::Deserialize;
+use status::settings::{Change, Diff, Report, Revert};
+
+use super::{By, Refused, Settings};
+use crate::live::failure;
+
+type Here = State<Option<Arc<Settings>>>;
+type Who = Extension<User>;
+
+/// `/apis/box.tinbox.dev/v1alpha1/settings`: a GET is answered with a [`Report`]; a PUT has the
+/// new text as its body, a PATCH a [`Change`]. `…/history` and `…/diff?from=3&to=5` are read;
+/// `…/revert` takes a [`Revert`]. Whatever writes says in `If-Match` the sum that it was made of.
+pub fn router(settings: Option<Arc<Settings>>) -> Router {
+    const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/settings";
+    Router::new()
+        .route(ROOT, get(report).put(replace).patch(change))
+        .route(&format!("{ROOT}/history"), get(history))
+        .route(&format!("{ROOT}/diff"), get(diff))
+        .route(&format!("{ROOT}/revert"), post(revert))
+        .with_state(settings)
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default)]
+    secrets: bool,
+}
+
+async fn report(State(settings): Here, Query(shown): Query<Shown>) -> Response {
+    answer(settings, move |settings| settings.report(shown.secrets)).await
+}
+
+async fn history(State(settings): Here) -> Response {
+    json(settings, |settings| settings.history()).await
+}
+
+#[derive(Deserialize)]
+struct Between {
+    from: Option<u32>,
+    to: Option<u32>,
+}
+
+async fn diff(State(settings): Here, Query(between): Query<Between>) -> Response {
+    let differs = move |settings: &Settings| settings.diff(between.from, between.to);
+    json(settings, move |settings| differs(settings).map(|text| Diff { text })).await
+}
+
+#[derive(Deserialize)]
+struct Note {
+    #[serde(default)]
+    note: String,
+}
+
+async fn replace(
+    State(settings): Here,
+    Extension(user): Who,
+    Query(Note { note }): Query<Note>,
+    headers: HeaderMap,
+    text: String,
+) -> Response {
+    let Some(based) = based(&headers) else { return unconditional() };
+    answer(settings, move |settings| {
+        settings.replace(&based, By { actor: &user.name, note: &note }, &text)
+    })
+    .await
+}
+
+async fn change(
+    State(settings): Here,
+    Extension(user): Who,
+    headers: HeaderMap,
+    Json(Change { set, note }): Json<Change>,
+) -> Response {
+    let Some(based) = based(&headers) else { return unconditional() };
+    answer(settings, move |settings| {
+        settings.set(&based, By { actor: &user.name, note: &note }, &set)
+    })
+    .await
+}
+
+async fn revert(
+    State(settings): Here,
+    Extension(user): Who,
+    headers: HeaderMap,
+    Json(Revert { revision, note }): Json<Revert>,
+) -> Response {
+    let Some(based) = based(&headers) else { return unconditional() };
+    answer(settings, move |settings| {
+        settings.revert(&based, By { actor: &user.name, note: &note }, revision)
+    })
+    .await
+}
+
+/// The sum that a change was made from (RFC 9110 section 13.1.1).
+fn based(headers: &HeaderMap) -> Option<String> {
+    let said = headers.get(header::IF_MATCH)?.to_str().ok()?.trim();
+    Some(said.trim_matches('"').to_owned())
+}
+
+fn unconditional() -> Response {
+    let why = "say in If-Match the sum of the settings that this was made from (its ETag), so \
+               that nobody else's change is lost";
+    failure(StatusCode::PRECONDITION_REQUIRED, "PreconditionRequired", why)
+}
+
+/// The settings, with their sum as the entity tag.
+async fn answer(
+    settings: Option<Arc<Settings>>,
+    work: impl FnOnce(&Settings) -> Result<Report, Refused> + Send + 'static,
+) -> Response {
+    match done(settings, work).await {
+        Ok(report) => {
+            let tag = HeaderValue::from_str(&format!("\"{}\"", report.sum));
+            let tag: Option<(HeaderName, HeaderValue)> = tag.ok().map(|tag| (header::ETAG, tag));
+            let mut answer = Json(report).into_response();
+            answer.headers_mut().extend(tag);
+            answer
+        }
+        Err(refused) => refused,
+    }
+}
+
+async fn json<T: serde::Serialize + Send + 'static>(
+    settings: Option<Arc<Settings>>,
+    work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,
+) -> Response {
+    done(settings, work).await.map_or_else(|refused| refused, |done| Json(done).into_response())
+}
+
+/// The disk may take its time, so it gets a thread of its own.
+async fn done<T: Send + 'static>(
+    settings: Option<Arc<Settings>>,
+    work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Response> {
+    let Some(settings) = settings else {
+        let why = "this Tinbox is a program on somebody else's system, whose owner writes its \
+                   configuration";
+        return Err(failure(StatusCode::NOT_FOUND, "NotFound", why));
+    };
+    let asked = tokio::task::spawn_blocking(move || work(&settings)).await;
+    match asked {
+        Ok(done) => done.map_err(|refused| failed(&refused)),
+        Err(_) => {
+            let why = "the change ended without a word";
+            Err(failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why))
+        }
+    }
+}
+
+fn failed(refused: &Refused) -> Response {
+    let (code, reason) = match refused {
+        Refused::Changed { .. } => (StatusCode::PRECONDITION_FAILED, "Conflict"),
+        Refused::Mistakes(_) | Refused::Unwanted(_) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, "Invalid")
+        }
+        Refused::NoRevision(_) => (StatusCode::NOT_FOUND, "NotFound"),
+        Refused::History(_) | Refused::Volume(_) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "InternalError")
+        }
+    };
+    let message = stdx::chain(refused);
+    tracing::warn!(reason = message, "a change of the settings was refused");
+    failure(code, reason, &message)
+}

@@ -1,0 +1,119 @@
+//! What is wrong with a text: all of it, with lines. The decision is the configuration's own; here
+//! it gets its places.
+
+use std::fmt;
+
+use toml_edit::{Document, Item, Table};
+
+use crate::config::{Config, Home};
+
+/// Mistakes of the format itself that are looked for one after the other.
+const FORMAT_MISTAKES_MAX: usize = 20;
+
+/// A mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line, counted from 1, where it has one.
+    pub line: Option<usize>,
+    /// What is wrong, with the key in front where there is one.
+    pub what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What a text means.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn checked(text: &str, home: Home) -> Result<Config, Vec<Mistake>> {
+    let (rest, mut mistakes) = of_format(text);
+    let config = match Config::read(&rest, home) {
+        Ok(config) => Some(config),
+        // The format's own, beyond those that were looked for one by one.
+        Err(_) if toml::from_str::<Config>(bare(&rest)).is_err() => None,
+        Err(problems) => {
+            let placed = |what: String| Mistake { line: line_of(&rest, &what), what };
+            mistakes.extend(problems.into_iter().map(placed));
+            None
+        }
+    };
+    mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+    config.filter(|_| mistakes.is_empty()).ok_or(mistakes)
+}
+
+/// Without what editors on some laptops put in front.
+pub fn bare(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The mistakes of the format, and the text without the lines that have them: one mistake must not
+/// hide the next.
+fn of_format(text: &str) -> (String, Vec<Mistake>) {
+    let (mut rest, mut mistakes) = (text.to_owned(), Vec::new());
+    while let Err(error) = toml::from_str::<Config>(bare(&rest)) {
+        let shift = rest.len() - bare(&rest).len();
+        let at = error.span().map(|span| (span.start + shift).min(rest.len()));
+        let what = error.message().replace('\n', " ");
+        let missing = what.contains("missing field");
+        let line = at.map(|at| rest.as_bytes()[..at].iter().filter(|it| **it == b'\n').count());
+        // A key that is missing may be the one that was taken out.
+        if !missing || mistakes.is_empty() {
+            mistakes.push(Mistake { line: line.map(|line| line + 1), what });
+        }
+        let Some(line) = line.filter(|_| !missing && mistakes.len() < FORMAT_MISTAKES_MAX) else {
+            break;
+        };
+        match without(&rest, line) {
+            Some(shorter) => rest = shorter,
+            None => break,
+        }
+    }
+    (rest, mistakes)
+}
+
+/// The text with an empty line in place of this one, if that is a key and its value, whole.
+fn without(text: &str, line: usize) -> Option<String> {
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let there = lines.get_mut(line)?;
+    let table = toml::from_str::<toml::Table>(bare(there).trim_end_matches('\r')).ok()?;
+    if table.is_empty() || there.trim_start().starts_with('[') {
+        return None;
+    }
+    *there = "";
+    Some(lines.join("\n"))
+}
+
+/// The line of the key that a problem begins with: `network[1].mode: …`.
+fn line_of(text: &str, problem: &str) -> Option<usize> {
+    let (path, _) = problem.split_once(": ")?;
+    let text = bare(text);
+    let document = Document::parse(text).ok()?;
+    let at = place(document.as_table(), path)?;
+    Some(text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1)
+}
+
+/// Where the deepest part of the path stands that there is.
+fn place(table: &Table, path: &str) -> Option<usize> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let (key, index) = match first.split_once('[') {
+        Some((key, index)) => (key, index.trim_end_matches(']').parse::<usize>().ok()),
+        None => (first, None),
+    };
+    let (name, item) = table.get_key_value(key)?;
+    let here = name.span().map(|span| span.start);
+    let below = match item {
+        Item::Table(table) => Some(table),
+        Item::ArrayOfTables(tables) => tables.get(index.unwrap_or(0)),
+        Item::Value(_) | Item::None => None,
+    };
+    let Some(below) = below else { return here };
+    let own = below.span().map(|span| span.start).or(here);
+    if rest.is_empty() { own } else { place(below, rest).or(own) }
+}

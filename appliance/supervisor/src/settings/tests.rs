@@ -1,0 +1,330 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use apiserver::User;
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use stdx::SystemClock;
+
+use super::*;
+
+/// What a box needs where these tests run, in lines that no test looks at.
+const BASE: &str =
+    "# The cellar's.\nname = \"cellar\" # by the door\n\n[boot]\nartifacts = \"/\"\n";
+const ME: By<'static> = By { actor: "anna", note: "" };
+
+/// A disk in memory whose power is cut after so many writes.
+struct Fake {
+    kept: Mutex<Vec<Kept>>,
+    text: Mutex<Option<String>>,
+    left: AtomicUsize,
+}
+
+impl Fake {
+    fn with(text: &str) -> Arc<Self> {
+        Arc::new(Self {
+            kept: Mutex::default(),
+            text: Mutex::new(Some(text.to_owned())),
+            left: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let spent = |left: usize| left.checked_sub(1);
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
+        left.map(drop).map_err(|_| io::Error::other("no power"))
+    }
+}
+
+impl Disk for Arc<Fake> {
+    fn read(&self) -> Result<Option<String>, platform::Error> {
+        Ok(self.text.lock().unwrap().clone())
+    }
+    fn replace(&self, text: &str, _: u32) -> Result<(), platform::Error> {
+        let cut = |source| platform::Error::Io { doing: "write".to_owned(), source };
+        self.write().map_err(cut)?;
+        *self.text.lock().unwrap() = Some(text.to_owned());
+        Ok(())
+    }
+    fn kept(&self) -> io::Result<Vec<Kept>> {
+        Ok(self.kept.lock().unwrap().clone())
+    }
+    fn keep(&self, revision: &Kept) -> io::Result<()> {
+        self.write()?;
+        self.kept.lock().unwrap().push(revision.clone());
+        Ok(())
+    }
+    fn forget(&self, number: u32) -> io::Result<()> {
+        self.write()?;
+        self.kept.lock().unwrap().retain(|kept| kept.number != number);
+        Ok(())
+    }
+}
+
+fn open(disk: &Arc<Fake>) -> Settings {
+    let clock = Arc::new(SystemClock);
+    let text = disk.read().unwrap().unwrap_or_default();
+    let config = Config::read(&text, Home::Firmware).unwrap_or_else(|_| Config::untold());
+    Settings::open(Box::new(Arc::clone(disk)), clock, Home::Firmware, &config)
+}
+
+fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, Option<String>> {
+    let value = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect()
+}
+
+#[test]
+fn a_key_is_changed_and_all_else_stays() {
+    let text = BASE.replace('\n', "\r\n");
+    let settings = open(&Fake::with(&format!("\u{feff}{text}")));
+    let report = settings
+        .change(
+            ME,
+            &keys(&[("name", "attic"), ("time.zone", "Europe/Berlin"), ("bmc.poll_secs", "60")]),
+        )
+        .unwrap();
+    let want = text.replace("\"cellar\" #", "\"attic\" #")
+        + "\r\n[bmc]\r\npoll_secs = 60\r\n\r\n[time]\r\nzone = \"Europe/Berlin\"\r\n";
+    assert_eq!(settings.text().unwrap(), format!("\u{feff}{want}"), "its mark and its ends stay");
+    assert_eq!(report.text, want.replace("\r\n", "\n"));
+    assert_eq!(report.live, ["time.zone"]);
+    assert_eq!(report.restart, ["bmc.poll_secs", "name"]);
+    assert_eq!(settings.live().borrow().zone.iana_name(), Some("Europe/Berlin"));
+
+    let report = settings.change(ME, &keys(&[("time.zone", ""), ("nothing.here", "")])).unwrap();
+    assert!(!report.text.contains("Berlin"), "{}", report.text);
+    assert_eq!(settings.live().borrow().zone, TimeZone::UTC);
+}
+
+#[test]
+fn networks_are_counted() {
+    let settings = open(&Fake::with(BASE));
+    let pairs = [
+        ("network[0].interface", "eth1"),
+        ("network[0].address", "10.99.0.1/24"),
+        ("network[0].mode", "reserved"),
+        ("management[0].interface", "eth2"),
+        ("management[0].unused", "true"),
+    ];
+    let report = settings.change(ME, &keys(&pairs)).unwrap();
+    let want =
+        "[[network]]\naddress = \"10.99.0.1/24\"\ninterface = \"eth1\"\nmode = \"reserved\"\n";
+    assert!(report.text.contains(want), "{}", report.text);
+    let report = settings.change(ME, &keys(&[("network.mode", "off")])).unwrap();
+    assert!(report.text.contains("mode = \"off\""), "the only one needs no number");
+    for (key, why) in [
+        ("network[7].mode", "there is no network[7], only 1"),
+        ("network", "is no table"),
+        ("name.first", "name is no table"),
+        ("a b", "is no key"),
+        ("", "is no key"),
+    ] {
+        let refused = settings.change(ME, &keys(&[(key, "x")]));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains(why) || key == "network", "{key}: {said}");
+    }
+    let report = settings.change(ME, &keys(&[("network[0]", "")])).unwrap();
+    assert!(!report.text.contains("eth1"), "{}", report.text);
+}
+
+#[test]
+fn all_mistakes_are_told_with_their_lines() {
+    let settings = open(&Fake::with(BASE));
+    let text = "name = \"the cellar\"\nspeed = 1\n[time]\nzone = \"Berlin\"\n[agents]\n\
+        silence_secs = 1\nboot_secs = \"x\"\n[boot]\nartifacts = \"/\"\n\
+        [[network]]\ninterface = \"eth0\"\naddress = \"10.0.0.1\"\n\
+        [[network]]\ninterface = \"eth1\"\naddress = \"here\"\n[upgrade]\nhours = \"late\"\n";
+    for text in [text.to_owned(), format!("\u{feff}{}", text.replace('\n', "\r\n"))] {
+        let refused = settings.replace(&sum(BASE), ME, &text).unwrap_err();
+        let Refused::Mistakes(mistakes) = &refused else { panic!("{refused}") };
+        let lines: Vec<_> = mistakes.iter().filter_map(|it| it.line).collect();
+        assert_eq!(lines, [1, 2, 4, 6, 7, 15, 17], "{refused}");
+        let said = refused.to_string();
+        for part in ["line 2: unknown field `speed`", "line 15: network[1].address: \"here/24\""] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+    let refused = settings.replace(&sum(BASE), ME, "name = \n").unwrap_err().to_string();
+    assert!(refused.contains("\n  line 1: "), "{refused}");
+    assert_eq!(settings.text().unwrap(), BASE, "nothing was written");
+    assert!(settings.history().unwrap().is_empty());
+    let long = format!("#{}", "x".repeat(TEXT_BYTES_MAX));
+    let refused = settings.replace(&sum(BASE), ME, &long).unwrap_err().to_string();
+    assert!(refused.contains("are more than"), "{refused}");
+}
+
+#[test]
+fn of_two_changes_of_one_text_one_is_refused() {
+    let settings = open(&Fake::with(BASE));
+    let based = sum(BASE);
+    settings.set(&based, ME, &keys(&[("name", "attic")])).unwrap();
+    let late = settings.set(&based, ME, &keys(&[("name", "shed")])).unwrap_err();
+    assert!(matches!(late, Refused::Changed { .. }), "{late}");
+    assert!(settings.text().unwrap().contains("attic"));
+}
+
+#[test]
+fn every_revision_can_be_seen_and_brought_back() {
+    let disk = Fake::with(BASE);
+    let settings = open(&disk);
+    let by = By { actor: "anna", note: "it moved\nupstairs" };
+    settings.set(&sum(BASE), by, &keys(&[("name", "attic")])).unwrap();
+    settings.change(ME, &keys(&[("name", "attic")])).unwrap();
+    let history = settings.history().unwrap();
+    let told: Vec<_> = history
+        .iter()
+        .map(|it| (it.number, it.actor.as_str(), it.note.as_str(), it.current))
+        .collect();
+    assert_eq!(told, [(1, OUTSIDE, "", false), (2, "anna", "it movedupstairs", true)]);
+    assert!(history[0].at.is_none() && history[1].at.is_some());
+    let shown = settings.diff(Some(1), None).unwrap();
+    assert!(shown.contains("-name = \"cellar\" # by the door\n+name = \"attic\""), "{shown}");
+
+    let now = settings.report(false).unwrap();
+    let report = settings.revert(&now.sum, ME, 1).unwrap();
+    assert_eq!((report.text.as_str(), report.restart.len()), (BASE, 0));
+    let refused = settings.revert(&report.sum, ME, 9).unwrap_err().to_string();
+    assert!(refused.contains("there is no revision 9"), "{refused}");
+    let last = settings.history().unwrap().pop().unwrap();
+    assert_eq!((last.number, last.note.as_str()), (3, "revision 1 again"));
+
+    // Somebody takes the card out and writes on it.
+    *disk.text.lock().unwrap() = Some(format!("{BASE}[bmc]\npoll_secs = 9\n"));
+    let settings = open(&disk);
+    settings.change(ME, &keys(&[("bmc.poll_secs", "10")])).unwrap();
+    let actors: Vec<_> = settings.history().unwrap().into_iter().map(|it| it.actor).collect();
+    assert_eq!(actors, [OUTSIDE, "anna", "anna", OUTSIDE, "anna"]);
+}
+
+#[test]
+fn old_revisions_go() {
+    let disk = Fake::with(BASE);
+    let settings = open(&disk);
+    for secs in 1..=u32::try_from(REVISIONS_MAX).unwrap() + 20 {
+        settings.change(ME, &keys(&[("bmc.poll_secs", &secs.to_string())])).unwrap();
+    }
+    let history = settings.history().unwrap();
+    assert_eq!(history.len(), REVISIONS_MAX);
+    assert_eq!((history[0].number, history.last().unwrap().number), (22, 121));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let text = |password: &str| {
+        format!(
+            "{BASE}[images]\ncache = \"/\"\n[images.credentials.\"reg.example\"]\n\
+             username = \"box\"\npassword = \"{password}\" # of May\n"
+        )
+    };
+    let (old, new) = (text("hunter2"), text("correct horse"));
+    let settings = open(&Fake::with(&old));
+    let report = settings.replace(&sum(&old), ME, &new).unwrap();
+    assert!(report.text.contains("password = \"(hidden)\" # of May\n"), "{}", report.text);
+    assert_eq!(settings.report(true).unwrap().text, new);
+    let shown = settings.diff(Some(1), Some(2)).unwrap();
+    let want = "-password = \"(hidden)\" # of May\n+password = \"(hidden, changed)\" # of May\n";
+    assert!(shown.contains(want), "{shown}");
+    assert!(!shown.contains("hunter2") && !shown.contains("horse"), "{shown}");
+    assert!(super::secrets::hidden("password = \"hunter2\nb").starts_with("# This text is no"));
+}
+
+#[test]
+fn a_cut_at_any_write_leaves_the_old_settings_or_the_new() {
+    let new = BASE.replace("\"cellar\"", "\"attic\"");
+    for cut in 0.. {
+        let disk = Fake::with(BASE);
+        let settings = open(&disk);
+        disk.left.store(cut, Ordering::Relaxed);
+        let done = settings.change(ME, &keys(&[("name", "attic")]));
+        disk.left.store(usize::MAX, Ordering::Relaxed);
+        let settings = open(&disk);
+        let text = settings.text().unwrap();
+        assert_eq!(text, if done.is_ok() { new.as_str() } else { BASE }, "cut {cut}");
+        let history = settings.history().unwrap();
+        let current: Vec<_> = history.iter().filter(|it| it.current).collect();
+        assert!(current.len() <= 1 && current.iter().all(|it| it.sum == sum(&text)), "cut {cut}");
+        // What was in force is never unknown afterwards, and no number comes twice.
+        settings.change(ME, &keys(&[("name", "shed")])).unwrap();
+        let history = settings.history().unwrap();
+        assert!(history.iter().any(|it| it.sum == sum(BASE)), "cut {cut}: {history:?}");
+        assert!(history.windows(2).all(|two| two[0].number < two[1].number), "{history:?}");
+        assert!(history.last().unwrap().current, "cut {cut}: {history:?}");
+        if done.is_ok() {
+            return assert!(cut >= 3, "the found one, the new one, and the text");
+        }
+    }
+}
+
+#[test]
+fn a_revision_is_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let volume = platform::slots::BootVolume::own();
+    let disk = OnDisk { volume, folder: folder.path().join("settings") };
+    assert!(disk.kept().unwrap().is_empty());
+    let kept = |number| Kept {
+        number,
+        at: None,
+        actor: "a".to_owned(),
+        note: String::new(),
+        text: BASE.to_owned(),
+    };
+    for number in [10, 9, 2] {
+        disk.keep(&kept(number)).unwrap();
+    }
+    std::fs::write(folder.path().join("settings/00000003.json"), "{").unwrap();
+    disk.forget(9).unwrap();
+    assert_eq!(disk.kept().unwrap(), [kept(2), kept(10)]);
+}
+
+async fn ask(settings: &Arc<Settings>, line: &str, tag: &str, body: &str) -> (StatusCode, Value) {
+    let (method, path) = line.split_once(' ').unwrap();
+    let user = User::known("anna", []);
+    let router = router(Some(Arc::clone(settings))).layer(Extension(user));
+    let uri = format!("/apis/box.tinbox.dev/v1alpha1/settings{path}");
+    let mut request = Request::builder().method(method).uri(uri);
+    if !tag.is_empty() {
+        request = request.header("if-match", format!("\"{tag}\""));
+    }
+    let request = request.header("content-type", "application/json");
+    let request = request.body(Body::from(body.to_owned())).unwrap();
+    let answer = tower_answer(router, request).await;
+    let code = answer.status();
+    let body = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    (code, serde_json::from_slice(&body).unwrap())
+}
+
+async fn tower_answer(router: axum::Router, request: Request<Body>) -> axum::response::Response {
+    use tower::ServiceExt as _;
+    router.oneshot(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_api_says_what_happened() {
+    let settings = Arc::new(open(&Fake::with(BASE)));
+    let (code, report) = ask(&settings, "GET ", "", "").await;
+    assert_eq!((code, &report["text"]), (StatusCode::OK, &json!(BASE)));
+    let first = report["sum"].as_str().unwrap().to_owned();
+    let set = json!({ "set": { "name": "attic" }, "note": "moved" }).to_string();
+    let (code, _) = ask(&settings, "PATCH ", "", &set).await;
+    assert_eq!(code, StatusCode::PRECONDITION_REQUIRED);
+    let (code, report) = ask(&settings, "PATCH ", &first, &set).await;
+    assert_eq!((code, &report["restart"]), (StatusCode::OK, &json!(["name"])));
+    let (code, status) = ask(&settings, "PUT ?note=late", &first, "name = 'x'\n").await;
+    assert_eq!((code, &status["reason"]), (StatusCode::PRECONDITION_FAILED, &json!("Conflict")));
+    let sum = report["sum"].as_str().unwrap();
+    let (code, status) = ask(&settings, "PUT ", sum, "nam = 'x'\n").await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(status["message"].as_str().unwrap().contains("line 1: unknown field `nam`"));
+    let (_, history) = ask(&settings, "GET /history", "", "").await;
+    assert_eq!((&history[1]["actor"], &history[1]["note"]), (&json!("anna"), &json!("moved")));
+    let (_, diff) = ask(&settings, "GET /diff?from=1&to=2", "", "").await;
+    assert!(diff["text"].as_str().unwrap().contains("+name = \"attic\""), "{diff}");
+    let (code, report) = ask(&settings, "POST /revert", sum, r#"{"revision":1}"#).await;
+    assert_eq!((code, &report["text"]), (StatusCode::OK, &json!(BASE)));
+    let (code, _) = ask(&settings, "POST /revert", &first, r#"{"revision":7}"#).await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+}

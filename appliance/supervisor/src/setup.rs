@@ -1,0 +1,104 @@
+//! What the first-boot screens ask and tell (FB-5): they read and write the settings, and decide
+//! nothing that the settings' own parser does not check again.
+
+mod cards;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use platform::init::{self, Leave};
+use platform::net;
+use status::view::Nic;
+use web::setup::{Card, Setup, Times};
+
+use crate::config::{self, Restart, zone};
+use crate::networks::nic;
+use crate::settings::{By, Refused, Settings, roles};
+
+/// Who changes what these screens change.
+const ACTOR: &str = "the web page";
+
+/// The screens of a box of its own.
+pub struct Screens(pub Arc<Settings>);
+
+impl Setup for Screens {
+    fn cards(&self) -> Vec<Card> {
+        cards::now(seen(), &self.0.config())
+    }
+
+    fn set_cards(&self, cards: &[Card]) -> Result<(), String> {
+        let wanted = cards::wanted(cards)?;
+        let by = By { actor: ACTOR, note: "what each network card is for" };
+        said(self.0.rewrite(by, |text| roles::write(text, &wanted)))
+    }
+
+    fn times(&self) -> Times {
+        let config = self.0.config();
+        let hours = config.upgrade.hours().map(|hours| hours.ends()).unwrap_or_default();
+        Times {
+            zone: config.time.zone.unwrap_or_default(),
+            from: hours.0,
+            to: hours.1,
+            ask: config.upgrade.restart == Restart::Ask,
+        }
+    }
+
+    fn set_times(&self, times: &Times) -> Result<(), String> {
+        if !times.zone.is_empty() && zone(&times.zone).is_none() {
+            return Err(format!("There is no time zone {:?}; Europe/Berlin is one.", times.zone));
+        }
+        if times.from.is_empty() != times.to.is_empty() {
+            return Err("Give both hours, or neither.".to_owned());
+        }
+        let hours = format!("{}-{}", times.from, times.to);
+        let some = |text: &str, there: bool| there.then(|| format!("{text:?}"));
+        let restart = if times.ask { Restart::Ask } else { Restart::Auto };
+        let keys = [
+            ("time.zone", some(&times.zone, !times.zone.is_empty())),
+            ("upgrade.hours", some(&hours, !times.from.is_empty())),
+            ("upgrade.restart", some(restart.word(), restart != Restart::default())),
+        ];
+        let keys: BTreeMap<_, _> = keys.map(|(key, value)| (key.to_owned(), value)).into();
+        said(self.0.change(By { actor: ACTOR, note: "time zone and updates" }, &keys))
+    }
+
+    fn zones(&self) -> Vec<&'static str> {
+        config::zones().collect()
+    }
+
+    fn needs_restart(&self) -> bool {
+        self.0.report(false).is_ok_and(|report| !report.restart.is_empty())
+    }
+
+    fn restart(&self) -> Result<(), String> {
+        tracing::info!("the web page asks for a restart");
+        init::ask(Leave::Restart).map_err(|error| stdx::chain(&error))
+    }
+}
+
+fn said<T>(done: Result<T, Refused>) -> Result<(), String> {
+    done.map(drop).map_err(|refused| {
+        let why = stdx::chain(&refused);
+        tracing::warn!(reason = why, "a change of the settings was refused");
+        why
+    })
+}
+
+/// The machine's cards, with nothing said about what they are for.
+fn seen() -> Vec<Card> {
+    let looked = tokio::runtime::Handle::current().block_on(net::look());
+    let card = |seen: net::Seen| {
+        let known = nic::read(&seen.link.name).ok();
+        let nic = Nic { link_mbps: seen.mbps, ..Nic::default() };
+        let v4 = seen.addresses.iter().find(|(address, _)| address.is_ipv4());
+        Card {
+            mac: seen.link.mac.to_string(),
+            link: nic.link(),
+            address: v4.map(|(address, prefix)| format!("{address}/{prefix}")).unwrap_or_default(),
+            default_route: known.is_some_and(|nic| nic.default_route),
+            name: seen.link.name,
+            ..Card::default()
+        }
+    };
+    looked.unwrap_or_default().into_iter().map(card).collect()
+}

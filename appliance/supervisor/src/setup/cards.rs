@@ -1,0 +1,214 @@
+//! What each card is for: as the settings have it, as it is proposed on a box where nobody said
+//! anything (NW-2), and as somebody wants it (NW-4). No host.
+
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+use status::view::Role;
+use web::setup::Card;
+
+use crate::config::{Config, Network};
+use crate::settings::roles::Use;
+
+/// Addresses for a box on a network that is only for machines; the first that is not taken.
+const OWN: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 99, 0, 1), Ipv4Addr::new(10, 98, 0, 1)];
+/// The length of their prefix.
+const PREFIX: u8 = 24;
+/// What is given away of such a network when nobody says what: `.100` to `.199`.
+const POOL: (u8, u8) = (100, 199);
+
+/// The cards as they are set up, or proposed.
+pub fn now(mut cards: Vec<Card>, config: &Config) -> Vec<Card> {
+    if config.network.is_empty() && config.management.is_empty() {
+        return proposed(cards);
+    }
+    let own = free(&cards);
+    for card in &mut cards {
+        let network = config.network.iter().find(|network| network.interface == card.name);
+        let unused = |unused: &&crate::config::Management| unused.interface == card.name;
+        let unused = config.management.iter().find(unused).is_some_and(|card| card.unused);
+        card.role = match network {
+            Some(network) if network.is_shared() => Role::Both,
+            Some(_) => Role::Provisioning,
+            None if unused => Role::Unused,
+            None => Role::Management,
+        };
+        card.mode = network.map_or("off".to_owned(), |network| network.mode.to_string());
+        card.own = match network.filter(|network| !network.is_shared()) {
+            Some(network) => network.address.clone(),
+            None => own.clone(),
+        };
+        card.pool = network.map(|network: &Network| network.pool.join(", ")).unwrap_or_default();
+    }
+    cards
+}
+
+/// One card: for both, beside the DHCP server that is there. Several: the one with the way to
+/// everywhere is for people, the next for machines, and nobody asked for the others.
+fn proposed(mut cards: Vec<Card>) -> Vec<Card> {
+    let own = free(&cards);
+    let people = cards.iter().position(|card| card.default_route).unwrap_or(0);
+    let machines = (0..cards.len()).find(|at| *at != people);
+    let one = cards.len() == 1;
+    for (at, card) in cards.iter_mut().enumerate() {
+        let (role, mode) = match at {
+            _ if one => (Role::Both, "proxy"),
+            at if at == people => (Role::Management, "off"),
+            at if Some(at) == machines => (Role::Provisioning, "reserved"),
+            _ => (Role::Unused, "off"),
+        };
+        (card.role, card.mode) = (role, mode.to_owned());
+        card.own.clone_from(&own);
+    }
+    cards
+}
+
+/// A network for machines that none of the cards has an address of.
+fn free(cards: &[Card]) -> String {
+    let taken: Vec<Ipv4Net> = cards.iter().filter_map(|card| card.address.parse().ok()).collect();
+    let is_free = |own: &&Ipv4Addr| !taken.iter().any(|net| net.contains(*own));
+    let own = OWN.iter().find(is_free).unwrap_or(&OWN[0]);
+    format!("{own}/{PREFIX}")
+}
+
+/// What is to be written for each card.
+///
+/// # Errors
+/// A sentence: what must not be.
+pub fn wanted(cards: &[Card]) -> Result<Vec<(String, Use)>, String> {
+    let for_people = |card: &Card| matches!(card.role, Role::Management | Role::Both);
+    if !cards.iter().any(for_people) {
+        return Err("One card must be for people, or nobody reaches this box any more: \
+                    choose management or both."
+            .to_owned());
+    }
+    cards.iter().map(|card| Ok((card.name.clone(), one(card)?))).collect()
+}
+
+fn one(card: &Card) -> Result<Use, String> {
+    let (name, mode) = (&card.name, card.mode.clone());
+    match card.role {
+        Role::Management => Ok(Use::People),
+        Role::Unused => Ok(Use::Nobody),
+        Role::Both if matches!(mode.as_str(), "off" | "proxy") => Ok(Use::Both { mode }),
+        Role::Both => Err(format!(
+            "{name} is for people and machines, so another server gives the addresses there: \
+             choose proxy or off. To give them away yourself, choose provisioning."
+        )),
+        Role::Provisioning => {
+            let own = match card.own.contains('/') {
+                true => card.own.clone(),
+                false => format!("{}/{PREFIX}", card.own),
+            };
+            let Ok(net) = own.parse::<Ipv4Net>() else {
+                return Err(format!("{name} needs an address for the box, as 10.99.0.1/24."));
+            };
+            let pool = if mode == "pool" { pool(card, net)? } else { Vec::new() };
+            Ok(Use::Machines { address: card.own.clone(), mode, pool, confirm: confirmed(card)? })
+        }
+    }
+}
+
+fn pool(card: &Card, net: Ipv4Net) -> Result<Vec<String>, String> {
+    let said: Vec<String> = card
+        .pool
+        .split(',')
+        .map(|range| range.trim().to_owned())
+        .filter(|it| !it.is_empty())
+        .collect();
+    if !said.is_empty() {
+        return Ok(said);
+    }
+    if net.prefix_len() != PREFIX {
+        return Err(format!("{} needs a pool of addresses to give away: first-last.", card.name));
+    }
+    let [a, b, c, _] = net.network().octets();
+    let at = |last| Ipv4Addr::new(a, b, c, last);
+    Ok(vec![format!("{}-{}", at(POOL.0), at(POOL.1))])
+}
+
+/// The digits, where they are needed: giving away addresses where the default route is (NW-4).
+fn confirmed(card: &Card) -> Result<String, String> {
+    if card.mode != "pool" || !card.default_route {
+        return Ok(String::new());
+    }
+    let digits: String = card.mac.chars().filter(char::is_ascii_hexdigit).collect();
+    let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();
+    if last.len() == 4 && card.confirm.eq_ignore_ascii_case(last) {
+        return Ok(last.to_ascii_lowercase());
+    }
+    Err(format!(
+        "The way to everywhere leads through {}, so it is probably your own network. To give away \
+         addresses there, type the last four digits of its hardware address.",
+        card.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(name: &str, address: &str, default_route: bool) -> Card {
+        let (mac, address) = ("00:e0:4c:68:AB:01".to_owned(), address.to_owned());
+        Card { name: name.to_owned(), mac, address, default_route, ..Card::default() }
+    }
+
+    fn roles(cards: &[Card]) -> Vec<(Role, &str)> {
+        cards.iter().map(|card| (card.role, card.mode.as_str())).collect()
+    }
+
+    #[test]
+    fn a_proposal_never_gives_addresses_to_the_owners_network() {
+        use Role::{Both, Management, Provisioning, Unused};
+        let none = Config::untold();
+        let one = now(vec![card("eth0", "10.99.0.7/16", true)], &none);
+        assert_eq!(roles(&one), [(Both, "proxy")]);
+        let three = ["eth0", "eth1", "eth2"].map(|name| card(name, "", name == "eth1"));
+        let three = now(three.to_vec(), &none);
+        let want = [(Provisioning, "reserved"), (Management, "off"), (Unused, "off")];
+        assert_eq!(roles(&three), want);
+        assert_eq!(three[0].own, "10.99.0.1/24");
+        let two = now(vec![card("a", "10.99.0.7/16", false), card("b", "", false)], &none);
+        assert_eq!(roles(&two), [(Management, "off"), (Provisioning, "reserved")]);
+        assert_eq!(two[1].own, "10.98.0.1/24", "its own is taken");
+        assert!(now(Vec::new(), &none).is_empty());
+    }
+
+    #[test]
+    fn what_was_set_up_is_shown() {
+        let text = "[[network]]\ninterface = 'eth1'\naddress = '10.77.0.1'\nmode = 'pool'\n\
+            pool = ['10.77.0.5', '10.77.0.7']\n[[network]]\ninterface = 'eth3'\nmode = 'proxy'\n\
+            [[management]]\ninterface = 'eth2'\nunused = true\n[boot]\nartifacts = '/'\n";
+        let config = Config::read(text, crate::config::Home::Firmware).unwrap();
+        let cards = ["eth0", "eth1", "eth2", "eth3"].map(|name| card(name, "", false));
+        let cards = now(cards.to_vec(), &config);
+        use Role::{Both, Management, Provisioning, Unused};
+        let want = [(Management, "off"), (Provisioning, "pool"), (Unused, "off"), (Both, "proxy")];
+        assert_eq!(roles(&cards), want);
+        assert_eq!(
+            (cards[1].own.as_str(), cards[1].pool.as_str()),
+            ("10.77.0.1", "10.77.0.5, 10.77.0.7")
+        );
+    }
+
+    #[test]
+    fn a_pool_on_the_way_out_wants_the_cards_digits() {
+        let (mut out, other) = (card("eth0", "", true), card("eth1", "", false));
+        let other = Card { role: Role::Management, ..other };
+        (out.role, out.mode, out.own) = (Role::Provisioning, "pool".into(), "10.9.0.1/24".into());
+        for (typed, good) in [("", false), ("0000", false), ("ab0", false), ("aB01", true)] {
+            out.confirm = typed.to_owned();
+            let wanted = wanted(&[out.clone(), other.clone()]);
+            assert_eq!(wanted.is_ok(), good, "{typed:?} {wanted:?}");
+        }
+        let Use::Machines { pool, confirm, .. } =
+            wanted(&[out.clone(), other]).unwrap().remove(0).1
+        else {
+            panic!("it is for machines")
+        };
+        assert_eq!((pool[0].as_str(), confirm.as_str()), ("10.9.0.100-10.9.0.199", "ab01"));
+        assert!(wanted(&[out.clone()]).unwrap_err().starts_with("One card must be for people"));
+        out.role = Role::Both;
+        assert!(wanted(&[out]).unwrap_err().contains("choose proxy or off"));
+    }
+}

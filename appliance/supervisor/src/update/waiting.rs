@@ -1,0 +1,151 @@
+//! What a restart for an update waits for: somebody's word, its hours, machines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use status::view::UpdateState;
+use tokio_util::sync::CancellationToken;
+
+use super::{Refused, Updates, restart};
+use crate::config::Restart;
+use crate::settings::Live;
+
+/// Between two looks whether the wait is over.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What is waited for.
+#[derive(Debug, PartialEq, Eq)]
+enum Waits {
+    /// Nothing any more.
+    Over,
+    /// These are being worked on.
+    Machines(Vec<String>),
+    /// A time or a word, as a phrase.
+    Until(String),
+}
+
+/// Who said what: `at_once` is whatever the machines do, `agreed` whatever the hours are.
+fn waits(
+    (at_once, agreed): (bool, bool),
+    machines: Vec<String>,
+    live: &Live,
+    now: Timestamp,
+) -> Waits {
+    if at_once {
+        return Waits::Over;
+    }
+    if !agreed && live.restart == Restart::Ask {
+        return Waits::Until("until somebody says `tinbox upgrade restart`".to_owned());
+    }
+    let here = now.to_zoned(live.zone.clone());
+    if let Some(hours) = live.hours.filter(|hours| !agreed && !hours.contain(&here)) {
+        let zone = live.zone.to_offset_info(now);
+        return Waits::Until(format!("until {} {}", hours.begin(), zone.abbreviation()));
+    }
+    if machines.is_empty() { Waits::Over } else { Waits::Machines(machines) }
+}
+
+impl Updates {
+    /// Restarts the box once an update is in its slot, its hours have come, and no machine is being
+    /// worked on.
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        let waiting = async {
+            self.installed.notified().await;
+            while !self.may_restart() {
+                tokio::time::sleep(LOOK).await;
+            }
+            restart();
+            std::future::pending::<()>().await;
+        };
+        shutdown.run_until_cancelled(waiting).await;
+    }
+
+    /// Looks, and shows what it waits for.
+    fn may_restart(&self) -> bool {
+        let said = {
+            let now = self.now();
+            (now.at_once, now.agreed)
+        };
+        let machines = self.runs.under_way().into_iter().map(|key| key.name).collect();
+        let waits = waits(said, machines, &self.live.borrow(), self.clock.now());
+        let over = waits == Waits::Over;
+        let (state, names, reason) = match waits {
+            Waits::Over => (UpdateState::Restarting, Vec::new(), String::new()),
+            Waits::Machines(names) => (UpdateState::Waiting, names, String::new()),
+            Waits::Until(phrase) => (UpdateState::Scheduled, Vec::new(), phrase),
+        };
+        self.step(|update| {
+            update.state = state;
+            update.waits_for = names.into_iter().map(Into::into).collect();
+            update.reason = reason.into();
+        });
+        over
+    }
+
+    /// Lets the update that is in its slot not wait for its hours or for a word; nor for machines,
+    /// with `at_once`.
+    ///
+    /// # Errors
+    /// None waits.
+    pub fn agree(&self, at_once: bool) -> Result<(), Refused> {
+        let mut now = self.now();
+        use UpdateState::{Installed, Scheduled, Waiting};
+        let ready = |state| matches!(state, Installed | Scheduled | Waiting);
+        if !now.update.as_ref().is_some_and(|update| ready(update.state)) {
+            let why =
+                "no update waits for a restart\nhint: `tinbox upgrade status` shows how it is";
+            return Err(Refused::Unwanted(why.to_owned()));
+        }
+        now.agreed = true;
+        now.at_once |= at_once;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::{Live, Restart, Waits, waits};
+    use crate::config::{Hours, zone};
+
+    #[test]
+    fn a_restart_waits_for_a_word_then_its_hours_then_machines() {
+        let berlin = zone("Europe/Berlin").unwrap();
+        let live = |restart, hours: &str, zone: &TimeZone| Live {
+            zone: zone.clone(),
+            hours: Hours::parse(hours),
+            restart,
+            hold: Vec::new(),
+        };
+        let (night, day) = ("2026-01-10T01:30:00Z", "2026-01-10T12:00:00Z");
+        let until = |text: &str| Waits::Until(text.to_owned());
+        let word = || until("until somebody says `tinbox upgrade restart`");
+        let nuc = || vec!["nuc1".to_owned()];
+        let (auto, ask) = (Restart::Auto, Restart::Ask);
+        let cases = [
+            (auto, "", day, (false, false), vec![], Waits::Over),
+            (auto, "", day, (false, false), nuc(), Waits::Machines(nuc())),
+            (auto, "2:00-5:00", day, (false, false), vec![], until("until 02:00 CET")),
+            (auto, "2:00-5:00", night, (false, false), vec![], Waits::Over),
+            (auto, "2:00-5:00", night, (false, false), nuc(), Waits::Machines(nuc())),
+            (auto, "2:00-5:00", day, (false, true), nuc(), Waits::Machines(nuc())),
+            (auto, "2:00-5:00", day, (true, true), nuc(), Waits::Over),
+            (ask, "", day, (false, false), vec![], word()),
+            (ask, "2:00-5:00", night, (false, false), vec![], word()),
+            (ask, "2:00-5:00", day, (false, true), vec![], Waits::Over),
+            (ask, "", day, (true, false), nuc(), Waits::Over),
+        ];
+        for (restart, hours, now, said, machines, want) in cases {
+            let live = live(restart, hours, &berlin);
+            let found = waits(said, machines, &live, now.parse().unwrap());
+            assert_eq!(found, want, "{restart:?} {hours:?} {now} {said:?}");
+        }
+        let live = live(auto, "2:00-5:00", &TimeZone::UTC);
+        assert_eq!(
+            waits((false, false), vec![], &live, night.parse().unwrap()),
+            until("until 02:00 UTC")
+        );
+    }
+}
