@@ -2,6 +2,7 @@
 //!
 //! An answer is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
 
+mod conditional;
 mod path;
 mod trouble;
 mod upload;
@@ -26,7 +27,8 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 
-pub use path::Path;
+pub use conditional::New;
+pub use path::{Path, query};
 pub use watch::{Change, Changes};
 
 /// The largest answer, in bytes.

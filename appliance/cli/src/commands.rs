@@ -46,8 +46,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         return template::show_library(&Printer::new(args.output), name.as_deref());
     }
     let command = match args.command {
-        // Asked before there is a kubeconfig.
-        Command::Appliance(command) if !matches!(command, appliance::Command::Identify) => {
+        Command::Appliance(command) if !command.needs_kubeconfig() => {
             let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
             return appliance::run(&Printer::new(args.output), file, command).await;
         }
@@ -72,7 +71,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Network(command) => network::run(&context, command).await,
         Command::Upgrade(command) => upgrade::run(&context, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
-        Command::Appliance(_) => appliance::identify(&context).await,
+        Command::Appliance(command) => appliance::run_on(&context, command).await,
     }
 }
 

@@ -280,6 +280,7 @@ fn refused(code: u16, reason: &str) -> Option<&'static str> {
         (404, _) => "does the namespace exist, and does this version of the box serve the kind?",
         (409, "AlreadyExists") => "choose another name, or delete that one first",
         (409, _) => "somebody else changed it at the same time: run the command again",
+        (412, _) => "look at what there is now, then run the command again",
         (422, _) => "correct the fields named above and run the command again",
         (413, _) => "make it smaller; large files belong on a server the agent downloads from",
         (429 | 503 | 504, _) => "wait a moment and run the command again",

@@ -99,6 +99,25 @@ impl Path {
         Path { path, shown: "the system before".to_owned() }
     }
 
+    /// An update that waits for its restart.
+    pub fn restart() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/update/restart".to_owned();
+        Path { path, shown: "the restart".to_owned() }
+    }
+
+    /// What the owner wrote on the box's boot volume: an extension of the API that only
+    /// administrators see.
+    pub fn settings() -> Path {
+        let path = "/apis/box.tinbox.dev/v1alpha1/settings".to_owned();
+        Path { path, shown: "the settings".to_owned() }
+    }
+
+    /// Something about them: `history`, `diff`, `revert`.
+    pub fn of_settings(what: &str) -> Path {
+        let Path { path, shown } = Path::settings();
+        Path { path: format!("{path}/{what}"), shown: format!("{shown} ({what})") }
+    }
+
     /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path

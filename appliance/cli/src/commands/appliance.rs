@@ -1,8 +1,9 @@
-//! `box`: the box itself, mostly before anybody has a kubeconfig of it.
+//! `box`: the box itself, before anybody has a kubeconfig of it and after.
 
 mod claim;
 mod flash;
 mod pinned;
+pub mod settings;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,16 @@ pub enum Command {
     Flash(flash::Arguments),
     /// Have the box blink for a minute, to find it among others. Example: `tinbox box identify`
     Identify,
+    /// What its owner wrote: box.toml on its boot volume, with every revision.
+    #[command(subcommand)]
+    Settings(settings::Command),
+}
+
+impl Command {
+    /// Whether it speaks to a box that is somebody's.
+    pub fn needs_kubeconfig(&self) -> bool {
+        matches!(self, Command::Identify | Command::Settings(_))
+    }
 }
 
 /// Do it; the kubeconfig goes to `file`.
@@ -36,16 +47,26 @@ pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Command) -> 
     match command {
         Command::Claim(arguments) => claim::run(printer, file, arguments).await,
         Command::Flash(arguments) => flash::run(printer, arguments).await,
-        // It wants a kubeconfig: see `identify`.
-        Command::Identify => Ok(()),
+        // They need one.
+        Command::Identify | Command::Settings(_) => Ok(()),
+    }
+}
+
+/// Do it with the box of a kubeconfig.
+///
+/// # Errors
+/// What failed.
+pub async fn run_on(context: &Context, command: Command) -> Result<(), Error> {
+    match command {
+        Command::Identify => identify(context).await,
+        Command::Settings(command) => settings::run(context, command).await,
+        // They are done before there is one.
+        Command::Claim(_) | Command::Flash(_) => Ok(()),
     }
 }
 
 /// Have the box blink.
-///
-/// # Errors
-/// What failed.
-pub async fn identify(context: &Context) -> Result<(), Error> {
+async fn identify(context: &Context) -> Result<(), Error> {
     let answer = context.client.post(&Path::identify(), "", &json!({})).await?;
     let seconds = answer["seconds"].as_u64().unwrap_or_default();
     match context.printer.format {

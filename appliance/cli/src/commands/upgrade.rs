@@ -12,6 +12,7 @@ use tokio::fs::File;
 use tokio::time::{Instant, sleep};
 
 use super::Context;
+use super::appliance::settings;
 use crate::args::duration;
 use crate::client::Path;
 use crate::error::Error;
@@ -36,6 +37,21 @@ pub enum Command {
     ///
     /// Example: `tinbox upgrade rollback --wait`
     Rollback(Restart),
+    /// Let an update that is in its slot restart the box, whatever its hours are.
+    ///
+    /// It still waits for machines that are being worked on, unless --now is given.
+    /// Example: `tinbox upgrade restart`
+    #[command(verbatim_doc_comment)]
+    Restart(Restart),
+    /// Refuse a release from now on, or no release any more.
+    ///
+    /// Example: `tinbox upgrade hold 1.5.0`, and later `tinbox upgrade hold release`
+    #[command(verbatim_doc_comment)]
+    Hold {
+        /// Its version; `release` ends the hold.
+        #[arg(value_name = "VERSION")]
+        version: String,
+    },
 }
 
 /// Which bundle.
@@ -80,6 +96,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             send(context, &file, &restart).await?;
             restart.wait
         }
+        Command::Hold { version } => return hold(context, &version).await,
+        Command::Restart(restart) => {
+            context.client.post(&Path::restart(), query(&restart), &json!({})).await?;
+            restart.wait
+        }
         Command::Rollback(restart) => {
             let path = Path::rollback();
             context.client.post(&path, query(&restart), &json!({})).await?;
@@ -95,6 +116,17 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 
 fn query(restart: &Restart) -> &'static str {
     if restart.now { "?now=true" } else { "" }
+}
+
+/// A hold is one of the box's settings, so its history tells who holds what.
+async fn hold(context: &Context, version: &str) -> Result<(), Error> {
+    let held = (version != "release").then(|| format!("{version:?}"));
+    let note = match &held {
+        Some(_) => format!("hold {version}"),
+        None => "no release is held".to_owned(),
+    };
+    settings::change(context, [("upgrade.hold".to_owned(), held)].into(), note.clone()).await?;
+    context.printer.line(&note)
 }
 
 async fn send(context: &Context, path: &std::path::Path, restart: &Restart) -> Result<(), Error> {

@@ -102,9 +102,17 @@ async fn usage_is_shown_with_examples() {
         vec!["workflow", "delete"],
         vec!["machine", "power"],
         vec!["machine", "story"],
+        vec!["upgrade", "hold"],
+        vec!["upgrade", "restart"],
+        vec!["box", "settings", "get"],
+        vec!["box", "settings", "set"],
+        vec!["box", "settings", "edit"],
+        vec!["box", "settings", "history"],
+        vec!["box", "settings", "diff"],
+        vec!["box", "settings", "revert"],
     ];
     for mut command in commands {
-        let example = format!("tinbox {} {}", command[0], command[1]);
+        let example = format!("tinbox {}", command.join(" "));
         command.push("--help");
         let help = place.run(&command).await.good();
         assert!(help.contains("Example:") && help.contains(&example), "{help}");

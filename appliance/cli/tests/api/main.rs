@@ -7,5 +7,6 @@ mod errors;
 mod machines;
 mod place;
 mod seeds;
+mod settings;
 mod templates;
 mod workflows;

@@ -146,7 +146,7 @@ async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Run
     let router = apiserver::router(
         engine.clone(),
         Gate::open(state, &format!("https://{address}")).unwrap(),
-        Router::new().route(path, get(answer)),
+        Router::new().route(path, get(answer)).merge(crate::settings::router()),
     );
     let (stop, stopped) = oneshot::channel();
     let tls = pki.server_config().unwrap();
