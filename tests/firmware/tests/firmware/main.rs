@@ -6,6 +6,7 @@ mod flash;
 mod main_job;
 mod power_cuts;
 mod screen;
+mod settings;
 mod updates;
 
 use std::fs;

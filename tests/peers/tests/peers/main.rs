@@ -16,6 +16,7 @@ mod pattern;
 mod protobuf;
 mod registry;
 mod servers;
+mod setup;
 mod template;
 mod tootles;
 mod watching;
