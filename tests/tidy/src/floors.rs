@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 28] = [
+const PLACES: [Place; 29] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -33,6 +33,7 @@ const PLACES: [Place; 28] = [
     place("template", 1, &["kube-yaml", "stdx"]),
     place("pattern", 1, &["stdx"]),
     place("access", 2, &["api", "stdx"]),
+    place("backup", 2, &["api", "stdx"]),
     place("bmc", 2, &["api", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
     place("netboot", 2, &["api", "stdx"]),

@@ -1,0 +1,157 @@
+//! age's format, version 1 (https://c2sp.org/age), as far as backups use it: a passphrase, or
+//! public keys of X25519.
+//!
+//! ```text
+//! age-encryption.org/v1
+//! -> scrypt SALT LOG_N              or  -> X25519 SHARE, one for each that may open it
+//! BODY                                  the file key, sealed
+//! --- MAC
+//! nonce (16) · pieces               each ChaCha20-Poly1305 of 64 KiB, the last one of what is left
+//! ```
+//!
+//! All of it is HKDF, HMAC, ChaCha20-Poly1305 and X25519 of the library that TLS uses; scrypt is
+//! the one thing that it does not offer. The pieces are in `stream`, the keys in `keys`.
+
+mod header;
+mod keys;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead, Read, Write};
+
+use aws_lc_rs::{hkdf, rand};
+use zeroize::Zeroizing;
+
+use crate::Error;
+pub use keys::{IDENTITY_PREFIX, Identity, Recipient};
+use stream::{Opener, Sealer};
+
+/// Base-2 logarithm of scrypt's N that a passphrase is hashed with: 64 MiB for as long as that
+/// takes, which a box with 512 MiB bears, and a guess costs as much.
+pub const LOG_N: u8 = 16;
+/// The largest that is read, what the stock tool writes: 256 MiB.
+pub const LOG_N_MAX: u8 = 18;
+
+const FILE_KEY_BYTES: usize = 16;
+const NONCE_BYTES: usize = 16;
+
+type FileKey = Zeroizing<[u8; FILE_KEY_BYTES]>;
+
+/// What opens an age file.
+pub enum Unlock<'a> {
+    /// The passphrase.
+    Passphrase(&'a str),
+    /// A secret key.
+    Identity(&'a Identity),
+}
+
+/// An age file that is being written.
+pub struct Encryptor<W: Write> {
+    out: W,
+    sealer: Sealer,
+}
+
+impl<W: Write> Encryptor<W> {
+    /// For who knows the passphrase.
+    pub fn with_passphrase(out: W, passphrase: &str, log_n: u8) -> Result<Self, Error> {
+        let file_key = Zeroizing::new(random()?);
+        let stanza = keys::seal_with_passphrase(&file_key, passphrase, log_n, random()?)?;
+        Self::begin(out, &file_key, &[stanza])
+    }
+
+    /// For who has one of the keys.
+    pub fn with_recipients(out: W, recipients: &[Recipient]) -> Result<Self, Error> {
+        let file_key = Zeroizing::new(random()?);
+        let sealed =
+            recipients.iter().map(|one| one.seal(&file_key)).collect::<Result<Vec<_>, _>>();
+        let stanzas = sealed?;
+        if stanzas.is_empty() {
+            return Err(Error::Recipient { text: String::new() });
+        }
+        Self::begin(out, &file_key, &stanzas)
+    }
+
+    fn begin(mut out: W, key: &FileKey, stanzas: &[header::Stanza]) -> Result<Self, Error> {
+        let nonce: [u8; NONCE_BYTES] = random()?;
+        for bytes in [header::encode(stanzas, key).as_bytes(), &nonce] {
+            out.write_all(bytes).map_err(Error::write)?;
+        }
+        Ok(Self { out, sealer: Sealer::new(&payload_key(key, &nonce)) })
+    }
+
+    /// Ends it, and answers the stream.
+    pub fn finish(mut self) -> Result<W, Error> {
+        self.out.write_all(self.sealer.last()?).map_err(Error::write)?;
+        self.out.flush().map_err(Error::write)?;
+        Ok(self.out)
+    }
+}
+
+impl<W: Write> Write for Encryptor<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(piece) = self.sealer.full()? {
+            self.out.write_all(piece)?;
+        }
+        Ok(self.sealer.take(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// An age file that is being read.
+pub struct Decryptor<R: BufRead> {
+    input: R,
+    opener: Opener,
+}
+
+impl<R: BufRead> Decryptor<R> {
+    /// Opens it.
+    pub fn open(mut input: R, unlock: &Unlock<'_>) -> Result<Self, Error> {
+        let found = header::decode(&mut input)?;
+        let key = match unlock {
+            Unlock::Passphrase(passphrase) => {
+                keys::open_with_passphrase(&found.stanzas, passphrase)?
+            }
+            Unlock::Identity(identity) => identity.open(&found.stanzas)?,
+        };
+        found.check(&key)?;
+        let mut nonce = [0; NONCE_BYTES];
+        input.read_exact(&mut nonce).map_err(Error::read)?;
+        Ok(Self { input, opener: Opener::new(&payload_key(&key, &nonce)) })
+    }
+}
+
+impl<R: BufRead> Read for Decryptor<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.opener.is_empty() {
+            self.opener.next(&mut self.input)?;
+        }
+        Ok(self.opener.give(bytes))
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    let none = |_| Error::Io { attempt: "encrypt", source: io::Error::other("no randomness") };
+    rand::fill(&mut bytes).map_err(none)?;
+    Ok(bytes)
+}
+
+fn payload_key(key: &FileKey, nonce: &[u8]) -> Zeroizing<[u8; 32]> {
+    derive(key.as_slice(), nonce, b"payload")
+}
+
+/// HKDF-SHA-256 (RFC 5869) to 32 bytes.
+fn derive(secret: &[u8], salt: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut out = Zeroizing::new([0; 32]);
+    let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(secret);
+    let info = [info];
+    let expanded = extracted.expand(&info, hkdf::HKDF_SHA256);
+    let filled = expanded.and_then(|made| made.fill(out.as_mut_slice()));
+    filled.expect("32 bytes are what HKDF-SHA-256 gives at least");
+    out
+}

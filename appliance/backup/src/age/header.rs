@@ -1,0 +1,124 @@
+//! The text in front: who may open the file, and a sum that their file key makes.
+
+use std::io::{BufRead, Read as _};
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::{FileKey, derive};
+use crate::Error;
+
+const VERSION: &str = "age-encryption.org/v1";
+/// Bytes of the longest line.
+const LINE_BYTES_MAX: usize = 1024;
+/// Bytes of the longest header.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+/// Columns of a body's line; a shorter one ends it.
+const COLUMNS: usize = 64;
+const END: &str = "---";
+
+/// The file key, sealed for one who may open the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stanza {
+    pub kind: String,
+    pub arguments: Vec<String>,
+    pub body: Vec<u8>,
+}
+
+/// A header as it was read.
+#[derive(Debug)]
+pub struct Header {
+    pub stanzas: Vec<Stanza>,
+    signed: Vec<u8>,
+    mac: Vec<u8>,
+}
+
+pub fn encode(stanzas: &[Stanza], key: &FileKey) -> String {
+    let mut text = format!("{VERSION}\n");
+    for Stanza { kind, arguments, body } in stanzas {
+        text.push_str(&format!("-> {kind}"));
+        for argument in arguments {
+            text.push_str(&format!(" {argument}"));
+        }
+        text.push('\n');
+        let body = STANDARD_NO_PAD.encode(body);
+        let mut rest = body.as_str();
+        while let Some((line, more)) = rest.split_at_checked(COLUMNS) {
+            text.push_str(&format!("{line}\n"));
+            rest = more;
+        }
+        text.push_str(&format!("{rest}\n"));
+    }
+    text.push_str(END);
+    let mac = hmac::sign(&mac_key(key), text.as_bytes());
+    text.push_str(&format!(" {}\n", STANDARD_NO_PAD.encode(mac)));
+    text
+}
+
+fn mac_key(key: &FileKey) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, derive(key.as_slice(), b"", b"header").as_slice())
+}
+
+impl Header {
+    /// Whether nobody changed it.
+    pub fn check(&self, key: &FileKey) -> Result<(), Error> {
+        hmac::verify(&mac_key(key), &self.signed, &self.mac)
+            .map_err(|_| Error::damaged("somebody changed who may open it"))
+    }
+}
+
+/// Reads up to where the nonce begins.
+pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
+    let wrong = || Error::damaged("its encryption does not begin as it should");
+    let mut signed = Vec::new();
+    let mut stanzas = Vec::new();
+    if line(input, &mut signed)? != VERSION {
+        return Err(wrong());
+    }
+    loop {
+        let before = signed.len();
+        let first = line(input, &mut signed)?;
+        if let Some(mac) = first.strip_prefix("--- ") {
+            let mac = STANDARD_NO_PAD.decode(mac).map_err(|_| wrong())?;
+            signed.truncate(before + END.len());
+            return Ok(Header { stanzas, signed, mac });
+        }
+        let mut words = first.strip_prefix("-> ").ok_or_else(wrong)?.split(' ').map(str::to_owned);
+        let kind = words.next().filter(|kind| !kind.is_empty()).ok_or_else(wrong)?;
+        let arguments = words.collect();
+        let mut body = String::new();
+        loop {
+            let part = line(input, &mut signed)?;
+            if part.len() > COLUMNS {
+                return Err(wrong());
+            }
+            body.push_str(&part);
+            if part.len() < COLUMNS {
+                break;
+            }
+        }
+        let body = STANDARD_NO_PAD.decode(body).map_err(|_| wrong())?;
+        stanzas.push(Stanza { kind, arguments, body });
+    }
+}
+
+/// A line without its end, which joins what the sum is over.
+fn line(input: &mut impl BufRead, signed: &mut Vec<u8>) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    let mut part = input.by_ref().take(LINE_BYTES_MAX as u64);
+    part.read_until(b'\n', &mut bytes).map_err(Error::read)?;
+    if bytes.last() != Some(&b'\n') {
+        return Err(match bytes.len() {
+            LINE_BYTES_MAX => Error::damaged("its encryption has a line that is too long"),
+            _ => Error::Truncated,
+        });
+    }
+    signed.extend(&bytes);
+    if signed.len() > HEADER_BYTES_MAX {
+        return Err(Error::damaged("its encryption is for too many"));
+    }
+    bytes.pop();
+    let text = String::from_utf8(bytes);
+    text.map_err(|_| Error::damaged("its encryption does not begin as it should"))
+}

@@ -1,0 +1,150 @@
+//! The payload: pieces of 64 KiB, each sealed with its number, the last one marked as such. So none
+//! can be moved, left out or cut off.
+
+use std::io::{BufRead, Read as _};
+
+use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use zeroize::Zeroizing;
+
+use crate::Error;
+
+/// Bytes of a piece.
+pub const PIECE: usize = 64 << 10;
+const TAG: usize = 16;
+
+struct Cipher {
+    key: LessSafeKey,
+    number: u64,
+}
+
+impl Cipher {
+    fn new(key: &[u8; 32]) -> Self {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, key);
+        let key = LessSafeKey::new(key.expect("the length is that of ChaCha20"));
+        Self { key, number: 0 }
+    }
+
+    /// Eleven bytes of number and one that says whether it is the last.
+    fn nonce(&mut self, last: bool) -> Nonce {
+        let mut nonce = [0; NONCE_LEN];
+        nonce[3..11].copy_from_slice(&self.number.to_be_bytes());
+        nonce[11] = u8::from(last);
+        self.number += 1;
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+/// Seals.
+pub struct Sealer {
+    cipher: Cipher,
+    plain: Zeroizing<Vec<u8>>,
+    sealed: Vec<u8>,
+}
+
+impl Sealer {
+    pub fn new(key: &[u8; 32]) -> Self {
+        let plain = Zeroizing::new(Vec::with_capacity(PIECE));
+        Self { cipher: Cipher::new(key), plain, sealed: Vec::with_capacity(PIECE + TAG) }
+    }
+
+    /// Takes what has room, and says how much that was.
+    pub fn take(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(PIECE - self.plain.len());
+        self.plain.extend(&bytes[..count]);
+        count
+    }
+
+    /// A piece, once there is a whole one; asked before more is taken, so that the last one is
+    /// never known for a full one too early.
+    pub fn full(&mut self) -> Result<Option<&[u8]>, Error> {
+        if self.plain.len() < PIECE {
+            return Ok(None);
+        }
+        self.seal(false).map(Some)
+    }
+
+    /// The last piece.
+    pub fn last(&mut self) -> Result<&[u8], Error> {
+        self.seal(true)
+    }
+
+    fn seal(&mut self, last: bool) -> Result<&[u8], Error> {
+        self.sealed.clear();
+        self.sealed.extend(self.plain.iter());
+        self.plain.clear();
+        let nonce = self.cipher.nonce(last);
+        let sealed =
+            self.cipher.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut self.sealed);
+        let failed = |_| Error::Io { attempt: "encrypt", source: std::io::Error::other("cipher") };
+        sealed.map_err(failed)?;
+        Ok(&self.sealed)
+    }
+}
+
+/// Opens.
+pub struct Opener {
+    cipher: Cipher,
+    piece: Zeroizing<Vec<u8>>,
+    given: usize,
+    over: bool,
+}
+
+impl Opener {
+    pub fn new(key: &[u8; 32]) -> Self {
+        let piece = Zeroizing::new(Vec::with_capacity(PIECE + TAG));
+        Self { cipher: Cipher::new(key), piece, given: 0, over: false }
+    }
+
+    /// Nothing is left of the piece.
+    pub fn is_empty(&self) -> bool {
+        self.given == self.piece.len()
+    }
+
+    /// As much as there is.
+    pub fn give(&mut self, bytes: &mut [u8]) -> usize {
+        let rest = &self.piece[self.given..];
+        let count = bytes.len().min(rest.len());
+        bytes[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        count
+    }
+
+    /// Reads and opens the next piece; leaves nothing when the last one was read.
+    pub fn next(&mut self, input: &mut impl BufRead) -> Result<(), Error> {
+        self.piece.clear();
+        self.given = 0;
+        if self.over {
+            return Ok(());
+        }
+        let whole = (PIECE + TAG) as u64;
+        let mut part = input.by_ref().take(whole);
+        part.read_to_end(&mut self.piece).map_err(Error::read)?;
+        let last =
+            self.piece.len() < PIECE + TAG || input.fill_buf().map_err(Error::read)?.is_empty();
+        let first = self.cipher.number == 0;
+        // A tag alone is the whole of an empty payload, and nothing else.
+        if self.piece.len() < TAG || (self.piece.len() == TAG && !first) {
+            self.piece.clear();
+            return Err(Error::Truncated);
+        }
+        let number = self.cipher.number;
+        let nonce = self.cipher.nonce(last);
+        let mut bytes = std::mem::take(&mut *self.piece);
+        let opened = self.cipher.key.open_in_place(nonce, Aad::empty(), &mut bytes);
+        let Ok(length) = opened.map(|plain| plain.len()) else {
+            return Err(self.wrong(number, last));
+        };
+        bytes.truncate(length);
+        *self.piece = bytes;
+        self.over = last;
+        Ok(())
+    }
+
+    /// A last piece that does not open may be one in the middle of a file that was cut.
+    fn wrong(&self, number: u64, last: bool) -> Error {
+        match last {
+            true => Error::Truncated,
+            false => Error::damaged(format!("its piece {number} was changed")),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a backup was not made or not read, each with its own sentence.
+
+use std::io;
+
+use crate::{ARCHIVE_BYTES_MAX, ENTRIES_MAX, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN};
+
+/// What is wrong with a backup, or with what is asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not begin as one.
+    #[error(
+        "this is no backup of a Tinbox\nhint: `tinbox backup create` makes one; it begins with the \
+         words TINBOX BACKUP"
+    )]
+    NotOne,
+    /// A later release made it.
+    #[error(
+        "this backup needs Tinbox {needs} or newer, and this is {own}\nhint: update this box first \
+         (`tinbox upgrade apply`), then try again"
+    )]
+    Newer {
+        /// The oldest release that reads it.
+        needs: String,
+        /// This one.
+        own: String,
+    },
+    /// It cannot be opened with this passphrase.
+    #[error(
+        "that is not the passphrase of this backup\nhint: it is the one that was typed when the \
+         backup was made, not the box's own"
+    )]
+    WrongPassphrase,
+    /// It cannot be opened with this key.
+    #[error(
+        "that key does not open this backup: it was made for {recipients}\nhint: give the secret \
+         key of one of them"
+    )]
+    WrongIdentity {
+        /// Public keys of those who can.
+        recipients: String,
+    },
+    /// A passphrase was given where a secret key is needed, or nothing at all.
+    #[error("this backup opens only with {with}\nhint: give it with --passphrase-file")]
+    KeyNeeded {
+        /// What with.
+        with: &'static str,
+    },
+    /// It ends too early.
+    #[error(
+        "this backup ends too early: it was cut short\nhint: copy it again from where it was kept"
+    )]
+    Truncated,
+    /// Bytes of it were changed.
+    #[error("this backup is damaged: {what}\nhint: copy it again from where it was kept")]
+    Damaged {
+        /// What was found.
+        what: String,
+    },
+    /// It wants more of the reader than that gives.
+    #[error("this backup is too large: it has more than {limit}")]
+    TooLarge {
+        /// Of what.
+        limit: String,
+    },
+    /// It costs more memory to open than the reader has.
+    #[error(
+        "this backup was encrypted with a work factor of {found}, and the box has memory for {known}\
+         \nhint: open it with age on a larger machine and encrypt it again"
+    )]
+    TooCostly {
+        /// Base-2 logarithm of scrypt's N, as the file says.
+        found: u8,
+        /// The largest that is taken.
+        known: u8,
+    },
+    /// The passphrase cannot be one.
+    #[error(
+        "a passphrase has at least {PASSPHRASE_CHARS_MIN} characters and at most \
+         {PASSPHRASE_BYTES_MAX} bytes"
+    )]
+    Passphrase,
+    /// It is no public key.
+    #[error(
+        "{text:?} is no public key of age: those begin with age1\nhint: `age-keygen -y FILE` shows \
+         the one of a secret key"
+    )]
+    Recipient {
+        /// What was given.
+        text: String,
+    },
+    /// What is to be kept has no place in a backup.
+    #[error("cannot keep {what} in a backup: {why}")]
+    Unkept {
+        /// The part.
+        what: String,
+        /// Why not.
+        why: String,
+    },
+    /// The stream under it.
+    #[error("cannot {attempt} the backup")]
+    Io {
+        /// What was being done.
+        attempt: &'static str,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Error::Damaged { what: what.into() }
+    }
+
+    pub(crate) fn too_many_entries() -> Self {
+        Error::TooLarge { limit: format!("{ENTRIES_MAX} entries") }
+    }
+
+    pub(crate) fn archive_too_large() -> Self {
+        Error::TooLarge { limit: format!("{} unpacked", stdx::bytes(ARCHIVE_BYTES_MAX)) }
+    }
+
+    /// What happened while reading: our own error, where a layer below said it through `io`.
+    pub(crate) fn read(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::Truncated,
+            _ => match error.downcast::<Error>() {
+                Ok(own) => own,
+                // What unpacks says so of bytes that it did not expect.
+                Err(error) if is_about_bytes(&error) => Error::damaged(error.to_string()),
+                Err(source) => Error::Io { attempt: "read", source },
+            },
+        }
+    }
+
+    pub(crate) fn write(source: io::Error) -> Self {
+        match source.downcast::<Error>() {
+            Ok(own) => own,
+            Err(source) => Error::Io { attempt: "write", source },
+        }
+    }
+}
+
+fn is_about_bytes(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        io::Error::other(error)
+    }
+}

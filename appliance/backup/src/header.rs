@@ -1,0 +1,177 @@
+//! The two lines that everybody can read.
+
+use std::io::Read;
+
+use jiff::Timestamp;
+use semver::Version;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::Error;
+
+/// The number of the format that this release writes, and the highest that it reads.
+pub const FORMAT: u32 = 1;
+/// The oldest release that reads what this one writes.
+pub const NEEDS: &str = "0.1.0";
+/// Bytes of both lines together.
+pub const HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// What every format of ours begins with.
+const WORDS: &str = "TINBOX BACKUP ";
+/// Bytes of the longest first line.
+const FIRST_LINE_MAX: usize = 32;
+
+/// Digits that a payload's size is written with, so that it can be written last.
+const SIZE_DIGITS: usize = 12;
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Header {
+    /// Bytes of the payload; 0 in the archive's own copy. It tells a file that was cut from one
+    /// that was changed, and nothing else: nobody vouches for it.
+    #[serde(serialize_with = "size_to", deserialize_with = "size_from")]
+    pub(crate) size: u64,
+    /// What the box is called.
+    pub name: String,
+    /// The release that made it.
+    pub version: String,
+    /// The oldest release that reads it.
+    pub needs: String,
+    /// When.
+    pub made: Timestamp,
+    /// The pin of the box, which a restore brings along.
+    pub pin: String,
+    /// `passphrase`, `recipients` or `none`.
+    pub encryption: String,
+    /// Which key: the public ones of those who can open it; empty for a passphrase.
+    pub key_ids: Vec<String>,
+    /// The store's revision.
+    pub revision: u64,
+    /// What is in it.
+    pub contents: Contents,
+}
+
+/// What is in a backup, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Contents {
+    /// Objects of the API, all of them.
+    pub objects: u64,
+    /// Those that are machines.
+    pub hardware: u64,
+    /// Those that are Secrets.
+    pub secrets: u64,
+    /// Interfaces with leases.
+    pub leases: u64,
+    /// Files of the state folder: keys, tokens, settings.
+    pub files: u64,
+    /// Whether `box.toml` is there.
+    pub settings: bool,
+}
+
+impl Header {
+    /// Both lines.
+    ///
+    /// # Errors
+    /// They are longer than any reader takes.
+    pub fn encode(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = format!("{WORDS}{FORMAT}\n").into_bytes();
+        let line = serde_json::to_vec(self).map_err(|error| Error::Unkept {
+            what: "its header".to_owned(),
+            why: error.to_string(),
+        })?;
+        bytes.extend(line);
+        bytes.push(b'\n');
+        if bytes.len() > HEADER_BYTES_MAX {
+            return Err(Error::TooLarge { limit: format!("{HEADER_BYTES_MAX} bytes of header") });
+        }
+        Ok(bytes)
+    }
+
+    /// Where in the file the digits of the size are, and those digits.
+    pub(crate) fn size_at(size: u64) -> (u64, String) {
+        let before = format!("{WORDS}{FORMAT}\n{{\"size\":\"");
+        (before.len() as u64, digits(size))
+    }
+
+    /// Both lines as the archive has them: without the size.
+    pub(crate) fn unsized_lines(lines: &[u8]) -> Vec<u8> {
+        let mut lines = lines.to_vec();
+        let (at, digits) = Self::size_at(0);
+        let place = usize::try_from(at).ok().and_then(|at| lines.get_mut(at..at + SIZE_DIGITS));
+        if let Some(place) = place {
+            place.copy_from_slice(digits.as_bytes());
+        }
+        lines
+    }
+
+    /// Reads both lines for a reader of the version `own`; answers their bytes too, and leaves
+    /// `input` behind them.
+    ///
+    /// # Errors
+    /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
+    pub(crate) fn decode(input: &mut impl Read, own: &str) -> Result<(Self, Vec<u8>), Error> {
+        let mut bytes = line(input, FIRST_LINE_MAX)?;
+        let number = std::str::from_utf8(&bytes).ok().and_then(|it| it.strip_prefix(WORDS));
+        let number = number.ok_or(Error::NotOne)?;
+        if !number.ends_with('\n') && bytes.len() < FIRST_LINE_MAX {
+            return Err(Error::Truncated);
+        }
+        let format: u32 = number.trim_end().parse().map_err(|_| Error::NotOne)?;
+        let second = line(input, HEADER_BYTES_MAX - bytes.len())?;
+        // What a later format says beside may be anything, and may be too long for us.
+        let newer = |needs: String| Error::Newer { needs, own: own.to_owned() };
+        if format > FORMAT {
+            let header: Value = serde_json::from_slice(&second).unwrap_or_default();
+            let needs = header["needs"].as_str().filter(|needs| !needs.is_empty());
+            let number = || format!("that reads format {format}");
+            return Err(newer(needs.map_or_else(number, str::to_owned)));
+        }
+        if format == 0 || bytes.len() + second.len() == HEADER_BYTES_MAX {
+            return Err(Error::damaged("its header is none"));
+        }
+        if !second.ends_with(b"\n") {
+            return Err(Error::Truncated);
+        }
+        let header: Self = serde_json::from_slice(&second)
+            .map_err(|error| Error::damaged(format!("its header is not what it was: {error}")))?;
+        if is_above(&header.needs, own)? {
+            return Err(newer(header.needs));
+        }
+        bytes.extend(second);
+        Ok((header, bytes))
+    }
+}
+
+fn digits(size: u64) -> String {
+    format!("{size:0SIZE_DIGITS$}")
+}
+
+fn size_to<S: Serializer>(size: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&digits(*size))
+}
+
+fn size_from<'a, D: Deserializer<'a>>(from: D) -> Result<u64, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn is_above(needs: &str, own: &str) -> Result<bool, Error> {
+    let wanted = Version::parse(needs)
+        .map_err(|error| Error::damaged(format!("it needs the version {needs:?}: {error}")))?;
+    // A version of ours that is none would be a slip in the build, and no reason to lose a backup.
+    Ok(Version::parse(own).is_ok_and(|own| wanted > own))
+}
+
+/// A line with its end; without, where the stream or the limit comes first.
+fn line(input: &mut impl Read, limit: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    for byte in input.by_ref().bytes().take(limit) {
+        let byte = byte.map_err(Error::read)?;
+        bytes.push(byte);
+        if byte == b'\n' {
+            break;
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,65 @@
+//! A backup of a box: one file that people can read the beginning of, and nobody the rest of
+//! without the passphrase or the key (BK-1, BK-2).
+//!
+//! ```text
+//! file     TINBOX BACKUP 1 LF                      the format's number
+//!          header LF                               one line of JSON: [`Header`]
+//!          payload …                               to the end
+//!
+//! payload  encrypted    an age file (age-encryption.org/v1, binary) around the archive
+//!          plain        the archive itself, without anything that is secret
+//!
+//! archive  gzip( tar )
+//!
+//! tar      header                                       the two lines above once more
+//!          objects/GROUP/PLURAL/NAMESPACE/NAME.json     an object of the API; GROUP `core` for the
+//!                                                       empty one, NAMESPACE `_` for none
+//!          leases/INTERFACE.json                        the addresses that DHCP gave there
+//!          state/PATH                                   a file of the state folder
+//!          settings/box.toml                            what the owner wrote
+//!          images.json                                  the cache's files: origin, size, SHA-256
+//! ```
+//!
+//! The first entry binds the readable lines to the encrypted rest: they cannot be changed without
+//! the key. In names every byte but `A-Z a-z 0-9 : _ -` and dots that are not the first character
+//! is written `%XX`. The stock tools open it too:
+//!
+//! ```text
+//! tail -n +3 box.boxbak | age -d | tar -xz
+//! ```
+//!
+//! A reader takes the number it knows, and a header whose `needs` is not above its own version;
+//! anything newer is refused with the version that it needs (BK-7).
+//!
+//! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory by what
+//! a stream says of itself: every length is below a limit with a name.
+//!
+//! Enter at [`Writer`], [`Reader`] and [`Part`]; `age` has the encryption, `tar` the archive.
+
+mod age;
+mod error;
+mod header;
+mod part;
+mod reader;
+mod tar;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use age::{IDENTITY_PREFIX, Identity, LOG_N, LOG_N_MAX, Recipient};
+pub use error::Error;
+pub use header::{Contents, FORMAT, HEADER_BYTES_MAX, Header, NEEDS};
+pub use part::{Part, object_path};
+pub use reader::{Key, Reader, head};
+pub use tar::{ENTRIES_MAX, ENTRY_BYTES_MAX};
+pub use writer::{Lock, Writer};
+
+/// Bytes of the largest archive, unpacked.
+pub const ARCHIVE_BYTES_MAX: u64 = 1 << 30;
+/// Bytes of the largest file.
+pub const FILE_BYTES_MAX: u64 = 512 << 20;
+/// Characters of the shortest passphrase.
+pub const PASSPHRASE_CHARS_MIN: usize = 8;
+/// Bytes of the longest one.
+pub const PASSPHRASE_BYTES_MAX: usize = 1024;

@@ -1,0 +1,155 @@
+//! What an archive is made of, and what each part is called in it.
+
+use crate::Error;
+
+/// Bytes of the longest name of a part.
+pub(crate) const PATH_BYTES_MAX: usize = 2048;
+/// Folders of a file in the state folder at most.
+const DEPTH_MAX: usize = 4;
+/// Group of the objects that have none.
+const CORE: &str = "core";
+/// Namespace of the objects that have none.
+const NOWHERE: &str = "_";
+
+/// A part of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// An object of the API, as JSON.
+    Object {
+        /// Group and plural, `tinkerbell.org/hardware`; `/secrets` of the core group.
+        resource: String,
+        /// Empty for an object of the whole box.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// The leases of an interface, as JSON.
+    Leases {
+        /// Which.
+        interface: String,
+    },
+    /// A file of the state folder.
+    File {
+        /// Its path there, `pki/ca.key`.
+        path: String,
+    },
+    /// `box.toml`.
+    Settings,
+    /// The files that the cache has, as JSON.
+    Images,
+}
+
+/// Where an object lies in the archive.
+pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String> {
+    let (group, plural) = resource.split_once('/')?;
+    let group = if group.is_empty() { CORE.to_owned() } else { escaped(group) };
+    let namespace = if namespace.is_empty() { NOWHERE.to_owned() } else { escaped(namespace) };
+    let (plural, name) = (escaped(plural), escaped(name));
+    Some(format!("objects/{group}/{plural}/{namespace}/{name}.json"))
+}
+
+impl Part {
+    /// What it is called in the archive.
+    ///
+    /// # Errors
+    /// It cannot be called anything there.
+    pub(crate) fn path(&self) -> Result<String, Error> {
+        let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
+        let path = match self {
+            Part::Object { resource, namespace, name } => object_path(resource, namespace, name)
+                .ok_or_else(|| unkept("its kind has no group"))?,
+            Part::Leases { interface } => format!("leases/{}.json", escaped(interface)),
+            Part::File { path } => {
+                let parts: Vec<&str> = path.split('/').collect();
+                let bad = |part: &&str| part.is_empty() || *part == "." || *part == "..";
+                if parts.iter().any(|part| bad(&part)) || parts.len() > DEPTH_MAX {
+                    return Err(unkept("it is no path below the state folder"));
+                }
+                let parts: Vec<String> = parts.into_iter().map(escaped).collect();
+                format!("state/{}", parts.join("/"))
+            }
+            Part::Settings => "settings/box.toml".to_owned(),
+            Part::Images => "images.json".to_owned(),
+        };
+        if path.len() > PATH_BYTES_MAX {
+            return Err(unkept("its name is too long"));
+        }
+        Ok(path)
+    }
+
+    /// The part of that name; `None` when it is none.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let part = match parts.as_slice() {
+            ["images.json"] => Part::Images,
+            ["settings", "box.toml"] => Part::Settings,
+            ["leases", file] => Part::Leases { interface: plain(file.strip_suffix(".json")?)? },
+            ["objects", group, plural, namespace, file] => {
+                let group = if *group == CORE { String::new() } else { plain(group)? };
+                let bare = *namespace == NOWHERE;
+                Part::Object {
+                    resource: format!("{group}/{}", plain(plural)?),
+                    namespace: if bare { String::new() } else { plain(namespace)? },
+                    name: plain(file.strip_suffix(".json")?)?,
+                }
+            }
+            ["state", rest @ ..] if !rest.is_empty() => {
+                let names: Option<Vec<String>> = rest.iter().map(|part| plain(part)).collect();
+                Part::File { path: names?.join("/") }
+            }
+            _ => return None,
+        };
+        // One name for one part: another spelling of it would be a second one.
+        (part.path().ok()? == path).then_some(part)
+    }
+
+    /// For people.
+    pub fn what(&self) -> String {
+        match self {
+            Part::Object { resource, namespace, name } if namespace.is_empty() => {
+                format!("{} {name}", resource.trim_start_matches('/'))
+            }
+            Part::Object { resource, namespace, name } => {
+                format!("{} {namespace}/{name}", resource.trim_start_matches('/'))
+            }
+            Part::Leases { interface } => format!("the leases of {interface}"),
+            Part::File { path } => format!("the file {path}"),
+            Part::Settings => "box.toml".to_owned(),
+            Part::Images => "the list of images".to_owned(),
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, byte) in text.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b":_-".contains(&byte);
+        if plain || (byte == b'.' && at > 0) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    // These two mean something else.
+    match out.as_str() {
+        CORE => "%63ore".to_owned(),
+        NOWHERE => "%5F".to_owned(),
+        _ => out,
+    }
+}
+
+/// The text again; `None` for what [`escaped`] never writes.
+fn plain(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            out.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).ok().filter(|text| !text.is_empty())
+}

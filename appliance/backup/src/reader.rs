@@ -1,0 +1,229 @@
+//! From a file to parts.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, BufReader, Read};
+use std::rc::Rc;
+
+use flate2::bufread::GzDecoder;
+use stdx::Secret;
+
+use crate::age::{Decryptor, IDENTITY_PREFIX, Identity, Unlock};
+use crate::tar::TarReader;
+use crate::{ARCHIVE_BYTES_MAX, Contents, Error, Header, PASSPHRASE_BYTES_MAX, Part};
+
+/// Bytes that are asked of the stream at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// What opens a backup.
+pub enum Key {
+    /// What was typed when it was made.
+    Passphrase(Secret),
+    /// The secret key of one it was made for.
+    Identity(Identity),
+}
+
+impl Key {
+    /// What somebody gave: a secret key of age, or else a passphrase.
+    ///
+    /// # Errors
+    /// It begins as a secret key, and is none.
+    pub fn given(secret: Secret) -> Result<Self, Error> {
+        let text = secret.expose();
+        if text.len() > PASSPHRASE_BYTES_MAX {
+            return Err(Error::Passphrase);
+        }
+        match text.trim().starts_with(IDENTITY_PREFIX) {
+            true => Ok(Key::Identity(Identity::parse(text.trim())?)),
+            false => Ok(Key::Passphrase(secret)),
+        }
+    }
+}
+
+enum Payload<R: Read> {
+    Plain(BufReader<R>),
+    Age(Box<Decryptor<BufReader<R>>>),
+}
+
+impl<R: Read> Read for Payload<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Payload::Plain(input) => input.read(bytes),
+            Payload::Age(input) => input.read(bytes),
+        }
+    }
+}
+
+/// Counts what came.
+struct Counted<R> {
+    input: R,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(bytes)?;
+        self.bytes.set(self.bytes.get() + count as u64);
+        Ok(count)
+    }
+}
+
+/// No more than an archive may have.
+struct Bounded<R> {
+    input: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(bytes)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(Error::archive_too_large)?;
+        Ok(count)
+    }
+}
+
+type Unpacked<R> = Bounded<GzDecoder<BufReader<Payload<Counted<R>>>>>;
+
+/// A backup that is being read, part by part. Nothing of it may be believed before
+/// [`Reader::next`] has answered `None`: what was cut off shows at the end.
+pub struct Reader<R: Read> {
+    header: Header,
+    /// Bytes that came, and that should come.
+    came: Rc<Cell<u64>>,
+    whole: u64,
+    tar: Option<TarReader<Unpacked<R>>>,
+    found: Contents,
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+/// What a backup says of itself, to a reader of the version `own`; nobody has vouched for it yet.
+///
+/// # Errors
+/// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
+pub fn head(input: &mut impl Read, own: &str) -> Result<Header, Error> {
+    Header::decode(input, own).map(|(header, _)| header)
+}
+
+impl<R: Read> Reader<R> {
+    /// Opens one for a reader of the version `own`. A passphrase costs as much memory as it did
+    /// when the backup was made.
+    ///
+    /// # Errors
+    /// Those of [`head`], and a key that is not the one.
+    pub fn open(input: R, key: Option<&Key>, own: &str) -> Result<Self, Error> {
+        let came = Rc::new(Cell::new(0));
+        let input = Counted { input, bytes: Rc::clone(&came) };
+        let mut input = BufReader::with_capacity(READ_BYTES, input);
+        let (header, lines) = Header::decode(&mut input, own)?;
+        let whole = header.size.saturating_add(lines.len() as u64);
+        let begun = begin(input, &header, key, &lines).map_err(|error| judged(error, &came, whole));
+        let (found, seen, hasher) = (Contents::default(), HashSet::new(), RandomState::new());
+        let tar = Some(begun?);
+        Ok(Self { header, came, whole, tar, found, seen, hasher })
+    }
+
+    /// What it says of itself; its payload vouches for it.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The next part; `None` once all of it was read and is what the header says.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or the stream's.
+    pub fn next(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
+        self.part().map_err(|error| judged(error, &self.came, self.whole))
+    }
+
+    fn part(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
+        let Some(tar) = &mut self.tar else { return Ok(None) };
+        if let Some((name, content)) = tar.next()? {
+            let unknown = || Error::damaged(format!("nobody knows what {name:?} is"));
+            let part = Part::at(&name).ok_or_else(unknown)?;
+            if !self.seen.insert(self.hasher.hash_one(&part)) {
+                return Err(Error::damaged(format!("it has {} twice", part.what())));
+            }
+            self.found.count(&part);
+            return Ok(Some((part, content)));
+        }
+        if let Some(tar) = self.tar.take() {
+            end(tar.into_inner())?;
+        }
+        if self.found != self.header.contents {
+            let (found, said) = (self.found, self.header.contents);
+            return Err(Error::damaged(format!("it has {found:?} and should have {said:?}")));
+        }
+        Ok(None)
+    }
+}
+
+/// What happened to a file of which so much came: a last piece that does not open was cut, if the
+/// file is shorter than it was.
+fn judged(error: Error, came: &Cell<u64>, whole: u64) -> Error {
+    match error {
+        Error::Truncated if came.get() >= whole => Error::damaged("its end was changed"),
+        error => error,
+    }
+}
+
+/// Up to behind the archive's first entry.
+fn begin<R: Read>(
+    input: BufReader<Counted<R>>,
+    header: &Header,
+    key: Option<&Key>,
+    lines: &[u8],
+) -> Result<TarReader<Unpacked<R>>, Error> {
+    let payload = match (header.encryption.as_str(), key) {
+        ("none", _) => Payload::Plain(input),
+        ("passphrase", Some(Key::Passphrase(secret))) => {
+            let unlock = Unlock::Passphrase(secret.expose());
+            Payload::Age(Box::new(Decryptor::open(input, &unlock)?))
+        }
+        ("recipients", Some(Key::Identity(identity))) => {
+            let opened = Decryptor::open(input, &Unlock::Identity(identity));
+            Payload::Age(Box::new(opened.map_err(|error| match error {
+                Error::WrongIdentity { .. } => {
+                    Error::WrongIdentity { recipients: header.key_ids.join(", ") }
+                }
+                other => other,
+            })?))
+        }
+        ("passphrase", _) => return Err(Error::KeyNeeded { with: "its passphrase" }),
+        ("recipients", _) => {
+            let with = "the secret key (AGE-SECRET-KEY-1…) of one that it was made for";
+            return Err(Error::KeyNeeded { with });
+        }
+        (other, _) => return Err(Error::damaged(format!("its encryption is {other:?}"))),
+    };
+    let packed = BufReader::with_capacity(READ_BYTES, payload);
+    let unpacked = Bounded { input: GzDecoder::new(packed), left: ARCHIVE_BYTES_MAX };
+    let mut tar = TarReader::new(unpacked);
+    match tar.next()? {
+        Some((name, bytes)) if name == "header" && bytes == Header::unsized_lines(lines) => {}
+        Some((name, _)) if name == "header" => {
+            return Err(Error::damaged("somebody changed its readable lines"));
+        }
+        _ => return Err(Error::damaged("its archive does not begin as it should")),
+    }
+    Ok(tar)
+}
+
+/// Reads to where nothing may follow: gzip's sum and age's last piece are there.
+fn end<R: Read>(mut unpacked: Unpacked<R>) -> Result<(), Error> {
+    let mut rest = [0; 512];
+    loop {
+        match unpacked.read(&mut rest).map_err(Error::read)? {
+            0 => break,
+            count if rest[..count].iter().any(|byte| *byte != 0) => {
+                return Err(Error::damaged("something follows its archive"));
+            }
+            _ => {}
+        }
+    }
+    match unpacked.input.into_inner().read(&mut rest).map_err(Error::read)? {
+        0 => Ok(()),
+        _ => Err(Error::damaged("something follows its archive")),
+    }
+}

@@ -1,0 +1,169 @@
+//! From parts to a file.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use stdx::Secret;
+
+use crate::age::{self, Encryptor, Recipient};
+use crate::tar::TarWriter;
+use crate::{
+    Contents, ENTRY_BYTES_MAX, Error, Header, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN, Part,
+};
+
+/// Who can open it.
+pub enum Lock {
+    /// Everybody: callers leave secrets out.
+    Plain,
+    /// Who knows it.
+    Passphrase(Secret),
+    /// Who has one of their secret keys.
+    Recipients(Vec<Recipient>),
+}
+
+impl Lock {
+    /// A passphrase that is none too short.
+    ///
+    /// # Errors
+    /// [`Error::Passphrase`].
+    pub fn passphrase(secret: Secret) -> Result<Self, Error> {
+        let text = secret.expose();
+        let good = text.chars().count() >= PASSPHRASE_CHARS_MIN;
+        match good && text.len() <= PASSPHRASE_BYTES_MAX {
+            true => Ok(Lock::Passphrase(secret)),
+            false => Err(Error::Passphrase),
+        }
+    }
+
+    /// What the header says of it.
+    pub fn words(&self) -> (String, Vec<String>) {
+        match self {
+            Lock::Plain => ("none".to_owned(), Vec::new()),
+            Lock::Passphrase(_) => ("passphrase".to_owned(), Vec::new()),
+            Lock::Recipients(all) => {
+                ("recipients".to_owned(), all.iter().map(Recipient::text).collect())
+            }
+        }
+    }
+}
+
+enum Payload<W: Write> {
+    Plain(W),
+    Age(Encryptor<W>),
+}
+
+impl<W: Write> Write for Payload<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Payload::Plain(out) => out.write(bytes),
+            Payload::Age(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Payload::Plain(out) => out.flush(),
+            Payload::Age(out) => out.flush(),
+        }
+    }
+}
+
+/// A backup that is being written, at the beginning of `W`.
+pub struct Writer<W: Write + Seek> {
+    tar: TarWriter<GzEncoder<Payload<W>>>,
+    seconds: u64,
+    /// Where the payload begins.
+    begin: u64,
+    promised: Contents,
+    kept: Contents,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Begins one. `header.contents` says what will be added; what it says of the encryption is
+    /// filled in.
+    ///
+    /// # Errors
+    /// The stream's, or a header that is too long.
+    pub fn begin(out: W, header: &Header, lock: &Lock) -> Result<Self, Error> {
+        Self::begin_with(out, header, lock, age::LOG_N)
+    }
+
+    /// With another work factor than usual: tests hash often.
+    pub(crate) fn begin_with(
+        mut out: W,
+        header: &Header,
+        lock: &Lock,
+        log_n: u8,
+    ) -> Result<Self, Error> {
+        let (encryption, key_ids) = lock.words();
+        let header = Header { size: 0, encryption, key_ids, ..header.clone() };
+        let lines = header.encode()?;
+        out.write_all(&lines).map_err(Error::write)?;
+        let payload = match lock {
+            Lock::Plain => Payload::Plain(out),
+            Lock::Passphrase(secret) => {
+                Payload::Age(Encryptor::with_passphrase(out, secret.expose(), log_n)?)
+            }
+            Lock::Recipients(all) => Payload::Age(Encryptor::with_recipients(out, all)?),
+        };
+        let seconds = u64::try_from(header.made.as_second()).unwrap_or(0);
+        let mut tar = TarWriter::new(GzEncoder::new(payload, Compression::default()));
+        tar.add("header", seconds, &lines)?;
+        let (promised, kept) = (header.contents, Contents::default());
+        Ok(Self { tar, seconds, begin: lines.len() as u64, promised, kept })
+    }
+
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// It has no place in a backup, or the stream's.
+    pub fn add(&mut self, part: &Part, content: &[u8]) -> Result<(), Error> {
+        let path = part.path()?;
+        if content.len() > ENTRY_BYTES_MAX {
+            let why = format!("it has {} bytes, the limit is {ENTRY_BYTES_MAX}", content.len());
+            return Err(Error::Unkept { what: part.what(), why });
+        }
+        self.kept.count(part);
+        self.tar.add(&path, self.seconds, content)
+    }
+
+    /// Ends it, and answers the stream.
+    ///
+    /// # Errors
+    /// What was added is not what the header says, or the stream's.
+    pub fn finish(self) -> Result<W, Error> {
+        if self.kept != self.promised {
+            let why = format!("its header says {:?}, and it has {:?}", self.promised, self.kept);
+            return Err(Error::Unkept { what: "all that there is".to_owned(), why });
+        }
+        let payload = self.tar.finish()?.finish().map_err(Error::write)?;
+        let mut out = match payload {
+            Payload::Plain(out) => out,
+            Payload::Age(out) => out.finish()?,
+        };
+        let size = out.stream_position().map_err(Error::write)?.saturating_sub(self.begin);
+        let (at, digits) = Header::size_at(size);
+        out.seek(SeekFrom::Start(at)).map_err(Error::write)?;
+        out.write_all(digits.as_bytes()).map_err(Error::write)?;
+        out.seek(SeekFrom::End(0)).map_err(Error::write)?;
+        Ok(out)
+    }
+}
+
+impl Contents {
+    /// One more of these.
+    pub fn count(&mut self, part: &Part) {
+        match part {
+            Part::Object { resource, .. } => {
+                self.objects += 1;
+                self.hardware += u64::from(resource == "tinkerbell.org/hardware");
+                self.secrets += u64::from(resource == "/secrets");
+            }
+            Part::Leases { .. } => self.leases += 1,
+            Part::File { .. } => self.files += 1,
+            Part::Settings => self.settings = true,
+            Part::Images => {}
+        }
+    }
+}
