@@ -11,6 +11,7 @@
 mod change;
 mod check;
 mod error;
+mod frozen;
 mod group;
 mod hub;
 mod key;
@@ -30,6 +31,7 @@ mod tests;
 pub use change::{Change, ChangeKind, Stored};
 pub use check::Checked;
 pub use error::Error;
+pub use frozen::Frozen;
 pub use key::Key;
 pub use open::Options;
 pub use snapshot::RESTORE_LEAP;

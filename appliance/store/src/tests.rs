@@ -3,6 +3,7 @@
 mod beyond;
 mod disk;
 mod format;
+mod frozen;
 mod group;
 mod model;
 mod open;
