@@ -1,6 +1,6 @@
 //! The two lines that everybody can read.
 
-use std::io::Read;
+use std::io::BufRead;
 
 use jiff::Timestamp;
 use semver::Version;
@@ -31,7 +31,7 @@ pub struct Header {
     /// Bytes of the payload; 0 in the archive's own copy. It tells a file that was cut from one
     /// that was changed, and nothing else: nobody vouches for it.
     #[serde(serialize_with = "size_to", deserialize_with = "size_from")]
-    pub(crate) size: u64,
+    pub size: u64,
     /// What the box is called.
     pub name: String,
     /// The release that made it.
@@ -111,7 +111,7 @@ impl Header {
     ///
     /// # Errors
     /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
-    pub(crate) fn decode(input: &mut impl Read, own: &str) -> Result<(Self, Vec<u8>), Error> {
+    pub(crate) fn decode(input: &mut impl BufRead, own: &str) -> Result<(Self, Vec<u8>), Error> {
         let mut bytes = line(input, FIRST_LINE_MAX)?;
         let number = std::str::from_utf8(&bytes).ok().and_then(|it| it.strip_prefix(WORDS));
         let number = number.ok_or(Error::NotOne)?;
@@ -164,14 +164,9 @@ fn is_above(needs: &str, own: &str) -> Result<bool, Error> {
 }
 
 /// A line with its end; without, where the stream or the limit comes first.
-fn line(input: &mut impl Read, limit: usize) -> Result<Vec<u8>, Error> {
+fn line(input: &mut impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    for byte in input.by_ref().bytes().take(limit) {
-        let byte = byte.map_err(Error::read)?;
-        bytes.push(byte);
-        if byte == b'\n' {
-            break;
-        }
-    }
+    let mut part = std::io::Read::take(input, limit as u64);
+    part.read_until(b'\n', &mut bytes).map_err(Error::read)?;
     Ok(bytes)
 }

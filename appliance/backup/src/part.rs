@@ -62,7 +62,7 @@ impl Part {
             Part::File { path } => {
                 let parts: Vec<&str> = path.split('/').collect();
                 let bad = |part: &&str| part.is_empty() || *part == "." || *part == "..";
-                if parts.iter().any(|part| bad(&part)) || parts.len() > DEPTH_MAX {
+                if parts.iter().any(bad) || parts.len() > DEPTH_MAX {
                     return Err(unkept("it is no path below the state folder"));
                 }
                 let parts: Vec<String> = parts.into_iter().map(escaped).collect();

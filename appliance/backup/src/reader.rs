@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::rc::Rc;
 
 use flate2::bufread::GzDecoder;
@@ -86,7 +86,7 @@ impl<R: Read> Read for Bounded<R> {
 type Unpacked<R> = Bounded<GzDecoder<BufReader<Payload<Counted<R>>>>>;
 
 /// A backup that is being read, part by part. Nothing of it may be believed before
-/// [`Reader::next`] has answered `None`: what was cut off shows at the end.
+/// [`Reader::next_part`] has answered `None`: what was cut off shows at the end.
 pub struct Reader<R: Read> {
     header: Header,
     /// Bytes that came, and that should come.
@@ -102,7 +102,7 @@ pub struct Reader<R: Read> {
 ///
 /// # Errors
 /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
-pub fn head(input: &mut impl Read, own: &str) -> Result<Header, Error> {
+pub fn head(input: &mut impl BufRead, own: &str) -> Result<Header, Error> {
     Header::decode(input, own).map(|(header, _)| header)
 }
 
@@ -133,7 +133,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or the stream's.
-    pub fn next(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
+    pub fn next_part(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
         self.part().map_err(|error| judged(error, &self.came, self.whole))
     }
 

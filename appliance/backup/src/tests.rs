@@ -74,7 +74,7 @@ fn key() -> Key {
 fn read(file: &[u8], key: Option<&Key>) -> Result<Vec<(Part, Vec<u8>)>, Error> {
     let mut reader = Reader::open(file, key, OWN)?;
     let mut parts = Vec::new();
-    while let Some(part) = reader.next()? {
+    while let Some(part) = reader.next_part()? {
         parts.push(part);
     }
     Ok(parts)

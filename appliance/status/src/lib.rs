@@ -7,6 +7,7 @@
 //! (who asked for an address), [`image`] (what it may be given) and [`settings`] (what the owner
 //! wrote).
 
+pub mod backup;
 pub mod heard;
 pub mod image;
 pub mod log;

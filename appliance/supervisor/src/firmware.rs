@@ -14,6 +14,7 @@ use std::time::Duration;
 use mdns_sd::ServiceDaemon;
 use platform::init::{BOOT, GUESSED_TIME, STATE};
 use platform::net::{self, Address, Addressing, Bond, Wanted};
+use platform::slots::BootVolume;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -33,11 +34,28 @@ pub fn state() -> PathBuf {
 /// What the owner wrote on the boot volume. With a mistake in it the box does nothing of it: half
 /// of what was meant may be a rogue server.
 pub fn config() -> Config {
-    let file = Path::new(BOOT).join("box.toml");
-    load(&file, Home::Firmware).unwrap_or_else(|problems: Problems| {
+    load(&settings(), Home::Firmware).unwrap_or_else(|problems: Problems| {
         eprintln!("error: {problems}\nhint: mend box.toml on the volume TINBOX, then restart");
         Config::untold()
     })
+}
+
+/// What the owner wrote.
+pub fn settings() -> PathBuf {
+    Path::new(BOOT).join("box.toml")
+}
+
+/// Writes it anew, out of a backup. A volume that does not take it stops nothing: the box is
+/// reached by what it has without.
+pub fn replace_settings(text: &str) -> std::io::Result<()> {
+    // A number that no other change had: seconds are far above what they are counted to.
+    let now = jiff::Timestamp::now().as_second().rem_euclid(1 << 31);
+    let number = u32::try_from(now).unwrap_or(u32::MAX);
+    if let Err(error) = BootVolume::own().replace_settings(text, number) {
+        let why = stdx::chain(&error);
+        eprintln!("error: box.toml of the backup is not on the boot volume: {why}");
+    }
+    Ok(())
 }
 
 /// What the box is beside its services.

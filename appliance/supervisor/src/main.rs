@@ -4,6 +4,7 @@
 //! Never: a decision that a lower crate could make. This crate only joins: it implements the narrow
 //! traits of the boot services over one in-memory index, and wires everything in `wiring`.
 
+mod backups;
 mod boot_token;
 mod chronicle;
 mod config;
@@ -96,19 +97,25 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_log();
     let home = if arguments.firmware { Home::Firmware } else { Home::Guest };
-    let (state, config) = match (arguments.state, arguments.config) {
+    if !arguments.check
+        && let Err(error) = resume(arguments.state.as_deref())
+    {
+        eprintln!("error: cannot go on with a restore: {error}");
+        return ExitCode::FAILURE;
+    }
+    let (state, config, file) = match (arguments.state, arguments.config) {
         (Some(state), Some(file)) => match config::load(&file, home) {
             Ok(_) if arguments.check => {
                 println!("{} is good", file.display());
                 return ExitCode::SUCCESS;
             }
-            Ok(config) => (state, config),
+            Ok(config) => (state, config, file),
             Err(problems) => {
                 eprintln!("error: {problems}");
                 return ExitCode::from(BAD_CONFIG);
             }
         },
-        _ => (firmware::state(), firmware::config()),
+        _ => (firmware::state(), firmware::config(), firmware::settings()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -116,7 +123,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(start(&state, config, home)),
+        Ok(runtime) => runtime.block_on(start(&state, config, (file, home))),
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
@@ -128,14 +135,28 @@ fn main() -> ExitCode {
     }
 }
 
-async fn start(state: &Path, mut config: Config, home: Home) -> anyhow::Result<()> {
+/// Goes on with the restore of a backup, if one is under way. Comes before the configuration is
+/// read: a flashed box has that restored too.
+fn resume(state: Option<&Path>) -> std::io::Result<()> {
+    match state {
+        Some(state) => backups::resume(state, |_| Ok(())),
+        None => backups::resume(&firmware::state(), firmware::replace_settings),
+    }
+    .map(drop)
+}
+
+async fn start(
+    state: &Path,
+    mut config: Config,
+    (file, home): (PathBuf, Home),
+) -> anyhow::Result<()> {
     // Ends with this function.
     let mut network = JoinSet::new();
     let firmware = match home {
         Home::Firmware => Some(firmware::begin(&mut config, &mut network).await),
         Home::Guest => None,
     };
-    wiring::run(state, config, firmware).await
+    wiring::run(state, (config, file), firmware).await
 }
 
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.

@@ -5,7 +5,7 @@
 //! is the file's until somebody changes it through the API; a file that changes speaks again.
 
 pub mod board;
-mod leases;
+pub mod leases;
 pub mod nic;
 mod plan;
 mod report;
@@ -29,6 +29,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use board::Board;
+use leases::OpenLeases;
 
 use crate::config::Config;
 use crate::hardware_views::HardwareViews;
@@ -63,6 +64,8 @@ pub struct Networks {
     pub config: Arc<Config>,
     /// What is told of each to whoever shows it.
     pub board: Board,
+    /// The lease files that are open.
+    pub leases: OpenLeases,
     /// Where leases and what was heard on the networks outlive a restart.
     pub state: PathBuf,
     /// Says that this goes on.

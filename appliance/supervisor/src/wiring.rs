@@ -2,12 +2,13 @@
 
 mod api;
 mod boot;
+mod kept;
 mod own;
 mod pages;
-mod storage;
+pub mod storage;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use crate::index::Index;
 use crate::loaders::{self, Lesson, Loaders};
 use crate::networks::Networks;
 use crate::networks::board::Board;
+use crate::networks::leases::OpenLeases;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
 use crate::power_button;
@@ -74,6 +76,7 @@ struct Wiring {
     /// Of a box of its own.
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
+    leases: OpenLeases,
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
     board: Board,
@@ -88,7 +91,11 @@ struct Wiring {
 /// # Errors
 /// What could not be started, or which service ended and why. A service that ends takes the process
 /// with it: whoever started it starts it again, from a state that is known to be good.
-pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> anyhow::Result<()> {
+pub async fn run(
+    state: &Path,
+    (config, file): (Config, PathBuf),
+    firmware: Option<Firmware>,
+) -> anyhow::Result<()> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -109,10 +116,11 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
-    let faces = wiring.faces(state, pin.bytes(), firmware.as_ref())?;
+    let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
+    let faces = wiring.faces(state, (pin.bytes(), &backups), firmware.as_ref())?;
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
-    wiring.api(state, &pki, firmware.as_ref().map(|_| &faces)).await?;
+    wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;
     wiring.start.begin(Step::Objects);
     wiring.controllers().await?;
     wiring.start.begin(Step::BootFiles);
@@ -125,7 +133,7 @@ pub async fn run(state: &Path, config: Config, firmware: Option<Firmware>) -> an
     wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
     wiring.agents(&pki).await?;
-    wiring.pages(state, Arc::clone(&pki), faces, firmware.is_some()).await?;
+    wiring.pages(state, Arc::clone(&pki), (faces, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
         wiring.proving(&pki, updates)?;
     }
@@ -196,6 +204,7 @@ impl Wiring {
             images,
             updates: None,
             settings: None,
+            leases: OpenLeases::default(),
             syslog,
             heart: Arc::default(),
             board: Board::default(),
@@ -313,6 +322,7 @@ impl Wiring {
             clock: Arc::clone(&self.clock),
             config: Arc::clone(&self.config),
             board: self.board.clone(),
+            leases: self.leases.clone(),
             state: state.to_owned(),
             pulse: self.heart.pulse("the loop of the networks"),
         };

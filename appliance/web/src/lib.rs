@@ -8,9 +8,11 @@
 //! is shown) and [`setup::Setup`] (what is asked once there is an owner).
 
 mod answer;
+mod backup;
 pub mod claim;
 mod live;
 mod look;
+mod multipart;
 pub mod owner;
 pub mod page;
 mod passphrase;
@@ -20,4 +22,4 @@ mod site;
 
 pub use live::STREAMS_MAX;
 pub use look::{SCRIPT, STYLE};
-pub use site::{BODY_BYTES_MAX, Site, Source, plain, router};
+pub use site::{Answering, BODY_BYTES_MAX, Download, Site, Source, plain, router};

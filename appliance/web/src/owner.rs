@@ -134,27 +134,41 @@ impl Owner {
         let code = Code::typed(code).ok_or(Refusal::NoCode)?;
         // Held to the end: of two who know the code, one is the first.
         let mut inner = self.inner();
-        if inner.hash.is_some() {
-            return Err(Refusal::Claimed);
-        }
-        let answer = inner.lock.attempt(&code, self.clock.steady(), fresh());
-        if matches!(answer, Answer::Wrong(_) | Answer::Changed) {
-            let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
-            let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
-            kept.map_err(Refusal::Disk)?;
-        }
-        match answer {
-            Answer::Right => {}
-            Answer::Wrong(left) => return Err(Refusal::WrongCode(left)),
-            Answer::Changed => return Err(Refusal::Changed),
-            Answer::Wait(seconds) => return Err(Refusal::Wait(seconds)),
-        }
+        self.attempt(&mut inner, &code)?;
         let hash = Hash::of(passphrase, chance()).ok_or(Refusal::Busy)?;
         let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
         kept.map_err(Refusal::Disk)?;
         inner.hash = Some(hash);
         Ok(self.begin(&mut inner))
+    }
+
+    /// Whoever knows the code of a box without an owner stands before it. Blocks: it may write to
+    /// disk.
+    ///
+    /// # Errors
+    /// As [`Owner::claim`]; the code stays good.
+    pub fn prove(&self, code: &str) -> Result<(), Refusal> {
+        let code = Code::typed(code).ok_or(Refusal::NoCode)?;
+        self.attempt(&mut self.inner(), &code)
+    }
+
+    fn attempt(&self, inner: &mut Inner, code: &Code) -> Result<(), Refusal> {
+        if inner.hash.is_some() {
+            return Err(Refusal::Claimed);
+        }
+        let answer = inner.lock.attempt(code, self.clock.steady(), fresh());
+        if matches!(answer, Answer::Wrong(_) | Answer::Changed) {
+            let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
+            let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
+            kept.map_err(Refusal::Disk)?;
+        }
+        match answer {
+            Answer::Right => Ok(()),
+            Answer::Wrong(left) => Err(Refusal::WrongCode(left)),
+            Answer::Changed => Err(Refusal::Changed),
+            Answer::Wait(seconds) => Err(Refusal::Wait(seconds)),
+        }
     }
 
     /// Begins a session of the owner. Blocks as [`Owner::claim`] does.

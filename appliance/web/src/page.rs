@@ -77,6 +77,12 @@ struct Claim<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "backup.html")]
+struct Backup<'a> {
+    csrf: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "login.html")]
 struct Login<'a> {
     pin: &'a str,
@@ -142,6 +148,10 @@ impl Page {
             // The one place that is read out when it changes: all others would never be silent.
             let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
+        }
+        // No part of the live page: what somebody types must stay.
+        if *self == Page::Box {
+            body.push_str(&rendered(&Backup { csrf }));
         }
         let shell = Shell {
             title: self.title(),

@@ -7,17 +7,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Form, Path, Query, Request, State};
 use axum::http::header::{ACCEPT, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde::Deserialize;
+use status::backup::Report;
 use status::view::StatusView;
+use stdx::Secret;
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::answer::{self, content, harden, html, see, text, with_cookie};
+use crate::backup;
 use crate::live::{self, STREAMS_MAX};
 use crate::look;
 use crate::owner::{Entered, Owner, Refusal};
@@ -33,6 +37,19 @@ const HASH_WAIT: Duration = Duration::from_secs(10);
 /// Characters of the longest host name (RFC 1035), brackets and a port.
 const HOST_CHARS_MAX: usize = 265;
 
+/// An answer that takes a while, or a sentence why there is none.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// A file to take away.
+pub struct Download {
+    /// What it may be called.
+    pub name: String,
+    /// Its bytes.
+    pub size: u64,
+    /// The file.
+    pub body: Body,
+}
+
 /// What the rest of the box gives to its pages.
 pub trait Source: Send + Sync + 'static {
     /// The box at this moment.
@@ -47,6 +64,10 @@ pub trait Source: Send + Sync + 'static {
     fn setup(&self) -> Option<&dyn Setup> {
         None
     }
+    /// A backup for whoever knows the passphrase.
+    fn backup(&self, passphrase: Secret) -> Answering<'_, Download>;
+    /// Makes this box the one of the backup that comes in pieces.
+    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report>;
 }
 
 /// The pages and those who may see them.
@@ -94,14 +115,16 @@ impl Site {
     }
 }
 
-type Answer = Response<Body>;
-type Here = State<Arc<Site>>;
+pub(crate) type Answer = Response<Body>;
+pub(crate) type Here = State<Arc<Site>>;
 
 /// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/S", get(claim_page).post(claim))
         .route("/S/{code}", get(claim_with_code))
+        .route("/S/restore", get(claim_page).post(backup::restore))
+        .route("/backup", axum::routing::post(backup::download))
         .route("/login", get(login_page).post(login))
         .route("/logout", axum::routing::post(logout))
         .route("/events", get(events))
@@ -192,7 +215,7 @@ fn host_of(text: &str) -> Option<String> {
 }
 
 /// The same of a request, which over HTTP/2 has it in its URL.
-fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     uri.authority().and_then(|it| host_of(it.as_str())).or_else(|| host(headers))
 }
 
@@ -349,7 +372,11 @@ async fn logout(State(site): Here, headers: HeaderMap, Form(form): Form<LogoutFo
 }
 
 /// A page for people, a sentence for programs.
-fn refused(refusal: &Refusal, headers: &HeaderMap, page: impl FnOnce(&str) -> String) -> Answer {
+pub(crate) fn refused(
+    refusal: &Refusal,
+    headers: &HeaderMap,
+    page: impl FnOnce(&str) -> String,
+) -> Answer {
     if let Refusal::Disk(error) = refusal {
         tracing::error!(error = %stdx::chain(error), "the box cannot write down who owns it");
     }

@@ -1,7 +1,8 @@
 //! The leases of one network: kept by a [`LeaseFile`], known to the rest of the box.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore};
 
@@ -13,15 +14,40 @@ pub struct KnownLeases {
     index: Index,
 }
 
-impl KnownLeases {
-    /// Opens or makes the file. May block.
+/// The lease files that are open, by interface: nobody else can open them meanwhile.
+#[derive(Clone, Default)]
+pub struct OpenLeases(Arc<Mutex<BTreeMap<String, Weak<KnownLeases>>>>);
+
+impl OpenLeases {
+    /// Opens or makes the file of an interface. May block.
     ///
     /// # Errors
     /// When the file cannot be opened, or is of another program or a newer version.
-    pub fn open(path: &Path, index: Index) -> Result<Arc<Self>, dhcp::Error> {
-        Ok(Arc::new(Self { file: LeaseFile::open(path)?, index }))
+    pub fn open(
+        &self,
+        interface: &str,
+        path: &Path,
+        index: Index,
+    ) -> Result<Arc<KnownLeases>, dhcp::Error> {
+        let leases = Arc::new(KnownLeases { file: LeaseFile::open(path)?, index });
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(interface.to_owned(), Arc::downgrade(&leases));
+        Ok(leases)
     }
 
+    /// The leases of an interface whose file is open; `None` where it is not.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn read(&self, interface: &str) -> Option<Result<Vec<Lease>, dhcp::Error>> {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let leases = open.get(interface).and_then(Weak::upgrade);
+        drop(open);
+        leases.map(|leases| leases.file.load())
+    }
+}
+
+impl KnownLeases {
     fn know(&self, lease: &Lease) {
         if lease.state == LeaseState::Bound {
             self.index.put_lease(lease.address, lease.mac);

@@ -328,9 +328,10 @@ async fn checker(
 impl Networks {
     async fn leases(&self, interface: &str) -> anyhow::Result<Arc<KnownLeases>> {
         let path = self.state.join(format!("leases-{interface}.redb"));
-        let index = self.index.clone();
+        let (index, open, interface) =
+            (self.index.clone(), self.leases.clone(), interface.to_owned());
         let shown = path.display().to_string();
-        tokio::task::spawn_blocking(move || KnownLeases::open(&path, index))
+        tokio::task::spawn_blocking(move || open.open(&interface, &path, index))
             .await?
             .with_context(|| format!("cannot open the leases in {shown}"))
     }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
 
 use super::Wiring;
+use crate::backups::{self, Backups};
 use crate::faces::Faces;
 use crate::{live, settings};
 
@@ -16,7 +17,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: &Pki,
-        faces: Option<&Arc<Faces>>,
+        (backups, faces): (&Arc<Backups>, Option<&Arc<Faces>>),
     ) -> anyhow::Result<()> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
@@ -37,7 +38,8 @@ impl Wiring {
                 self.updates.clone(),
                 self.sought.clone(),
             )
-            .merge(settings::router(self.settings.clone())),
+            .merge(settings::router(self.settings.clone()))
+            .merge(backups::router(Arc::clone(backups))),
         );
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;

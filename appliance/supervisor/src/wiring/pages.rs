@@ -9,16 +9,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use apiserver::Pki;
+use axum::body::Bytes;
 use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
+use status::backup::{Order, Report};
 use status::view::StatusView;
+use stdx::Secret;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::Receiver;
 use web::owner::{Keep, Owner};
 use web::setup::Setup;
-use web::{Site, Source};
+use web::{Answering, Download, Site, Source};
 
 use super::Wiring;
+use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
 use crate::config::Config;
 use crate::faces::images::Cached;
@@ -27,7 +32,7 @@ use crate::faces::networks::Nics;
 use crate::faces::owner::Ownership;
 use crate::faces::system::Itself;
 use crate::faces::{Faces, Tells};
-use crate::firmware::{Firmware, name};
+use crate::firmware::Firmware;
 use crate::hands::DOES;
 use crate::setup::Screens;
 use crate::{private_file, screen};
@@ -57,6 +62,7 @@ impl Keep for Folder {
 /// What the pages get of the box.
 struct Given {
     faces: Arc<Faces>,
+    backups: Arc<Backups>,
     pki: Arc<Pki>,
     state: PathBuf,
     api_port: u16,
@@ -90,6 +96,34 @@ impl Source for Given {
     fn setup(&self) -> Option<&dyn Setup> {
         self.screens.as_ref().map(|screens| screens as &dyn Setup)
     }
+
+    fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
+        Box::pin(async move {
+            let order = Order { passphrase: Some(passphrase), ..Order::default() };
+            let made = self.backups.create(order).await.map_err(sentence)?;
+            let (name, size) = (made.name.clone(), made.last.bytes);
+            Ok(Download { name, size, body: made.body(&self.backups).map_err(sentence)? })
+        })
+    }
+
+    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report> {
+        Box::pin(
+            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentence) },
+        )
+    }
+}
+
+/// Why not, as a page says it.
+fn sentence(refused: Refused) -> String {
+    let text = stdx::chain(&refused);
+    tracing::warn!(reason = text, "a backup was refused");
+    let mut lines = text.split("\nhint: ").map(|line| {
+        let mut chars = line.chars();
+        let first = chars.next().map(|char| char.to_uppercase().to_string());
+        format!("{}{}.", first.unwrap_or_default(), chars.as_str())
+    });
+    let first = lines.next().unwrap_or_default();
+    lines.fold(first, |text, line| format!("{text} {line}"))
 }
 
 /// The kubeconfig for somebody who calls the box `host`.
@@ -106,7 +140,7 @@ impl Wiring {
     pub(super) fn faces(
         &self,
         state: &Path,
-        key: [u8; 32],
+        (key, backups): ([u8; 32], &Arc<Backups>),
         firmware: Option<&Firmware>,
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
@@ -138,12 +172,13 @@ impl Wiring {
             Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
             Box::new(Cached::new(self.images.clone())),
             Box::new(self.sought.clone()),
+            Box::new(Arc::clone(backups)),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));
         }
         Ok(Arc::new(Faces {
-            name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
+            name: backups.name.clone(),
             clock: Arc::clone(&self.clock),
             began: Instant::now(),
             owner,
@@ -156,7 +191,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: Arc<Pki>,
-        faces: Arc<Faces>,
+        (faces, backups): (Arc<Faces>, Arc<Backups>),
         of_its_own: bool,
     ) -> anyhow::Result<()> {
         let listener = match &self.config.web {
@@ -168,7 +203,8 @@ impl Wiring {
         let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
         let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
         let screens = self.settings.clone().map(Screens);
-        let given = Given { faces, pki: source_pki, state, api_port, of_its_own, screens };
+        let given =
+            Given { faces, backups, pki: source_pki, state, api_port, of_its_own, screens };
         let site = Site::new(owner, Arc::new(given));
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         if of_its_own {

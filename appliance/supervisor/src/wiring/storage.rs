@@ -7,7 +7,7 @@ use store::{SealingKey, Store};
 
 /// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
 /// secrets.
-const SEALED: [&str; 5] = [
+pub const SEALED: [&str; 5] = [
     "/secrets",
     "bootstrap.cluster.x-k8s.io/kubeadmconfigs",
     "tinkerbell.org/hardware",
@@ -16,7 +16,7 @@ const SEALED: [&str; 5] = [
 ];
 
 /// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`.
-pub(super) fn open(state: &Path) -> anyhow::Result<Store> {
+pub fn open(state: &Path) -> anyhow::Result<Store> {
     let key = SealingKey::load_or_create(&state.join("sealing.key"))
         .context("cannot read the key that seals secrets")?;
     let options = store::Options {

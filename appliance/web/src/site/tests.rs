@@ -4,14 +4,16 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
+use status::backup::Report;
 use status::view::{StatusView, example};
-use stdx::SystemClock;
+use stdx::{Secret, SystemClock};
+use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
-use super::{Site, Source, host_of, plain, router};
+use super::{Answering, Download, Site, Source, host_of, plain, router};
 use crate::owner::{Keep, Owner};
 
 #[derive(Default)]
@@ -42,6 +44,23 @@ impl Source for Example {
     fn ca_pem(&self) -> String {
         "PEM".to_owned()
     }
+    fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
+        let text = format!("sealed with {} letters", passphrase.expose().len());
+        let (name, size) = ("box.boxbak".to_owned(), text.len() as u64);
+        Box::pin(async move { Ok(Download { name, size, body: text.into() }) })
+    }
+    fn restore(&self, mut pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report> {
+        Box::pin(async move {
+            let mut file = Vec::new();
+            while let Some(piece) = pieces.recv().await {
+                file.extend(piece);
+            }
+            match (passphrase.expose(), file.as_slice()) {
+                ("its own", b"a backup") => Ok(Report { name: "b".into(), ..Report::default() }),
+                _ => Err("That is not the passphrase of this backup.".to_owned()),
+            }
+        })
+    }
 }
 
 fn site() -> (Arc<Owner>, Router) {
@@ -56,7 +75,8 @@ async fn ask(router: &Router, line: &str, headers: &[(&str, &str)], body: &str) 
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    if method == "POST" {
+    let kind = headers.iter().any(|(name, _)| *name == "content-type");
+    if method == "POST" && !kind {
         request = request.header("content-type", "application/x-www-form-urlencoded");
     }
     router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap()
@@ -124,6 +144,74 @@ async fn who_claims_comes_in_and_nobody_else() {
     let unasked = ask(&router, "POST /logout", &mine, "csrf=guess").await;
     assert_eq!(unasked.status(), StatusCode::FORBIDDEN);
     assert_eq!(ask(&router, "GET /", &mine, "").await.status(), StatusCode::OK);
+}
+
+fn restoring(code: &str, passphrase: &str) -> String {
+    let field = |name: &str, text: &str| {
+        format!("--xyz\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    let fields = [("code", code), ("passphrase", passphrase), ("file", "a backup")];
+    fields.map(|(name, text)| field(name, text)).concat() + "--xyz--\r\n"
+}
+
+#[tokio::test]
+async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
+    let (owner, router) = site();
+    let (code, left) = owner.code().unwrap();
+    let form = [
+        ("content-type", "multipart/form-data; boundary=xyz"),
+        ("accept", "text/plain"),
+        ("origin", "https://10.0.0.9:443"),
+    ];
+    let post = async |code: &str, passphrase: &str| {
+        let body = restoring(code, passphrase);
+        let answer = ask(&router, "POST /S/restore", &form, &body).await;
+        let status = answer.status();
+        let text = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8_lossy(&text).into_owned())
+    };
+    let other = if code == "000000" { "000001" } else { "000000" };
+    let (status, said) = post(other, "its own").await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{said}");
+    assert_eq!(owner.code().unwrap().1, left - 1, "a guess at the code counts as one");
+    let (status, said) = post(&code, "another").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(said, "That is not the passphrase of this backup.\n");
+    let (status, said) = post(&code, "its own").await;
+    assert_eq!(status, StatusCode::OK, "{said}");
+    assert!(said.starts_with("This box is now b as it was at 1970-01-01T00:00:00Z: "), "{said}");
+
+    let plain = [("content-type", "application/octet-stream")];
+    let answer = ask(&router, "POST /S/restore", &plain, "a backup").await;
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    owner.claim(&code, "long enough").unwrap();
+    let answer = ask(&router, "POST /S/restore", &form, &restoring(&code, "its own")).await;
+    assert_eq!(header(&answer, "location"), "/login", "it has an owner");
+}
+
+#[tokio::test]
+async fn the_owner_takes_a_backup_away() {
+    let (owner, router) = site();
+    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let (cookie, csrf) =
+        (format!("{}={token}", crate::answer::COOKIE), owner.session(&token).unwrap());
+    let mine = [("cookie", cookie.as_str())];
+    let page = ask(&router, "GET /box", &mine, "").await.into_body();
+    let page = page.collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&page).contains(&csrf), "the form is there, with its secret");
+    let post = async |csrf: &str, again: &str, headers: &[(&str, &str)]| {
+        let form = format!("csrf={csrf}&passphrase=correct+horse&again={again}");
+        ask(&router, "POST /backup", headers, &form).await
+    };
+    let answer = post(&csrf, "correct+horse", &mine).await;
+    assert_eq!(header(&answer, "content-length"), "22");
+    assert_eq!(header(&answer, "content-disposition"), "attachment; filename=\"box.boxbak\"");
+    let file = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(file, "sealed with 13 letters");
+    let answer = post(&csrf, "another", &mine).await;
+    assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(post("guess", "correct+horse", &mine).await.status(), StatusCode::FORBIDDEN);
+    assert_eq!(header(&post(&csrf, "correct+horse", &[]).await, "location"), "/login");
 }
 
 #[tokio::test]

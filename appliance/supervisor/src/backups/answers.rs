@@ -1,0 +1,111 @@
+//! Backups over the API. Their paths are no kind of an API group: what no role names but `*` is for
+//! administrators, and a backup is everything that they have.
+
+use std::sync::Arc;
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::StreamExt as _;
+use percent_encoding::percent_decode;
+use status::backup::{Last, Order, Report};
+use stdx::Secret;
+use tokio::sync::mpsc;
+
+use super::{Backups, Made, PIECES, Refused};
+use crate::live::failure;
+
+/// What opens the body, percent-encoded: a header of a request over TLS, never a URL, which logs
+/// keep.
+const PASSPHRASE: &str = "tinbox-passphrase";
+
+/// `/backup`: a GET is answered with a [`Last`]; a POST of an [`Order`] with a backup.
+/// `/backup/verify` and `/backup/restore`: a POST has a backup as its body and is answered with a
+/// [`Report`]; after the latter the box restarts.
+pub fn router(backups: Arc<Backups>) -> Router {
+    Router::new()
+        .route("/backup", get(last).post(create))
+        .route("/backup/verify", post(verify))
+        .route("/backup/restore", post(restore))
+        .with_state(backups)
+}
+
+async fn last(State(backups): State<Arc<Backups>>) -> Json<Last> {
+    Json(backups.last())
+}
+
+async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<Order>) -> Response {
+    let made = backups.create(order).await;
+    match made.and_then(|made| download(&backups, made)) {
+        Ok(response) => response,
+        Err(refused) => refusal(&refused),
+    }
+}
+
+/// An answer that a browser keeps as a file.
+fn download(backups: &Arc<Backups>, made: Made) -> Result<Response, Refused> {
+    let (size, name) = (made.last.bytes, format!("attachment; filename=\"{}\"", made.name));
+    let mut response = Response::new(made.body(backups)?);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+    let kind = HeaderValue::from_static("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, kind);
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        headers.insert(header::CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+async fn verify(State(backups): State<Arc<Backups>>, headers: HeaderMap, body: Body) -> Response {
+    let (send, pieces) = mpsc::channel(PIECES);
+    let reading = backups.verify(pieces, passphrase(&headers));
+    let (read, ()) = tokio::join!(reading, pass(body.into_data_stream(), send));
+    answer(read)
+}
+
+async fn restore(State(backups): State<Arc<Backups>>, headers: HeaderMap, body: Body) -> Response {
+    let (send, pieces) = mpsc::channel(PIECES);
+    let reading = backups.restore(pieces, passphrase(&headers));
+    let (read, ()) = tokio::join!(reading, pass(body.into_data_stream(), send));
+    answer(read)
+}
+
+fn passphrase(headers: &HeaderMap) -> Option<Secret> {
+    let given = headers.get(PASSPHRASE)?.as_bytes();
+    let text = percent_decode(given).decode_utf8_lossy();
+    (!text.is_empty()).then(|| Secret::from(text.into_owned()))
+}
+
+/// Until the file ends, or nobody wants more of it. Who goes away ends it early, and the reader
+/// says so.
+async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) {
+    while let Some(Ok(piece)) = body.next().await {
+        if to.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(read: Result<Report, Refused>) -> Response {
+    match read {
+        Ok(report) => Json(report).into_response(),
+        Err(refused) => refusal(&refused),
+    }
+}
+
+fn refusal(refused: &Refused) -> Response {
+    let message = stdx::chain(refused);
+    tracing::warn!(reason = message, "a backup was refused");
+    match refused {
+        Refused::Busy | Refused::Restarting => failure(StatusCode::CONFLICT, "Conflict", &message),
+        Refused::Order | Refused::Backup(_) | Refused::Plain | Refused::Unfit(_) => {
+            failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
+        }
+        Refused::Disk { .. } | Refused::Store(_) | Refused::Leases(_) | Refused::Ended => {
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
+        }
+    }
+}

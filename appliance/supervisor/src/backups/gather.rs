@@ -1,0 +1,189 @@
+//! What goes into a backup.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use ::backup::{Contents, ENTRY_BYTES_MAX, Header, Lock, NEEDS, Part, Writer};
+use serde_json::json;
+use status::backup::Last;
+use status::image::State;
+use store::{Frozen, Key, Stored};
+
+use super::{Backups, Made, Refused, disk, leases, spool};
+use crate::wiring::storage::SEALED;
+
+/// Folders of the state folder whose files belong to a backup.
+const FOLDERS: [&str; 2] = ["pki", "settings"];
+/// Files that are this machine's alone: the key its disk is sealed with, the code for whoever
+/// becomes its owner, what its slots hold, when its last backup was made.
+const MACHINES: [&str; 4] = ["sealing.key", "claim.json", "update.json", "backup.json"];
+/// Endings of what is not done, or kept otherwise.
+const OTHERS: [&str; 4] = [".redb", ".part", ".new", ".restoring"];
+/// Beginning of what was heard on a network's wire.
+const HEARD: &str = "dhcp-";
+/// What the lease file of an interface is called.
+pub const LEASES: (&str, &str) = ("leases-", ".redb");
+
+/// Whether the file at a path of the state folder goes with a box to other hardware. What a later
+/// release keeps there does, unless it says otherwise here.
+pub fn belongs(path: &str) -> bool {
+    match path.split_once('/') {
+        Some((folder, name)) => {
+            FOLDERS.contains(&folder) && !name.contains('/') && !ends_otherwise(name)
+        }
+        None => !MACHINES.contains(&path) && !path.starts_with(HEARD) && !ends_otherwise(path),
+    }
+}
+
+fn ends_otherwise(name: &str) -> bool {
+    OTHERS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The files of the state folder that [`belongs`] is true of, by their paths there, sorted.
+pub fn files(state: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in [""].into_iter().chain(FOLDERS) {
+        let entries = match fs::read_dir(state.join(folder)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            if entry.file_type()?.is_file() && belongs(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Everything but the objects, which are too many to hold.
+struct Held(Vec<(Part, Vec<u8>)>);
+
+impl Backups {
+    /// Writes all of it into a file of its own.
+    pub(super) fn gather(&self, lock: &Lock) -> Result<Made, Refused> {
+        let plain = matches!(lock, Lock::Plain);
+        let frozen = self.store.freeze()?;
+        let Held(parts) = self.held(plain)?;
+        let mut contents = Contents::default();
+        parts.iter().for_each(|(part, _)| contents.count(part));
+        self.objects(&frozen, plain, |part, _| {
+            contents.count(&part);
+            Ok(())
+        })?;
+        let made = self.clock.now();
+        let header = Header {
+            name: self.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            needs: NEEDS.to_owned(),
+            made,
+            pin: self.pin.clone(),
+            revision: frozen.revision(),
+            contents,
+            ..Header::default()
+        };
+        let file = spool::file(&self.state).map_err(disk("make a file for the backup"))?;
+        let mut writer = Writer::begin(file, &header, lock)?;
+        for (part, content) in &parts {
+            writer.add(part, content)?;
+        }
+        self.objects(&frozen, plain, |part, value| Ok(writer.add(&part, value)?))?;
+        let file = writer.finish()?;
+        let bytes = file.metadata().map_err(disk("measure the backup"))?.len();
+        let day = made.strftime("%Y-%m-%d");
+        let name = format!("{}-{day}.boxbak", file_name(&self.name));
+        Ok(Made { file, name, last: Last { at: Some(made), bytes } })
+    }
+
+    /// Every object that is kept, in one moment of the store.
+    fn objects(
+        &self,
+        frozen: &Frozen,
+        plain: bool,
+        mut each: impl FnMut(Part, &[u8]) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut told = Ok(());
+        let visit = |key: Key, stored: Stored| {
+            if plain && SEALED.contains(&key.resource.as_str()) {
+                return ControlFlow::Continue(());
+            }
+            let Key { resource, namespace, name } = key;
+            told = each(Part::Object { resource, namespace, name }, &stored.value);
+            if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        frozen.each(visit)?;
+        told
+    }
+
+    fn held(&self, plain: bool) -> Result<Held, Refused> {
+        let mut parts = Vec::new();
+        if !plain {
+            for path in files(&self.state).map_err(disk("list the box's files"))? {
+                let content = read(&self.state.join(&path)).map_err(disk("read a file"))?;
+                parts.extend(content.map(|content| (Part::File { path }, content)));
+            }
+            let settings = read(&self.settings).map_err(disk("read box.toml"))?;
+            parts.extend(settings.map(|content| (Part::Settings, content)));
+        }
+        for interface in self.interfaces().map_err(disk("list the leases"))? {
+            let file = self.state.join(format!("{}{interface}{}", LEASES.0, LEASES.1));
+            let content = leases::read(&self.leases, &interface, &file)?;
+            parts.push((Part::Leases { interface }, content));
+        }
+        parts.push((Part::Images, self.listed()?));
+        Ok(Held(parts))
+    }
+
+    /// Those with leases.
+    fn interfaces(&self) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.state)? {
+            let Ok(name) = entry?.file_name().into_string() else { continue };
+            let bare = name.strip_prefix(LEASES.0).and_then(|name| name.strip_suffix(LEASES.1));
+            found.extend(bare.map(str::to_owned));
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Where the cache's files are from, and what they are.
+    fn listed(&self) -> Result<Vec<u8>, Refused> {
+        let items = self.images.report().items;
+        let ready = items.iter().filter(|image| image.state == State::Ready);
+        let images = ready.map(|image| {
+            json!({
+                "origin": image.origin,
+                "digest": image.digest,
+                "size": image.size,
+                "pinned": image.pinned,
+            })
+        });
+        let images: Vec<_> = images.collect();
+        serde_json::to_vec(&images).map_err(|error| disk("list the images")(error.into()))
+    }
+}
+
+/// A file, if it is there and no larger than one may be.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let content = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        content => content?,
+    };
+    if content.len() > ENTRY_BYTES_MAX {
+        let what = format!("{} is larger than a backup takes", path.display());
+        return Err(io::Error::new(ErrorKind::InvalidData, what));
+    }
+    Ok(Some(content))
+}
+
+/// What a name may be in a file's.
+fn file_name(name: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '.';
+    name.chars().map(|char| if plain(char) { char } else { '-' }).take(64).collect()
+}

@@ -1,0 +1,76 @@
+//! Leases as a backup has them: JSON, so that the format of the file may change.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
+use serde::{Deserialize, Serialize};
+use stdx::MacAddr;
+
+use super::{Refused, disk};
+use crate::networks::leases::OpenLeases;
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    address: Ipv4Addr,
+    mac: MacAddr,
+    state: State,
+    expires: u64,
+    heard: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum State {
+    Bound,
+    Released,
+    Declined,
+}
+
+/// The leases of an interface, whose file may be open.
+pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, Refused> {
+    let leases = match open.read(interface) {
+        Some(read) => read?,
+        None => closed(file)?,
+    };
+    let kept = leases.into_iter().filter_map(|lease| {
+        let state = match lease.state {
+            LeaseState::Offered => return None,
+            LeaseState::Bound => State::Bound,
+            LeaseState::Released => State::Released,
+            LeaseState::Declined => State::Declined,
+        };
+        let Lease { address, mac, expires, heard, .. } = lease;
+        Some(Kept { address, mac, state, expires, heard })
+    });
+    let kept: Vec<Kept> = kept.collect();
+    serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
+}
+
+/// Those of a file that nobody has open. A copy is read: whoever wants to open the file itself
+/// meanwhile is not to be held up.
+fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
+    let copy = file.with_extension("part");
+    std::fs::copy(file, &copy).map_err(disk("copy the leases"))?;
+    let read = LeaseFile::open(&copy).and_then(|file| file.load());
+    std::fs::remove_file(&copy).map_err(disk("remove a copy of the leases"))?;
+    Ok(read?)
+}
+
+/// Makes a lease file of them; answers how many they are.
+pub fn write(content: &[u8], file: &Path) -> Result<u64, Refused> {
+    let kept: Vec<Kept> = serde_json::from_slice(content)
+        .map_err(|error| Refused::Unfit(format!("its leases cannot be read: {error}")))?;
+    let changes = kept.into_iter().map(|kept| {
+        let state = match kept.state {
+            State::Bound => LeaseState::Bound,
+            State::Released => LeaseState::Released,
+            State::Declined => LeaseState::Declined,
+        };
+        let Kept { address, mac, expires, heard, .. } = kept;
+        Change::Put(Lease { address, mac, state, expires, heard })
+    });
+    let changes: Vec<Change> = changes.collect();
+    LeaseFile::open(file)?.commit(&changes)?;
+    Ok(changes.len() as u64)
+}

@@ -1,0 +1,55 @@
+//! A backup that was made: all of it is on disk before a byte is sent, so whoever asks gets all of
+//! it or a reason, and never holds up the store.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::body::Body;
+use futures_util::TryStreamExt as _;
+use status::backup::Last;
+use tokio_util::io::ReaderStream;
+
+use super::{Backups, Refused, disk};
+
+const PART: &str = "backup.part";
+/// Bytes that are read at once.
+const PIECE: usize = 64 << 10;
+
+/// A backup in a file without a name.
+pub struct Made {
+    pub(super) file: File,
+    /// What it may be called.
+    pub name: String,
+    /// Its size and time.
+    pub last: Last,
+}
+
+/// A file that goes when it is closed.
+pub fn file(state: &Path) -> io::Result<File> {
+    let path = state.join(PART);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+impl Made {
+    /// As the body of an answer. The box remembers it once all of it was taken away.
+    pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, Refused> {
+        self.file.seek(SeekFrom::Start(0)).map_err(disk("read the backup"))?;
+        let (last, backups) = (self.last, Arc::clone(backups));
+        let mut left = last.bytes;
+        let pieces = ReaderStream::with_capacity(tokio::fs::File::from_std(self.file), PIECE);
+        let pieces = pieces.inspect_ok(move |piece| {
+            left = left.saturating_sub(piece.len() as u64);
+            if left == 0 {
+                backups.made(last);
+            }
+        });
+        Ok(Body::from_stream(pieces))
+    }
+}

@@ -1,0 +1,210 @@
+//! A backup made into the files of a box, in a folder of its own, and looked at as a start would.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use ::backup::{Part, Reader};
+use apiserver::{Authenticator, Pki};
+use status::backup::{Last, Report};
+use store::{Key, MAX_VALUE_BYTES, Store};
+use tokio::runtime::Handle;
+
+use super::gather::{LEASES, belongs};
+use super::{Backups, LAST, Refused, disk, leases, place};
+use crate::private_file;
+use crate::wiring::storage;
+
+/// Bytes of objects that are put into the store at once.
+const BATCH_BYTES: usize = 8 << 20;
+/// What every box has that was not plain.
+const NEEDED: [&str; 4] = ["pki/ca.key", "pki/ca.crt", "pki/serviceaccount.key", "tokens"];
+
+/// A folder for the files, which goes when it is not wanted.
+pub struct Folder {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Folder {
+    /// Where nothing of it stays: in memory, on a box of its own.
+    pub fn for_rehearsal() -> Result<Self, Refused> {
+        let name = format!("tinbox-rehearsal-{}", stdx::random_hex(8));
+        Self::make(std::env::temp_dir().join(name))
+    }
+
+    /// Where it can take its place.
+    pub fn beside(state: &Path) -> Result<Self, Refused> {
+        let path = state.join(place::UNFINISHED);
+        place::remove(&path).map_err(disk("remove an earlier restore"))?;
+        Self::make(path)
+    }
+
+    fn make(path: PathBuf) -> Result<Self, Refused> {
+        let folder = Self { path, kept: false };
+        let files = folder.files();
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&files);
+        made.map_err(disk("make a folder for the restore"))?;
+        Ok(folder)
+    }
+
+    fn files(&self) -> PathBuf {
+        self.path.join(place::FILES)
+    }
+
+    /// From here on this is the box: whatever happens, its next start puts the files in place.
+    pub fn commit(mut self, state: &Path) -> Result<(), Refused> {
+        sync(&self.path).map_err(disk("write the restored files"))?;
+        place::commit(&self.path, state).map_err(disk("put the restored files in place"))?;
+        self.kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = place::remove(&self.path)
+        {
+            tracing::warn!(%error, folder = %self.path.display(), "a restore's files stay behind");
+        }
+    }
+}
+
+/// Everything below is on disk.
+fn sync(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            sync(&entry?.path())?;
+        }
+    }
+    File::open(path)?.sync_all()
+}
+
+/// Objects on their way into the store.
+struct Objects<'a> {
+    store: Store,
+    revision: u64,
+    handle: &'a Handle,
+    batch: Vec<(Key, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Objects<'_> {
+    fn put(&mut self, key: Key, value: Vec<u8>) -> Result<(), Refused> {
+        let named = |object: &serde_json::Value| object["metadata"]["name"].is_string();
+        let read = serde_json::from_slice(&value).ok().filter(named);
+        if read.is_none() || value.len() > MAX_VALUE_BYTES {
+            return Err(Refused::Unfit(format!("{key} is no object")));
+        }
+        self.bytes += value.len();
+        self.batch.push((key, value));
+        if self.bytes < BATCH_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), Refused> {
+        let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
+        Ok(self.handle.block_on(self.store.adopt(self.revision, batch))?)
+    }
+
+    /// How many are there now, each of which opens.
+    fn end(mut self) -> Result<u64, Refused> {
+        self.flush()?;
+        let mut count = 0;
+        self.store.freeze()?.each(|_, _| {
+            count += 1;
+            std::ops::ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+}
+
+impl Backups {
+    /// Reads all of it into `folder`, and tries what a start would.
+    pub(super) fn stage<R: Read>(
+        &self,
+        mut reader: Reader<R>,
+        folder: &Folder,
+        handle: &Handle,
+    ) -> Result<Report, Refused> {
+        let files = folder.files();
+        let header = reader.header().clone();
+        let store = storage::open(&files).map_err(|error| Refused::Unfit(format!("{error:#}")))?;
+        let (batch, revision) = (Vec::new(), header.revision);
+        let mut objects = Objects { store, revision, handle, batch, bytes: 0 };
+        let (mut names, mut leases) = (Vec::new(), 0);
+        while let Some((part, content)) = reader.next_part()? {
+            match part {
+                Part::Object { resource, namespace, name } => {
+                    objects.put(Key { resource, namespace, name }, content)?;
+                }
+                Part::Leases { interface } => {
+                    let name = format!("{}{interface}{}", LEASES.0, LEASES.1);
+                    leases += leases::write(&content, &files.join(&name))?;
+                    names.push(name);
+                }
+                Part::File { path } => {
+                    if !belongs(&path) {
+                        return Err(Refused::Unfit(format!("{path} is no file of a box")));
+                    }
+                    write(&files, &path, &content)?;
+                    names.push(path);
+                }
+                Part::Settings => write(&folder.path, place::SETTINGS, &content)?,
+                Part::Images => {}
+            }
+        }
+        let count = objects.end()?;
+        if count != header.contents.objects {
+            return Err(Refused::Unfit(format!("{count} objects are left of it")));
+        }
+        if header.encryption != "none" {
+            self.try_start(&files)?;
+        }
+        let last = Last { at: Some(header.made), bytes: 0 };
+        let last = serde_json::to_vec(&last).unwrap_or_default();
+        write(&files, LAST, &last)?;
+        names.extend([LAST, "objects.redb", "sealing.key"].map(str::to_owned));
+        let names = serde_json::to_vec(&names).unwrap_or_default();
+        write(&folder.path, place::NAMES, &names)?;
+        let contents = header.contents;
+        Ok(Report {
+            name: header.name.into(),
+            version: header.version.into(),
+            made: header.made,
+            pin: header.pin.into(),
+            encryption: header.encryption.into(),
+            objects: contents.objects,
+            hardware: contents.hardware,
+            secrets: contents.secrets,
+            leases,
+            files: contents.files,
+            settings: contents.settings,
+            restarts: false,
+        })
+    }
+
+    /// The keys and tokens are those of a box: a start would take them.
+    fn try_start(&self, files: &Path) -> Result<(), Refused> {
+        let missing = NEEDED.iter().find(|name| !files.join(name).is_file());
+        if let Some(missing) = missing {
+            return Err(Refused::Unfit(format!("it has no {missing}")));
+        }
+        let unfit = |error: apiserver::Error| Refused::Unfit(stdx::chain(&error));
+        Authenticator::load(files).map_err(unfit)?;
+        apiserver::SigningKey::ensure(files).map_err(unfit)?;
+        let pki = Pki::ensure(files, &self.config.api_names(), self.clock.now()).map_err(unfit)?;
+        pki.server_config().map_err(unfit)?;
+        Ok(())
+    }
+}
+
+fn write(folder: &Path, path: &str, content: &[u8]) -> Result<(), Refused> {
+    let (inner, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = folder.join(inner);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    let written = made.and_then(|()| private_file::replace(&folder, name, content));
+    written.map_err(disk("write a restored file"))
+}

@@ -1,0 +1,379 @@
+//! Backups of a box that is only its files: what comes back, what never gets out, and cuts of the
+//! power at every step.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use apiserver::{AdminAccess, Authenticator, Pki, SigningKey};
+use axum::body::Bytes;
+use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
+use http_body_util::BodyExt as _;
+use jiff::Timestamp;
+use status::backup::{Order, Report};
+use stdx::{Secret, SystemClock};
+use store::{Key, Store};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::{Backups, Now, PIECES, Refused, gather, place};
+use crate::config::{Config, Home};
+use crate::images::Images;
+use crate::wiring::storage;
+
+const WORDS: &str = "correct horse";
+/// The password of a management controller, which nobody else may see.
+const PASSWORD: &[u8] = br#"{"metadata":{"name":"bmc-nuc1"},"data":{"password":"aHVudGVyMg=="}}"#;
+const NUC: &[u8] = br#"{"metadata":{"name":"nuc1"},"spec":{"userData":"hunter3"}}"#;
+const CONFIG: &[u8] = br#"{"metadata":{"name":"colours"},"data":{"rack":"blue"}}"#;
+
+/// A box that only keeps.
+struct Place {
+    folder: TempDir,
+    backups: Arc<Backups>,
+}
+
+async fn put(store: &Store, resource: &str, name: &str, value: &'static [u8]) {
+    let key = Key::new(resource, "default", name);
+    let written = store.write(move |txn| Ok::<_, io::Error>(txn.put(key, value.to_vec()))).await;
+    written.unwrap().unwrap();
+}
+
+fn backups(folder: &Path, store: Store) -> Arc<Backups> {
+    let state = folder.join("state");
+    let config = Arc::new(Config::default());
+    let backups = Arc::new(Backups {
+        store,
+        images: Images::open(&config, &state).unwrap(),
+        state,
+        settings: folder.join("box.toml"),
+        home: Home::Guest,
+        name: "box-7f3a".to_owned(),
+        pin: "F3A9-1C20-8BQK-77TM".to_owned(),
+        config,
+        clock: Arc::new(SystemClock),
+        leases: Default::default(),
+        now: Now::default(),
+    });
+    backups.remember();
+    backups
+}
+
+fn lease() -> Lease {
+    Lease {
+        address: "10.77.0.100".parse().unwrap(),
+        mac: "52:54:00:77:00:01".parse().unwrap(),
+        state: LeaseState::Bound,
+        expires: 4711,
+        heard: 4000,
+    }
+}
+
+impl Place {
+    /// One with keys of its own and nothing else.
+    fn fresh() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        let pki = Pki::ensure(&state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
+        AdminAccess::ensure(&state, &pki, "https://127.0.0.1:6443").unwrap();
+        SigningKey::ensure(&state).unwrap();
+        fs::write(state.join("claim.json"), r#"{"code":"7KQ4M2","wrong":0}"#).unwrap();
+        let backups = backups(folder.path(), storage::open(&state).unwrap());
+        Self { folder, backups }
+    }
+
+    /// One that was used.
+    async fn used() -> Self {
+        let used = Self::fresh();
+        put(&used.backups.store, "/secrets", "bmc-nuc1", PASSWORD).await;
+        put(&used.backups.store, "tinkerbell.org/hardware", "nuc1", NUC).await;
+        put(&used.backups.store, "/configmaps", "colours", CONFIG).await;
+        let state = used.state();
+        fs::write(state.join("owner.json"), b"{}").unwrap();
+        fs::write(state.join("image-pins"), b"- http://example.org/image\n").unwrap();
+        fs::create_dir(state.join("settings")).unwrap();
+        fs::write(state.join("settings/1.json"), b"{}").unwrap();
+        fs::write(used.folder.path().join("box.toml"), b"name = \"box-7f3a\"\n").unwrap();
+        let leases = LeaseFile::open(&state.join("leases-eth1.redb")).unwrap();
+        leases.commit(&[Change::Put(lease())]).unwrap();
+        // Not of the box, but of its machine or its moment.
+        for name in ["update.json", "dhcp-eth1", "leases-eth1.part"] {
+            fs::write(state.join(name), b"of this machine").unwrap();
+        }
+        fs::create_dir(state.join("audit")).unwrap();
+        fs::write(state.join("audit/audit.log"), b"{}").unwrap();
+        used
+    }
+
+    fn state(&self) -> std::path::PathBuf {
+        self.folder.path().join("state")
+    }
+
+    async fn backup(&self, order: Order) -> Result<Vec<u8>, Refused> {
+        let made = self.backups.create(order).await?;
+        let (bytes, body) = (made.last.bytes, made.body(&self.backups)?);
+        let file = body.collect().await.unwrap().to_bytes();
+        assert_eq!(file.len() as u64, bytes);
+        Ok(file.to_vec())
+    }
+
+    /// The next start: everything closes, what was restored takes its place.
+    fn restart(self) -> Self {
+        let Self { folder, backups } = self;
+        let home = backups.state.clone();
+        drop(backups);
+        let mut settings = None;
+        let resumed = place::resume(&home, |text| {
+            settings = Some(text.to_owned());
+            Ok(())
+        });
+        assert!(resumed.unwrap());
+        if let Some(settings) = settings {
+            fs::write(folder.path().join("box.toml"), settings).unwrap();
+        }
+        let backups = self::backups(folder.path(), storage::open(&home).unwrap());
+        Self { folder, backups }
+    }
+
+    fn value(&self, resource: &str, name: &str) -> Option<Vec<u8>> {
+        let stored = self.backups.store.get(&Key::new(resource, "default", name)).unwrap();
+        stored.map(|stored| stored.value.to_vec())
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.state().join(name)).unwrap()
+    }
+}
+
+fn order() -> Order {
+    Order { passphrase: Some(Secret::from(WORDS)), ..Order::default() }
+}
+
+fn pieces(file: &[u8]) -> mpsc::Receiver<Bytes> {
+    let (send, pieces) = mpsc::channel(PIECES);
+    let file = file.to_vec();
+    tokio::spawn(async move {
+        for piece in file.chunks(1000) {
+            if send.send(Bytes::copy_from_slice(piece)).await.is_err() {
+                return;
+            }
+        }
+    });
+    pieces
+}
+
+fn words(text: &str) -> Option<Secret> {
+    Some(Secret::from(text))
+}
+
+/// Every file of a folder with its content.
+fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn holds(bytes: &[u8], words: &[u8]) -> bool {
+    bytes.windows(words.len()).any(|found| found == words)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_box_becomes_the_one_that_was_backed_up() {
+    let old = Place::used().await;
+    let file = old.backup(order()).await.unwrap();
+    assert!(file.len() < 64 << 10, "{} bytes", file.len());
+    for secret in [&b"hunter"[..], b"aHVudGVyMg", b"PRIVATE KEY", WORDS.as_bytes()] {
+        assert!(!holds(&file, secret), "{}", String::from_utf8_lossy(secret));
+    }
+    assert!(old.backups.last().at.is_some(), "the box remembers when");
+
+    let spare = Place::fresh();
+    let untouched = tree(&spare.state());
+    let rehearsed = spare.backups.verify(pieces(&file), words(WORDS)).await.unwrap();
+    assert_eq!((rehearsed.objects, rehearsed.hardware, rehearsed.secrets), (3, 1, 1));
+    assert_eq!((rehearsed.leases, rehearsed.settings, rehearsed.restarts), (1, true, false));
+    assert_eq!(tree(&spare.state()), untouched, "a rehearsal changes nothing");
+
+    // Both are closed before each other's files are read: only then is a redb file what it says.
+    fs::write(spare.state().join("of-before"), b"goes").unwrap();
+    let done = spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
+    assert_eq!(done, Report { restarts: true, ..rehearsed });
+    let busy = spare.backups.create(order()).await;
+    assert!(matches!(busy, Err(Refused::Restarting)));
+    let spare = spare.restart();
+
+    assert_eq!(spare.value("/secrets", "bmc-nuc1").unwrap(), PASSWORD);
+    assert_eq!(spare.value("tinkerbell.org/hardware", "nuc1").unwrap(), NUC);
+    assert!(spare.backups.store.revision() > old.backups.store.revision() + store::RESTORE_LEAP);
+    let same = ["tokens", "pki/ca.key", "pki/ca.crt", "pki/server.key", "pki/serviceaccount.key"];
+    for name in [&same[..], &["owner.json", "image-pins", "settings/1.json"]].concat() {
+        assert_eq!(spare.text(name), old.text(name), "{name}");
+    }
+    assert!(Authenticator::load(&spare.state()).is_ok());
+    let config = fs::read(spare.folder.path().join("box.toml")).unwrap();
+    assert_eq!(config, b"name = \"box-7f3a\"\n");
+    let leases = LeaseFile::open(&spare.state().join("leases-eth1.redb")).unwrap();
+    assert_eq!(leases.load().unwrap(), [lease()]);
+    assert!(spare.text("claim.json").contains("7KQ4M2"), "its own code stays");
+    for name in ["of-before", "update.json", "dhcp-eth1", "audit", "restore", "restore.done"] {
+        assert!(!spare.state().join(name).exists(), "{name}");
+    }
+    assert_ne!(
+        fs::read(spare.state().join("sealing.key")).unwrap(),
+        fs::read(old.state().join("sealing.key")).unwrap(),
+        "another disk is sealed with another key"
+    );
+    let last = old.backups.last().at.map(|at| at.as_second());
+    assert_eq!(spare.backups.last().at.map(|at| at.as_second()), last);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_for_everybody_has_no_secret_and_makes_no_box() {
+    let old = Place::used().await;
+    let plain = Order { plain: true, ..Order::default() };
+    let file = old.backup(plain).await.unwrap();
+    let unpacked = read(&file, None);
+    assert!(unpacked.iter().any(|content| content == CONFIG));
+    for content in &unpacked {
+        for secret in [&b"hunter"[..], b"aHVudGVyMg", b"PRIVATE KEY", b"box-7f3a"] {
+            assert!(!holds(content, secret), "{}", String::from_utf8_lossy(content));
+        }
+    }
+    let report = old.backups.verify(pieces(&file), None).await.unwrap();
+    assert_eq!((report.objects, report.secrets, report.files), (1, 0, 0));
+    let refused = old.backups.restore(pieces(&file), None).await;
+    assert!(matches!(refused, Err(Refused::Plain)));
+}
+
+fn read(file: &[u8], key: Option<&::backup::Key>) -> Vec<Vec<u8>> {
+    let mut reader = ::backup::Reader::open(file, key, "99.0.0").unwrap();
+    let mut all = Vec::new();
+    while let Some((_, content)) = reader.next_part().unwrap() {
+        all.push(content);
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_leaves_the_box_as_it_was() {
+    let old = Place::used().await;
+    let file = old.backup(order()).await.unwrap();
+    let before = tree(&old.state());
+    let said = async |file: &[u8], secret: Option<Secret>| {
+        let refused = old.backups.restore(pieces(file), secret).await.unwrap_err();
+        stdx::chain(&refused).lines().next().unwrap_or_default().to_owned()
+    };
+    let wrong = said(&file, words("correct horsf")).await;
+    assert_eq!(wrong, "that is not the passphrase of this backup");
+    assert_eq!(said(&file, None).await, "this backup opens only with its passphrase");
+    let cut = said(&file[..file.len() - 9], words(WORDS)).await;
+    assert_eq!(cut, "this backup ends too early: it was cut short");
+    let mut changed = file.clone();
+    let middle = changed.len() - 100;
+    changed[middle] ^= 1;
+    assert_eq!(said(&changed, words(WORDS)).await, "this backup is damaged: its end was changed");
+    assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "this is no backup of a Tinbox");
+    let short = Order { passphrase: words("short"), ..Order::default() };
+    assert!(matches!(old.backups.create(short).await, Err(Refused::Backup(_))));
+    let both = Order { plain: true, ..order() };
+    for unclear in [Order::default(), both] {
+        assert!(matches!(old.backups.create(unclear).await, Err(Refused::Order)));
+    }
+    let turn = old.backups.turn().unwrap();
+    assert!(matches!(old.backups.create(order()).await, Err(Refused::Busy)));
+    drop(turn);
+    assert_eq!(tree(&old.state()), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_power_may_be_cut_at_every_step_of_a_restore() {
+    let old = Place::used().await;
+    let file = old.backup(order()).await.unwrap();
+    let spare = Place::fresh();
+    fs::write(spare.state().join("of-before"), b"goes").unwrap();
+    spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
+    let Place { folder, backups } = spare;
+    let state = folder.path().join("state");
+    drop(backups);
+    // An earlier one that was cut while it was written.
+    fs::create_dir_all(state.join("restore.new/files")).unwrap();
+    let staged = tree(&state.join("restore"));
+    let before = tree(&state);
+    let mut cuts = 0;
+    loop {
+        let trial = tempfile::tempdir().unwrap();
+        for (name, content) in &before {
+            let path = trial.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let (mut left, mut settings) = (cuts, None);
+        let mut cut = || match left {
+            0 => Err(io::Error::other("the power is cut")),
+            _ => {
+                left -= 1;
+                Ok(())
+            }
+        };
+        let mut write = |text: &str| {
+            settings = Some(text.to_owned());
+            Ok(())
+        };
+        let first = place::steps(trial.path(), &mut write, &mut cut);
+        let whole = first.is_ok();
+        // Whatever was done, the next start ends with the same box.
+        place::resume(trial.path(), &mut write).unwrap();
+        assert_eq!(settings.as_deref(), Some("name = \"box-7f3a\"\n"), "cut {cuts}");
+        let after = tree(trial.path());
+        for (name, content) in &staged {
+            if let Some(name) = name.strip_prefix("files/") {
+                assert!(after.get(name) == Some(content), "cut {cuts}: {name}");
+            }
+        }
+        assert!(!after.contains_key("of-before"), "cut {cuts}");
+        assert!(after.keys().all(|name| !name.starts_with("restore")), "cut {cuts}: {after:?}");
+        assert!(!place::resume(trial.path(), |_| Ok(())).unwrap(), "it is over");
+        if whole {
+            break;
+        }
+        cuts += 1;
+    }
+    assert!(cuts > staged.len(), "{cuts} cuts");
+}
+
+#[test]
+fn what_a_box_is_and_what_its_machine_is() {
+    for (path, of_the_box) in [
+        ("tokens", true),
+        ("owner.json", true),
+        ("pki/ca.key", true),
+        ("settings/12.json", true),
+        ("something-new.json", true),
+        ("claim.json", false),
+        ("sealing.key", false),
+        ("update.json", false),
+        ("objects.redb", false),
+        ("objects.restoring", false),
+        ("backup.part", false),
+        ("dhcp-eth1", false),
+        ("audit/audit.log", false),
+        ("pki/deeper/key", false),
+        ("pki/ca.key.new", false),
+    ] {
+        assert_eq!(gather::belongs(path), of_the_box, "{path}");
+    }
+}

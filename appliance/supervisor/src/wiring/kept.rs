@@ -1,0 +1,43 @@
+//! Backups of what is kept, and the restart after a restore.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use store::Store;
+
+use super::Wiring;
+use crate::backups::{Backups, Now};
+use crate::config::Home;
+use crate::firmware::{Firmware, name};
+
+impl Wiring {
+    /// The backups of this box, whose settings are in `settings` and whose certificate has `key`.
+    pub(super) fn backups(
+        &mut self,
+        state: &Path,
+        settings: PathBuf,
+        (store, key): (&Store, [u8; 32]),
+        firmware: Option<&Firmware>,
+    ) -> Arc<Backups> {
+        let backups = Arc::new(Backups {
+            store: store.clone(),
+            state: state.to_owned(),
+            settings,
+            home: if firmware.is_some() { Home::Firmware } else { Home::Guest },
+            name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
+            pin: status::pin::pin(&key),
+            config: Arc::clone(&self.config),
+            clock: Arc::clone(&self.clock),
+            images: self.images.clone(),
+            leases: self.leases.clone(),
+            now: Now::default(),
+        });
+        backups.remember();
+        let running = Arc::clone(&backups).run(self.shutdown.clone());
+        self.spawn("backups", async move {
+            running.await;
+            Ok(())
+        });
+        backups
+    }
+}

@@ -1,0 +1,103 @@
+//! A backup to take away, and one to begin with (FB-5).
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Form, State};
+use axum::http::header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_LENGTH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use serde::Deserialize;
+use stdx::Secret;
+use tokio::sync::mpsc;
+
+use crate::answer::{content, html, see, text};
+use crate::multipart;
+use crate::owner::Refusal;
+use crate::page;
+use crate::site::{Answer, Here, Site, asked, csrf, refused};
+
+/// Pieces of a file that may wait for the disk.
+const PIECES: usize = 4;
+
+#[derive(Deserialize)]
+pub struct Wish {
+    csrf: String,
+    passphrase: Secret,
+    again: Secret,
+}
+
+/// The backup, as a file.
+pub async fn download(State(site): Here, headers: HeaderMap, Form(wish): Form<Wish>) -> Answer {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != wish.csrf) {
+        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+    }
+    let made = match wish.passphrase == wish.again {
+        true => site.source.backup(wish.passphrase).await,
+        false => Err("The two passphrases are not the same.".to_owned()),
+    };
+    let made = match made {
+        Ok(made) => made,
+        Err(why) => return told(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &why).await,
+    };
+    let mut answer = content(StatusCode::OK, "application/octet-stream", made.body);
+    answer.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(made.size));
+    let name = format!("attachment; filename=\"{}\"", made.name);
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    answer
+}
+
+/// A sentence on a page, or alone for programs.
+async fn told(site: &Arc<Site>, headers: &HeaderMap, status: StatusCode, why: &str) -> Answer {
+    if headers.get(ACCEPT).is_some_and(|it| it.as_bytes() == b"text/plain") {
+        return text(status, why);
+    }
+    html(status, page::sentence(&*site.view().await, "Backup", why))
+}
+
+/// Makes a box without an owner the one of a backup: for whoever knows its code.
+pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+    if site.owner.claimed() {
+        return see("/login");
+    }
+    let unread = |broken: multipart::Broken| (StatusCode::BAD_REQUEST, broken.to_string());
+    let form = multipart::Form::of(&headers, body.into_data_stream());
+    let mut form = match form.map_err(unread) {
+        Ok(form) => form,
+        Err((status, why)) => return told(&site, &headers, status, &why).await,
+    };
+    let fields = async {
+        let code = form.field("code").await?;
+        Ok((code, Secret::from(form.field("passphrase").await?)))
+    };
+    let (code, passphrase) = match fields.await.map_err(unread) {
+        Ok(fields) => fields,
+        Err((status, why)) => return told(&site, &headers, status, &why).await,
+    };
+    let (owner, typed) = (Arc::clone(&site.owner), code.clone());
+    let proved = tokio::task::spawn_blocking(move || owner.prove(&typed)).await;
+    if let Err(refusal) = proved.unwrap_or(Err(Refusal::Busy)) {
+        let host = asked(&uri, &headers).unwrap_or_default();
+        let view = site.view().await;
+        return refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why));
+    }
+    let (send, pieces) = mpsc::channel(PIECES);
+    let restoring = site.source.restore(pieces, passphrase);
+    let (restored, passed) = tokio::join!(restoring, form.pass("file", send));
+    let (status, words) = match (restored, passed) {
+        (Ok(report), _) => {
+            let words = format!(
+                "This box is now {} as it was at {:.0}: {}. It restarts, which takes a moment; log \
+                 in with the passphrase that it had then.",
+                report.name,
+                report.made,
+                report.contents()
+            );
+            (StatusCode::OK, words)
+        }
+        (Err(_), Err(broken)) => unread(broken),
+        (Err(why), Ok(())) => (StatusCode::UNPROCESSABLE_ENTITY, why),
+    };
+    told(&site, &headers, status, &words).await
+}
