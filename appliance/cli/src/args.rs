@@ -1,12 +1,13 @@
 //! What can be typed.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    appliance, capi, hardware, image, machine, network, template, upgrade, workflow,
+    appliance, backup, capi, hardware, image, machine, network, template, upgrade, workflow,
 };
 use crate::output::Format;
 
@@ -35,13 +36,29 @@ pub struct Args {
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// How answers are written.
-    #[arg(short, long, global = true, value_enum, default_value = "table")]
-    pub output: Format,
+    /// How answers are written: table, json, yaml or name; of `backup create` the file to write.
+    #[arg(short, long, global = true, default_value = "table", value_parser = Output::parse)]
+    pub output: Output,
 
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Where an answer goes, or how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// To standard output.
+    Format(Format),
+    /// A file, for the one answer that is one.
+    File(PathBuf),
+}
+
+impl Output {
+    fn parse(text: &str) -> Result<Self, Infallible> {
+        let format = Format::from_str(text, false);
+        Ok(format.map_or_else(|_| Output::File(text.into()), Output::Format))
+    }
 }
 
 /// What to do.
@@ -71,6 +88,9 @@ pub enum Command {
     /// The box's own system, and updates of it.
     #[command(subcommand)]
     Upgrade(upgrade::Command),
+    /// One file with everything the box knows, and the way back.
+    #[command(subcommand)]
+    Backup(backup::Command),
     /// The box for Cluster API and other programs.
     #[command(subcommand)]
     Capi(capi::Command),

@@ -3,6 +3,7 @@
 //! An answer is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
 
 mod conditional;
+mod download;
 mod path;
 mod trouble;
 mod upload;
@@ -29,6 +30,7 @@ use crate::kubeconfig::Kubeconfig;
 
 pub use conditional::New;
 pub use path::{Path, query};
+pub use upload::Sent;
 pub use watch::{Change, Changes};
 
 /// The largest answer, in bytes.

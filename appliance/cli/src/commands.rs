@@ -1,6 +1,7 @@
 //! A module for each noun; what they share is the way to the box and to the terminal.
 
 pub mod appliance;
+pub mod backup;
 pub mod capi;
 pub mod hardware;
 pub mod image;
@@ -15,12 +16,12 @@ use api::meta::Resource;
 use rustls_pki_types::CertificateDer;
 use serde_json::Value;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Output};
 use crate::client::{Client, Path};
 use crate::error::Error;
 use crate::find::find;
 use crate::kubeconfig::{self, Kubeconfig};
-use crate::output::Printer;
+use crate::output::{Format, Printer};
 
 /// What every command works with.
 pub struct Context {
@@ -39,16 +40,30 @@ pub struct Context {
 /// # Errors
 /// What failed, for the one place that prints it.
 pub async fn run(args: Args) -> Result<(), Error> {
+    let (format, out) = match (args.output, &args.command) {
+        (Output::File(file), Command::Backup(backup::Command::Create(_))) => {
+            (Format::Table, Some(file))
+        }
+        (Output::Format(format), _) => (format, None),
+        (Output::File(file), _) => {
+            let why = format!("{} is no output: table, json, yaml or name", file.display());
+            return Err(Error::Usage(why));
+        }
+    };
+    let printer = Printer::new(format);
     if let Command::Template(template::Command::Lint { file }) = &args.command {
-        return template::lint(&Printer::new(args.output), file);
+        return template::lint(&printer, file);
     }
     if let Command::Template(template::Command::Library { name }) = &args.command {
-        return template::show_library(&Printer::new(args.output), name.as_deref());
+        return template::show_library(&printer, name.as_deref());
     }
     let command = match args.command {
         Command::Appliance(command) if !command.needs_kubeconfig() => {
             let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
-            return appliance::run(&Printer::new(args.output), file, command).await;
+            return appliance::run(&printer, file, command).await;
+        }
+        Command::Backup(backup::Command::Restore(restore)) if restore.is_fresh() => {
+            return backup::onto(&printer, restore).await;
         }
         command => command,
     };
@@ -60,7 +75,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         client,
         authorities: kubeconfig.authorities,
         namespace: named.or(kubeconfig.namespace).unwrap_or_else(|| "default".to_owned()),
-        printer: Printer::new(args.output),
+        printer,
     };
     match command {
         Command::Hardware(command) => hardware::run(&context, command).await,
@@ -70,6 +85,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Image(command) => image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
         Command::Upgrade(command) => upgrade::run(&context, command).await,
+        Command::Backup(command) => backup::run(&context, out, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
         Command::Appliance(command) => appliance::run_on(&context, command).await,
     }

@@ -179,6 +179,8 @@ impl Error {
                 "copy admin.kubeconfig from the box's state directory again".to_owned()
             }
             Error::Reach { trouble, server, .. } => trouble.hint(server),
+            // The box's own comes with its sentence.
+            Error::Refused { message, .. } if message.contains("\nhint: ") => return None,
             Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
             Error::Answer { .. } => {
                 "is there a Tinbox at the kubeconfig's `server:`, of this program's version?"

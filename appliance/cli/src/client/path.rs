@@ -118,6 +118,11 @@ impl Path {
         Path { path: format!("{path}/{what}"), shown: format!("{shown} ({what})") }
     }
 
+    /// Backups of the box; `what` of them begins with a slash.
+    pub fn backup(what: &str) -> Path {
+        Path { path: format!("/backup{what}"), shown: "a backup".to_owned() }
+    }
+
     /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path

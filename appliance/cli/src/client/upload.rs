@@ -7,10 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::Method;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, HeaderValue};
+use http::request::Builder;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+use stdx::Secret;
 use tokio::fs::File;
 use tokio::time::{Instant, interval};
 use tokio_util::io::ReaderStream;
@@ -26,7 +29,41 @@ const TELL: Duration = Duration::from_millis(250);
 /// to be read back from a slow disk.
 const STALLED: Duration = Duration::from_secs(300);
 
+/// Header with what opens a backup, percent-encoded.
+const PASSPHRASE: &str = "tinbox-passphrase";
+
+/// A backup on its way.
+pub struct Sent<'a> {
+    /// What is done with it: `verify box.boxbak`.
+    pub what: &'a str,
+    /// Where to.
+    pub path: &'a Path,
+    /// What opens it.
+    pub secret: Option<&'a Secret>,
+}
+
 impl Client {
+    /// POSTs a backup of `size` bytes; `tell` hears how many of them are sent.
+    ///
+    /// # Errors
+    /// As [`Client::upload`].
+    pub async fn send_backup(
+        &self,
+        sent: Sent<'_>,
+        file: (File, u64),
+        tell: impl FnMut(u64),
+    ) -> Result<Value, Error> {
+        let mut request = self.request(Method::POST, sent.path, "", "application/octet-stream");
+        if let Some(secret) = sent.secret {
+            let encoded = utf8_percent_encode(secret.expose(), NON_ALPHANUMERIC).to_string();
+            let unusable = |_| Error::Usage("the passphrase cannot be sent".to_owned());
+            let mut value = HeaderValue::from_str(&encoded).map_err(unusable)?;
+            value.set_sensitive(true);
+            request = request.header(PASSPHRASE, value);
+        }
+        self.send_file(sent.what, request, file, tell).await
+    }
+
     /// POSTs a file of `size` bytes; `tell` hears how many of them are sent.
     ///
     /// # Errors
@@ -35,6 +72,17 @@ impl Client {
         &self,
         path: &Path,
         query: &str,
+        file: (File, u64),
+        tell: impl FnMut(u64),
+    ) -> Result<Value, Error> {
+        let request = self.request(Method::POST, path, query, "application/octet-stream");
+        self.send_file(&format!("update {path}"), request, file, tell).await
+    }
+
+    async fn send_file(
+        &self,
+        what: &str,
+        request: Builder,
         (file, size): (File, u64),
         mut tell: impl FnMut(u64),
     ) -> Result<Value, Error> {
@@ -44,7 +92,6 @@ impl Client {
             counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
             Frame::data(piece)
         });
-        let request = self.request(Method::POST, path, query, "application/octet-stream");
         let request = request.header(CONTENT_LENGTH, size);
         let asking = async {
             let body = StreamBody::new(pieces).boxed_unsync();
@@ -56,7 +103,7 @@ impl Client {
             tokio::select! {
                 answer = &mut asking => {
                     let (code, body) = answer?;
-                    return read_answer(&format!("update {path}"), code, &body);
+                    return read_answer(what, code, &body);
                 }
                 _ = ticks.tick() => {
                     let now = sent.load(Ordering::Relaxed);

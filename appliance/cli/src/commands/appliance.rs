@@ -1,8 +1,8 @@
 //! `box`: the box itself, before anybody has a kubeconfig of it and after.
 
-mod claim;
+pub mod claim;
 mod flash;
-mod pinned;
+pub mod pinned;
 pub mod settings;
 
 use std::path::PathBuf;

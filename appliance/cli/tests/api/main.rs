@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
+mod backups;
 mod capi;
 mod errors;
 mod machines;

@@ -50,7 +50,7 @@ pub async fn run(
         return Err(Error::Usage(why));
     }
     let address = bare(&arguments.address);
-    let pin = trusted(printer, &address, &arguments).await?;
+    let pin = trusted(printer, &address, arguments.pin.as_deref()).await?;
     let (code, passphrase) = secrets(&arguments)?;
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let (code, passphrase) = (encoded(code.expose()), encoded(passphrase.expose()));
@@ -81,16 +81,16 @@ pub async fn run(
 }
 
 /// Without what people copy along with an address.
-fn bare(text: &str) -> String {
+pub fn bare(text: &str) -> String {
     let text = text.strip_prefix("https://").unwrap_or(text);
     text.trim_end_matches('/').to_owned()
 }
 
 /// The pin of the box that is meant: as it was given, or as a person compared it.
-async fn trusted(printer: &Printer, address: &str, arguments: &Arguments) -> Result<String, Error> {
+pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Result<String, Error> {
     let get = request(Method::GET, address, "/S");
-    let (_, found) = ask(address, arguments.pin.as_deref(), get, String::new()).await?;
-    if arguments.pin.is_some() {
+    let (_, found) = ask(address, pin, get, String::new()).await?;
+    if pin.is_some() {
         return Ok(found);
     }
     if !io::stdin().is_terminal() {

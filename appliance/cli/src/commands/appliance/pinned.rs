@@ -88,6 +88,19 @@ pub async fn ask(
     request: http::request::Builder,
     body: String,
 ) -> Result<(Response<Bytes>, String), Error> {
+    ask_for(address, (wanted, ANSWER_WAIT), request, body.into()).await
+}
+
+/// As [`ask`], of what may take longer.
+///
+/// # Errors
+/// Nobody answers, or somebody else.
+pub async fn ask_for(
+    address: &str,
+    (wanted, wait): (Option<&str>, Duration),
+    request: http::request::Builder,
+    body: Bytes,
+) -> Result<(Response<Bytes>, String), Error> {
     let unusable =
         |why: String| Error::Answer { what: format!("speak to the box at {address}"), why };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -113,7 +126,7 @@ pub async fn ask(
     let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
     let request: Request<Full<Bytes>> =
         request.body(Full::from(body)).map_err(|error| unusable(error.to_string()))?;
-    let asked = tokio::time::timeout(ANSWER_WAIT, client.request(request)).await;
+    let asked = tokio::time::timeout(wait, client.request(request)).await;
     let found = verifier.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let reach =
         |trouble, why: String| Error::Reach { server: format!("https://{address}"), trouble, why };

@@ -1,0 +1,59 @@
+//! A file that is passed on as it comes.
+
+use std::time::Duration;
+
+use http::Method;
+use http::header::CONTENT_LENGTH;
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Client, Path, read_answer, trouble};
+use crate::error::Error;
+
+/// Longest time in which nothing comes: all of it is made before the first byte is sent.
+const STALLED: Duration = Duration::from_secs(300);
+
+impl Client {
+    /// POSTs `order` and passes on the file of the answer: each piece, how much there is with it,
+    /// and how much there will be. Answers its size.
+    ///
+    /// # Errors
+    /// As every request; a file that is shorter than it should be; and those of `take`.
+    pub async fn download(
+        &self,
+        path: &Path,
+        order: &Value,
+        mut take: impl FnMut(&[u8], u64, u64) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let silent = |_| trouble::silent(&self.server);
+        let asked = timeout(STALLED, self.send(Method::POST, path, "", Some(order)));
+        let response = asked.await.map_err(silent)??;
+        let what = format!("create {path}");
+        let code = response.status().as_u16();
+        if !response.status().is_success() {
+            let (code, body) = self.read(response).await?;
+            read_answer(&what, code, &body)?;
+            return Err(Error::Answer { what, why: format!("HTTP status {code}") });
+        }
+        let length = response.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+        let Some(whole) = length.and_then(|it| it.parse::<u64>().ok()) else {
+            return Err(Error::Answer {
+                what,
+                why: format!("HTTP status {code} without a length"),
+            });
+        };
+        let (mut body, mut done) = (response.into_body(), 0);
+        while let Some(frame) = timeout(STALLED, body.frame()).await.map_err(silent)? {
+            let frame = frame.map_err(|error| trouble::broken(&self.server, &error))?;
+            if let Some(piece) = frame.data_ref() {
+                done += piece.len() as u64;
+                take(piece, done, whole)?;
+            }
+        }
+        match done == whole {
+            true => Ok(done),
+            false => Err(Error::Answer { what, why: format!("{done} of {whole} bytes came") }),
+        }
+    }
+}

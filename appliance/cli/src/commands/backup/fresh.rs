@@ -1,0 +1,88 @@
+//! A backup onto a box without an owner: its code is the way in, its pin says that it is the one.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use http::Method;
+use http::header::CONTENT_TYPE;
+use status::story::plain;
+use stdx::Secret;
+
+use super::super::appliance::claim::{bare, question, trusted};
+use super::super::appliance::pinned::{ask_for, request};
+use super::{Restore, opening};
+use crate::error::Error;
+use crate::output::Printer;
+
+/// Bytes of the largest backup that is sent so: it is held whole.
+const FILE_BYTES_MAX: u64 = 512 << 20;
+/// How long the box may take.
+const WAIT: Duration = Duration::from_secs(300);
+
+/// Which box.
+#[derive(Debug, clap::Args)]
+pub struct Fresh {
+    /// Where a box without an owner answers, as its screen shows it.
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: Option<String>,
+    /// The pin that its screen shows; nothing is sent to a box with another one.
+    #[arg(long, value_name = "PIN", requires = "to")]
+    pin: Option<String>,
+    /// Read its code from this file instead of asking.
+    #[arg(long, value_name = "FILE", requires = "to")]
+    code_file: Option<std::path::PathBuf>,
+}
+
+/// Restores the backup there.
+///
+/// # Errors
+/// What failed.
+pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
+    let Restore { file, secret, fresh, .. } = arguments;
+    let address = bare(fresh.to.as_deref().unwrap_or_default());
+    let pin = trusted(printer, &address, fresh.pin.as_deref()).await?;
+    let code = match &fresh.code_file {
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            let failed = |source| Error::Read { file: path.display().to_string(), source };
+            Secret::from(read.map_err(failed)?.trim().to_owned())
+        }
+        None => question("code on its screen: ", true)?,
+    };
+    let passphrase = opening(&file, &secret)?;
+    let mut content = Vec::new();
+    let read = std::fs::File::open(&file);
+    let read = read.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut content));
+    read.map_err(|source| Error::Read { file: file.display().to_string(), source })?;
+    // Longer than chance: in no file that could be sent.
+    let boundary = format!("tinbox-{}", stdx::random_hex(24));
+    let passphrase = passphrase.as_ref().map_or("", Secret::expose);
+    let mut form = Vec::with_capacity(content.len() + 1024);
+    for (name, text) in [
+        ("code", code.expose().as_bytes()),
+        ("passphrase", passphrase.as_bytes()),
+        ("file", &content),
+    ] {
+        let head =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+        form.extend(head.as_bytes());
+        form.extend(text);
+        form.extend(b"\r\n");
+    }
+    form.extend(format!("--{boundary}--\r\n").as_bytes());
+    let post = request(Method::POST, &address, "/S/restore")
+        .header(CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}"));
+    let (answer, _) = ask_for(&address, (Some(&pin), WAIT), post, form.into()).await?;
+    let said = plain(String::from_utf8_lossy(answer.body()).trim());
+    if answer.status().is_success() {
+        printer.line(&said)?;
+        printer.note("next: use the kubeconfig that you had of that box");
+        return Ok(());
+    }
+    let claimed = answer.status().is_redirection();
+    Err(Error::Unable {
+        what: format!("restore {} on the box at {address}", file.display()),
+        why: if claimed { "it has an owner".to_owned() } else { said },
+        hint: "a box that has an owner is restored with its own kubeconfig: leave --to out",
+    })
+}

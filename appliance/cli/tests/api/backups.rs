@@ -1,0 +1,51 @@
+//! What is said of backups before the box is asked, and by a box that has none.
+
+use crate::place::Place;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_meant_is_said_before_the_box_is_asked() {
+    let place = Place::start().await;
+    place.file("words", "correct horse\n");
+    let said = async |line: &[&str]| {
+        let ended = place.run(line).await;
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{ended:?}");
+        ended.err
+    };
+    let err = said(&["backup", "create"]).await;
+    assert!(err.contains("name the file to write with -o FILE"), "{err}");
+    place.file("there.boxbak", "");
+    let err = said(&["backup", "create", "-o", "there.boxbak"]).await;
+    assert!(err.contains("there.boxbak is there already"), "{err}");
+    let err = said(&["backup", "create", "-o", "new.boxbak"]).await;
+    assert!(err.contains("nobody is here to ask: give --passphrase-file"), "{err}");
+    place.file("empty", "# no passphrase\n\n");
+    let err = said(&["backup", "create", "-o", "new.boxbak", "--passphrase-file", "empty"]).await;
+    assert!(err.starts_with("error: cannot use empty: there is no passphrase in it"), "{err}");
+    place.file("letter", "Dear box");
+    let err = said(&["backup", "verify", "letter", "--passphrase-file", "words"]).await;
+    assert!(err.contains("it is no backup of a Tinbox"), "{err}");
+    let err = said(&["backup", "restore", "letter", "--passphrase-file", "words"]).await;
+    assert!(err.contains("give --yes"), "{err}");
+    let err = said(&["hardware", "list", "-o", "xml"]).await;
+    assert!(err.starts_with("error: xml is no output: table, json, yaml or name"), "{err}");
+    let both = ["backup", "create", "-o", "new.boxbak", "--plain", "--recipient", "age1"];
+    assert!(said(&both).await.contains("cannot be used with"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_backup_is_none() {
+    let place = Place::start().await;
+    place.file("words", "correct horse\n");
+    let line = ["backup", "create", "-o", "new.boxbak", "--passphrase-file", "words"];
+    let ended = place.run(&line).await;
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.starts_with("error: cannot create a backup: "), "{ended:?}");
+    assert!(!ended.err.contains("correct horse"));
+    let folder = place.kubeconfig.parent().unwrap();
+    let left: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("boxbak"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
