@@ -9,7 +9,7 @@ use peers::{Printed, Tinboxd, built, find, run};
 use serde_json::Value;
 
 /// A box whose pages are at the address that it has, and answer.
-fn unclaimed() -> Tinboxd {
+pub fn unclaimed() -> Tinboxd {
     let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
     first_page(&tinboxd);
     tinboxd
@@ -64,7 +64,7 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// `tinbox box claim` with these words on its standard input.
-fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output {
+pub fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output {
     let mut tinbox = Command::new(program("tinbox"));
     tinbox.arg("--kubeconfig").arg(kubeconfig).args(["box", "claim"]);
     tinbox.arg(format!("{}:8443", tinboxd.address())).args(["--secrets-stdin", "--pin", pin]);
@@ -74,7 +74,7 @@ fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output 
 }
 
 /// The pin, as the page that asks for the code shows it.
-fn pin(tinboxd: &Tinboxd) -> String {
+pub fn pin(tinboxd: &Tinboxd) -> String {
     let page = first_page(tinboxd);
     let is_pin = |word: &&str| {
         let parts: Vec<&str> = word.split('-').collect();
