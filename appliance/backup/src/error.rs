@@ -64,8 +64,8 @@ pub enum Error {
     },
     /// It costs more memory to open than the reader has.
     #[error(
-        "this backup was encrypted with a work factor of {found}, and the box has memory for {known}\
-         \nhint: open it with age on a larger machine and encrypt it again"
+        "this backup was encrypted with a work factor of {found}; a box has memory for {known}\n\
+         hint: open it with age on a larger machine and encrypt it again"
     )]
     TooCostly {
         /// Base-2 logarithm of scrypt's N, as the file says.

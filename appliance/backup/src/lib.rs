@@ -31,8 +31,8 @@
 //! A reader takes the number it knows, and a header whose `needs` is not above its own version;
 //! anything newer is refused with the version that it needs (BK-7).
 //!
-//! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory by what
-//! a stream says of itself: every length is below a limit with a name.
+//! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory by
+//! what a stream says of itself: every length is below a limit with a name.
 //!
 //! Enter at [`Writer`], [`Reader`] and [`Part`]; `age` has the encryption, `tar` the archive.
 
