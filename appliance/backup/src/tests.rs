@@ -92,6 +92,25 @@ fn everything_comes_back_whoever_may_open_it() {
     assert_eq!(read(&file, Some(&identity)).unwrap(), parts());
 }
 
+/// Format 1, made of GNU's tar, gzip and age 1.3.2: whatever this code becomes, it reads it.
+const STOCK: &[u8] = include_bytes!("tests/stock.boxbak");
+
+#[test]
+fn a_file_of_the_stock_tools_is_read() {
+    let secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+    let identity = Key::given(Secret::from(secret)).unwrap();
+    let parts = read(STOCK, Some(&identity)).unwrap();
+    let names: Vec<String> = parts.iter().map(|(part, _)| part.what()).collect();
+    let want = [
+        "tinkerbell.org/hardware default/nuc1",
+        "the leases of eth1",
+        "the file pki/ca.key",
+        "box.toml",
+        "the list of images",
+    ];
+    assert_eq!(names, want);
+}
+
 #[test]
 fn its_beginning_is_for_people_and_says_nothing_secret() {
     let file = made(&passphrase());

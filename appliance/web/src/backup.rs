@@ -88,8 +88,8 @@ pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body
     let (status, words) = match (restored, passed) {
         (Ok(report), _) => {
             let words = format!(
-                "This box is now {} as it was at {:.0}: {}. It restarts, which takes a moment; log \
-                 in with the passphrase that it had then.",
+                "This box is now {} as it was at {:.0}: {}. It restarts; log in \
+                 with its passphrase of then.",
                 report.name,
                 report.made,
                 report.contents()

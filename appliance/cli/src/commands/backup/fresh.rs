@@ -83,6 +83,9 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     Err(Error::Unable {
         what: format!("restore {} on the box at {address}", file.display()),
         why: if claimed { "it has an owner".to_owned() } else { said },
-        hint: "a box that has an owner is restored with its own kubeconfig: leave --to out",
+        hint: match claimed {
+            true => "a box that has an owner is restored with its own kubeconfig: leave --to out",
+            false => "nothing on the box was changed: correct that and run the command again",
+        },
     })
 }
