@@ -7,7 +7,7 @@ use crate::{Error, children};
 
 /// Threads for calls and downloads; decoding and writing have their own.
 const WORKERS: usize = 2;
-/// Threads for blocking work at once: decoder, disk, name look-up, and some air.
+/// Threads for blocking work at once: decoder, disk, sum, name look-up, and some air.
 const BLOCKING: usize = 8;
 
 /// The agent's runtime, small: glibc keeps an arena of memory for every thread.

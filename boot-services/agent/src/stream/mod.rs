@@ -2,12 +2,12 @@
 //! on the way, in constant memory.
 //!
 //! ```text
-//!                   ┌─ pieces ──▶ sum (thread)
-//! fetch (async) ────┤
-//!   resumes         ├─ pieces ──▶ decode (thread) ── 4 MiB buffers ──▶ write (thread)
-//!                   │               gzip, xz, zstd, bzip2, lz4
-//!                   └─ pieces of a raw image ───────────────────────▶ write (thread)
-//!                                                                       direct I/O, holes for zeros
+//!                  ┌─ pieces ──▶ sum (thread)
+//! fetch (async) ───┤
+//!   resumes        ├─ pieces ──▶ decode (thread) ── 4 MiB buffers ──▶ write (thread)
+//!                  │               gzip, xz, zstd, bzip2, lz4
+//!                  └─ pieces of a raw image ───────────────────────▶ write (thread)
+//!                                                           direct I/O, holes for zeros
 //! ```
 //!
 //! A byte is copied once, by the kernel, from the socket into a piece: aligned memory that the sum
