@@ -8,6 +8,7 @@
 //! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
 //! on disk, drawn byte by byte; `vault` seals what is secret) → `hub` → [`Watch::next`].
 
+mod aside;
 mod change;
 mod check;
 mod error;
@@ -28,6 +29,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use aside::{Returned, forget_copy, returned};
 pub use change::{Change, ChangeKind, Stored};
 pub use check::Checked;
 pub use error::Error;

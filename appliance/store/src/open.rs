@@ -20,7 +20,7 @@ use crate::tables::{
     META_SEALED_BY, OBJECTS,
 };
 use crate::vault::{SealingKey, Vault};
-use crate::{Error, migrate};
+use crate::{Error, aside, migrate};
 
 /// redb's page cache: the whole working set of a rack, and a bound on the memory of a repair.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -81,17 +81,45 @@ pub(crate) fn open(path: &Path, vault: &Vault) -> Result<(Database, Totals), Err
     if !exists {
         create(path, vault)?;
     }
-    existing(path, vault)
+    let mut db = database_in(path)?;
+    if let Some(found) = meta_of(&db, META_FORMAT)?.filter(|found| *found > FORMAT) {
+        let revision = meta_of(&db, META_REVISION).ok().flatten();
+        drop(db);
+        aside::go_back(path, (found, revision))?;
+        db = database_in(path)?;
+    }
+    forward(path, db, vault, Before::Kept)
 }
 
 /// As [`open`], of a file that must be there, and a store.
 pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
-    let mut db = database_in(path)?;
+    let db = database_in(path)?;
+    forward(path, db, vault, Before::Dropped)
+}
+
+/// What becomes of the file as it was before it was brought forward.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// It is there for the release that made it, which may come back (UP-6).
+    Kept,
+    /// It is a copy already.
+    Dropped,
+}
+
+fn forward(
+    path: &Path,
+    mut db: Database,
+    vault: &Vault,
+    before: Before,
+) -> Result<(Database, Totals), Error> {
     match meta_of(&db, META_FORMAT)? {
         Some(1) => {
             let fresh = unfinished(path)?;
             bring_forward(&db, &fresh, vault)?;
             drop(db);
+            if before == Before::Kept {
+                aside::keep(path, 1)?;
+            }
             settle(&fresh, path)?;
             tracing::info!(from = 1, to = FORMAT, "the store was brought to the new format");
             db = database_in(path)?;
@@ -165,6 +193,11 @@ pub(crate) fn unfinished(path: &Path) -> Result<PathBuf, Error> {
 /// Puts a whole file in its place, durably.
 pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
     std::fs::rename(fresh, path).map_err(file_error("put in place", path))?;
+    sync_folder(path)
+}
+
+/// Makes durable which files lie beside `path`.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     File::open(folder)

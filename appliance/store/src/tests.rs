@@ -1,5 +1,6 @@
 //! The store against a model, a disk that loses power, and readers of every speed.
 
+mod aside;
 mod beyond;
 mod disk;
 mod format;

@@ -100,7 +100,7 @@ fn a_short_key_file_is_refused_not_replaced() {
 }
 
 /// A file of the first release, with objects created, replaced and deleted, and a trimmed log.
-const FORMAT_1: &[u8] = include_bytes!("format-1.redb.zst");
+pub(super) const FORMAT_1: &[u8] = include_bytes!("format-1.redb.zst");
 
 #[test]
 fn a_file_of_format_1_is_brought_forward_and_sealed() {
@@ -118,7 +118,7 @@ fn a_file_of_format_1_is_brought_forward_and_sealed() {
     block_on(write(&store, |txn| txn.put(secret("new"), SECRET.to_vec()))).unwrap();
     assert_eq!(store.revision(), 15);
     drop(store);
-    assert!(!lies_in(&path, SECRET), "nothing of the old file is left");
+    assert!(!lies_in(&path, SECRET), "nothing of the old file is left in the new");
     let store = Store::open(&path, sealing(&key)).unwrap();
     store.check().unwrap();
 }

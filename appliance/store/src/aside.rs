@@ -1,0 +1,148 @@
+//! The files of other formats that lie beside the store (UP-6).
+//!
+//! ```text
+//! STORE.format-N       the store as it was before a release with a newer format took it over
+//! STORE.newer-N-R      a store of format N at revision R, set aside when the release before came
+//!                      back, which cannot read it
+//! ```
+//!
+//! Both names are a contract between releases: the one that comes back was made before the one that
+//! made the copy.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::open::{file_error, sync_folder};
+use crate::tables::FORMAT;
+
+/// Between the store's name and the format of a copy.
+const COPY: &str = ".format-";
+/// Between the store's name, and format and revision of what was set aside.
+const NEWER: &str = ".newer-";
+/// Stores that are kept aside; the oldest go.
+pub(crate) const ASIDE_MAX: usize = 3;
+
+/// A store of a newer format that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// Where it lies.
+    pub file: PathBuf,
+    /// Its format.
+    pub format: u64,
+    /// Its last revision: whatever came after the copy's is in it alone. `None` when that could not
+    /// be read.
+    pub revision: Option<u64>,
+}
+
+fn named(path: &Path, mark: &str, rest: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(mark);
+    name.push(rest);
+    name.into()
+}
+
+/// Keeps the store at `path`, which has `format` and is not open, beside itself.
+pub(crate) fn keep(path: &Path, format: u64) -> Result<(), Error> {
+    let copy = named(path, COPY, &format.to_string());
+    match std::fs::remove_file(&copy) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(file_error("replace", &copy)(error));
+        }
+        _ => {}
+    }
+    // A second name for the same bytes: what is put in the store's place is another file.
+    if std::fs::hard_link(path, &copy).is_err() {
+        copied(path, &copy).map_err(file_error("copy the store to", &copy))?;
+    }
+    sync_folder(path)
+}
+
+/// On file systems without second names. What is cut short has another name.
+fn copied(path: &Path, copy: &Path) -> io::Result<()> {
+    let part = named(copy, ".part", "");
+    std::fs::copy(path, &part)?;
+    let file = std::fs::File::open(&part)?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    file.sync_all()?;
+    std::fs::rename(&part, copy)
+}
+
+/// Puts the newest copy that this release can read in the place of the store at `path`, which has
+/// the newer format and the revision of `newer`, is not open, and is set aside.
+pub(crate) fn go_back(path: &Path, newer: (u64, Option<u64>)) -> Result<(), Error> {
+    let (found, revision) = newer;
+    let copies = (1..=FORMAT).rev().map(|format| named(path, COPY, &format.to_string()));
+    let Some(copy) = copies.into_iter().find(|copy| copy.is_file()) else {
+        return Err(Error::FutureFormat { path: path.to_owned(), found, known: FORMAT });
+    };
+    let revision = revision.map_or("unknown".to_owned(), |revision| revision.to_string());
+    let aside = named(path, NEWER, &format!("{found}-{revision}"));
+    // By a second name first: a cut between the two leaves the newer store in its place, and the
+    // next start begins anew.
+    match std::fs::remove_file(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(file_error("replace", &aside)(error));
+        }
+        _ => {}
+    }
+    if std::fs::hard_link(path, &aside).is_err() {
+        copied(path, &aside).map_err(file_error("set the store aside as", &aside))?;
+    }
+    sync_folder(path)?;
+    std::fs::rename(&copy, path).map_err(file_error("put the store back from", &copy))?;
+    sync_folder(path)?;
+    let (aside, format) = (aside.display(), found);
+    for old in returned(path)?.into_iter().rev().skip(ASIDE_MAX) {
+        std::fs::remove_file(&old.file).map_err(file_error("remove", &old.file))?;
+    }
+    tracing::warn!(
+        %aside, format, revision,
+        "the store of a later release was set aside; the one from before its update is back"
+    );
+    Ok(())
+}
+
+/// Stores of newer formats that lie beside the one at `path`, the newest last.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn returned(path: &Path) -> Result<Vec<Returned>, Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(file_error("read the folder", folder))? {
+        let entry = entry.map_err(file_error("read the folder", folder))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let rest = name.strip_prefix(&own).and_then(|rest| rest.strip_prefix(NEWER));
+        let Some((format, revision)) = rest.and_then(|rest| rest.split_once('-')) else { continue };
+        let Ok(format) = format.parse::<u64>() else { continue };
+        // What this release can read is no news to it.
+        if format > FORMAT {
+            let revision = revision.parse().ok();
+            found.push(Returned { file: entry.path(), format, revision });
+        }
+    }
+    found.sort_by_key(|one| (one.format, one.revision));
+    Ok(found)
+}
+
+/// Removes the copies of the store at `path` for earlier releases: none of them can come back any
+/// more.
+///
+/// # Errors
+/// One is there still.
+pub fn forget_copy(path: &Path) -> Result<(), Error> {
+    for format in 1..FORMAT {
+        let copy = named(path, COPY, &format.to_string());
+        match std::fs::remove_file(&copy) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(file_error("remove", &copy)(error));
+            }
+            _ => {}
+        }
+    }
+    sync_folder(path)
+}
