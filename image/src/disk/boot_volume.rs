@@ -8,6 +8,7 @@
 //! tinbox/a/boot.cfg        GRUB's command that loads it (`platform::bundle::Verity::boot_script`)
 //! tinbox/b/…               slot B's
 //! box.toml                 put there by the owner, if at all
+//! reset                    the same: `safe` or `factory`, for the next start (`platform::reset`)
 //! ```
 
 use std::fs::{self, File};
