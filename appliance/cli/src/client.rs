@@ -7,6 +7,7 @@ mod download;
 mod path;
 mod trouble;
 mod upload;
+mod warning;
 mod watch;
 
 use std::time::Duration;
@@ -194,6 +195,7 @@ impl Client {
     /// The whole of an answer.
     async fn read(&self, response: Response<Incoming>) -> Result<(u16, Bytes), Error> {
         let code = response.status().as_u16();
+        warning::show(response.headers());
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
         let body = body.map_err(|error| trouble::broken(&self.server, error.as_ref()))?;
         Ok((code, body.to_bytes()))

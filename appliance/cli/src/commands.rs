@@ -57,11 +57,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
     if let Command::Template(template::Command::Library { name }) = &args.command {
         return template::show_library(&printer, name.as_deref());
     }
+    if let Command::Appliance(appliance::Command::Fresh(command)) = args.command {
+        let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
+        return appliance::run(&printer, file, command).await;
+    }
     let command = match args.command {
-        Command::Appliance(command) if !command.needs_kubeconfig() => {
-            let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
-            return appliance::run(&printer, file, command).await;
-        }
         Command::Backup(backup::Command::Restore(restore)) if restore.is_fresh() => {
             return backup::onto(&printer, restore).await;
         }
@@ -87,7 +87,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Upgrade(command) => upgrade::run(&context, command).await,
         Command::Backup(command) => backup::run(&context, out, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
-        Command::Appliance(command) => appliance::run_on(&context, command).await,
+        Command::Appliance(appliance::Command::Owned(command)) => {
+            appliance::run_on(&context, command).await
+        }
+        // Asked before there is a kubeconfig.
+        Command::Appliance(appliance::Command::Fresh(_)) => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Small files on the state volume, replaced durably: after a power cut there is the old one or the
+//! Small files of the box, replaced durably: after a power cut there is the old one or the
 //! new one.
 
 use std::fs::{self, File};
@@ -15,18 +15,25 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Reads `folder/name`, at most `limit` bytes of it, and removes it.
-pub fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let path = folder.join(name);
-    let file = match File::open(&path) {
-        Ok(file) => file,
+/// Reads at most `limit` bytes of a file; `None` when there is none.
+pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+        file => file?,
     };
     let mut content = Vec::new();
     file.take(limit).read_to_end(&mut content)?;
-    fs::remove_file(&path)?;
     Ok(Some(content))
+}
+
+/// Reads `folder/name`, at most `limit` bytes of it, and removes it.
+pub fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let path = folder.join(name);
+    let content = read(&path, limit)?;
+    if content.is_some() {
+        fs::remove_file(&path)?;
+    }
+    Ok(content)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod init;
 mod kept;
 pub mod net;
 pub mod pstore;
+pub mod reset;
 pub mod slots;
 mod sys;
 mod zram;

@@ -13,6 +13,7 @@ pub mod image;
 pub mod log;
 pub mod pin;
 pub mod progress;
+pub mod reset;
 pub mod settings;
 pub mod story;
 pub mod timeline;

@@ -54,6 +54,8 @@ pub struct StatusView {
     pub pin: Text,
     /// How long the box is up.
     pub uptime_seconds: u64,
+    /// Why the box is in safe mode, as a phrase; empty when it is not.
+    pub safe_mode: Text,
     /// The steps from power to service; done all of them, or empty: it serves.
     pub boot: Vec<BootStep>,
     /// What a person needs to make the box theirs; `None` when it has an owner.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mdns_sd::ServiceDaemon;
-use platform::init::{BOOT, GUESSED_TIME, STATE};
+use platform::init::{self, BOOT, GUESSED_TIME, STATE};
 use platform::net::{self, Address, Addressing, Bond, Wanted};
 use platform::slots::BootVolume;
 use tokio::sync::watch;
@@ -32,8 +32,11 @@ pub fn state() -> PathBuf {
 }
 
 /// What the owner wrote on the boot volume. With a mistake in it the box does nothing of it: half
-/// of what was meant may be a rogue server.
+/// of what was meant may be a rogue server. In safe mode nobody asks what is written there.
 pub fn config() -> Config {
+    if init::safe_mode().is_some() {
+        return Config { images: None, ..Config::untold() };
+    }
     load(&settings(), Home::Firmware).unwrap_or_else(|problems: Problems| {
         eprintln!("error: {problems}\nhint: mend box.toml on the volume TINBOX, then restart");
         Config::untold()
@@ -64,6 +67,8 @@ pub struct Firmware {
     pub name: String,
     /// How far its clock can be believed.
     pub time: watch::Receiver<time::Known>,
+    /// Why it is in safe mode, if it is.
+    pub safe_mode: Option<String>,
     _announced: Option<ServiceDaemon>,
 }
 
@@ -83,7 +88,8 @@ pub async fn begin(config: &mut Config, tasks: &mut JoinSet<()>) -> Firmware {
     network(config, &name, &offered, tasks).await;
     let servers = config.time.servers.clone();
     tasks.spawn(async move { match time::keep(servers, offered, known).await {} });
-    Firmware { name, time, _announced: announced.ok() }
+    let safe_mode = init::safe_mode();
+    Firmware { name, time, safe_mode, _announced: announced.ok() }
 }
 
 async fn network(

@@ -10,7 +10,6 @@ use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
 use controllers::{ObjectError, Objects, read};
 use panel::model::{Action, Order};
-use platform::init::{Leave, ask};
 use serde_json::{Value, json};
 use status::view::{Power, StatusView};
 use stdx::Clock;
@@ -18,14 +17,17 @@ use thiserror::Error;
 
 use crate::faces::{Telling, Tells};
 use crate::index::Index;
+use crate::reset;
 
 /// What the box can do of all that a panel knows, in the menu's order.
-pub const DOES: [Action; 7] = [
+pub const DOES: [Action; 9] = [
     Action::Identify,
     Action::ShowPin,
     Action::Rescan,
+    Action::SafeMode,
     Action::Restart,
     Action::PowerOff,
+    Action::FactoryReset,
     Action::Retry,
     Action::MachinePower,
 ];
@@ -87,9 +89,6 @@ pub enum Undone {
     /// An object could not be read or written.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// Process 1 was not reached.
-    #[error(transparent)]
-    Host(#[from] platform::Error),
 }
 
 /// Who does it.
@@ -109,6 +108,12 @@ impl Hands {
     /// Does what somebody asked for; `where_at` is how the log names the place.
     pub async fn carry_out(&self, order: Order, where_at: &str) {
         let Order { action, machine } = order;
+        if let Some(leaving) = reset::meant(action) {
+            let at = format!("at the {where_at}");
+            // Why the box goes on is in its log.
+            let _ = tokio::task::spawn_blocking(move || reset::carry_out(leaving, &at)).await;
+            return;
+        }
         let what = action.setting();
         tracing::info!(what, machine, "asked for at the {where_at}");
         if let Err(error) = self.do_it(action, machine).await {
@@ -120,8 +125,6 @@ impl Hands {
         match (action, machine) {
             (Action::Identify, _) => self.sought.begin(),
             (Action::Rescan, _) => self.rescan().await?,
-            (Action::Restart, _) => ask(Leave::Restart)?,
-            (Action::PowerOff, _) => ask(Leave::PowerOff)?,
             (Action::Retry, Some(machine)) => self.retry(&machine).await?,
             (Action::MachinePower, Some(machine)) => self.switch(&machine).await?,
             // Nothing of it leaves the panel.

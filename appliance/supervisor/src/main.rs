@@ -36,6 +36,7 @@ mod proving;
 mod pump;
 mod rack;
 mod recorder;
+mod reset;
 mod screen;
 mod serial;
 mod settings;
@@ -91,7 +92,7 @@ const INSTALLED: &str = "/usr/bin/tinboxd";
 
 fn main() -> ExitCode {
     if platform::init::is_first_process() {
-        platform::init::run(OsStr::new(INSTALLED), &["--firmware"]);
+        platform::init::run(OsStr::new(INSTALLED), &["--firmware"], &faces::owner::KEYS);
     }
     heap::bound();
     let arguments = Arguments::parse();

@@ -26,6 +26,7 @@ use workflow_server::Runs;
 
 use crate::faces::{Telling, Tells};
 use crate::settings::Live;
+use crate::wiring::storage;
 pub use answers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
@@ -283,6 +284,10 @@ impl Updates {
     }
 
     fn written(&self, manifest: &Manifest) -> Result<(), Refused> {
+        // The release that could have come back for its copy of the store is overwritten.
+        if let Err(error) = store::forget_copy(&storage::file(&self.state)) {
+            tracing::warn!(error = %stdx::chain(&error), "an old copy of the store stays");
+        }
         self.keep(manifest.version.clone())
     }
 

@@ -77,6 +77,8 @@ struct Wiring {
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
     leases: OpenLeases,
+    /// Why no machine is served or touched, if none is.
+    safe_mode: Option<String>,
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
     board: Board,
@@ -116,6 +118,7 @@ pub async fn run(
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
+    wiring.safe_mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let faces = wiring.faces(state, (pin.bytes(), &backups), firmware.as_ref())?;
     wiring.start.begin(Step::Api);
@@ -205,6 +208,7 @@ impl Wiring {
             updates: None,
             settings: None,
             leases: OpenLeases::default(),
+            safe_mode: None,
             syslog,
             heart: Arc::default(),
             board: Board::default(),
@@ -247,6 +251,9 @@ impl Wiring {
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
         let controller = Controller::new(Arc::new(reconciler));
         let signals = controller.signals();
+        if self.safe_mode.is_some() {
+            return signals;
+        }
         let running = controller.run(self.shutdown.clone());
         self.spawn(name, async move {
             running.await;
@@ -311,8 +318,11 @@ impl Wiring {
         Ok(())
     }
 
-    /// DHCP on every network, as its object says.
+    /// DHCP on every network, as its object says; on none in safe mode.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
+        if self.safe_mode.is_some() {
+            return Ok(());
+        }
         let networks = Networks {
             engine: self.engine.clone(),
             objects: Arc::clone(&self.objects),

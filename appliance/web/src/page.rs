@@ -4,6 +4,7 @@
 mod parts;
 
 use askama::Template;
+use status::view::problem::safe_mode_trouble;
 use status::view::{StatusView, health};
 
 use crate::look;
@@ -64,6 +65,8 @@ struct Shell<'a> {
     refresh: bool,
     live: bool,
     csrf: Option<&'a str>,
+    /// What no page may leave unsaid; may be empty.
+    notice: &'a str,
     body: &'a str,
 }
 
@@ -149,9 +152,12 @@ impl Page {
             let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
         }
-        // No part of the live page: what somebody types must stay.
+        // No parts of the live page: what somebody types must stay.
         if *self == Page::Box {
             body.push_str(&rendered(&Backup { csrf }));
+        }
+        if *self == Page::Box && !view.slot.is_empty() {
+            body.push_str(&parts::leave(view, csrf));
         }
         let shell = Shell {
             title: self.title(),
@@ -163,6 +169,7 @@ impl Page {
             refresh: *self == Page::Now,
             live: true,
             csrf: Some(csrf),
+            notice: &notice(view),
             body: &body,
         };
         rendered(&shell)
@@ -200,8 +207,15 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
         refresh: false,
         live: false,
         csrf: None,
+        notice: &notice(view),
         body,
     })
+}
+
+/// Safe mode stays for as long as the box runs, so this is true of a page that is never reloaded.
+fn notice(view: &StatusView) -> String {
+    let safe_mode = !view.safe_mode.is_empty();
+    safe_mode.then(|| safe_mode_trouble(view).sentence()).unwrap_or_default()
 }
 
 fn badge(view: &StatusView) -> String {

@@ -1,5 +1,7 @@
 //! What a browser may ask, and who may ask it.
 
+mod leave;
+
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
@@ -15,6 +17,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde::Deserialize;
 use status::backup::Report;
+use status::reset::Leaving;
 use status::view::StatusView;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
@@ -68,6 +71,11 @@ pub trait Source: Send + Sync + 'static {
     fn backup(&self, passphrase: Secret) -> Answering<'_, Download>;
     /// Makes this box the one of the backup that comes in pieces.
     fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report>;
+    /// Leaves the box, which goes down soon after. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// The sentence that says why the box goes on.
+    fn leave(&self, leaving: Leaving) -> Result<(), String>;
 }
 
 /// The pages and those who may see them.
@@ -127,6 +135,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/backup", axum::routing::post(backup::download))
         .route("/login", get(login_page).post(login))
         .route("/logout", axum::routing::post(logout))
+        .route("/box/leave", axum::routing::post(leave::leave))
         .route("/events", get(events))
         .route("/kubeconfig", get(kubeconfig))
         .route("/panel.png", get(panel))

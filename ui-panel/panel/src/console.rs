@@ -5,10 +5,19 @@ use std::time::Duration;
 
 use status::view::{Machine, StatusView};
 
-use crate::model::{Action, Order, SECRET_FOR};
+use crate::model::{Action, CANCEL_AFTER, Order, SECRET_FOR};
 
 /// Characters of a filter.
 const FILTER_CHARS_MAX: usize = 40;
+/// Characters of a box's name (RFC 1123 section 2.1).
+const NAME_CHARS_MAX: usize = 63;
+/// What else F12 can do, by the key that chooses it.
+pub const LEAVING: [(char, Action); 4] = [
+    ('r', Action::Restart),
+    ('p', Action::PowerOff),
+    ('s', Action::SafeMode),
+    ('e', Action::FactoryReset),
+];
 
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,6 +63,24 @@ pub const TABS: [(u8, Tab, &str); 5] = [
     (5, Tab::Box, "Box"),
 ];
 
+/// The box's name as it is typed by who erases the box: no key of a keyboard can be held by
+/// accident for as long as a name takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Erasing {
+    /// So far.
+    pub typed: String,
+    /// When it was asked for, on the steady clock.
+    pub since: Duration,
+}
+
+impl Erasing {
+    /// Seconds until the question is withdrawn; `None` when it is.
+    pub fn seconds(&self, now: Duration) -> Option<u64> {
+        let left = CANCEL_AFTER.checked_sub(now.saturating_sub(self.since))?;
+        (!left.is_zero()).then(|| left.as_millis().div_ceil(1000) as u64)
+    }
+}
+
 /// The console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console {
@@ -73,6 +100,8 @@ pub struct Console {
     pub typing: bool,
     /// Is it meant?
     pub asking: Option<Action>,
+    /// Is it meant that everything is erased?
+    pub erasing: Option<Erasing>,
     /// What it may do.
     pub actions: Vec<Action>,
 }
@@ -106,9 +135,11 @@ impl Console {
 
     /// A key went down.
     pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<Order> {
+        if let Some(erasing) = self.erasing.take() {
+            return self.erase(erasing, key, view, now);
+        }
         if let Some(action) = self.asking.take() {
-            let meant = key == Key::Enter && self.actions.contains(&action);
-            return meant.then_some(Order { action, machine: None });
+            return self.asked(action, key, now);
         }
         if self.typing && self.typed(key) {
             return None;
@@ -134,6 +165,48 @@ impl Console {
             Key::Escape => self.filter.clear(),
             _ => {}
         }
+        None
+    }
+
+    /// A key after a question: yes, another one, or no.
+    fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<Order> {
+        if key == Key::Enter {
+            return self.actions.contains(&action).then_some(Order { action, machine: None });
+        }
+        let chosen = LEAVING.into_iter().find(|(char, _)| key == Key::Char(*char));
+        let (_, action) = chosen.filter(|(_, action)| self.actions.contains(action))?;
+        if action == Action::FactoryReset {
+            self.erasing = Some(Erasing { typed: String::new(), since: now });
+        } else {
+            self.asking = Some(action);
+        }
+        None
+    }
+
+    /// A key of the name that erases the box. Whoever types another one is asked no more.
+    fn erase(
+        &mut self,
+        mut erasing: Erasing,
+        key: Key,
+        view: &StatusView,
+        now: Duration,
+    ) -> Option<Order> {
+        erasing.seconds(now)?;
+        match key {
+            Key::Char(char) if erasing.typed.chars().count() < NAME_CHARS_MAX => {
+                erasing.typed.push(char);
+            }
+            Key::Char(_) => {}
+            Key::Backspace => drop(erasing.typed.pop()),
+            Key::Enter => {
+                let action = Action::FactoryReset;
+                let meant = erasing.typed == view.name.to_lowercase();
+                let may = meant && self.actions.contains(&action);
+                return may.then_some(Order { action, machine: None });
+            }
+            _ => return None,
+        }
+        self.erasing = Some(erasing);
         None
     }
 
@@ -190,58 +263,4 @@ impl Console {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Console, Key, Tab};
-    use crate::model::{ACTIONS, Action};
-    use status::view::example;
-    use std::time::Duration;
-
-    #[test]
-    fn keys_walk_through_the_machines() {
-        let view = example::working();
-        let mut console = Console::new(ACTIONS.to_vec());
-        let press = |console: &mut Console, keys: &[Key]| {
-            keys.iter()
-                .filter_map(|key| console.key(*key, &view, Duration::ZERO))
-                .collect::<Vec<_>>()
-        };
-        press(&mut console, &[Key::Function(2), Key::Down, Key::Down, Key::Up]);
-        assert_eq!((console.tab, console.cursor.as_str()), (Tab::Machines, "nuc-02"));
-        press(&mut console, &[Key::Char('/'), Key::Char('f'), Key::Char('a'), Key::Enter]);
-        assert_eq!(console.machines(&view).len(), 1);
-        assert_eq!(console.chosen(&view).unwrap().name.as_str(), "nuc-07");
-        let orders = press(&mut console, &[Key::Enter, Key::Char('r')]);
-        assert!(console.story);
-        assert_eq!(orders[0].machine.as_deref(), Some("nuc-07"));
-        press(&mut console, &[Key::Escape, Key::Escape, Key::Up]);
-        assert_eq!((console.machines(&view).len(), console.story), (12, false));
-    }
-
-    #[test]
-    fn the_pin_is_shown_for_a_minute() {
-        let view = example::working();
-        let mut console = Console::default();
-        let at = Duration::from_secs;
-        console.key(Key::Char('q'), &view, at(100));
-        assert!(console.shows_pin(at(159)) && !console.shows_pin(at(160)));
-        console.key(Key::Char('q'), &view, at(200));
-        console.key(Key::Char('q'), &view, at(201));
-        assert!(!console.shows_pin(at(202)));
-    }
-
-    #[test]
-    fn a_restart_is_asked_for_twice() {
-        let view = example::working();
-        let mut console = Console::new(vec![Action::Restart]);
-        assert_eq!(console.key(Key::Function(12), &view, Duration::ZERO), None);
-        assert_eq!(console.key(Key::Escape, &view, Duration::ZERO), None);
-        assert_eq!(console.key(Key::Enter, &view, Duration::ZERO), None);
-        assert_eq!(console.key(Key::Function(12), &view, Duration::ZERO), None);
-        assert_eq!(console.key(Key::Enter, &view, Duration::ZERO).unwrap().action, Action::Restart);
-        assert_eq!(
-            console.key(Key::Function(8), &view, Duration::ZERO),
-            None,
-            "support is not allowed"
-        );
-    }
-}
+mod tests;

@@ -123,6 +123,12 @@ impl Path {
         Path { path: format!("/backup{what}"), shown: "a backup".to_owned() }
     }
 
+    /// The box itself, which can be left.
+    pub fn reset() -> Path {
+        let path = "/apis/box.tinbox.dev/v1alpha1/reset".to_owned();
+        Path { path, shown: "the reset of the box".to_owned() }
+    }
+
     /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path

@@ -2,6 +2,7 @@
 
 pub mod claim;
 mod flash;
+mod leave;
 pub mod pinned;
 pub mod settings;
 
@@ -17,6 +18,17 @@ use crate::output::{Format, Printer};
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
+    /// To one that nobody has a kubeconfig of.
+    #[command(flatten)]
+    Fresh(Fresh),
+    /// To one's own.
+    #[command(flatten)]
+    Owned(Owned),
+}
+
+/// What is done before there is a kubeconfig.
+#[derive(Debug, clap::Subcommand)]
+pub enum Fresh {
     /// Make a fresh box yours, with the code that its screen shows.
     Claim(claim::Arguments),
     /// Write the box's image to a disk, which is erased, and read it again.
@@ -25,30 +37,29 @@ pub enum Command {
     /// `tinbox box flash tinbox-1.5.0-x86_64.img.xz --to /dev/sdb`
     #[command(verbatim_doc_comment)]
     Flash(flash::Arguments),
+}
+
+/// What is asked of one's own box.
+#[derive(Debug, clap::Subcommand)]
+pub enum Owned {
     /// Have the box blink for a minute, to find it among others. Example: `tinbox box identify`
     Identify,
     /// What its owner wrote: box.toml on its boot volume, with every revision.
     #[command(subcommand)]
     Settings(settings::Command),
-}
-
-impl Command {
-    /// Whether it speaks to a box that is somebody's.
-    pub fn needs_kubeconfig(&self) -> bool {
-        matches!(self, Command::Identify | Command::Settings(_))
-    }
+    /// How it is left.
+    #[command(flatten)]
+    Leave(leave::Command),
 }
 
 /// Do it; the kubeconfig goes to `file`.
 ///
 /// # Errors
 /// What failed.
-pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Command) -> Result<(), Error> {
+pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Fresh) -> Result<(), Error> {
     match command {
-        Command::Claim(arguments) => claim::run(printer, file, arguments).await,
-        Command::Flash(arguments) => flash::run(printer, arguments).await,
-        // They need one.
-        Command::Identify | Command::Settings(_) => Ok(()),
+        Fresh::Claim(arguments) => claim::run(printer, file, arguments).await,
+        Fresh::Flash(arguments) => flash::run(printer, arguments).await,
     }
 }
 
@@ -56,12 +67,11 @@ pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Command) -> 
 ///
 /// # Errors
 /// What failed.
-pub async fn run_on(context: &Context, command: Command) -> Result<(), Error> {
+pub async fn run_on(context: &Context, command: Owned) -> Result<(), Error> {
     match command {
-        Command::Identify => identify(context).await,
-        Command::Settings(command) => settings::run(context, command).await,
-        // They are done before there is one.
-        Command::Claim(_) | Command::Flash(_) => Ok(()),
+        Owned::Identify => identify(context).await,
+        Owned::Settings(command) => settings::run(context, command).await,
+        Owned::Leave(command) => leave::run(context, command).await,
     }
 }
 

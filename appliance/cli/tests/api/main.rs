@@ -5,6 +5,7 @@
 mod backups;
 mod capi;
 mod errors;
+mod leaving;
 mod machines;
 mod place;
 mod seeds;

@@ -24,11 +24,22 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// What the extension of the API says about the running action.
 pub type Progress = Arc<Mutex<Option<Value>>>;
 
+/// How somebody wanted the box to be left.
+pub type Left = Arc<Mutex<Vec<Value>>>;
+
+/// What the extension of the API shares with the tests.
+#[derive(Clone, Default)]
+pub struct Extension {
+    pub progress: Progress,
+    pub left: Left,
+}
+
 /// A running box.
 pub struct Place {
     pub engine: Engine,
     pub kubeconfig: PathBuf,
     pub progress: Progress,
+    pub left: Left,
     folder: TempDir,
     port: u16,
     running: Running,
@@ -59,19 +70,20 @@ impl Ended {
 impl Place {
     pub async fn start() -> Place {
         let folder = TempDir::new().unwrap();
-        let progress = Progress::default();
-        let (engine, port, running) = serve(folder.path(), 0, progress.clone()).await;
+        let extension = Extension::default();
+        let (engine, port, running) = serve(folder.path(), 0, extension.clone()).await;
         let kubeconfig = folder.path().join("admin.kubeconfig");
-        Place { engine, kubeconfig, progress, folder, port, running }
+        let Extension { progress, left } = extension;
+        Place { engine, kubeconfig, progress, left, folder, port, running }
     }
 
     /// The box goes away; the place keeps its state.
     pub async fn stop(self) -> Stopped {
-        let Place { engine, kubeconfig, progress, folder, port, running } = self;
+        let Place { engine, kubeconfig, progress, left, folder, port, running } = self;
         running.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap().unwrap();
         drop(engine);
-        Stopped { kubeconfig, progress, folder, port }
+        Stopped { kubeconfig, extension: Extension { progress, left }, folder, port }
     }
 
     /// A file in the place's folder.
@@ -115,7 +127,7 @@ impl Place {
 /// A box that is away.
 pub struct Stopped {
     pub kubeconfig: PathBuf,
-    progress: Progress,
+    extension: Extension,
     folder: TempDir,
     port: u16,
 }
@@ -123,13 +135,15 @@ pub struct Stopped {
 impl Stopped {
     /// The box comes back: same state, same port, same identity.
     pub async fn start(self) -> Place {
-        let Stopped { kubeconfig, progress, folder, port } = self;
-        let (engine, port, running) = serve(folder.path(), port, progress.clone()).await;
-        Place { engine, kubeconfig, progress, folder, port, running }
+        let Stopped { kubeconfig, extension, folder, port } = self;
+        let (engine, port, running) = serve(folder.path(), port, extension.clone()).await;
+        let Extension { progress, left } = extension;
+        Place { engine, kubeconfig, progress, left, folder, port, running }
     }
 }
 
-async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Running) {
+async fn serve(state: &Path, port: u16, extension: Extension) -> (Engine, u16, Running) {
+    let Extension { progress, left } = extension;
     let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
@@ -146,7 +160,10 @@ async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Run
     let router = apiserver::router(
         engine.clone(),
         Gate::open(state, &format!("https://{address}")).unwrap(),
-        Router::new().route(path, get(answer)).merge(crate::settings::router()),
+        Router::new()
+            .route(path, get(answer))
+            .merge(crate::settings::router())
+            .merge(reset(left)),
     );
     let (stop, stopped) = oneshot::channel();
     let tls = pki.server_config().unwrap();
@@ -154,6 +171,19 @@ async fn serve(state: &Path, port: u16, progress: Progress) -> (Engine, u16, Run
         let _ = stopped.await;
     }));
     (engine, address.port(), Running { stop, task })
+}
+
+/// A box of 12 machines that notes how it would be left, and says that it is in safe mode.
+fn reset(left: Left) -> Router {
+    let erased = || async {
+        let erased = json!({ "name": "box-7f3a", "machines": 12, "keys": 3, "images": 1 });
+        ([("warning", "299 - \"this box is in safe mode\"")], Json(erased))
+    };
+    let leave = move |Json(wish): Json<Value>| {
+        left.lock().unwrap().push(wish);
+        erased()
+    };
+    Router::new().route("/apis/box.tinbox.dev/v1alpha1/reset", get(erased).post(leave))
 }
 
 /// Wait for a program's end.

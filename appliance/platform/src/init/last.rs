@@ -62,6 +62,11 @@ impl Last {
         restart.chain(panic).collect()
     }
 
+    /// Why the run before ended, if it did so badly.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.panic.as_deref().or(self.restart.as_deref())
+    }
+
     /// For [`last_restart`] and [`last_panic`].
     pub(super) fn tell(&self, supervisor: &mut Command) {
         for (name, value) in [(RESTART, &self.restart), (PANIC, &self.panic)] {
@@ -73,6 +78,6 @@ impl Last {
 }
 
 /// Variables and the lines of trouble hold one line each, and no NUL.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

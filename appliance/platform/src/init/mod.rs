@@ -5,6 +5,8 @@
 //! mounted starts its supervisor all the same and tells it why, so that panel and web page can say
 //! so.
 
+mod back;
+mod falls;
 mod last;
 mod restarts;
 mod vigil;
@@ -34,6 +36,8 @@ use watchdog::Watchdog;
 
 /// The variable that tells the supervisor what process 1 could not do, for the owner to read.
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
+/// The variable that tells it that this start is in safe mode, and why.
+const SAFE_MODE: &str = "TINBOX_SAFE_MODE";
 /// The variable that tells it that nobody kept the time while the box was off.
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 /// How long the supervisor may take to end what it does.
@@ -55,6 +59,12 @@ pub enum Leave {
     PowerOff,
 }
 
+/// Why this start is in safe mode (FR-1), as a phrase; `None` when it is not. The same for as long
+/// as the machine runs.
+pub fn safe_mode() -> Option<String> {
+    std::env::var(SAFE_MODE).ok()
+}
+
 /// Asks process 1 to take the machine down: by the signals that other first processes take too
 /// (busybox init).
 ///
@@ -69,12 +79,15 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 }
 
 /// Be process 1, with `program` and its arguments as the supervisor. Never returns: the kernel
-/// panics when process 1 ends.
-pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
+/// panics when process 1 ends. `keys` are the box's, in its folder of the state volume, the one
+/// that opens the most first: a factory reset destroys them before anything else.
+pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     volumes::console();
-    let Found { mut trouble, time_is_a_guess } = volumes::mount();
+    let Found { mut trouble, time_is_a_guess, safe } = volumes::mount(keys);
     let last = Last::take();
     trouble.extend(last.sentences());
+    let too_often = falls::count(back::running(), last.reason());
+    let safe = too_often.or(safe);
     for problem in &trouble {
         eprintln!("tinbox: {problem}");
     }
@@ -84,6 +97,10 @@ pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
     last.tell(&mut command);
     if !trouble.is_empty() {
         command.env(TROUBLE, trouble.join("\n"));
+    }
+    if let Some(why) = &safe {
+        eprintln!("tinbox: safe mode, because {why}");
+        command.env(SAFE_MODE, why);
     }
     if time_is_a_guess {
         command.env(GUESSED_TIME, "1");
@@ -101,6 +118,7 @@ pub fn run(program: &OsStr, arguments: &[&str]) -> ! {
 
 fn give_up(reason: &str) -> Leave {
     eprintln!("tinbox: cannot go on: {reason}; restarting");
+    last::note(&format!("it could not go on: {reason}"));
     std::thread::sleep(READ_THE_REASON);
     Leave::Restart
 }
@@ -117,29 +135,38 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     let mut restarts = Restarts::default();
     // Ends with the runtime: a machine that does not go down in order is restarted by it.
     tokio::spawn(feed());
+    tokio::spawn(async {
+        tokio::time::sleep(falls::STEADY).await;
+        falls::forgive();
+    });
     loop {
         let (child, mut heard) = start(command)?;
-        let leave = tokio::select! {
+        let status = tokio::select! {
             status = ended(&child, &mut children) => {
                 eprintln!("tinbox: the supervisor ended: {status}");
-                None
+                status
             }
-            leave = asked.leave() => Some(leave),
+            leave = asked.leave() => {
+                stop(&child, &mut children).await;
+                falls::forgive();
+                return Ok(leave);
+            }
             sentence = hangs(&mut heard) => {
                 eprintln!("tinbox: {sentence}; restarting");
                 last::note(&sentence);
-                Some(Leave::Restart)
+                stop(&child, &mut children).await;
+                return Ok(Leave::Restart);
             }
         };
-        if let Some(leave) = leave {
-            stop(&child, &mut children).await;
-            return Ok(leave);
-        }
         kill_rest(&child);
         match restarts.ended(Instant::now()) {
-            Next::Restart => return Ok(Leave::Restart),
+            Next::Restart => {
+                last::note(&format!("the supervisor ended again and again: {status}"));
+                return Ok(Leave::Restart);
+            }
             Next::StartAfter(wait) => {
                 if let Ok(leave) = timeout(wait, asked.leave()).await {
+                    falls::forgive();
                     return Ok(leave);
                 }
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
+use super::back;
 use crate::{Error, clock, disk, growth, zram};
 
 /// The boot volume: kernels, boot loader, `box.toml`.
@@ -65,11 +66,26 @@ pub(super) struct Found {
     pub(super) trouble: Vec<String>,
     /// Nobody kept the time while the box was off.
     pub(super) time_is_a_guess: bool,
+    /// Why this start is in safe mode, if somebody wants it to be.
+    pub(super) safe: Option<String>,
 }
 
-/// Mounts what there is.
-pub(super) fn mount() -> Found {
+/// Mounts what there is. Where somebody wants the box to be as it was when it was flashed, it is
+/// that before anything uses the volumes; `keys` are the box's.
+pub(super) fn mount(keys: &[&str]) -> Found {
     let mut trouble = Vec::new();
+    let state_is_there = mount_disks(&mut trouble);
+    let safe = back::go(keys, state_is_there, &mut trouble);
+    if let Err(error) = offer() {
+        trouble.push(stdx::chain(&error));
+    }
+    let time_is_a_guess = clock::begin(Path::new(STATE));
+    Found { trouble, time_is_a_guess, safe }
+}
+
+/// Whether the state volume is the disk's own.
+fn mount_disks(trouble: &mut Vec<String>) -> bool {
+    let mut state_is_there = true;
     let mut attempt = |result: Result<(), Error>| {
         if let Err(error) = result {
             trouble.push(stdx::chain(&error));
@@ -99,6 +115,7 @@ pub(super) fn mount() -> Found {
     for (name, place) in [("state", STATE), ("cache", CACHE)] {
         if let Err(error) = mount_part(name, of(name), place, "ext4", DATA, "commit=5") {
             attempt(Err(error));
+            state_is_there &= place != STATE;
             // The box works without, and forgets when it is switched off.
             let (kind, size) = ("tmpfs", "mode=700,size=25%");
             attempt(mount_at(Path::new(kind), place, kind, DATA, size));
@@ -106,9 +123,7 @@ pub(super) fn mount() -> Found {
             attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
         }
     }
-    attempt(offer());
-    let time_is_a_guess = clock::begin(Path::new(STATE));
-    Found { trouble, time_is_a_guess }
+    state_is_there
 }
 
 /// The slot that was started, `a` or `b`, as the boot loader said it.

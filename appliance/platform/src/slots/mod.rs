@@ -25,6 +25,8 @@ const ORDER: &str = "ORDER";
 /// The slot whose system is new and has not proved itself yet. GRUB does not know it: how often a
 /// slot was started says nothing of why.
 const TRIAL: &str = "TRIAL";
+/// What was chosen in GRUB's menu: a level of `reset`.
+const RESET: &str = "RESET";
 /// Starts that a new system has: GRUB's three, but for this many.
 const TRIES_SPENT: &str = "1";
 
@@ -118,6 +120,16 @@ impl Environment {
     /// The slot whose system is on trial, if any.
     pub fn trial(&self) -> Option<Slot> {
         slot(self.get(TRIAL)?)
+    }
+
+    /// What was chosen in the boot menu, if anything: a word of `reset::Level`.
+    pub fn wish(&self) -> Option<&str> {
+        self.get(RESET).filter(|wish| !wish.is_empty())
+    }
+
+    /// What was chosen in the boot menu is done.
+    pub fn forget_wish(&mut self) {
+        self.0.retain(|(name, _)| name != RESET);
     }
 
     /// Whether it holds a whole system.

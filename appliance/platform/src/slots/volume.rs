@@ -36,7 +36,7 @@ impl BootVolume {
 
     /// One that is a folder of somebody else's volume.
     #[cfg(test)]
-    pub(super) fn at(folder: &Path) -> Self {
+    pub(crate) fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), mounted: false }
     }
 
@@ -117,6 +117,27 @@ impl BootVolume {
             write(&part, text.as_bytes())?;
             let renamed = fs::rename(&part, &path);
             renamed.map_err(Error::io(format!("replace {}", path.display())))?;
+            sync(&self.folder)
+        })
+    }
+
+    /// Removes these files of the volume's root; on disk when it returns. Nothing is written where
+    /// none is there.
+    ///
+    /// # Errors
+    /// When the volume cannot be written.
+    pub fn forget(&self, names: &[&str]) -> Result<(), Error> {
+        let paths = names.iter().map(|name| self.folder.join(name));
+        let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.writable(|| {
+            for path in &paths {
+                let what = format!("remove {}", path.display());
+                fs::remove_file(path).map_err(Error::io(what))?;
+            }
             sync(&self.folder)
         })
     }

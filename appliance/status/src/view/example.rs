@@ -30,6 +30,7 @@ pub fn working() -> StatusView {
         version: "1.4.0".into(),
         slot: "A".into(),
         pin: "F3A9-1C20-8BQK-77TM".into(),
+        safe_mode: Text::default(),
         uptime_seconds: 12 * 86_400 + 4 * 3_600 + 7 * 60,
         boot: steps(7),
         claim: None,
@@ -52,6 +53,16 @@ pub fn working() -> StatusView {
         boot_traffic: (0..60).map(|at| (at * 7_919 % 113) << 20).collect(),
         identifying: false,
     }
+}
+
+/// Without its settings, because somebody wants it so.
+pub fn safe_mode() -> StatusView {
+    let mut view = working();
+    view.safe_mode = "somebody chose it in the boot menu".into();
+    for nic in &mut view.nics {
+        nic.armed_since = None;
+    }
+    view
 }
 
 /// On its way to service; the fourth step takes longer than usual when `slow`.

@@ -58,6 +58,10 @@ fn doing(view: &StatusView) -> (String, String) {
         let text = "This box waits for its owner".to_owned();
         return (text, "Waiting for its owner".to_owned());
     }
+    if !view.safe_mode.is_empty() {
+        let text = "Safe mode: no machine is served".to_owned();
+        return (text, "Safe mode, nothing served".to_owned());
+    }
     // Whoever only asked for an address may be anybody's.
     let new = view.count(&[MachineState::New]);
     let all = view.machines.len() - new;

@@ -9,6 +9,7 @@ pub fn health(view: &StatusView) -> (Word, Shape) {
     let worst = problems(view).first().map(|problem| problem.urgency);
     let (text, tone, shape) = match worst {
         _ if view.starting().is_some() => ("starting", Tone::Busy, Shape::Triangle),
+        _ if !view.safe_mode.is_empty() => ("safe mode", Tone::Bad, Shape::Cross),
         _ if view.claim.is_some() => ("unclaimed", Tone::Waiting, Shape::HalfDot),
         Some(Urgency::Box) => ("stopped", Tone::Bad, Shape::Cross),
         Some(Urgency::Machine) => ("needs you", Tone::Bad, Shape::Cross),

@@ -60,6 +60,7 @@ pub struct Problem {
 /// All of them, the most urgent first and among equals the oldest.
 pub fn problems(view: &StatusView) -> Vec<Problem> {
     let mut found = Vec::new();
+    found.extend((!view.safe_mode.is_empty()).then(|| safe_mode(view)));
     for nic in &view.nics {
         found.extend(nic.foreign.first().filter(|_| nic.stopped()).map(|by| stopped(nic, by)));
         let unplugged = nic.link_mbps.is_none() && nic.provisions();
@@ -106,6 +107,23 @@ fn stopped(nic: &Nic, by: &ForeignServer) -> Problem {
     let key = format!("dhcp/{}/{}", nic.name, by.mac);
     let problem = box_problem(key, "DHCP STOPPED".to_owned(), &brief, trouble);
     Problem { since: by.heard, remedy: Remedy::Rescan, ..problem }
+}
+
+fn safe_mode(view: &StatusView) -> Problem {
+    let trouble = safe_mode_trouble(view);
+    let brief = ["machines are not served".to_owned(), trouble.why.to_string()];
+    box_problem("safe-mode".to_owned(), "SAFE MODE".to_owned(), &brief, trouble)
+}
+
+/// What safe mode is, and how it ends.
+pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
+    Trouble {
+        what: "This box is in safe mode, without its settings".into(),
+        on: Text::default(),
+        why: view.safe_mode.clone(),
+        now: "Restart it to have its settings and its machines served again".into(),
+        code: "SafeMode".into(),
+    }
 }
 
 fn no_cable(nic: &Nic) -> Problem {

@@ -224,3 +224,20 @@ fn times_and_sizes_are_short() {
     }
     assert_eq!(moment::bytes(u64::MAX).len(), 9);
 }
+
+#[test]
+fn safe_mode_is_said_before_everything_else() {
+    let why = "somebody chose it in the boot menu";
+    for view in [example::working(), example::unclaimed(), example::dhcp_stopped()] {
+        let view = StatusView { safe_mode: why.into(), ..view };
+        let first = problems(&view).remove(0);
+        assert_eq!((first.key.as_str(), first.urgency), ("safe-mode", Urgency::Box));
+        let said = "This box is in safe mode, without its settings: somebody chose it in the boot \
+                    menu. Restart it to have its settings and its machines served again.";
+        assert_eq!(first.trouble.sentence(), said);
+        assert_eq!(health::health(&view).0.text, "safe mode");
+        let said = headline(&view).sentence();
+        let owned = view.claim.is_none();
+        assert_eq!(said.starts_with("Safe mode: no machine is served; "), owned, "{said}");
+    }
+}

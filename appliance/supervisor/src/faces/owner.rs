@@ -10,8 +10,9 @@ use web::owner::Owner;
 use super::{Telling, Tells};
 use crate::config::Config;
 
-/// Files of the state folder that are secret keys: what they open is lost with them.
-const KEYS: [&str; 5] =
+/// Files of the state folder that are secret keys: what they open is lost with them. The first
+/// opens the store.
+pub const KEYS: [&str; 5] =
     ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 
 /// The owner, the code for whoever becomes it, and the box's secrets.

@@ -99,6 +99,9 @@ impl Tells for Itself {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();
+        if self.time.is_some() {
+            view.safe_mode = platform::init::safe_mode().unwrap_or_default().into();
+        }
         view.clock = self.clock(view.now);
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);

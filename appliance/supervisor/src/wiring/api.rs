@@ -9,7 +9,7 @@ use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
 use super::Wiring;
 use crate::backups::{self, Backups};
 use crate::faces::Faces;
-use crate::{live, settings};
+use crate::{live, reset, settings};
 
 impl Wiring {
     /// The Kubernetes-compatible API, and what keeps its own kinds in order.
@@ -39,8 +39,10 @@ impl Wiring {
                 self.sought.clone(),
             )
             .merge(settings::router(self.settings.clone()))
-            .merge(backups::router(Arc::clone(backups))),
+            .merge(backups::router(Arc::clone(backups)))
+            .merge(reset::router(faces.cloned())),
         );
+        let router = reset::warned(router, self.safe_mode.as_deref());
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;
         let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());

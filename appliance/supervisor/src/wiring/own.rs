@@ -56,7 +56,15 @@ impl Wiring {
     /// Marks the slot good once the system works, and restarts the box when it has a new one.
     pub(super) fn proving(&mut self, pki: &Pki, updates: Arc<Updates>) -> anyhow::Result<()> {
         let probe = proving::Probe::new(Arc::clone(&self.config), pki.ca_pem())?;
-        let proving = proving::run(probe, Arc::clone(&updates), self.shutdown.clone());
+        // What is on trial is not what runs in safe mode.
+        let proves = self.safe_mode.is_none() || !updates.on_trial();
+        let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
+        let proving = async move {
+            match proves {
+                true => proving::run(probe, proved, shutdown).await,
+                false => shutdown.cancelled().await,
+            }
+        };
         let restarting = updates.run(self.shutdown.clone());
         self.spawn("updates", async move {
             tokio::join!(proving, restarting);

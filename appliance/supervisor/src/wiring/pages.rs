@@ -14,6 +14,7 @@ use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
 use status::backup::{Order, Report};
+use status::reset::Leaving;
 use status::view::StatusView;
 use stdx::Secret;
 use tokio::net::TcpListener;
@@ -23,6 +24,7 @@ use web::setup::Setup;
 use web::{Answering, Download, Site, Source};
 
 use super::Wiring;
+use super::storage::SetAside;
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
 use crate::config::Config;
@@ -35,7 +37,7 @@ use crate::faces::{Faces, Tells};
 use crate::firmware::Firmware;
 use crate::hands::DOES;
 use crate::setup::Screens;
-use crate::{private_file, screen};
+use crate::{private_file, reset, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -95,6 +97,14 @@ impl Source for Given {
 
     fn setup(&self) -> Option<&dyn Setup> {
         self.screens.as_ref().map(|screens| screens as &dyn Setup)
+    }
+
+    fn leave(&self, leaving: Leaving) -> Result<(), String> {
+        if !self.of_its_own {
+            return Err(reset::NOT_OWN.to_owned());
+        }
+        reset::carry_out(leaving, "on the page")
+    }
     }
 
     fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
@@ -173,6 +183,7 @@ impl Wiring {
             Box::new(Cached::new(self.images.clone())),
             Box::new(self.sought.clone()),
             Box::new(Arc::clone(backups)),
+            Box::new(SetAside::find(state)),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));

@@ -1,6 +1,7 @@
 //! What stands in each part of a page.
 
 mod images;
+mod leaving;
 mod machines;
 mod network;
 mod now;
@@ -18,6 +19,7 @@ use status::words::{Shape, Tone};
 use super::{Part, look, part, rendered};
 
 pub use images::images;
+pub use leaving::leave;
 pub use machines::{machine, machines};
 pub use network::network;
 pub use now::now;

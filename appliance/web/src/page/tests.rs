@@ -56,6 +56,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("images", shown(Page::Images)),
         ("images-none", Page::Images.html(&StatusView::default(), "c5rf")),
         ("box", shown(Page::Box)),
+        ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),
         ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "That is not the code.")),
@@ -105,6 +106,23 @@ fn no_page_is_heavy_or_brings_script_or_style_of_its_own() {
 fn names_of_others_are_only_text() {
     let html = pages().into_iter().find(|(name, _)| *name == "machine-unknown").unwrap().1;
     assert!(html.contains("nuc-&#60;b&#62;") && !html.contains("nuc-<b>"));
+}
+
+#[test]
+fn every_page_of_safe_mode_says_so() {
+    let view = example::safe_mode();
+    let said = "This box is in safe mode, without its settings: somebody chose it in the boot menu";
+    let here = [Page::Now, Page::Machines, Page::Box, Page::Help].map(|page| page.html(&view, ""));
+    for html in here.into_iter().chain([login(&view, ""), claim(&view, "", "10.0.0.9", "")]) {
+        assert!(html.contains(said), "{html}");
+    }
+}
+
+#[test]
+fn a_guest_s_page_has_no_form_that_leaves_it() {
+    let form = "action=\"/box/leave\"";
+    assert!(Page::Box.html(&example::working(), "").contains(form));
+    assert!(!Page::Box.html(&StatusView::default(), "").contains(form));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use status::backup::Report;
+use status::reset::Leaving;
 use status::view::{StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
@@ -29,7 +30,9 @@ impl Keep for Memory {
     }
 }
 
-struct Example;
+/// What it was asked to do.
+#[derive(Default)]
+struct Example(Arc<Mutex<Vec<Leaving>>>);
 
 impl Source for Example {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
@@ -61,12 +64,27 @@ impl Source for Example {
             }
         })
     }
+    fn leave(&self, leaving: Leaving) -> Result<(), String> {
+        if leaving == Leaving::PowerOff {
+            return Err("the disk is full".to_owned());
+        }
+        self.0.lock().unwrap().push(leaving);
+        Ok(())
+    }
 }
 
 fn site() -> (Arc<Owner>, Router) {
+    let (owner, router, _) = site_that_leaves();
+    (owner, router)
+}
+
+fn site_that_leaves() -> (Arc<Owner>, Router, Arc<Mutex<Vec<Leaving>>>) {
     let keep = Arc::new(Memory::default());
     let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
-    (Arc::clone(&owner), router(Site::new(owner, Arc::new(Example))))
+    let source = Example::default();
+    let left = Arc::clone(&source.0);
+    let source = Arc::new(source);
+    (Arc::clone(&owner), router(Site::new(owner, source)), left)
 }
 
 async fn ask(router: &Router, line: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
@@ -232,10 +250,45 @@ async fn the_stream_begins_with_every_part() {
 }
 
 #[tokio::test]
+async fn only_the_owner_who_types_its_name_leaves_the_box() {
+    let (owner, router, left) = site_that_leaves();
+    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let csrf = owner.session(&token).unwrap();
+    let cookie = format!("{}={token}", crate::answer::COOKIE);
+    let post = async |headers: &[(&str, &str)], form: &str| {
+        let answer = ask(&router, "POST /box/leave", headers, form).await;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8_lossy(&body).into_owned())
+    };
+    let mine = [("cookie", cookie.as_str())];
+    let form =
+        |csrf: &str, level: &str, name: &str| format!("csrf={csrf}&level={level}&name={name}");
+    let (status, _) = post(&[], &form(&csrf, "factory", "box-7f3a")).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "not logged in");
+    for (csrf, level, name, wanted, said) in [
+        ("guess", "factory", "box-7f3a", StatusCode::FORBIDDEN, "not of your session"),
+        (&csrf, "explode", "box-7f3a", StatusCode::UNPROCESSABLE_ENTITY, "no such level"),
+        (&csrf, "factory", "box-7f3b", StatusCode::UNPROCESSABLE_ENTITY, "is called box-7f3a"),
+        (&csrf, "factory", "", StatusCode::UNPROCESSABLE_ENTITY, "Nothing was done"),
+        (&csrf, "powerOff", "box-7f3a", StatusCode::CONFLICT, "the disk is full"),
+    ] {
+        let (status, page) = post(&mine, &form(csrf, level, name)).await;
+        assert_eq!(status, wanted, "{level} {name}");
+        assert!(page.contains(said), "{page}");
+    }
+    assert_eq!(*left.lock().unwrap(), []);
+    let (status, page) = post(&mine, &form(&csrf, "factory", "+box-7f3a")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(page.contains("erases 12 machines, 3 keys, 3 images and all settings"), "{page}");
+    assert_eq!(*left.lock().unwrap(), [Leaving::Factory]);
+}
+
+#[tokio::test]
 async fn plain_http_only_shows_the_way() {
     let keep = Arc::new(Memory::default());
     let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
-    let router = plain(Site::new(owner, Arc::new(Example)), 443);
+    let router = plain(Site::new(owner, Arc::new(Example::default())), 443);
     let answer = ask(&router, "GET /machines?x=1", &[], "").await;
     assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
     assert_eq!(header(&answer, "location"), "https://10.0.0.9/machines?x=1");

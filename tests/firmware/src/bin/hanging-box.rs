@@ -8,7 +8,7 @@ use platform::init;
 
 fn main() {
     if init::is_first_process() {
-        init::run(OsStr::new(firmware::INSTALLED), &["--firmware"]);
+        init::run(OsStr::new(firmware::INSTALLED), &["--firmware"], &[]);
     }
     println!("before: {}", init::last_restart().unwrap_or_else(|| "nothing".to_owned()));
     if let Some(mut heartbeat) = Heartbeat::inherited() {

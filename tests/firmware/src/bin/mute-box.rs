@@ -10,7 +10,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 fn main() -> Result<(), Box<dyn Error>> {
     if platform::init::is_first_process() {
-        platform::init::run(OsStr::new(firmware::INSTALLED), &["--firmware"]);
+        platform::init::run(OsStr::new(firmware::INSTALLED), &["--firmware"], &[]);
     }
     let again = u32::try_from(libc::EAGAIN)?;
     let filter: BpfProgram = SeccompFilter::new(

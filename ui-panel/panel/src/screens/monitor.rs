@@ -11,11 +11,12 @@ use embedded_graphics::mono_font::iso_8859_1::{FONT_9X18, FONT_9X18_BOLD};
 use embedded_graphics::pixelcolor::Rgb565;
 use embedded_graphics::prelude::{Point, Size};
 use embedded_graphics::primitives::Rectangle;
+use status::reset::Erased;
 use status::view::health::health;
 use status::view::{StatusView, TimeState, moment, problems};
 use status::words::{Shape, Tone};
 
-use crate::console::{Console, TABS, Tab};
+use crate::console::{Console, Erasing, LEAVING, TABS, Tab};
 use crate::draw::palette::{BAD, GROUND, INK, INK_2, RAISED, RUN, WAIT};
 use crate::draw::text::fit;
 use crate::draw::{Sheet, palette, shape};
@@ -122,9 +123,13 @@ impl Grid<'_> {
         self.sign(self.columns - 2, 0, sign, word.tone);
     }
 
-    /// The most urgent problem in one line, only when there is one.
+    /// The most urgent problem in one line, only when there is one; or more of the question that is
+    /// open.
     fn diagnostics(&mut self) {
         let row = self.bottom();
+        if let Some(more) = self.question_above() {
+            return self.put(1, row, WAIT, &more, self.columns - 2);
+        }
         let Some(problem) = problems(self.view).into_iter().next() else { return };
         let trouble = &problem.trouble;
         let mut text = trouble.sentence();
@@ -137,10 +142,38 @@ impl Grid<'_> {
         self.put(3, row, INK, &text, self.columns - 4);
     }
 
+    /// The question that erases the box, unless it is withdrawn.
+    fn erasing(&self) -> Option<(&Erasing, u64)> {
+        let erasing = self.console.erasing.as_ref()?;
+        Some((erasing, erasing.seconds(self.now)?))
+    }
+
+    /// What stands over an open question.
+    fn question_above(&self) -> Option<String> {
+        if self.erasing().is_some() {
+            let erased = Erased::of(self.view).sentence();
+            return Some(format!("FACTORY RESET erases {erased}. The systems in both slots stay."));
+        }
+        let asked = self.console.asking?;
+        let other = LEAVING
+            .into_iter()
+            .filter(|(_, action)| *action != asked && self.console.actions.contains(action));
+        let other: Vec<String> = other
+            .map(|(key, action)| format!("{} {}", key.to_ascii_uppercase(), action.label()))
+            .collect();
+        (!other.is_empty()).then(|| format!("or: {}", other.join("   ")))
+    }
+
     /// What the function keys do; or the question that is open.
     fn keys(&mut self) {
         let row = self.rows - 1;
         self.ground(row, RAISED);
+        if let Some((erasing, seconds)) = self.erasing() {
+            let (name, typed) = (&self.view.name, &erasing.typed);
+            let text =
+                format!("Type {name} and Enter: ERASE   or wait {seconds} s: no   > {typed}_");
+            return self.put(1, row, BAD, &text, self.columns - 2);
+        }
         if let Some(action) = self.console.asking {
             let text = format!(
                 "{}? {}.   Enter = yes   any other key = no",

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use panel::console::Console;
+use panel::console::{Console, Erasing};
 use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, Shown};
 use panel::screens::{Picture, monitor};
 use status::view::{StatusView, example};
@@ -50,6 +50,7 @@ pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
         ("confirm", example::working(), Page::Confirm(Action::Restart, String::new())),
         ("reset", example::working(), Page::Reset),
         ("erase", example::working(), Page::Erase),
+        ("safe-mode", example::safe_mode(), urgent()),
         ("claim", example::unclaimed(), Page::Claim),
         ("claim-no-address", example::without_address(), Page::Claim),
         ("pin", example::working(), Page::Secret),
@@ -65,6 +66,8 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     story.story = true;
     let mut asking = console(Tab::Now);
     asking.asking = Some(Action::Restart);
+    let mut erasing = console(Tab::Box);
+    erasing.erasing = Some(Erasing { typed: "box-7".to_owned(), since: Duration::ZERO });
     let mut pin = console(Tab::Now);
     pin.secret = Some(Duration::ZERO);
     vec![
@@ -79,6 +82,8 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
         ("network-stopped", example::dhcp_stopped(), console(Tab::Network)),
         ("logs", example::working(), console(Tab::Logs)),
         ("box", example::updating(), console(Tab::Box)),
+        ("erasing", example::working(), erasing),
+        ("safe-mode", example::safe_mode(), console(Tab::Now)),
     ]
 }
 

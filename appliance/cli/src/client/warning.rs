@@ -1,0 +1,46 @@
+//! What the box says beside its answers (RFC 7234 section 5.5, as Kubernetes uses it).
+
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use http::HeaderMap;
+use http::header::WARNING;
+use status::story::plain;
+
+/// Different warnings that are shown; no box has so many.
+const SHOWN_MAX: usize = 16;
+/// What was shown already: one is enough.
+static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Shows the warnings of an answer, each once.
+pub fn show(headers: &HeaderMap) {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    for text in headers.get_all(WARNING).iter().filter_map(|it| text(it.to_str().ok()?)) {
+        if shown.len() < SHOWN_MAX && !shown.contains(&text) {
+            // A closed standard error must not stop the work.
+            let _ = writeln!(std::io::stderr().lock(), "warning: {text}");
+            shown.push(text);
+        }
+    }
+}
+
+/// The text of `299 - "text"`.
+fn text(value: &str) -> Option<String> {
+    let quoted = value.strip_prefix("299 ")?.split_once(' ')?.1.strip_prefix('"')?;
+    Some(plain(quoted.split_once('"')?.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn a_warning_is_what_stands_in_quotes() {
+        let said = |value| text(value);
+        assert_eq!(said("299 - \"be careful\"").as_deref(), Some("be careful"));
+        assert_eq!(said("299 box-7f3a \"be careful\" \"date\"").as_deref(), Some("be careful"));
+        for other in ["", "299", "110 - \"old\"", "299 - be careful", "299 - \"open"] {
+            assert_eq!(said(other), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `box restart`, `box poweroff`, `box reset`: how a box is left.
+
+use std::io::{self, IsTerminal as _};
+
+use serde_json::json;
+use status::reset::{Erased, Leaving, Wish};
+use status::story::plain;
+
+use super::claim::question;
+use crate::client::Path;
+use crate::commands::Context;
+use crate::error::Error;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Restart the box. It leaves safe mode, if it is there.
+    ///
+    /// Example: `tinbox box restart`
+    Restart,
+    /// Switch the box off; nobody can switch it on again from afar.
+    ///
+    /// Example: `tinbox box poweroff --yes`
+    Poweroff(Sure),
+    /// Start the box once without its settings, or erase everything but its system.
+    ///
+    /// Says what will be erased, and asks for the box's name. Example:
+    /// `tinbox box reset --level factory`
+    #[command(verbatim_doc_comment)]
+    Reset(Reset),
+}
+
+/// How far to go back.
+#[derive(Debug, clap::Args)]
+pub struct Reset {
+    /// safe: one start without settings, no machine is served, everything is kept.
+    /// factory: machines, keys and all settings are erased; the box waits for an owner.
+    #[arg(long, value_enum)]
+    level: Level,
+    #[command(flatten)]
+    sure: Sure,
+}
+
+/// A level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// One start without settings.
+    Safe,
+    /// As it was flashed.
+    Factory,
+}
+
+/// Whether to ask.
+#[derive(Debug, clap::Args)]
+pub struct Sure {
+    /// Do not ask for the box's name: for scripts.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Do it.
+///
+/// # Errors
+/// What failed; the box goes on then.
+pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    let (leaving, ask) = match command {
+        Command::Restart => (Leaving::Restart, false),
+        Command::Poweroff(sure) => (Leaving::PowerOff, !sure.yes),
+        Command::Reset(Reset { level: Level::Safe, sure }) => (Leaving::Safe, !sure.yes),
+        Command::Reset(Reset { level: Level::Factory, sure }) => (Leaving::Factory, !sure.yes),
+    };
+    let answer = context.client.get(&Path::reset()).await?;
+    let erased: Erased = serde_json::from_value(answer).map_err(|error| Error::Answer {
+        what: "read what is there".to_owned(),
+        why: error.to_string(),
+    })?;
+    let printer = &context.printer;
+    let name = plain(&erased.name);
+    let effect = plain(&leaving.effect(&erased));
+    printer.note(&format!("{} of {name}: {effect}", leaving.label().to_lowercase()));
+    if ask {
+        prove(&name)?;
+    }
+    let wish = Wish { level: leaving, name: erased.name.to_string() };
+    context.client.post(&Path::reset(), "", &json!(wish)).await?;
+    printer.line(&format!("{name} {}", what_happens(leaving)))?;
+    if leaving == Leaving::Factory {
+        printer.note(
+            "next: `tinbox --kubeconfig NEW box claim ADDRESS` with the code that its screen \
+             shows; the kubeconfig that you have opens nothing any more",
+        );
+    }
+    Ok(())
+}
+
+/// Has a person type which box they mean.
+fn prove(name: &str) -> Result<(), Error> {
+    if !io::stdin().is_terminal() {
+        let why = "nobody is here to ask: give --yes";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let said = question(&format!("type {name} to go on: "), true)?;
+    let said = said.expose().trim();
+    if said == name {
+        return Ok(());
+    }
+    Err(Error::Usage(format!("{said:?} is not {name}: nothing was done")))
+}
+
+fn what_happens(leaving: Leaving) -> &'static str {
+    match leaving {
+        Leaving::Restart => "restarts",
+        Leaving::PowerOff => "switches itself off",
+        Leaving::Safe => "restarts in safe mode; `tinbox box restart` ends it",
+        Leaving::Factory => "restarts and erases everything of its owner",
+    }
+}

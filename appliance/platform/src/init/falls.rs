@@ -1,0 +1,179 @@
+//! How often the machine was restarted because something hung, ended or panicked, and when that is
+//! too often: then the box starts in safe mode, and says why (WD-4).
+//!
+//! Counted by slot, for the boot loader leaves one that never worked by itself. Without a clock,
+//! which a machine may not have: what counts is that none of its runs was long.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::STATE;
+use super::last::one_line;
+use crate::kept;
+use crate::slots::Slot;
+
+/// On the state volume.
+const FILE: &str = "falls";
+/// Bytes of it.
+const BYTES_MAX: u64 = 4096;
+/// Ends after which a slot's system is started in safe mode.
+pub(super) const FALLS_MAX: u32 = 3;
+/// A run so long makes all ends before it forgotten.
+pub(super) const STEADY: Duration = Duration::from_secs(3600);
+
+/// The ends that count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Falls {
+    a: u32,
+    b: u32,
+    /// The slot of the last start.
+    ran: Option<Slot>,
+    /// Why the last one ended.
+    why: String,
+}
+
+impl Falls {
+    /// `slot` is started, and the run before it ended badly if there is a reason: what to keep, and
+    /// the reason for safe mode.
+    pub(super) fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
+        if let Some(why) = ended {
+            let count = self.count(self.ran.unwrap_or(slot));
+            *count = count.saturating_add(1);
+            why.clone_into(&mut self.why);
+        }
+        self.ran = Some(slot);
+        let count = *self.count(slot);
+        let too_often = (count >= FALLS_MAX).then(|| {
+            let why = if self.why.is_empty() { "nobody knows why" } else { &self.why };
+            format!("it restarted itself {count} times in a row, the last time: {why}")
+        });
+        (self, too_often)
+    }
+
+    /// The machine is left in order, or runs well for [`STEADY`].
+    fn forgiven(self) -> Self {
+        Self { ran: self.ran, ..Self::default() }
+    }
+
+    fn count(&mut self, slot: Slot) -> &mut u32 {
+        match slot {
+            Slot::A => &mut self.a,
+            Slot::B => &mut self.b,
+        }
+    }
+
+    fn text(&self) -> String {
+        let ran = self.ran.map_or('-', Slot::letter);
+        format!("{} {} {ran} {}\n", self.a, self.b, one_line(&self.why))
+    }
+
+    /// What was kept; nothing of what cannot be read.
+    fn parse(text: &str) -> Self {
+        let read = || {
+            let mut words = text.trim_end_matches('\n').splitn(4, ' ');
+            let (a, b) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let ran = match words.next()? {
+                "a" => Some(Slot::A),
+                "b" => Some(Slot::B),
+                _ => None,
+            };
+            Some(Self { a, b, ran, why: words.next().unwrap_or_default().to_owned() })
+        };
+        read().unwrap_or_default()
+    }
+}
+
+fn load(state: &Path) -> Falls {
+    let kept = kept::read(&state.join(FILE), BYTES_MAX).unwrap_or_else(|error| {
+        eprintln!("tinbox: cannot read how often the box restarted itself: {error}");
+        None
+    });
+    kept.map(|text| Falls::parse(&String::from_utf8_lossy(&text))).unwrap_or_default()
+}
+
+fn keep(state: &Path, falls: &Falls) {
+    if let Err(error) = kept::replace(state, FILE, falls.text().as_bytes()) {
+        eprintln!("tinbox: cannot keep how often the box restarted itself: {error}");
+    }
+}
+
+/// Counts this start. Why it is to be in safe mode, if it is.
+pub(super) fn count(slot: Slot, ended: Option<&str>) -> Option<String> {
+    let state = Path::new(STATE);
+    let before = load(state);
+    let (now, too_often) = before.clone().started(slot, ended);
+    if now != before {
+        keep(state, &now);
+    }
+    too_often
+}
+
+/// Forgets what counted.
+pub(super) fn forgive() {
+    let state = Path::new(STATE);
+    let before = load(state);
+    let now = before.clone().forgiven();
+    if now != before {
+        keep(state, &now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Falls, keep, load};
+    use crate::slots::Slot::{self, A, B};
+
+    /// Starts, each with why the run before ended; the slots in which safe mode was entered.
+    fn starts(list: &[(Slot, Option<&str>)]) -> (Falls, Vec<Option<String>>) {
+        let mut falls = Falls::default();
+        let mut said = Vec::new();
+        for (slot, ended) in list {
+            let why;
+            (falls, why) = falls.started(*slot, *ended);
+            falls = Falls::parse(&falls.text());
+            said.push(why);
+        }
+        (falls, said)
+    }
+
+    #[test]
+    fn three_bad_ends_in_a_row_are_too_many() {
+        let hang = Some("the supervisor hangs: the API stuck 61 s");
+        let (falls, said) = starts(&[(A, None), (A, hang), (A, hang), (A, hang), (A, None)]);
+        let why = "it restarted itself 3 times in a row, the last time: the supervisor hangs: the \
+                   API stuck 61 s";
+        assert_eq!(said[..3], [None, None, None]);
+        // A power cut in safe mode does not end it, and forgets no reason.
+        assert_eq!(said[3..], [Some(why.to_owned()), Some(why.to_owned())]);
+        let (_, after) = falls.forgiven().started(A, None);
+        assert_eq!(after, None, "who restarts it in order wants to see it work");
+    }
+
+    #[test]
+    fn power_cuts_count_for_nothing() {
+        let (_, said) = starts(&[(A, None); 20]);
+        assert_eq!(said, vec![None; 20]);
+    }
+
+    #[test]
+    fn the_other_slot_has_its_own_chances_and_they_end() {
+        let bad = Some("kernel panic");
+        let list =
+            [(A, None), (A, bad), (A, bad), (B, bad), (B, bad), (B, bad), (A, bad), (B, None)];
+        let (_, said) = starts(&list);
+        let entered: Vec<bool> = said.iter().map(Option::is_some).collect();
+        assert_eq!(entered, [false, false, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(load(folder.path()), Falls::default());
+        let (falls, _) = Falls::default().started(B, Some("two\nlines"));
+        keep(folder.path(), &falls);
+        let read = load(folder.path());
+        assert_eq!((read.b, read.ran, read.why.as_str()), (1, Some(B), "two lines"));
+        std::fs::write(folder.path().join("falls"), b"\xff what").unwrap();
+        assert_eq!(load(folder.path()), Falls::default());
+    }
+}

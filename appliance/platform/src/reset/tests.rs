@@ -1,0 +1,236 @@
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::disk::Host;
+use super::{Asked, Disk, Level, Places, Step, carry_out, look, plan};
+use crate::Error;
+use crate::slots::{BYTES, BootVolume, Slot};
+
+const KEYS: [&str; 2] = ["sealing.key", "pki/ca.key"];
+const FILES: [&str; 11] = [
+    "boot/box.toml",
+    "boot/reset",
+    "boot/tinbox/a/vmlinuz",
+    "boot/tinbox/grubenv",
+    "cache/media/agent.iso",
+    "cache/sha256/ab/cd",
+    "state/clock",
+    "state/tinbox/objects.redb",
+    "state/tinbox/owner.json",
+    "state/tinbox/pki/ca.key",
+    "state/tinbox/sealing.key",
+];
+const ENVIRONMENT: &str = "# GRUB Environment Block\nORDER=B A\nA_OK=1\nB_OK=1\nRESET=factory\n";
+
+/// A box's three volumes as folders.
+struct Flashed(tempfile::TempDir);
+
+impl Flashed {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in FILES {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "factory\r\n").unwrap();
+        }
+        let mut block = ENVIRONMENT.as_bytes().to_vec();
+        block.resize(BYTES, b'#');
+        fs::write(folder.path().join("boot/tinbox/grubenv"), block).unwrap();
+        Self(folder)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn files(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut folders = vec![self.0.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => {
+                        let name = path.strip_prefix(self.0.path()).unwrap();
+                        found.insert(name.to_string_lossy().into_owned());
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What the next start finds asked for.
+    fn asked(&self) -> Asked {
+        let volume = BootVolume::at(&self.at("boot"));
+        look(&self.at("state"), &self.at("boot"), &volume, &mut Vec::new())
+    }
+
+    /// A factory reset whose power goes before its change of this number.
+    fn reset(&self, changes: usize) -> Result<(), Error> {
+        let host = Host { volume: BootVolume::at(&self.at("boot")), running: Slot::A };
+        let (state, cache) = (self.at("state"), self.at("cache"));
+        let places = Places { state: &state, cache: &cache, keys: &KEYS };
+        let mut disk = Cut { host, left: Cell::new(changes) };
+        carry_out(&plan(&places), &places, &mut disk)
+    }
+}
+
+/// A disk whose power goes.
+struct Cut {
+    host: Host,
+    left: Cell<usize>,
+}
+
+impl Cut {
+    fn power(&self) -> io::Result<()> {
+        let left = self.left.get().checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
+        self.left.set(left);
+        Ok(())
+    }
+
+    fn all(&self) -> Result<(), Error> {
+        self.power().map_err(Error::io("go on without power"))
+    }
+}
+
+impl Disk for Cut {
+    fn list(&self, folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+        let mut found = self.host.list(folder)?;
+        found.sort();
+        Ok(found)
+    }
+    fn note(&mut self, state: &Path, level: Level) -> io::Result<()> {
+        self.power()?;
+        self.host.note(state, level)
+    }
+    fn overwrite(&mut self, file: &Path) -> io::Result<()> {
+        self.power()?;
+        self.host.overwrite(file)
+    }
+    fn remove_file(&mut self, file: &Path) -> io::Result<()> {
+        self.power()?;
+        self.host.remove_file(file)
+    }
+    fn remove_folder(&mut self, folder: &Path) -> io::Result<()> {
+        self.power()?;
+        self.host.remove_folder(folder)
+    }
+    fn sync(&mut self, folder: &Path) -> io::Result<()> {
+        self.power()?;
+        self.host.sync(folder)
+    }
+    fn trim(&mut self, _: &Path) {}
+    fn answer(&mut self) -> Result<(), Error> {
+        self.all()?;
+        self.host.answer()
+    }
+    fn forget(&mut self, names: &[&str]) -> Result<(), Error> {
+        self.all()?;
+        self.host.forget(names)
+    }
+}
+
+fn erased() -> BTreeSet<String> {
+    ["boot/tinbox/a/vmlinuz", "boot/tinbox/grubenv", "state/clock"].map(str::to_owned).into()
+}
+
+#[test]
+fn a_factory_reset_keeps_the_systems_and_nothing_of_the_owner() {
+    let it = Flashed::new();
+    it.reset(usize::MAX).unwrap();
+    assert_eq!(it.files(), erased());
+    assert_eq!(it.asked(), Asked::default());
+    let loader = BootVolume::at(&it.at("boot")).read().unwrap();
+    assert_eq!((loader.first(), loader.whole(Slot::A)), (Some(Slot::B), true));
+    it.reset(usize::MAX).expect("there is nothing left to erase");
+    assert_eq!(it.files(), erased());
+}
+
+#[test]
+fn whenever_the_power_goes_the_next_start_goes_on_and_no_secret_outlives_its_key() {
+    let mut cuts = 0;
+    for changes in 0.. {
+        let it = Flashed::new();
+        let cut = it.reset(changes).is_err();
+        let there = it.files();
+        let whole = |name: &str| fs::read(it.at(name)).is_ok_and(|key| key.starts_with(b"factory"));
+        let keys = KEYS.map(|key| whole(&format!("state/tinbox/{key}")));
+        if keys[0] {
+            let lost: Vec<_> = FILES.into_iter().filter(|name| !there.contains(*name)).collect();
+            assert!(lost.is_empty() || lost == ["boot/reset"], "{changes}: {lost:?} went first");
+        }
+        if !there.contains("state/tinbox/objects.redb") {
+            assert_eq!(keys, [false; 2], "{changes}: the keys outlived the store");
+        }
+        if !cut {
+            break;
+        }
+        cuts += 1;
+        let next = it.asked().level().map(|(level, _)| level);
+        assert!(next == Some(Level::Factory) || there == erased(), "{changes}: {next:?} {there:?}");
+        it.reset(usize::MAX).unwrap();
+        assert_eq!(it.files(), erased(), "{changes}");
+        assert_eq!(it.asked(), Asked::default(), "{changes}: it would begin anew for ever");
+    }
+    assert!(cuts > 20, "only {cuts} moments were tried");
+}
+
+#[test]
+fn the_key_that_opens_the_most_goes_first() {
+    let places = Places { state: Path::new("/state"), cache: Path::new("/cache"), keys: &KEYS };
+    let steps = plan(&places);
+    assert_eq!(steps[..2], [Step::Note, Step::Answer]);
+    assert_eq!(steps[2], Step::Shred("/state/tinbox/sealing.key".into()));
+    assert_eq!(steps.last(), Some(&Step::Close));
+}
+
+#[test]
+fn what_asks_is_read_as_people_write_it() {
+    for (text, level) in [
+        ("safe", Some(Level::Safe)),
+        ("factory\r\n", Some(Level::Factory)),
+        ("\u{feff}Factory \r\n\r\n", Some(Level::Factory)),
+        ("", None),
+        ("factory reset", None),
+    ] {
+        assert_eq!(Level::read(text.as_bytes()).ok(), level, "{text:?}");
+    }
+    let said = Level::read(b"yes").unwrap_err();
+    assert!(said.starts_with("it says \"yes\", and can say \"safe\" or \"factory\""), "{said}");
+}
+
+#[test]
+fn the_level_that_goes_further_is_meant() {
+    use Level::{Factory, Safe};
+    for (note, menu, file, meant, by) in [
+        (None, None, None, None, ""),
+        (Some(Safe), None, None, Some(Safe), "over its API"),
+        (Some(Safe), Some(Factory), None, Some(Factory), "boot menu"),
+        (None, None, Some(Safe), Some(Safe), "volume TINBOX"),
+        (Some(Factory), Some(Safe), Some(Safe), Some(Factory), "over its API"),
+    ] {
+        let found = Asked { note, menu, file }.level();
+        assert_eq!(found.map(|(level, _)| level), meant);
+        assert!(found.is_none_or(|(_, why)| why.contains(by)), "{found:?}");
+    }
+}
+
+#[test]
+fn a_file_that_asks_for_something_else_is_said_and_left_alone() {
+    let it = Flashed::new();
+    for name in ["boot/reset", "boot/tinbox/grubenv"] {
+        fs::remove_file(it.at(name)).unwrap();
+    }
+    fs::write(it.at("boot/reset.txt"), "please").unwrap();
+    let mut trouble = Vec::new();
+    let volume = BootVolume::at(&it.at("boot"));
+    let asked = look(&it.at("state"), &it.at("boot"), &volume, &mut trouble);
+    assert_eq!(asked, Asked::default());
+    assert_eq!(trouble.len(), 1);
+    assert!(trouble[0].contains("reset.txt") && trouble[0].contains("\"please\""), "{trouble:?}");
+}

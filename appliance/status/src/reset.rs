@@ -1,0 +1,183 @@
+//! What a person is told before the box goes back, and what they say:
+//! `/apis/box.tinbox.dev/v1alpha1/reset`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::view::{MachineState, StatusView, Text};
+
+/// How the box can be left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Leaving {
+    /// It starts again.
+    Restart,
+    /// It switches itself off.
+    PowerOff,
+    /// It starts once without its settings, and serves no machine.
+    Safe,
+    /// Everything but the systems in its slots is erased.
+    Factory,
+}
+
+impl Leaving {
+    /// All of them, what does least first.
+    pub const ALL: [Self; 4] = [Self::Restart, Self::PowerOff, Self::Safe, Self::Factory];
+
+    /// On the wire and in forms.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Restart => "restart",
+            Self::PowerOff => "powerOff",
+            Self::Safe => "safe",
+            Self::Factory => "factory",
+        }
+    }
+
+    /// The one of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|leaving| leaving.word() == word)
+    }
+
+    /// As a button says it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Restart => "Restart",
+            Self::PowerOff => "Power off",
+            Self::Safe => "Safe mode",
+            Self::Factory => "Factory reset",
+        }
+    }
+
+    /// What comes of it, as a sentence without a full stop.
+    pub fn effect(self, erased: &Erased) -> String {
+        match self {
+            Self::Restart => "machines wait about 20 s, and installs go on after it".to_owned(),
+            Self::PowerOff => {
+                "machines are not served until somebody presses the box's button".to_owned()
+            }
+            Self::Safe => "the box starts once without its settings: machines are not served, and \
+                           everything is kept"
+                .to_owned(),
+            Self::Factory => format!(
+                "erases {}; the systems in both slots stay, and the box's screen shows a new code",
+                erased.sentence()
+            ),
+        }
+    }
+}
+
+/// What a factory reset erases now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Erased {
+    /// What the box is called: who means it types this.
+    pub name: Text,
+    /// Machines that somebody registered.
+    pub machines: usize,
+    /// Secret keys.
+    pub keys: u32,
+    /// Files in the cache.
+    pub images: usize,
+}
+
+impl Erased {
+    /// What is there in this view.
+    pub fn of(view: &StatusView) -> Self {
+        // Whoever only asked for an address is not known.
+        let machines = view.machines.len() - view.count(&[MachineState::New]);
+        Self {
+            name: view.name.clone(),
+            machines,
+            keys: view.system.keys,
+            images: view.images.items.len(),
+        }
+    }
+
+    /// `12 machines, 3 keys, 1 image and all settings`.
+    pub fn sentence(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let keys = usize::try_from(self.keys).unwrap_or(usize::MAX);
+        let parts = [
+            counted(self.machines, "machine"),
+            counted(keys, "key"),
+            counted(self.images, "image"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => "all settings".to_owned(),
+            false => format!("{} and all settings", parts.join(", ")),
+        }
+    }
+}
+
+/// What somebody wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Wish {
+    /// How the box is to be left.
+    pub level: Leaving,
+    /// The box's name, as they typed it: for what erases it.
+    #[serde(default)]
+    pub name: String,
+}
+
+impl Wish {
+    /// Whether the box called `name` is meant; what does not erase needs no name.
+    ///
+    /// # Errors
+    /// The sentence that says why not.
+    pub fn is_meant(&self, name: &str) -> Result<(), String> {
+        if self.level != Leaving::Factory || self.name.trim() == name {
+            return Ok(());
+        }
+        let said = self.name.trim();
+        Err(format!("this box is called {name}, not {said:?}: nothing was erased"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Erased, Leaving, Wish};
+    use crate::view::{StatusView, example};
+
+    #[test]
+    fn what_is_erased_is_counted() {
+        let erased = Erased::of(&example::working());
+        assert_eq!(erased.machines, 12);
+        let said = erased.sentence();
+        assert!(said.starts_with("12 machines, 3 keys, "), "{said}");
+        assert_eq!(Erased::of(&StatusView::default()).sentence(), "all settings");
+        let one = Erased { machines: 1, keys: 1, ..Erased::default() };
+        assert_eq!(one.sentence(), "1 machine, 1 key and all settings");
+        assert!(Leaving::Factory.effect(&one).starts_with("erases 1 machine, 1 key and all"));
+    }
+
+    #[test]
+    fn words_are_those_of_the_wire() {
+        for leaving in Leaving::ALL {
+            let word = serde_json::to_value(leaving).unwrap();
+            assert_eq!(word, leaving.word());
+            assert_eq!(Leaving::of(leaving.word()), Some(leaving));
+        }
+        assert_eq!(Leaving::of("explode"), None);
+    }
+
+    #[test]
+    fn only_who_names_the_box_erases_it() {
+        for (level, name, meant) in [
+            (Leaving::Factory, "box-7f3a", true),
+            (Leaving::Factory, " box-7f3a ", true),
+            (Leaving::Factory, "box-7f3b", false),
+            (Leaving::Factory, "", false),
+            (Leaving::Restart, "", true),
+        ] {
+            let wish = Wish { level, name: name.to_owned() };
+            assert_eq!(wish.is_meant("box-7f3a").is_ok(), meant, "{wish:?}");
+        }
+        assert!(serde_json::from_str::<Wish>(r#"{"level":"factory","nmae":"x"}"#).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! How a box of its own is left: restarted, switched off, for one start in safe mode, or as it was
+//! when it was flashed (FR-1, FR-2). Whoever asks, it is done here.
+//!
+//! Never: something erased here. What is wanted is written down, and process 1 does it before
+//! anything of the box runs (`platform::reset`).
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use panel::model::Action;
+use platform::init::{Leave, ask};
+use platform::reset::{self, Level};
+use status::reset::{Erased, Leaving, Wish};
+use status::story::plain;
+
+use crate::faces::Faces;
+use crate::live::failure;
+
+/// For those who may do everything: no other role holds a rule of this group.
+const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
+/// Characters of a warning.
+const WARNING_MAX: usize = 400;
+
+/// Why nothing is reset on somebody else's system.
+pub const NOT_OWN: &str =
+    "this Tinbox is a program on somebody else's system, and is restarted and erased there";
+
+/// A GET is answered with an [`Erased`]; a POST has a [`Wish`] as its body, and is answered with an
+/// [`Erased`] while the box goes down. `faces` are those of a box of its own.
+pub fn router(faces: Option<Arc<Faces>>) -> Router {
+    Router::new().route(PATH, get(report).post(leave)).with_state(faces)
+}
+
+async fn report(State(faces): State<Option<Arc<Faces>>>) -> Response {
+    match faces {
+        Some(faces) => Json(Erased::of(&faces.view().await)).into_response(),
+        None => failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN),
+    }
+}
+
+async fn leave(State(faces): State<Option<Arc<Faces>>>, Json(wish): Json<Wish>) -> Response {
+    let Some(faces) = faces else { return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN) };
+    let erased = Erased::of(&faces.view().await);
+    if let Err(why) = wish.is_meant(&erased.name) {
+        return failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &plain(&why));
+    }
+    let left = tokio::task::spawn_blocking(move || carry_out(wish.level, "over the API")).await;
+    match left {
+        Ok(Ok(())) => Json(erased).into_response(),
+        Ok(Err(why)) => failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &why),
+        Err(error) => {
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &error.to_string())
+        }
+    }
+}
+
+/// Leaves the box, which is asked for at a place that is named as in `over the API`. Blocks: it
+/// writes to disk.
+///
+/// # Errors
+/// The sentence that says why the box goes on.
+pub fn carry_out(leaving: Leaving, at: &str) -> Result<(), String> {
+    tracing::info!(?leaving, "asked {at}");
+    let left = match leaving {
+        Leaving::Restart => ask(Leave::Restart),
+        Leaving::PowerOff => ask(Leave::PowerOff),
+        Leaving::Safe => reset::ask(Level::Safe).and_then(|()| ask(Leave::Restart)),
+        Leaving::Factory => reset::ask(Level::Factory).and_then(|()| ask(Leave::Restart)),
+    };
+    left.map_err(|error| {
+        let error = stdx::chain(&error);
+        tracing::warn!(error, ?leaving, "the box goes on");
+        error
+    })
+}
+
+/// What a panel's action means here; `None` for those that leave the box running.
+pub fn meant(action: Action) -> Option<Leaving> {
+    match action {
+        Action::Restart => Some(Leaving::Restart),
+        Action::PowerOff => Some(Leaving::PowerOff),
+        Action::SafeMode => Some(Leaving::Safe),
+        Action::FactoryReset => Some(Leaving::Factory),
+        _ => None,
+    }
+}
+
+/// Has every answer of the API say that the box is in safe mode, as clients of Kubernetes show it
+/// (RFC 7234 section 5.5, code 299).
+pub fn warned(router: Router, safe_mode: Option<&str>) -> Router {
+    let Some(warning) = safe_mode.and_then(warning) else { return router };
+    router.layer(axum::middleware::map_response(move |mut answer: Response| {
+        let warning = warning.clone();
+        async move {
+            answer.headers_mut().append(header::WARNING, warning);
+            answer
+        }
+    }))
+}
+
+fn warning(why: &str) -> Option<HeaderValue> {
+    let text = format!("this box is in safe mode, and serves no machine: {why}");
+    let text = text.replace('\\', "/").replace('"', "'");
+    let text: String = text.chars().filter(|c| matches!(c, ' '..='~')).take(WARNING_MAX).collect();
+    HeaderValue::from_str(&format!("299 - \"{text}\"")).ok()
+}
+
+#[cfg(test)]
+mod tests;

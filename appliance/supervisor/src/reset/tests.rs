@@ -1,0 +1,100 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use panel::model::{ACTIONS, Action};
+use status::view::{StatusView, example};
+use stdx::SystemClock;
+use web::owner::{Keep, Owner};
+
+use super::{PATH, meant, router, warned, warning};
+use crate::faces::{Faces, Telling, Tells};
+
+struct Nowhere;
+
+impl Keep for Nowhere {
+    fn load(&self, _: &str) -> std::io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+    fn replace(&self, _: &str, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Example;
+
+impl Tells for Example {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        *view = StatusView { name: view.name.clone(), ..example::working() };
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn faces() -> Arc<Faces> {
+    let owner = Owner::open(Arc::new(Nowhere), Arc::new(SystemClock)).unwrap();
+    Arc::new(Faces {
+        name: "box-7f3a".to_owned(),
+        clock: Arc::new(SystemClock),
+        began: Instant::now(),
+        owner: Arc::new(owner),
+        parts: vec![Box::new(Example)],
+    })
+}
+
+async fn ask(router: Router, method: &str, body: &str) -> (StatusCode, String) {
+    use tower::ServiceExt as _;
+    let request = Request::builder().method(method).uri(PATH);
+    let request = request.header("content-type", "application/json");
+    let answer: Response<Body> =
+        router.oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
+    let status = answer.status();
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn what_a_reset_erases_is_told_and_only_who_names_the_box_resets_it() {
+    let (status, told) = ask(router(Some(faces())), "GET", "").await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(told.contains(r#""name":"box-7f3a","machines":12,"keys":3"#), "{told}");
+    for name in ["", "box-7f3b"] {
+        let wish = format!(r#"{{"level":"factory","name":"{name}"}}"#);
+        let (status, told) = ask(router(Some(faces())), "POST", &wish).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(told.contains("this box is called box-7f3a"), "{told}");
+    }
+    let (status, _) = ask(router(Some(faces())), "POST", r#"{"level":"explode"}"#).await;
+    assert!(status.is_client_error());
+}
+
+#[tokio::test]
+async fn a_guest_resets_nothing() {
+    for (method, body) in [("GET", ""), ("POST", r#"{"level":"restart"}"#)] {
+        let (status, told) = ask(router(None), method, body).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        assert!(told.contains("somebody else's system"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_of_safe_mode_says_so() {
+    use tower::ServiceExt as _;
+    for (why, said) in [(None, false), (Some("the file \"reset\" asked for it"), true)] {
+        let request = Request::builder().uri(PATH).body(Body::empty()).unwrap();
+        let answer = warned(router(None), why).oneshot(request).await.unwrap();
+        let warning = answer.headers().get("warning").map(|it| it.to_str().unwrap());
+        assert_eq!(warning.is_some(), said);
+        assert!(warning.is_none_or(|it| it.ends_with("the file 'reset' asked for it\"")));
+    }
+    assert!(warning(&"é\n".repeat(500)).is_some());
+}
+
+#[test]
+fn what_leaves_the_box_is_known() {
+    let leaving: Vec<Action> =
+        ACTIONS.into_iter().filter(|action| meant(*action).is_some()).collect();
+    let wanted = [Action::SafeMode, Action::Restart, Action::PowerOff, Action::FactoryReset];
+    assert_eq!(leaving, wanted);
+}

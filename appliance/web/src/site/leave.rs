@@ -1,0 +1,50 @@
+//! The form of the Box page that restarts, switches off and erases the box.
+
+use std::sync::Arc;
+
+use axum::extract::{Form, State};
+use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use status::reset::{Erased, Leaving};
+
+use super::{Answer, Here, csrf};
+use crate::answer::{html, text};
+use crate::page;
+
+#[derive(Deserialize)]
+pub(super) struct LeaveForm {
+    csrf: String,
+    level: String,
+    name: String,
+}
+
+/// Restarts, switches off or erases the box of whoever types its name.
+pub(super) async fn leave(
+    State(site): Here,
+    headers: HeaderMap,
+    Form(form): Form<LeaveForm>,
+) -> Answer {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
+        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+    }
+    let view = site.view().await;
+    let said = |status, title: &str, text: &str| html(status, page::sentence(&view, title, text));
+    let Some(leaving) = Leaving::of(&form.level) else {
+        return text(StatusCode::UNPROCESSABLE_ENTITY, "There is no such level.");
+    };
+    let name = form.name.trim();
+    if name != view.name.as_str() {
+        let why = format!("This box is called {}, not {name:?}. Nothing was done.", view.name);
+        return said(StatusCode::UNPROCESSABLE_ENTITY, leaving.label(), &why);
+    }
+    let source = Arc::clone(&site.source);
+    let left = tokio::task::spawn_blocking(move || source.leave(leaving)).await;
+    match left.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(()) => {
+            let effect = leaving.effect(&Erased::of(&view));
+            let text = format!("The box goes down now: {effect}.");
+            said(StatusCode::OK, leaving.label(), &text)
+        }
+        Err(why) => said(StatusCode::CONFLICT, leaving.label(), &format!("It goes on: {why}.")),
+    }
+}
