@@ -173,11 +173,11 @@ fn with(kubeconfig: &Path, tinboxd: &Tinboxd) -> Kubectl {
 fn a_fresh_box_becomes_the_one_of_the_backup() {
     let (old, new) = (unclaimed(), unclaimed());
     let owners = old.folder().join("owner.kubeconfig");
-    good(claim(&old, &owners, &pin(&old), &code(&old)));
+    let (old_pin, new_pin) = (pin(&old), pin(&new));
+    good(claim(&old, &owners, &old_pin, &code(&old)));
     apply(&old.kubectl().unwrap());
     good(tinbox(&old, &owners, &["backup", "create", "-o", "box.boxbak"]));
     let backup = old.folder().join("box.boxbak").display().to_string();
-    let (old_pin, new_pin) = (pin(&old), pin(&new));
     assert_ne!(old_pin, new_pin);
 
     let address = format!("{}:8443", new.address());
@@ -252,18 +252,17 @@ fn an_administrator_goes_back_to_a_backup_and_nobody_else_may() {
     }
     let token = kubectl.run(&["create", "token", "operator"], "").unwrap();
     assert!(token.success, "{token:?}");
-    let order = format!("{{\"passphrase\":\"{WORDS}\"}}");
     let asked = |path: &str| {
         let mut curl = Command::new("curl");
         curl.args(["-ks", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST"]);
         curl.args(["-H", &format!("Authorization: Bearer {}", token.out.trim())]);
-        curl.args(["-H", "Content-Type: application/json", "-d", &order]);
         curl.arg(format!("{}{path}", tinboxd.url()));
         String::from_utf8(curl.output().unwrap().stdout).unwrap()
     };
+    let log = || fs::read_to_string(tinboxd.folder().join("tinboxd.log")).unwrap();
     for path in ["/backup", "/backup/verify", "/backup/restore"] {
-        assert_eq!(asked(path), "403", "{path}");
+        assert_eq!(asked(path), "403", "{path}: {}", log());
     }
-    let log = fs::read_to_string(tinboxd.folder().join("tinboxd.log")).unwrap();
+    let log = log();
     assert!(!log.contains(WORDS), "a passphrase is in the log");
 }
