@@ -1,11 +1,13 @@
 //! An image onto a disk: by everyday tools and by the command line, and what is refused.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 use firmware::{flip, run};
 use image::disk::{Part, disk_size};
+use image::minisign::SecretKey;
 use sha2::{Digest as _, Sha256};
 
 use super::made;
@@ -18,7 +20,10 @@ impl Loop {
     fn of(file: &Path, size: u64) -> Self {
         File::create(file).unwrap().set_len(size).unwrap();
         let device = run(Command::new("losetup").args(["--find", "--show"]).arg(file)).unwrap();
-        Self(device.trim().to_owned())
+        let disk = Self(device.trim().to_owned());
+        // The kernel keeps such a mark for whoever gets the device next.
+        disk.protect(false).unwrap();
+        disk
     }
 
     /// `tinbox box flash`, by a script that knows which disk it means: a loop device has no serial
@@ -30,10 +35,19 @@ impl Loop {
         flash
     }
 
+    fn protect(&self, is_protected: bool) -> io::Result<String> {
+        let mark = if is_protected { "--setro" } else { "--setrw" };
+        run(Command::new("/usr/sbin/blockdev").args([mark, &self.0]))
+    }
+
     /// What `command` says, which must fail with a word of `why`, and leaves no disk that starts.
     fn refuses(&self, command: &mut Command, why: &str) {
         let said = run(command).expect_err(why).to_string();
         assert!(said.contains(why) && said.contains(&self.0[5..]), "not {why:?}: {said}");
+        self.has_no_box(why);
+    }
+
+    fn has_no_box(&self, why: &str) {
         let table = run(Command::new("sgdisk").arg("--print").arg(&self.0));
         let table = table.unwrap_or_else(|error| error.to_string());
         assert!(!table.contains("TINBOX"), "{why}: a table is there: {table}");
@@ -42,6 +56,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        let _ = self.protect(false);
         let _ = run(Command::new("losetup").args(["--detach", &self.0]));
     }
 }
@@ -66,10 +81,7 @@ fn every_way_to_flash_gives_the_same_disk() {
     let sum = |name: &str| Sha256::digest(fs::read(at(name)).unwrap());
     assert_eq!(sum("dd"), sum("xz"));
     assert_eq!(sum("dd"), sum("bmap"), "the block map leaves something out");
-    let disk = Loop::of(&at("flash"), disk_size());
-    run(&mut disk.flash(&xz)).unwrap();
-    drop(disk);
-    assert_eq!(sum("dd"), sum("flash"), "`tinbox box flash` leaves something out");
+    flashed_with_a_configuration(folder.path(), &xz, &map);
 
     // On a disk that held something else, bmaptool leaves that where nobody looks.
     shell(&format!("head -c {} /dev/zero | tr '\\0' '\\245' >used", disk_size()));
@@ -86,6 +98,64 @@ fn every_way_to_flash_gives_the_same_disk() {
     for part in [Part::RootA, Part::RootB] {
         verify(&at("used"), part, folder.path());
     }
+}
+
+/// `tinbox box flash`, with a release's signature and a configuration, gives the disk that `dd`
+/// gives, and the configuration.
+fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
+    let at = |name: &str| folder.join(name);
+    let config = "\u{feff}name = 'cellar'\r\n";
+    fs::write(at("mine.toml"), config).unwrap();
+    let key = SecretKey::create(&at("release.key")).unwrap();
+    let sum = |file: &Path| stdx::hex(&Sha256::digest(fs::read(file).unwrap()));
+    let map = at("image.img.bmap");
+    fs::copy(bmap, &map).unwrap();
+    let sums = format!("{}  image.img.xz\n{}  image.img.bmap\n", sum(xz), sum(&map));
+    fs::write(at("SHA256SUMS"), &sums).unwrap();
+    let signature = key.signature_file(sums.as_bytes(), "file:SHA256SUMS");
+    fs::write(at("SHA256SUMS.minisig"), &signature).unwrap();
+
+    let disk = Loop::of(&at("flash"), disk_size());
+    let with = |key: &str| {
+        let mut flash = disk.flash(xz);
+        flash.arg("--key").arg(at(key)).arg("--config").arg(at("mine.toml"));
+        flash
+    };
+    SecretKey::create(&at("stranger.key")).unwrap();
+    let refused = |key: &str, why: &str| {
+        let said = run(&mut with(key)).expect_err(why).to_string();
+        assert!(said.contains(why), "not {why:?}: {said}");
+        disk.has_no_box(why);
+    };
+    refused("stranger.key.pub", "the key that signed is not in");
+    fs::write(at("mine.toml"), "[netwrok]\n").unwrap();
+    refused("release.key.pub", "line 1: netwrok");
+    fs::write(at("mine.toml"), config).unwrap();
+    let said = run(&mut with("release.key.pub")).unwrap();
+    assert!(said.contains("is signed by somebody whose key you have"), "{said}");
+    drop(disk);
+
+    let beside = |name: &str| {
+        let mut disk = fs::read(at(name)).unwrap();
+        let (from, size) = (Part::Boot.offset() as usize, Part::Boot.size() as usize);
+        disk[from..from + size].fill(0);
+        Sha256::digest(disk)
+    };
+    assert_eq!(beside("dd"), beside("flash"), "`tinbox box flash` leaves something out");
+    for name in ["dd", "flash"] {
+        let volume = format!("{}@@{}", at(name).display(), Part::Boot.offset());
+        let files = at(&format!("on.{name}"));
+        fs::create_dir(&files).unwrap();
+        run(Command::new("mcopy").args(["-s", "-i", &volume, "::*"]).arg(&files)).unwrap();
+    }
+    assert_eq!(fs::read_to_string(at("on.flash/box.toml")).unwrap(), config);
+    fs::remove_file(at("on.flash/box.toml")).unwrap();
+    run(Command::new("diff").arg("-r").args([at("on.dd"), at("on.flash")])).unwrap();
+    let mut volume = fs::read(at("flash")).unwrap();
+    volume.drain(..Part::Boot.offset() as usize);
+    volume.truncate(Part::Boot.size() as usize);
+    fs::write(at("volume"), volume).unwrap();
+    run(Command::new("/usr/sbin/fsck.fat").arg("-n").arg(at("volume"))).unwrap();
 }
 
 /// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
@@ -133,6 +203,9 @@ fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     run(Command::new("mount").arg(&small.0).arg(at("mounted"))).unwrap();
     small.refuses(&mut small.flash(&image), "is mounted at");
     run(Command::new("umount").arg(at("mounted"))).unwrap();
+    disk.protect(true).unwrap();
+    disk.refuses(&mut disk.flash(&image), "it is write-protected");
+    disk.protect(false).unwrap();
 
     let damaged = at("damaged.img");
     run(Command::new("cp").arg("--sparse=always").args([&image, &damaged])).unwrap();

@@ -1,9 +1,12 @@
 //! `box flash`: the box's image onto a disk, and nothing else onto any other.
 
+mod config;
 mod copy;
 mod image;
 mod map;
+mod release;
 mod target;
+mod volume;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _};
@@ -21,6 +24,7 @@ use crate::error::Error;
 use crate::output::{Bar, Printer};
 use copy::{Failure, Writer};
 use image::Image;
+use release::Keys;
 use target::Target;
 
 /// Between two looks how far it is.
@@ -30,13 +34,22 @@ const LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The image, `.img` or `.img.xz`; its `.bmap` and the release's `SHA256SUMS` are used where
-    /// they lie beside it.
+    /// they lie beside it, and `SHA256SUMS.minisig` as --key says.
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
     /// The whole disk that becomes the box's: /dev/sdb. `lsblk` shows which there are.
     #[arg(long, value_name = "DISK")]
     to: PathBuf,
+
+    /// A box.toml to go with it: checked first, and put onto the disk's volume TINBOX.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Public keys, as minisign writes them, of those whose images you take: SHA256SUMS must be
+    /// signed by one of them. Left out: those in ~/.tinbox/update.pub, where there are any.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 
     /// The last four characters of the disk's serial number, for where nobody is there to be
     /// asked.
@@ -49,8 +62,10 @@ pub struct Arguments {
 /// # Errors
 /// What failed. Before the disk was opened it is as it was; afterwards it does not start.
 pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
-    let Arguments { image, to, erase } = arguments;
-    let image = Image::find(&image)?;
+    let Arguments { image, to, config, key, erase } = arguments;
+    let config = config.as_deref().map(config::read).transpose()?;
+    let keys = Keys::find(key.as_deref())?;
+    let image = Image::find(&image, keys.as_ref())?;
     let cannot =
         |why: String, hint| Error::Unable { what: format!("write to {}", to.display()), why, hint };
     let target = Target::find(&to)
@@ -66,13 +81,19 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     }
     if !image.is_summed() {
         printer.note("no SHA256SUMS beside the image names it: it is not known to be whole");
+    } else if image.signed {
+        printer.note("SHA256SUMS is signed by somebody whose key you have");
+    } else {
+        printer.note("who made the image was not checked: --key names whose images you take");
     }
     prove(&target, erase)?;
     let busy = "is it mounted, or part of something? `lsblk` shows it";
     let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
-    let written = write(printer.bar(), image, (disk, target.size)).await?;
+    let configured = if config.is_some() { ", with the configuration" } else { "" };
+    let written = write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
-    printer.line(&format!("{name} is a box: {} written and read again", stdx::bytes(written)))?;
+    let written = stdx::bytes(written);
+    printer.line(&format!("{name} is a box{configured}: {written} written and read again"))?;
     printer.note("next: put it into the box's machine and switch that on; its screen shows a code");
     Ok(())
 }
@@ -105,13 +126,22 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Bytes that were written.
-async fn write(mut bar: Bar, image: Image, (disk, size): (File, u64)) -> Result<u64, Error> {
+async fn write(
+    mut bar: Bar,
+    image: Image,
+    (disk, size): (File, u64),
+    config: Option<String>,
+) -> Result<u64, Error> {
     let (read, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let again = Arc::new(AtomicU64::new(0));
     let (of_file, began) = (image.size, Instant::now());
     let work = {
         let (read, stop, again) = (Arc::clone(&read), Arc::clone(&stop), Arc::clone(&again));
-        move || flash(&image, (&disk, size), (&read, &again), &stop)
+        move || {
+            let written = flash(&image, (&disk, size), (&read, &again), &stop)?;
+            config.iter().try_for_each(|text| configure(&disk, text))?;
+            Ok(written)
+        }
     };
     let mut work = tokio::task::spawn_blocking(work);
     loop {
@@ -153,6 +183,14 @@ fn flash(
     writer.finish(&head).map_err(why)?;
     writer.compare(&written, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
     Ok(written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum())
+}
+
+fn configure(disk: &File, text: &str) -> Result<(), Error> {
+    volume::configure(disk, text).map_err(|failure| Error::Unable {
+        what: "put the configuration onto the disk, which is a box without one now".to_owned(),
+        why: failure.to_string(),
+        hint: "copy the file as box.toml onto the disk's volume TINBOX, or run the command again",
+    })
 }
 
 fn failed(why: &str) -> Error {

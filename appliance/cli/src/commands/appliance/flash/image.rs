@@ -10,12 +10,9 @@ use lzma_rust2::XzReader;
 use sha2::{Digest as _, Sha256};
 
 use super::map::{MAP_BYTES_MAX, Map};
+use super::release::{Keys, Sums};
 use crate::error::Error;
 
-/// The sums of a release, beside its files.
-const SUMS: &str = "SHA256SUMS";
-/// Lists of sums that are larger are none.
-const SUMS_BYTES_MAX: u64 = 1 << 20;
 /// Bytes read from the file at once.
 const BUFFER: usize = 1 << 18;
 
@@ -32,30 +29,36 @@ pub struct Image {
     pub mapped: bool,
     /// The file's SHA-256, as the release's list has it.
     wanted: Option<String>,
+    /// Whether somebody signed that list whose key one has.
+    pub signed: bool,
 }
 
 impl Image {
-    /// The image at `path` with its map and its sum, where they lie beside it.
+    /// The image at `path` with its map and its sum, where they lie beside it. With `keys` the sum
+    /// must, and be signed.
     ///
     /// # Errors
     /// A file that cannot be read, or is not what it should be.
-    pub fn find(path: &Path) -> Result<Self, Error> {
+    pub fn find(path: &Path, keys: Option<&Keys>) -> Result<Self, Error> {
         let size = fs::metadata(path).map_err(|source| unread(path, source))?.len();
         let packed = path.extension().is_some_and(|ending| ending == "xz");
         let bare = if packed { path.with_extension("") } else { path.to_owned() };
         let map = bare.with_added_extension("bmap");
         let said = text(&map, MAP_BYTES_MAX)?;
+        let sums = Sums::beside(path, keys)?;
+        let wanted = sums.of(path)?;
         let (map, mapped) = match said {
             Some(text) => {
+                // Half of a good image, by a map that leaves the rest out, is none.
+                let found = stdx::hex(&Sha256::digest(&text));
+                agrees(&map, sums.of(&map)?.as_ref(), &found)?;
                 let file = map.display().to_string();
                 (Map::read(&text).map_err(|why| Error::Content { file, why })?, true)
             }
             None => (Map::whole((!packed).then_some(size)), false),
         };
-        let sums = text(&path.with_file_name(SUMS), SUMS_BYTES_MAX)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let wanted = sums.and_then(|sums| sum_of(&sums, &name));
-        Ok(Self { path: path.to_owned(), size, packed, map, mapped, wanted })
+        let signed = sums.signed;
+        Ok(Self { path: path.to_owned(), size, packed, map, mapped, wanted, signed })
     }
 
     /// Whether there is a sum to hold the file against.
@@ -89,13 +92,7 @@ impl Image {
         let rest = io::copy(&mut file, &mut io::sink());
         rest.map_err(|source| unread(&self.path, source))?;
         let found = stdx::hex(&file.into_inner().sum.finalize());
-        match &self.wanted {
-            Some(wanted) if *wanted != found => Err(Error::Content {
-                file: self.path.display().to_string(),
-                why: format!("{SUMS} has the sum {wanted}, the file {found}"),
-            }),
-            _ => Ok(()),
-        }
+        agrees(&self.path, self.wanted.as_ref(), &found)
     }
 }
 
@@ -132,15 +129,19 @@ impl Read for Summing {
     }
 }
 
-/// The sum of the file `name` in a list as sha256sum(1) writes it.
-fn sum_of(sums: &str, name: &str) -> Option<String> {
-    let mut lines = sums.lines().filter_map(|line| line.split_once([' ', '\t']));
-    let (sum, _) = lines.find(|(_, named)| named.trim_start_matches([' ', '*']) == name)?;
-    Some(sum.to_ascii_lowercase())
+/// Holds a file's sum against the one that is wanted, if one is.
+fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error> {
+    match wanted {
+        Some(wanted) if wanted != found => Err(Error::Content {
+            file: path.display().to_string(),
+            why: format!("SHA256SUMS has the sum {wanted}, the file {found}"),
+        }),
+        _ => Ok(()),
+    }
 }
 
-/// A file's text, if there is such a file.
-fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
+/// At most `limit` bytes of a file's text, if there is such a file.
+pub fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|source| unread(path, source))?,
@@ -153,20 +154,4 @@ fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
 
 fn unread(path: &Path, source: io::Error) -> Error {
     Error::Read { file: path.display().to_string(), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sum_of;
-
-    #[test]
-    fn a_list_names_files_in_two_ways() {
-        let sums = "AA  box.img.xz\nbb *box.img\n\ncc  other\n";
-        let of = |name| sum_of(sums, name);
-        assert_eq!(
-            (of("box.img.xz").as_deref(), of("box.img").as_deref()),
-            (Some("aa"), Some("bb"))
-        );
-        assert_eq!(of("img"), None);
-    }
 }

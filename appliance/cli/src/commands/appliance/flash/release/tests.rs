@@ -1,0 +1,94 @@
+use std::fs;
+use std::path::Path;
+
+use super::{Keys, Sums, sum_of};
+
+/// As minisign 0.11 made them: two public keys, a list, and the first key's signature of it.
+const OURS: &str = "untrusted comment: minisign public key 628637E2C49309F3\n\
+    RWTzCZPE4jeGYiQtF7I8gb04xSBUsRTucKsI9WIM94gj1y7AFtFuuguX\n";
+const OTHER: &str = "untrusted comment: minisign public key 2B0582385464EC09\n\
+    RWQJ7GRUOIIFK8cNtHWCr0SB5c76ikau+ys70rfbpMNm7WDn921PgS3D\n";
+const SUMS: &str = "aa  tinbox.img.xz\n";
+const SIGNATURE: &str = "untrusted comment: signature from minisign secret key\n\
+    RUTzCZPE4jeGYhuWh8Ryld2GM2A8oQX8mT6LGdUSx4A4rGIh21ssSzUMBKhkJTCTlBQVR6MbvxuhMysLqvdA2fVacW788o\
+    G8xQs=\n\
+    trusted comment: timestamp:1767225600\tfile:SHA256SUMS\thashed\n\
+    WUrW5bT8mDHbhIfmi7rlXR7xCS4q5bNFIRVFLhxAs4eezUIu5D8on1dtHwa11DcJ0RBr3bzn1TSIRE6kL1VnAg==\n";
+
+fn keys(text: &str) -> Keys {
+    Keys::read("update.pub".into(), text).unwrap()
+}
+
+/// What is found beside an image, with the files that are there.
+fn beside(files: &[(&str, &str)], keys: Option<&Keys>) -> Result<Sums, String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let image = folder.path().join("tinbox.img.xz");
+    Sums::beside(&image, keys).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_list_names_files_in_two_ways() {
+    let sums = "AA  box.img.xz\nbb *box.img\n\ncc  other\n";
+    let of = |name| sum_of(sums, name);
+    assert_eq!((of("box.img.xz").as_deref(), of("box.img").as_deref()), (Some("aa"), Some("bb")));
+    assert_eq!(of("img"), None);
+}
+
+#[test]
+fn what_somebody_known_signed_is_believed() {
+    let files = [("SHA256SUMS", SUMS), ("SHA256SUMS.minisig", SIGNATURE)];
+    for known in [OURS.to_owned(), format!("{OTHER}{OURS}")] {
+        let sums = beside(&files, Some(&keys(&known))).unwrap();
+        assert!(sums.signed);
+        assert_eq!(sums.of(Path::new("x/tinbox.img.xz")).unwrap().as_deref(), Some("aa"));
+        let unnamed = sums.of(Path::new("x/tinbox.img")).unwrap_err().to_string();
+        assert!(unnamed.contains("the signed SHA256SUMS does not name it"), "{unnamed}");
+    }
+}
+
+#[test]
+fn without_keys_nothing_is_said_of_who_made_it() {
+    let sums = beside(&[("SHA256SUMS", SUMS)], None).unwrap();
+    assert!(!sums.signed);
+    assert_eq!(sums.of(Path::new("tinbox.img.xz")).unwrap().as_deref(), Some("aa"));
+    assert_eq!(sums.of(Path::new("other")).unwrap(), None);
+    assert_eq!(beside(&[], None).unwrap(), Sums::default());
+}
+
+#[test]
+fn what_nobody_known_signed_is_refused_with_the_reason() {
+    let both = |sums, signature| [("SHA256SUMS", sums), ("SHA256SUMS.minisig", signature)];
+    let comment = SIGNATURE.replace("1767225600", "1767225601");
+    let cut = &SIGNATURE[..SIGNATURE.len() - 9];
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let table: [(Files<'_>, &str, &str); 7] = [
+        (&[], OURS, "SHA256SUMS: it is absent"),
+        (&[("SHA256SUMS", SUMS)], OURS, "SHA256SUMS.minisig: it is absent"),
+        (&both(SUMS, SIGNATURE), OTHER, "the key that signed is not in update.pub"),
+        (&both("ab  tinbox.img.xz\n", SIGNATURE), OURS, "the signature is not over this"),
+        (&both(SUMS, &comment), OURS, "the signature is not over this"),
+        (&both(SUMS, cut), OURS, "it is no signature of minisign's"),
+        (&both(SUMS, ""), OURS, "it is no signature of minisign's"),
+    ];
+    for (files, known, why) in table {
+        let said = beside(files, Some(&keys(known))).unwrap_err();
+        assert!(said.contains(why), "not {why:?}: {said}");
+    }
+}
+
+#[test]
+fn a_file_without_keys_is_none() {
+    for (text, why) in [
+        ("", "no public key is in it"),
+        ("untrusted comment: mine\n", "no public key is in it"),
+        ("untrusted comment: mine\n\nRWTz\n", "line 3 is no public key"),
+    ] {
+        let said = Keys::read("update.pub".into(), text).err().unwrap().to_string();
+        assert!(said.contains("update.pub") && said.contains(why), "{said}");
+    }
+    let absent = Keys::find(Some(Path::new("/nowhere/update.pub"))).err().unwrap().to_string();
+    assert!(absent.contains("it is absent"), "{absent}");
+}
