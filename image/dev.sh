@@ -2,6 +2,8 @@
 # Make the box's disk image from what cargo built already, in seconds, and print its path:
 #
 #   dev.sh [FOLDER]     FOLDER/tinbox-<version>-x86_64.img, .img.bmap, .update   (out/image)
+#   TINBOX_ARCH=aarch64 the same for a box with an ARM processor, by a cross compiler (aarch64/). It
+#                       serves what every box serves: the agent OS of x86 machines
 #
 # Partition table, boot volume, overlay and kernel are those of the released image; only the
 # programs are cargo's own of this checkout, and everything is compressed less. The update bundle,
@@ -10,7 +12,7 @@
 # The programs come from TINBOX_BIN (the workspace's debug folder), what the box serves from
 # TINBOX_ARTIFACTS (out/artifacts); each is built when it is not there. The kernel is the box's own:
 # Debian's cannot mount the root. For updates that are to be tried, TINBOX_RELEASE is another
-# version, TINBOX_TINBOXD and TINBOX_TINBOX are other programs in the places of these two.
+# version, TINBOX_TINBOXD another program in the place of this one, and TINBOX_BESIDE one beside it.
 # TINBOX_PUBLISH=COMPONENTS packs all as a release does, for minutes; see components.sh.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -20,9 +22,10 @@ target=${CARGO_TARGET_DIR:-$top/target}
 export TINBOX_BIN=${TINBOX_BIN:-$target/x86_64-unknown-linux-gnu/debug}
 artifacts=${TINBOX_ARTIFACTS:-$top/out/artifacts}
 
-for program in tinboxd tinbox tinbox-agent tinbox-image; do
+arch=${TINBOX_ARCH:-x86_64}
+for program in tinboxd tinbox-agent tinbox-image; do
   if [ ! -x "$TINBOX_BIN/$program" ]; then
-    (cd "$top" && cargo build --quiet -p supervisor -p cli -p agent -p image --bins)
+    (cd "$top" && cargo build --quiet -p supervisor -p agent -p image --bins)
     break
   fi
 done
@@ -31,12 +34,19 @@ if [ ! -e "$artifacts/agent/initramfs-x86_64" ] || [ ! -e "$artifacts/ipxe/ipxe.
 fi
 release=${TINBOX_RELEASE:-$(sed -n 's/^version = "\(.*\)"$/\1/p' "$top/Cargo.toml" | head -n 1)}
 kernel=$(KERNEL=own "$here/kernel/build.sh")
+programs=$TINBOX_BIN grub=/usr/lib/grub/x86_64-efi
+if [ "$arch" = aarch64 ]; then
+  programs=$("$here/aarch64/programs.sh")
+  grub=$("$here/aarch64/parts.sh" loader)/usr/lib/grub/arm64-efi
+  PATH=$("$here/aarch64/parts.sh" toolchain)/bin:$PATH
+fi
 packing=(--quick)
 if [ -n "${TINBOX_PUBLISH:-}" ]; then packing=(--publish "$TINBOX_PUBLISH"); fi
 mkdir -p "$out"
 "$TINBOX_BIN/tinbox-image" key --out "$out/dev.key"
-"$TINBOX_BIN/tinbox-image" box "${packing[@]}" --kernel "$kernel" --release "$release" \
-  --tinboxd "${TINBOX_TINBOXD:-$TINBOX_BIN/tinboxd}" \
-  --tinbox "${TINBOX_TINBOX:-$TINBOX_BIN/tinbox}" \
+"$TINBOX_BIN/tinbox-image" box "${packing[@]}" --arch "$arch" \
+  --kernel "$kernel" --release "$release" \
+  --tinboxd "${TINBOX_TINBOXD:-$programs/tinboxd}" --grub-modules "$grub" \
+  ${TINBOX_BESIDE:+--beside "$TINBOX_BESIDE"} \
   --artifacts "$artifacts" --overlay "$here/root" --key "$out/dev.key" --out "$out" >&2
-readlink -f "$out/tinbox-$release-x86_64.img"
+readlink -f "$out/tinbox-$release-$arch.img"

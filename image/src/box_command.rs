@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use image::disk::{self, Inputs, Loader, RootTree};
 use image::minisign::SecretKey;
 use image::release::Release;
-use image::{Arch, BOX_IMAGE_BUDGET, Budget, Error, sbom};
+use image::{Arch, Budget, Error, box_image_budget, sbom};
 
 /// 2026-01-01, for whoever does not say when.
 const EPOCH: u64 = 1_767_225_600;
@@ -29,15 +29,15 @@ pub struct Arguments {
     /// GRUB as an EFI program, where it is made already
     #[arg(long)]
     grub: Option<PathBuf>,
-    /// GRUB's modules, to make it from
+    /// GRUB's modules for that processor's firmware, to make it from
     #[arg(long, default_value = "/usr/lib/grub/x86_64-efi")]
     grub_modules: PathBuf,
     /// The tinboxd program
     #[arg(long)]
     tinboxd: PathBuf,
-    /// The tinbox program
+    /// A program that lies beside it, for tests of updates
     #[arg(long)]
-    tinbox: PathBuf,
+    beside: Option<PathBuf>,
     /// What the box serves, as artifacts.sh makes it
     #[arg(long)]
     artifacts: PathBuf,
@@ -63,7 +63,7 @@ pub struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Processor {
+pub enum Processor {
     #[value(name = "x86_64")]
     X86_64,
     #[value(name = "aarch64")]
@@ -100,19 +100,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let wrong = |source| Error::Write { path: disk.root.clone(), source };
     fs::remove_file(&disk.root).map_err(wrong)?;
-    report(&made, arguments.publish.is_some() && !arguments.quick)
+    let is_published = arguments.publish.is_some() && !arguments.quick;
+    report(&made, is_published.then(|| box_image_budget(inputs.arch)))
 }
 
-/// Prints the sizes; a compressed image that is to be published and is too large is an error.
-fn report(made: &[PathBuf], is_published: bool) -> Result<(), Error> {
+/// Prints the sizes; a compressed image that is larger than `budget` is an error.
+fn report(made: &[PathBuf], budget: Option<u64>) -> Result<(), Error> {
     for path in made {
         let size =
             fs::metadata(path).map_err(|source| Error::Read { path: path.clone(), source })?.len();
         println!("{:>10}  {}", stdx::bytes(size), path.display());
     }
-    match made.first() {
-        Some(image) if is_published => {
-            Budget::measure("the box's image", &[image.as_path()], BOX_IMAGE_BUDGET)?.check()
+    match (made.first(), budget) {
+        (Some(image), Some(budget)) => {
+            Budget::measure("the box's image", &[image.as_path()], budget)?.check()
         }
         _ => Ok(()),
     }
@@ -134,7 +135,7 @@ fn inputs(arguments: &Arguments, key: &SecretKey) -> Result<Inputs, Error> {
         arch,
         version: arguments.release.clone(),
         tinboxd: arguments.tinboxd.clone(),
-        tinbox: arguments.tinbox.clone(),
+        beside: arguments.beside.clone(),
         artifacts: arguments.artifacts.clone(),
         overlay: arguments.overlay.clone(),
         update_keys,

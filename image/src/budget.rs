@@ -4,14 +4,20 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::{Arch, Error};
 
 /// Kernel and initramfs of the agent OS together, in bytes (design §6). It is also what every
 /// machine downloads at every boot.
 pub const AGENT_OS_BUDGET: u64 = 20 * 1024 * 1024;
 
-/// The box's image as it is downloaded, in bytes (design §6).
-pub const BOX_IMAGE_BUDGET: u64 = 40 * 1024 * 1024;
+/// The box's image as it is downloaded, in bytes (design §6). One for ARM has the kernel of the x86
+/// machines' agent OS beside its own.
+pub fn box_image_budget(arch: Arch) -> u64 {
+    match arch {
+        Arch::X86_64 => 40 * 1024 * 1024,
+        Arch::Aarch64 => 40 * 1024 * 1024 + AGENT_OS_BUDGET,
+    }
+}
 
 /// Files and the most they may take together.
 #[derive(Debug)]

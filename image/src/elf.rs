@@ -1,34 +1,48 @@
-//! The programs that go into an image: without debug sections, and able to run alone.
+//! The programs that go into an image: for its processor, able to run alone, and without debug
+//! sections.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::Error;
+use crate::{Arch, Error};
 
-/// The program without debug sections; its symbol names stay, for its own backtraces.
-pub(crate) fn strip(program: &Path) -> Result<Vec<u8>, Error> {
+/// The program at `path`, checked, without debug sections; its symbol names stay, for its own
+/// backtraces.
+pub(crate) fn program(path: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
+    let read = |source| Error::Read { path: path.to_owned(), source };
+    require_static(path, &fs::read(path).map_err(read)?, arch)?;
+    strip(path, arch)
+}
+
+fn strip(program: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
+    // Debian's own strip knows one processor only.
+    let (tool, package) = match arch {
+        _ if arch == Arch::OWN => ("strip", "binutils"),
+        Arch::X86_64 => ("x86_64-linux-gnu-strip", "binutils-x86-64-linux-gnu"),
+        Arch::Aarch64 => ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
+    };
     let place = std::env::temp_dir();
     let folder = tempfile::tempdir_in(&place)
         .map_err(|source| Error::Write { path: place.clone(), source })?;
     let out = folder.path().join("stripped");
-    let status = Command::new("strip")
+    let status = Command::new(tool)
         .args(["--strip-debug", "-o"])
         .arg(&out)
         .arg(program)
         .status()
-        .map_err(|source| Error::Program { program: "strip", package: "binutils", source })?;
+        .map_err(|source| Error::Program { program: tool, package, source })?;
     if !status.success() {
-        return Err(Error::Ended { program: "strip", status, path: program.to_owned() });
+        return Err(Error::Ended { program: tool, status, path: program.to_owned() });
     }
     fs::read(&out).map_err(|source| Error::Read { path: out, source })
 }
 
-/// An ELF file with an interpreter segment wants a loader that the initramfs does not hold; PID 1
+/// An ELF file with an interpreter segment wants a loader that the image does not hold; process 1
 /// would fail with "not found" and the kernel would panic.
-pub(crate) fn require_static(path: &Path, program: &[u8]) -> Result<(), Error> {
+pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<(), Error> {
     const PT_INTERP: u32 = 3;
-    let refuse = |reason| Err(Error::NotStatic { path: path.to_owned(), reason });
+    let refuse = |reason| Err(Error::NotStatic { path: path.to_owned(), arch, reason });
     // 64-bit, little-endian.
     if program.get(..6) != Some(b"\x7fELF\x02\x01".as_slice()) {
         return refuse("it is not a 64-bit ELF file");
@@ -42,7 +56,12 @@ pub(crate) fn require_static(path: &Path, program: &[u8]) -> Result<(), Error> {
     else {
         return refuse("its header is cut short");
     };
-    if machine != 62 && machine != 183 {
+    // The numbers are those of the ELF standard's e_machine.
+    let wanted = match arch {
+        Arch::X86_64 => 62,
+        Arch::Aarch64 => 183,
+    };
+    if machine != wanted {
         return refuse("it is for another processor");
     }
     for index in 0..count {
@@ -56,4 +75,39 @@ pub(crate) fn require_static(path: &Path, program: &[u8]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// That a kernel is one for `arch`, and not the other's, which the loader would refuse at the box.
+pub(crate) fn require_kernel(path: &Path, kernel: &[u8], arch: Arch) -> Result<(), Error> {
+    // Linux's Documentation/arch: x86/boot.rst ("HdrS" at 0x202), arm64/booting.rst (magic at 56).
+    let found = match (kernel.get(0x202..0x206), kernel.get(56..60)) {
+        (Some(b"HdrS"), _) => Some(Arch::X86_64),
+        (_, Some(b"ARM\x64")) => Some(Arch::Aarch64),
+        _ => None,
+    };
+    if found == Some(arch) {
+        return Ok(());
+    }
+    Err(Error::NotAKernel { path: path.to_owned(), arch })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_known_by_its_magic() {
+        let mut x86 = vec![0; 4096];
+        x86[0x202..0x206].copy_from_slice(b"HdrS");
+        let mut arm = vec![0; 4096];
+        arm[56..60].copy_from_slice(b"ARM\x64");
+        let path = Path::new("vmlinuz");
+        require_kernel(path, &x86, Arch::X86_64).unwrap();
+        require_kernel(path, &arm, Arch::Aarch64).unwrap();
+        for (bytes, arch) in [(&x86[..], Arch::Aarch64), (&arm, Arch::X86_64), (b"", Arch::X86_64)]
+        {
+            let said = require_kernel(path, bytes, arch).unwrap_err().to_string();
+            assert!(said.contains(arch.name()), "{said}");
+        }
+    }
 }

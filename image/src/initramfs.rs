@@ -5,8 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::elf::{require_static, strip};
-use crate::{Cpio, Error};
+use crate::{Arch, Cpio, Error, elf};
 
 /// Where the modules of a stock kernel lie, named `NNN-name.ko`; the agent loads them in the order
 /// of their names before it looks for a disk or a network card. Absent with the box's own kernel.
@@ -20,16 +19,16 @@ const ZSTD_LEVEL: i32 = 19;
 
 const FOLDERS: [&str; 7] = ["dev", "etc", "mnt", "proc", "run", "sys", "tmp"];
 
-/// Build the initramfs for `agent`, a static program, and return it compressed. With `modules`, a
-/// folder of uncompressed `NNN-name.ko` files goes in as well. The agent fetches `tools` when it
-/// needs it: only what it must hash to goes in.
+/// Build the initramfs for `agent`, a static program for `arch`, and return it compressed. With
+/// `modules`, a folder of uncompressed `NNN-name.ko` files goes in as well. The agent fetches
+/// `tools` when it needs it: only what it must hash to goes in.
 pub fn agent_initramfs(
     agent: &Path,
+    arch: Arch,
     modules: Option<&Path>,
     tools: Option<&Path>,
 ) -> Result<Vec<u8>, Error> {
-    let program = strip(agent)?;
-    require_static(agent, &program)?;
+    let program = elf::program(agent, arch)?;
     let mut archive = Cpio::default();
     for folder in FOLDERS {
         archive.folder(folder, if folder == "tmp" { 0o1777 } else { 0o755 });

@@ -22,7 +22,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-pub use budget::{AGENT_OS_BUDGET, BOX_IMAGE_BUDGET, Budget};
+pub use budget::{AGENT_OS_BUDGET, Budget, box_image_budget};
 pub use cpio::Cpio;
 pub use initramfs::{MODULES_FOLDER, TOOLS_SUM, agent_initramfs, compress};
 pub use platform::bundle::Arch;
@@ -113,13 +113,23 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// The agent would not start as PID 1: there is no C library in the initramfs.
-    #[error("{} is not a static x86-64 or arm64 ELF program: {reason}", path.display())]
+    /// The program would not start as process 1: it is another processor's, or wants a C library.
+    #[error("{} is not a static ELF program for {arch}: {reason}", path.display())]
     NotStatic {
         /// The file.
         path: PathBuf,
+        /// The image's processor.
+        arch: Arch,
         /// What its header says.
         reason: &'static str,
+    },
+    /// The loader would find nothing to start.
+    #[error("{} is no Linux kernel for {arch}", path.display())]
+    NotAKernel {
+        /// The file.
+        path: PathBuf,
+        /// The image's processor.
+        arch: Arch,
     },
     /// The format keeps sizes in 32 bits.
     #[error("{name} has {size} bytes, more than a cpio archive can hold")]

@@ -25,6 +25,9 @@ enum Command {
         /// The tinbox-agent program
         #[arg(long)]
         agent: PathBuf,
+        /// The processor of the machines
+        #[arg(long, value_enum, default_value = "x86_64")]
+        arch: box_command::Processor,
         /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules
         #[arg(long)]
         modules: Option<PathBuf>,
@@ -73,8 +76,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
-        Command::Agent { agent, modules, tools, out } => {
-            write_whole(&out, &agent_initramfs(&agent, modules.as_deref(), tools.as_deref())?)
+        Command::Agent { agent, arch, modules, tools, out } => {
+            let (modules, tools) = (modules.as_deref(), tools.as_deref());
+            write_whole(&out, &agent_initramfs(&agent, arch.into(), modules, tools)?)
         }
         Command::Media { artifacts } => {
             netboot::assemble::refresh(&Files::new(artifacts), "vmlinuz-x86_64", "initramfs-x86_64")

@@ -113,8 +113,8 @@ printf 'DEVICE partitions\nHOMEHOST <ignore>\nAUTO +all\nCREATE names=no\n' >"$r
 find "$root" -type d -exec chmod 755 {} +
 
 # 4. packed
-mksquashfs "$root" "$work/$name.squashfs" -comp zstd -Xcompression-level 19 -all-root -no-xattrs \
-  -noappend -no-progress -quiet -mkfs-time 0 -all-time 0 >"$work/squash.log"
+mksquashfs "$root" "$work/$name.squashfs" -comp zstd -Xcompression-level 22 -b 1M -all-root \
+  -no-xattrs -noappend -no-progress -quiet -mkfs-time 0 -all-time 0 >"$work/squash.log"
 mkdir -p "$out"
 echo "$versions" >"$out/$name.manifest"
 mv "$work/$name.squashfs" "$out/"

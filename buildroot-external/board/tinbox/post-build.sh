@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # What must be true of a root without a shell, checked here so that a package that somebody adds
-# does not bring one in unseen: post-build.sh TARGET
+# does not bring one in unseen: post-build.sh TARGET ARCH
 #
 # Nothing is taken away here. The image holds what image/src/disk/root.rs lists, and no more: the C
 # library that Buildroot always installs stays behind.
 set -euo pipefail
-target=${1:?usage: post-build.sh TARGET}
-for program in tinboxd tinbox tinbox-agent; do
+target=${1:?usage: post-build.sh TARGET ARCH}
+programs=(tinboxd)
+if [ "${2:-x86_64}" = x86_64 ]; then programs+=(tinbox-agent); fi
+for program in "${programs[@]}"; do
   if [ ! -x "$target/usr/bin/$program" ]; then
     echo "post-build: $program was not built" >&2
     exit 1

@@ -20,6 +20,7 @@ use platform::slots::KERNEL_MAX;
 
 use super::fits;
 use super::layout::{BOOT_SIZE, Part};
+use crate::elf::require_kernel;
 use crate::program::Program;
 use crate::{Arch, Error};
 
@@ -91,6 +92,7 @@ impl BootVolume<'_> {
         self.grub(&efi.join(name), epoch)?;
         let kernel = fs::read(self.kernel)
             .map_err(|source| Error::Read { path: self.kernel.to_owned(), source })?;
+        require_kernel(self.kernel, &kernel, self.arch)?;
         fits("the kernel", kernel.len() as u64, KERNEL_MAX)?;
         put(&tree.join("tinbox/grub.cfg"), GRUB_CFG.as_bytes())?;
         put(&tree.join("tinbox/grubenv"), &grubenv(self.slots))?;

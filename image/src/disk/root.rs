@@ -1,15 +1,17 @@
-//! The box's root: two static programs, what they read, and empty folders to mount on. There is no
-//! shell in it, no library and no program of anybody else's.
+//! The box's root: one static program, what it reads, and empty folders to mount on. There is no
+//! shell in it, no library, no command line (nobody can type there), and nothing of anybody else's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::elf::{require_static, strip};
+use crate::elf;
 use crate::program::Program;
 use crate::{Arch, Error};
 
 const MKSQUASHFS: Program = Program { name: "mksquashfs", package: "squashfs-tools" };
+/// Bytes that are compressed together: the most that squashfs takes, and so the smallest root.
+const BLOCK: &str = "1M";
 /// Where things are mounted.
 const MOUNT_POINTS: [&str; 9] =
     ["boot", "cache", "dev", "etc", "proc", "run", "state", "sys", "tmp"];
@@ -30,8 +32,8 @@ pub struct RootTree {
     pub version: String,
     /// The program that is process 1 and the supervisor.
     pub tinboxd: PathBuf,
-    /// The command line.
-    pub tinbox: PathBuf,
+    /// For tests of what an update may do wrong: a program that lies beside that one, as `beside`.
+    pub beside: Option<PathBuf>,
     /// What machines are served (`artifacts.sh`): loaders and the agent OS.
     pub artifacts: PathBuf,
     /// Files that are the same in every image: `image/root`.
@@ -54,8 +56,8 @@ impl RootTree {
             .arg(&tree)
             .arg(&out)
             .args(["-noappend", "-all-root", "-no-xattrs", "-quiet", "-no-progress"])
-            .args(["-comp", "zstd", "-b", "256K"])
-            .args(["-Xcompression-level", if self.quick { "3" } else { "19" }])
+            .args(["-comp", "zstd", "-b", BLOCK])
+            .args(["-Xcompression-level", if self.quick { "3" } else { "22" }])
             // It refuses the variable beside the options.
             .env_remove("SOURCE_DATE_EPOCH")
             .args(["-mkfs-time", &epoch_text, "-all-time", &epoch_text]);
@@ -68,12 +70,10 @@ impl RootTree {
         for folder in MOUNT_POINTS.iter().chain(&["sbin", "usr/bin", "usr/share/tinbox"]) {
             make_folder(&tree.join(folder))?;
         }
-        for (name, from) in [("tinboxd", &self.tinboxd), ("tinbox", &self.tinbox)] {
-            let program = strip(from)?;
-            require_static(from, &program)?;
-            put(&tree.join("usr/bin").join(name), &program, 0o755)?;
+        let programs = [("tinboxd", Some(&self.tinboxd)), ("beside", self.beside.as_ref())];
+        for (name, from) in programs.into_iter().filter_map(|(name, from)| Some((name, from?))) {
+            put(&tree.join("usr/bin").join(name), &elf::program(from, self.arch)?, 0o755)?;
         }
-        link("tinbox", &tree.join("usr/bin/tink"))?;
         link(INIT, &tree.join("sbin/init"))?;
         copy_folder(&self.overlay, tree)?;
         link("/run/resolv.conf", &tree.join("etc/resolv.conf"))?;
@@ -83,8 +83,11 @@ impl RootTree {
         for folder in ARTIFACTS {
             self.artifact_folder(folder, &artifacts)?;
         }
-        let kernel = artifacts.join(format!("agent/vmlinuz-{}", self.arch));
-        link(RUNNING_KERNEL, &kernel)
+        // A box with an ARM processor serves the machines there are, and these have none.
+        if artifacts.join(format!("agent/initramfs-{}", self.arch)).exists() {
+            link(RUNNING_KERNEL, &artifacts.join(format!("agent/vmlinuz-{}", self.arch)))?;
+        }
+        Ok(())
     }
 
     fn artifact_folder(&self, name: &str, into: &Path) -> Result<(), Error> {
@@ -93,8 +96,10 @@ impl RootTree {
         make_folder(&into.join(name))?;
         for path in entries(&from)? {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // The kernel is on the boot volume; the unified image is that and the initramfs again.
-            let is_again = file == format!("vmlinuz-{arch}") || file == format!("agent-{arch}.efi");
+            // This box's kernel is on the boot volume; a unified image is a kernel and an initramfs
+            // again.
+            let is_unified = file.starts_with("agent-") && file.ends_with(".efi");
+            let is_again = is_unified || file == format!("vmlinuz-{arch}");
             if !file.starts_with('.') && !is_again && path.is_file() {
                 copy(&path, &into.join(name).join(file))?;
             }

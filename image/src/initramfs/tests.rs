@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::elf::require_static;
 
 fn names(initramfs: &[u8]) -> Vec<String> {
     let archive = zstd::stream::decode_all(initramfs).unwrap();
@@ -28,10 +29,10 @@ fn names(initramfs: &[u8]) -> Vec<String> {
 #[test]
 fn it_holds_the_agent_and_its_folders() {
     let this = std::env::current_exe().unwrap();
-    let first = agent_initramfs(&this, None, None).unwrap();
+    let first = agent_initramfs(&this, Arch::OWN, None, None).unwrap();
     let expected = ["dev", "dev/console", "etc", "init", "mnt", "proc", "run", "sys", "tmp"];
     assert_eq!(names(&first), expected);
-    assert_eq!(first, agent_initramfs(&this, None, None).unwrap(), "two builds differ");
+    assert_eq!(first, agent_initramfs(&this, Arch::OWN, None, None).unwrap(), "two builds differ");
 }
 
 #[test]
@@ -56,15 +57,24 @@ fn a_stock_kernels_modules_keep_their_order() {
 #[test]
 fn a_program_that_needs_a_loader_is_refused() {
     let shell = PathBuf::from("/bin/sh");
-    let error = agent_initramfs(&shell, None, None).unwrap_err();
+    let error = agent_initramfs(&shell, Arch::OWN, None, None).unwrap_err();
     assert!(error.to_string().contains("asks for a dynamic loader"), "{error}");
+}
+
+#[test]
+fn a_program_for_another_processor_is_refused() {
+    let this = std::env::current_exe().unwrap();
+    let other = if Arch::OWN == Arch::X86_64 { Arch::Aarch64 } else { Arch::X86_64 };
+    let error = agent_initramfs(&this, other, None, None).unwrap_err().to_string();
+    let said = format!("is not a static ELF program for {other}: it is for another processor");
+    assert!(error.ends_with(&said), "{error}");
 }
 
 #[test]
 fn what_is_no_program_is_refused() {
     let path = PathBuf::from("x");
     for bytes in [b"".as_slice(), b"#!/bin/sh\n", b"\x7fELF\x02\x01", b"\x7fELF\x01\x01"] {
-        assert!(require_static(&path, bytes).is_err());
+        assert!(require_static(&path, bytes, Arch::X86_64).is_err());
     }
     // A header whose table lies beyond the end of the file.
     let mut header = vec![0; 64];
@@ -73,7 +83,7 @@ fn what_is_no_program_is_refused() {
     header[32..40].fill(0xff);
     header[54] = 56;
     header[56] = 9;
-    assert!(require_static(&path, &header).is_err());
+    assert!(require_static(&path, &header, Arch::X86_64).is_err());
 }
 
 #[test]
@@ -82,7 +92,7 @@ fn the_tools_image_is_named_by_its_sum() {
     let folder = tempfile::tempdir().unwrap();
     let tools = folder.path().join("tools-x86_64.squashfs");
     std::fs::write(&tools, "abc").unwrap();
-    let initramfs = agent_initramfs(&this, None, Some(&tools)).unwrap();
+    let initramfs = agent_initramfs(&this, Arch::OWN, None, Some(&tools)).unwrap();
     assert!(names(&initramfs).contains(&TOOLS_SUM.to_owned()));
     // FIPS 180-4's own example.
     let line = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  \
@@ -90,5 +100,5 @@ fn the_tools_image_is_named_by_its_sum() {
     let archive = zstd::stream::decode_all(initramfs.as_slice()).unwrap();
     assert!(archive.windows(line.len()).any(|bytes| bytes == line.as_bytes()));
     let missing = folder.path().join("none");
-    assert!(agent_initramfs(&this, None, Some(&missing)).is_err());
+    assert!(agent_initramfs(&this, Arch::OWN, None, Some(&missing)).is_err());
 }

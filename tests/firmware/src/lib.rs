@@ -30,8 +30,8 @@ pub struct Variant<'a> {
     pub release: Option<&'a str>,
     /// What lies at [`INSTALLED`], and so is process 1.
     pub tinboxd: Option<&'a Path>,
-    /// What lies where the command line is.
-    pub tinbox: Option<&'a Path>,
+    /// What lies beside it, at [`BESIDE`].
+    pub beside: Option<&'a Path>,
 }
 
 impl Image {
@@ -53,7 +53,7 @@ impl Image {
         let settings = [
             ("TINBOX_RELEASE", variant.release.map(Path::new)),
             ("TINBOX_TINBOXD", variant.tinboxd),
-            ("TINBOX_TINBOX", variant.tinbox),
+            ("TINBOX_BESIDE", variant.beside),
         ];
         command.envs(settings.into_iter().filter_map(|(name, value)| Some((name, value?))));
         let output = command.arg(folder).stderr(Stdio::inherit()).output()?;
@@ -75,6 +75,8 @@ impl Image {
 
 /// Where an image has its program.
 pub const INSTALLED: &str = "/usr/bin/tinboxd";
+/// Where an image has the program of [`Variant::beside`].
+pub const BESIDE: &str = "/usr/bin/beside";
 /// What the box says once it serves.
 pub const FIRST_LINE: &str = "tinboxd is ready";
 /// What a process says that is nothing but the first.

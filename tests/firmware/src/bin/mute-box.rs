@@ -1,5 +1,5 @@
 //! A box's program whose servers never answer: put into an image in `tinboxd`'s place, with the
-//! real one in `tinbox`'s. The kernel tells that one, at every connection, that there is none.
+//! real one beside it. The kernel tells that one, at every connection, that there is none.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -21,5 +21,5 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?
     .try_into()?;
     seccompiler::apply_filter(&filter)?;
-    Err(Command::new("/usr/bin/tinbox").arg("--firmware").exec().into())
+    Err(Command::new(firmware::BESIDE).arg("--firmware").exec().into())
 }

@@ -108,13 +108,13 @@ fn faces_say(owner: &Owner<'_>, reason: &str) {
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "not a picture");
 }
 
-/// Starts a box whose slot B was filled with a system that runs `tinboxd`, and `tinbox` beside it;
+/// Starts a box whose slot B was filled with a system that runs `tinboxd`, with `beside` beside it;
 /// what it says when it is back in slot A.
-fn undone(tinboxd: &Path, tinbox: Option<&Path>) -> String {
+fn undone(tinboxd: &Path, beside: Option<&Path>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let variant = Variant { release: Some("9.3.0"), tinboxd: Some(tinboxd), tinbox };
+    let variant = Variant { release: Some("9.3.0"), tinboxd: Some(tinboxd), beside };
     let other = Image::variant(&folder.path().join("image"), &variant).unwrap().path;
     put_on_trial(&disk, &other, folder.path());
     let board = Board::start(folder.path(), &Drive::new(&disk, Bus::Virtio)).unwrap();
