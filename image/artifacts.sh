@@ -18,6 +18,8 @@ here=$(dirname "$(readlink -f "$0")")
 out=${1:?usage: artifacts.sh FOLDER [loaders] [agent] [tiny] [debian]}
 shift
 if [ $# = 0 ]; then set -- loaders agent tiny debian; fi
+# The machines' processor, whatever the box's is.
+export TINBOX_ARCH=x86_64
 bin=${TINBOX_BIN:-$here/../target/x86_64-unknown-linux-gnu/debug}
 
 # share FILE… FOLDER : the same file under a second name where the disk allows it, else a copy.

@@ -16,13 +16,22 @@
 # QUICK=1         our programs optimised less
 # TINBOX_PROGRAMS=DIR  our programs as cargo built them before, for a test of everything else
 # KEY=FILE        the key that signs, as `minisign -G -W` makes it; else one made here, in FOLDER
+# TINBOX_ARCH=aarch64  for a box with an ARM processor. It serves what every box serves, the agent
+#                 OS of x86 machines: build that image first, or TINBOX_ARTIFACTS=DIR has it
 # TINBOX_CACHE    ~/.cache/tinbox: Buildroot, downloads and the toolchain made of Debian's packages
 set -euo pipefail
 image=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$image/..")
 out=$(readlink -m "${1:?usage: buildroot.sh FOLDER}")
 cache=${TINBOX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tinbox}/buildroot
-build=${TINBOX_BUILD:-$top/out/buildroot}/x86_64
+arch=${TINBOX_ARCH:-x86_64}
+builds=${TINBOX_BUILD:-$top/out/buildroot}
+build=$builds/$arch
+defconfig=$top/buildroot-external/configs/tinbox_${arch}_defconfig
+if [ ! -e "$defconfig" ]; then
+  echo "image: no box has a processor called $arch" >&2
+  exit 64
+fi
 . "$image/buildroot.pin"
 offline=${OFFLINE:-}
 KERNEL=${KERNEL:-${offline:+cached}}
@@ -59,10 +68,10 @@ configuration() {
   fi
   if [ "$KERNEL" = cached ]; then without+='\|^BR2_LINUX_KERNEL'; fi
   {
-    cat "$top/buildroot-external/configs/tinbox_x86_64_defconfig"
+    cat "$defconfig"
     if [ -n "$offline" ]; then
       sed -e "s|@TOOLCHAIN@|$toolchain|; s|@SITE@|$build/site|; s|@OFFLINE@|$image/offline|" \
-        "$image/offline/offline.fragment"
+        -e "s|@TRIPLET@|$arch-linux-gnu|" "$image/offline/offline.fragment"
     fi
     if [ -n "${QUICK:-}" ]; then echo 'BR2_PACKAGE_TINBOX_QUICK=y'; fi
   } | sed "/$without/d"
@@ -106,18 +115,36 @@ if [ -n "$offline" ]; then
   linux=$(apt-cache show --no-all-versions linux-source-6.12 | sed -n 's/^Version: //p')
   grub=$(dpkg-query -W -f '${Version}' grub-efi-amd64-bin)
   ipxe=$(dpkg-query -W -f '${Version}' ipxe)
+  if [ "$arch" = aarch64 ]; then
+    TINBOX_GRUB=$("$image/aarch64/parts.sh" loader)/usr/lib/grub/arm64-efi
+    export TINBOX_GRUB PATH=$toolchain/bin:$PATH
+    # The rustup of a machine without downloads knows its own processor only.
+    TINBOX_PROGRAMS=${TINBOX_PROGRAMS:-$(PROFILE=release "$image/aarch64/programs.sh")}
+    export TINBOX_PROGRAMS
+  fi
 else
   linux=$(sed -n 's/^BR2_LINUX_KERNEL_CUSTOM_VERSION_VALUE="\(.*\)"/\1/p' \
-    buildroot-external/configs/tinbox_x86_64_defconfig)
+    "$defconfig")
   grub=$(sed -n 's/^GRUB2_VERSION = //p' "$buildroot/boot/grub2/grub2.mk")
   ipxe=$(sed -n 's/^TINBOX_IPXE_VERSION = //p' buildroot-external/package/tinbox-ipxe/*.mk)
 fi
 if [ "$KERNEL" = cached ]; then
-  TINBOX_KERNEL=${TINBOX_KERNEL:-$("$image/kernel/build.sh")}
+  TINBOX_KERNEL=${TINBOX_KERNEL:-$(KERNEL=own "$image/kernel/build.sh")}
   export TINBOX_KERNEL
 fi
 if [ -n "$offline" ] && [ "$KERNEL" != cached ]; then
   "$image/offline/kernel-source.sh" "$build/site"
+fi
+if [ "$arch" != x86_64 ]; then
+  TINBOX_ARTIFACTS=${TINBOX_ARTIFACTS:-$builds/x86_64/images/artifacts}
+  export TINBOX_ARTIFACTS
+  for file in agent/vmlinuz-x86_64 agent/initramfs-x86_64 ipxe/ipxe.efi; do
+    if [ ! -e "$TINBOX_ARTIFACTS/$file" ]; then
+      echo "image: what the box serves is missing: $TINBOX_ARTIFACTS/$file" >&2
+      echo "hint: build the image for x86_64 first, or name a TINBOX_ARTIFACTS folder" >&2
+      exit 64
+    fi
+  done
 fi
 TINBOX_TOOLS=$("$image/tools/build.sh")
 export TINBOX_TOOLS TINBOX_STUB=/usr/lib/systemd/boot/efi/linuxx64.efi.stub

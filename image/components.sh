@@ -3,6 +3,8 @@
 # version and licence, separated by tabs (image/src/sbom.rs reads them):
 #
 #   components.sh LINUX GRUB IPXE TOOLS_MANIFEST     three versions, and the tools' packages
+#
+# TINBOX_ARCH=aarch64 is the box's processor, where it is not x86_64.
 set -euo pipefail
 top=$(dirname "$(readlink -f "$0")")/..
 linux=${1:?usage: components.sh LINUX GRUB IPXE TOOLS_MANIFEST}
@@ -14,8 +16,9 @@ version=$(dpkg-query -W -f '${Version}' systemd-boot-efi)
 printf 'deb\tsystemd-boot-efi\t%s\tLGPL-2.1-or-later\n' "$version"
 sed 's/ .*//' "$tools" | awk -F= 'NF == 2 { printf "deb\t%s\t%s\t\n", $1, $2 }'
 cd "$top"
-cargo tree --quiet --locked --package supervisor --package cli --package agent \
-  --edges normal --target x86_64-unknown-linux-gnu --prefix none --format '{p}|{l}' \
+cargo tree --quiet --locked --package supervisor --package agent \
+  --edges normal --target "${TINBOX_ARCH:-x86_64}-unknown-linux-gnu" \
+  --prefix none --format '{p}|{l}' \
   | sed 's/ (\*)$//' \
   | awk -F'|' '$1 != "" { split($1, crate, " "); sub(/^v/, "", crate[2])
       printf "cargo\t%s\t%s\t%s\n", crate[1], crate[2], $2 }' \

@@ -64,8 +64,9 @@ override define GRUB2_BUILD_CMDS
 endef
 override define GRUB2_INSTALL_IMAGES_CMDS
 	mkdir -p $(BINARIES_DIR)/efi-part/EFI/BOOT
-	grub-mkimage -d /usr/lib/grub/x86_64-efi -O x86_64-efi -p /EFI/BOOT \
-		-o $(BINARIES_DIR)/efi-part/EFI/BOOT/bootx64.efi \
+	grub-mkimage -d $(or $(TINBOX_GRUB),/usr/lib/grub/x86_64-efi) \
+		-O $(if $(BR2_aarch64),arm64-efi,x86_64-efi) -p /EFI/BOOT \
+		-o $(BINARIES_DIR)/efi-part/EFI/BOOT/$(if $(BR2_aarch64),bootaa64,bootx64).efi \
 		-c $(call qstrip,$(BR2_TARGET_GRUB2_BUILTIN_CONFIG_EFI)) \
 		$(call qstrip,$(BR2_TARGET_GRUB2_BUILTIN_MODULES_EFI))
 endef
