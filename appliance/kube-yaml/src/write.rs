@@ -16,7 +16,7 @@ const KEY_BYTES_MAX: usize = 128;
 /// The YAML of a value, its last line ended.
 ///
 /// # Errors
-/// It is nested more than [`MAX_DEPTH`] deep, or a key is longer than a line of YAML takes.
+/// It is nested more than [`MAX_DEPTH`] deep, or a key has a line break that is no newline.
 pub fn write(value: &Value) -> Result<String, &'static str> {
     let mut writer = Writer { out: String::new() };
     writer.value(value, 0, Place::Root, 0)?;
@@ -66,6 +66,11 @@ impl Writer {
                 pairs.sort_by(|a, b| natural_order(a.0, b.0));
                 for (at, (key, value)) in pairs.into_iter().enumerate() {
                     self.begin(indent, place, at);
+                    if key.len() > KEY_BYTES_MAX || key.contains('\n') {
+                        self.long_key(key, indent)?;
+                        self.value(value, indent + 2, Place::Item, depth + 1)?;
+                        continue;
+                    }
                     self.key(key)?;
                     self.out.push(':');
                     // A list is no deeper than its key.
@@ -107,10 +112,21 @@ impl Writer {
         }
     }
 
-    fn key(&mut self, key: &str) -> Result<(), &'static str> {
-        if key.len() > KEY_BYTES_MAX || key.contains(['\n', '\u{2028}', '\u{2029}']) {
-            return Err("a key is longer than a line of YAML takes");
+    /// A key that does not fit before its colon, which then begins a line of its own.
+    fn long_key(&mut self, key: &str, indent: usize) -> Result<(), &'static str> {
+        no_other_breaks(key)?;
+        self.out.push_str("? ");
+        self.text(key, indent + 2);
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
         }
+        self.out.push_str(&" ".repeat(indent));
+        self.out.push(':');
+        Ok(())
+    }
+
+    fn key(&mut self, key: &str) -> Result<(), &'static str> {
+        no_other_breaks(key)?;
         match allowed(key) {
             Allowed { plain: true, .. } if !key.is_empty() && resolves_to_text(key) => {
                 self.out.push_str(key);
@@ -226,6 +242,14 @@ impl Writer {
     }
 }
 
+/// YAML 1.1 has two more line breaks, of which a key may have none here.
+fn no_other_breaks(key: &str) -> Result<(), &'static str> {
+    match key.contains(['\u{2028}', '\u{2029}']) {
+        true => Err("a key has a line break that is no newline"),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -243,6 +267,16 @@ mod tests {
         let expected = "a9: \"\"\na10: \"yes\"\nb:\n- 1\n- x: 1\n  \"y\":\n  - 2\n  - 3\n- - 4\n  \
                         - - 5\nc: {}\nd: []\ne: |\n  l1\n  l2\nf: \"0600\"\ng: 'a: b'\nh: '# no'\n\
                         i: null\nk: 1.5\nl: it's\nm: ' lead'\n";
+        assert_eq!(write(&value).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_key_that_does_not_fit_has_lines_of_its_own() {
+        let long = "k".repeat(129);
+        let value = json!({ "a": [{ "l1\nl2": { "x": 1, "y": [2] } }], "b\n": [3, 4], long: "v" });
+        let expected = "a:\n- ? |-\n    l1\n    l2\n  : x: 1\n    \"y\":\n    - 2\n\
+                        ? |\n  b\n: - 3\n  - 4\n? LONG\n: v\n";
+        let expected = expected.replace("LONG", &"k".repeat(129));
         assert_eq!(write(&value).unwrap(), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! Walks the tree (Go `text/template`, exec.go) with `missingkey=error`.
 
 mod call;
+mod method;
 mod range;
 
 use crate::RenderError;
@@ -217,7 +218,7 @@ impl<'w> Walk<'w> {
             return self.call(function, arguments, command.line, dot, last);
         }
         if !arguments.is_empty() || last.is_some() {
-            return fail(command.line, "can't give argument to a value that is no function");
+            return self.method_call(word, arguments, command.line, dot, last);
         }
         if matches!(word, Operand::Nil) {
             return fail(command.line, "nil is not a command");
@@ -259,7 +260,7 @@ impl<'w> Walk<'w> {
     fn fields(
         &mut self,
         value: Value,
-        fields: &[String],
+        fields: &'w [String],
         line: usize,
     ) -> Result<Value, RenderError> {
         let mut value = value;
@@ -270,6 +271,7 @@ impl<'w> Walk<'w> {
                     Some(value) => value,
                     None => return fail(line, format!("map has no entry for key {field:?}")),
                 },
+                Value::Version(it) => self.method(it, field, &[], line, &Value::Nil, None)?,
                 value if value.is_nil() => {
                     return fail(line, format!("nil data; no entry for key {field:?}"));
                 }

@@ -6,6 +6,7 @@ mod compare;
 mod escape;
 
 use crate::value::{Element, Heap, Map, Value};
+use crate::version::Version;
 use crate::{sprig, tinkerbell};
 
 /// What a function gives, or why it fails.
@@ -28,6 +29,8 @@ pub enum Type {
     Bool,
     /// `map[string]interface {}`.
     Map,
+    /// `*semver.Version`.
+    Version,
 }
 
 impl Type {
@@ -41,6 +44,7 @@ impl Type {
             Type::Float => "float64",
             Type::Bool => "bool",
             Type::Map => "map[string]interface {}",
+            Type::Version => "*semver.Version",
         }
     }
 }
@@ -77,7 +81,7 @@ pub const fn variadic(
 }
 
 /// Names that upstream has and that are refused here, and why.
-const REFUSED: [(&[&str], &str); 4] = [
+const REFUSED: [(&[&str], &str); 3] = [
     (
         &[
             "randInt",
@@ -100,8 +104,7 @@ const REFUSED: [(&[&str], &str); 4] = [
         &["ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch"],
         "depends on the clock or the time zone, and a template must give the same",
     ),
-    (&["derivePassword", "decryptAES"], "does cryptography, which templates do not do here"),
-    (&["semver", "semverCompare", "urlParse", "urlJoin"], "is not known here"),
+    (&["derivePassword"], "takes 32 MiB of memory at each call, which a box has not to spare"),
 ];
 
 /// The function of a name.
@@ -164,6 +167,14 @@ impl<'a> Args<'a> {
         match self.any(at) {
             Value::Float(number) => *number,
             _ => 0.0,
+        }
+    }
+
+    /// A version; none is Go's nil pointer.
+    pub fn version(&self, at: usize) -> Option<&'a Version> {
+        match self.any(at) {
+            Value::Version(it) => Some(&it.version),
+            _ => None,
         }
     }
 

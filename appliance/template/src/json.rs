@@ -40,6 +40,8 @@ impl Writer<'_> {
             Value::Bool(is) => self.out.push_str(if *is { "true" } else { "false" }),
             Value::Int(number) | Value::Int64(number) => self.out.push_str(&number.to_string()),
             Value::Byte(byte) => self.out.push_str(&byte.to_string()),
+            Value::Word(number) => self.out.push_str(&number.to_string()),
+            Value::Version(it) => self.text(&it.version.to_string()),
             Value::Float(number) if number.is_finite() => {
                 self.out.push_str(&stdx::go::json_float(*number));
             }

@@ -16,7 +16,9 @@ mod print;
 mod sprig;
 mod tinkerbell;
 mod unquote;
+mod url;
 mod value;
+mod version;
 mod yaml;
 
 use serde_json::Value;

@@ -3,6 +3,7 @@
 mod float;
 mod format;
 mod verb;
+mod version;
 
 use crate::limits::TEXT_BYTES_MAX;
 use crate::value::{Element, Heap, List, Map, Value, deep, may_make};
@@ -126,7 +127,7 @@ impl<'h> Printer<'h> {
         }
         match (verb, value) {
             ('T', _) => self.string(value.type_name(), 's', value),
-            ('p', Value::List(_) | Value::Map(_)) => {
+            ('p', Value::List(_) | Value::Map(_) | Value::Version(_)) => {
                 Err("%p: an address is another one each time".to_owned())
             }
             _ => self.value(value, verb, 0),
@@ -146,18 +147,24 @@ impl<'h> Printer<'h> {
             Value::Int(number) | Value::Int64(number) => {
                 self.integer(number.unsigned_abs(), *number < 0, verb, value)
             }
-            Value::Byte(byte) if verb == 'v' && self.flags.go_syntax => {
-                let sharp = std::mem::replace(&mut self.flags.sharp, true);
-                self.integer(u64::from(*byte), false, 'x', value)?;
-                self.flags.sharp = sharp;
-                Ok(())
-            }
-            Value::Byte(byte) => self.integer(u64::from(*byte), false, verb, value),
+            Value::Byte(byte) => self.unsigned(u64::from(*byte), verb, value),
+            Value::Word(number) => self.unsigned(*number, verb, value),
             Value::Float(number) => self.float(*number, verb, value),
             Value::Text(text) => self.string(text, verb, value),
             Value::List(list) => self.list(list, verb, depth),
             Value::Map(map) => self.map(map, verb, depth),
+            Value::Version(it) => self.version(it, verb, value, depth),
         }
+    }
+
+    fn unsigned(&mut self, number: u64, verb: char, value: &Value) -> Result<(), String> {
+        if verb != 'v' || !self.flags.go_syntax {
+            return self.integer(number, false, verb, value);
+        }
+        let sharp = std::mem::replace(&mut self.flags.sharp, true);
+        self.integer(number, false, 'x', value)?;
+        self.flags.sharp = sharp;
+        Ok(())
     }
 
     fn list(&mut self, list: &List, verb: char, depth: usize) -> Result<(), String> {

@@ -2,6 +2,8 @@
 
 mod cases;
 mod cast;
+mod cipher;
+mod constraint;
 mod decimal;
 mod defaults;
 mod dicts;
@@ -16,14 +18,18 @@ mod pattern;
 mod pieces;
 mod regexes;
 mod strings;
+mod urls;
+pub mod versions;
 mod wrap;
 
 use crate::function::Function;
+pub use pattern::Patterns;
 
 /// Every function.
 pub fn tables() -> impl Iterator<Item = &'static Function> {
     [
         cases::FUNCTIONS,
+        cipher::FUNCTIONS,
         defaults::FUNCTIONS,
         dicts::FUNCTIONS,
         duration::FUNCTIONS,
@@ -34,6 +40,8 @@ pub fn tables() -> impl Iterator<Item = &'static Function> {
         pieces::FUNCTIONS,
         regexes::FUNCTIONS,
         strings::FUNCTIONS,
+        urls::FUNCTIONS,
+        versions::FUNCTIONS,
         wrap::FUNCTIONS,
     ]
     .into_iter()

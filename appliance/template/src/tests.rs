@@ -166,6 +166,72 @@ fn functions_of_sprig() {
 }
 
 #[test]
+fn versions_have_methods() {
+    good(&[
+        ("{{ semver \"v1.2-rc.1+b\" }} {{ (semver \"v1.2\").Original }}", "1.2.0-rc.1+b v1.2"),
+        ("{{ $v := semver \"1.2.3\" }}{{ $v.Major }} {{ add $v.Minor 1 }}", "1 3"),
+        ("{{ $v := semver \"v1.2.3-a\" }}{{ $v.IncMajor }} {{ $v.IncPatch }}", "2.0.0 1.2.3"),
+        ("{{ semver \"1.2.3\" | (semver \"1.10\").Compare }}", "1"),
+        ("{{ (semver \"1\").SetPrerelease \"rc.1\" | quote }}", "\"1.0.0-rc.1\""),
+        ("{{ with semver \"1.2.3\" }}{{ if ge .Minor 2 }}{{ .Patch }}{{ end }}{{ end }}", "3"),
+        ("{{ semverCompare \"^1.2.0 || ~3\" \"v1.9\" }}", "true"),
+        ("{{ $v := semver \"1\" }}{{ eq $v $v }} {{ eq $v (semver \"1\") }}", "true false"),
+        ("{{ eq (semver \"1\").IncMajor (semver \"1.0\").IncMajor }}", "true"),
+        ("{{ $v := semver \"1\" }}{{ printf \"%T %T\" $v $v.Major }}", "*semver.Version uint64"),
+        ("{{ printf \"%v|%6s\" (list (semver \"1\")) (semver \"2\") }}", "[1.0.0]| 2.0.0"),
+        ("{{ toJson (semver \"1.2\") }} {{ kindOf (semver \"1\").IncPatch }}", "\"1.2.0\" struct"),
+        (
+            "{{ printf \"%d|%03d\" (semver \"v1-a\") (semver \"1\").IncMajor }}",
+            "&{1 0 0 %!d(string=a) %!d(string=) %!d(string=v1-a)}|\
+             {002 000 000 %!d(string=000) %!d(string=000) %!d(string=2.0.0)}",
+        ),
+        (
+            "{{ printf \"%#v\" (semver \"1\") }}",
+            "&semver.Version{major:0x1, minor:0x0, patch:0x0, pre:\"\", metadata:\"\", \
+             original:\"1\"}",
+        ),
+        ("{{ (semver \"18446744073709551615.1\").Major }}", "18446744073709551615"),
+    ]);
+    bad(&[
+        ("{{ semver \"x\" }}", "Invalid Semantic Version"),
+        ("{{ semverCompare \">> 1\" \"1\" }}", "improper constraint"),
+        ("{{ (semver \"1\").Nope }}", "can't evaluate field Nope in type *semver.Version"),
+        ("{{ (semver \"1\").IncMajor.Original }}", "in type semver.Version"),
+        ("{{ (semver \"1\").Compare }}", "wrong number of args for Compare: want 1 got 0"),
+        ("{{ (semver \"1\").Compare 1 }}", "expected *semver.Version; found a number"),
+        ("{{ (semver \"1\").Compare (semver \"1\").IncMajor }}", "got semver.Version"),
+        ("{{ .device_1.Compare 1 }}", "Compare has arguments but is no method"),
+        ("{{ .Hardware.Disks 1 }}", "has arguments but is no method"),
+        ("{{ printf \"%d\" (list (semver \"1\")) }}", "an address is another one each time"),
+        ("{{ deepCopy (semver \"1\") }}", "a version cannot be copied"),
+    ]);
+}
+
+#[test]
+fn urls_ciphers_and_patterns() {
+    good(&[
+        ("{{ (urlParse \"https://a@b:1/c?d#e\").host }}", "b:1"),
+        (
+            "{{ urlJoin (dict \"scheme\" \"http\" \"host\" \"box\" \"path\" \"a b\") }}",
+            "http://box/a%20b",
+        ),
+        ("{{ urlJoin (dict \"userinfo\" \"me:p%20w\" \"host\" \"b\") }}", "//me:p%20w@b"),
+        ("{{ decryptAES \"secret\" \"hvJUraOx8DGFTmETyrrmB4HeWHHUpGAiJdI3y7R+utE=\" }}", "hello"),
+        ("{{ decryptAES \"\" \"\" }}", ""),
+        ("{{ regexFindAll `\\p{Lu}\\B` \"Ab C DE\" -1 }}", "[A D]"),
+        ("{{ range 9999 }}{{ if regexMatch \"a+b\" \"aab\" | not }}x{{ end }}{{ end }}", ""),
+        ("{{ regexReplaceAll `(?P<n>b)` \"abc\" \"<${n}$$$1x${1}>\" }}", "a<b$b>c"),
+    ]);
+    bad(&[
+        ("{{ urlParse \"http://a b\" }}", "unable to parse url: invalid character in host name"),
+        ("{{ urlJoin (dict \"host\" 1) }}", "must be of type string, but int found"),
+        ("{{ decryptAES \"x\" \"aGVsbG8=\" }}", "less than a block of AES"),
+        ("{{ encryptAES \"x\" \"y\" }}", "gives something else each time"),
+        ("{{ derivePassword 1 \"long\" \"a\" \"b\" \"c\" }}", "takes 32 MiB"),
+    ]);
+}
+
+#[test]
 fn a_mistake_is_an_error_with_its_line() {
     bad(&[
         ("\n\n{{ .nope }}", "line 3: map has no entry for key \"nope\""),
@@ -241,6 +307,9 @@ fn no_template_makes_a_monster() {
         ("{{ $x := list 1 }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}", "more"),
         ("{{ $x := \"a\" }}{{ range until 60 }}{{ $x = print $x $x }}{{ end }}", "bytes"),
         ("{{ $x := repeat 999999 \"a\" }}{{ replace \"\" $x $x }}", "bytes"),
-        ("{{ range until 9999 }}{{ if regexMatch \"a+b\" \"c\" }}{{ end }}{{ end }}", "steps"),
+        (
+            "{{ range until 9999 }}{{ if regexMatch (print . \"+b\") \"c\" }}{{ end }}{{ end }}",
+            "steps",
+        ),
     ]);
 }

@@ -9,6 +9,8 @@ use std::rc::Rc;
 use crate::limits::{
     HEAP_BYTES_MAX, LIST_ITEMS_MAX, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX, VALUE_DEPTH_MAX,
 };
+use crate::sprig::Patterns;
+use crate::version::{Version, VersionRef};
 
 /// What one element of a list or map takes, in bytes, beside its text.
 const ELEMENT_BYTES: usize = 64;
@@ -29,6 +31,8 @@ pub enum Value {
     Int64(i64),
     /// `uint8`, an element of a string.
     Byte(u8),
+    /// `uint64`, a number of a version.
+    Word(u64),
     /// `float64`.
     Float(f64),
     /// `string`.
@@ -37,6 +41,8 @@ pub enum Value {
     List(List),
     /// A map with `string` keys.
     Map(Map),
+    /// What `semver` gives.
+    Version(VersionRef),
 }
 
 /// The type of a list's elements.
@@ -158,10 +164,12 @@ impl Value {
             Value::Bool(is) => *is,
             Value::Int(number) | Value::Int64(number) => *number != 0,
             Value::Byte(byte) => *byte != 0,
+            Value::Word(number) => *number != 0,
             Value::Float(number) => *number != 0.0,
             Value::Text(text) => !text.is_empty(),
             Value::List(list) => list.len > 0,
             Value::Map(map) => !map.entries.borrow().is_empty(),
+            Value::Version(_) => true,
         }
     }
 
@@ -173,6 +181,7 @@ impl Value {
             Value::Int(_) => "int",
             Value::Int64(_) => "int64",
             Value::Byte(_) => "uint8",
+            Value::Word(_) => "uint64",
             Value::Float(_) => "float64",
             Value::Text(_) => "string",
             Value::List(List { element: Element::Any, .. }) => "[]interface {}",
@@ -181,6 +190,8 @@ impl Value {
             Value::List(List { element: Element::List, .. }) => "[][]interface {}",
             Value::Map(Map { element: Element::Text, .. }) => "map[string]string",
             Value::Map(_) => "map[string]interface {}",
+            Value::Version(VersionRef { is_pointer: true, .. }) => "*semver.Version",
+            Value::Version(_) => "semver.Version",
         }
     }
 
@@ -190,6 +201,8 @@ impl Value {
             Value::Nil | Value::Hollow => "invalid",
             Value::List(_) => "slice",
             Value::Map(_) => "map",
+            Value::Version(VersionRef { is_pointer: true, .. }) => "ptr",
+            Value::Version(_) => "struct",
             value => value.type_name(),
         }
     }
@@ -203,6 +216,8 @@ pub struct Heap {
     maps: RefCell<Vec<Entries>>,
     bytes: Cell<usize>,
     steps: Cell<usize>,
+    /// Patterns that were compiled before.
+    pub patterns: Patterns,
 }
 
 impl Drop for Heap {
@@ -251,6 +266,12 @@ impl Heap {
         let items = Rc::new(RefCell::new(items));
         self.lists.borrow_mut().push(items.clone());
         Ok(Value::List(List { element, items, from: 0, len, nil: false }))
+    }
+
+    /// A version.
+    pub fn version(&self, version: Version, is_pointer: bool) -> Result<Value, String> {
+        self.pay(ELEMENT_BYTES + version.size())?;
+        Ok(Value::Version(VersionRef { version: Rc::new(version), is_pointer }))
     }
 
     /// A list of texts.

@@ -60,7 +60,7 @@ impl<'w> Walk<'w> {
         Ok(last.unwrap_or(value))
     }
 
-    fn argument(
+    pub(super) fn argument(
         &mut self,
         operand: &'w Operand,
         wanted: Type,
@@ -69,7 +69,7 @@ impl<'w> Walk<'w> {
     ) -> Result<Value, RenderError> {
         let mismatch = |what: &str| fail(line, format!("expected {}; found {what}", wanted.name()));
         match (operand, wanted) {
-            (Operand::Nil, Type::Any | Type::Reflect | Type::Map) => Ok(Value::Nil),
+            (Operand::Nil, Type::Any | Type::Reflect | Type::Map | Type::Version) => Ok(Value::Nil),
             (Operand::Nil, _) => fail(line, format!("cannot assign nil to {}", wanted.name())),
             (
                 Operand::Bool(_) | Operand::Number(_) | Operand::Text(_),
@@ -99,14 +99,15 @@ fn parameter(function: &Function, at: usize) -> Type {
 }
 
 /// The value as an argument of this type, if it is one.
-fn fit(value: Value, wanted: Type, line: usize) -> Result<Value, RenderError> {
+pub(super) fn fit(value: Value, wanted: Type, line: usize) -> Result<Value, RenderError> {
     let fits = match (&value, wanted) {
         (_, Type::Any | Type::Reflect) => true,
-        (Value::Nil, Type::Map) => true,
+        (Value::Nil, Type::Map | Type::Version) => true,
         (Value::Text(_), Type::Text)
         | (Value::Int(_), Type::Int)
         | (Value::Float(_), Type::Float)
         | (Value::Bool(_), Type::Bool) => true,
+        (Value::Version(it), Type::Version) => it.is_pointer,
         (Value::Map(Map { element, .. }), Type::Map) => *element == Element::Any,
         _ => false,
     };

@@ -21,6 +21,11 @@ impl<'w> Walk<'w> {
                 let number = |number: i64| Value::Byte(u8::try_from(number).unwrap_or(0));
                 self.counted(i64::from(*count), number, pipe, nodes)?
             }
+            Value::Word(count) => {
+                let count = i64::try_from(*count).unwrap_or(i64::MAX);
+                let number = |number: i64| Value::Word(number.unsigned_abs());
+                self.counted(count, number, pipe, nodes)?
+            }
             Value::List(list) => self.listed(list, pipe, nodes)?,
             Value::Map(map) => self.mapped(map, pipe, nodes)?,
             other => {

@@ -92,6 +92,7 @@ fn position(key: &Value) -> Result<usize, String> {
     let number = match key {
         Value::Int(number) | Value::Int64(number) => *number,
         Value::Byte(byte) => i64::from(*byte),
+        Value::Word(number) => number.cast_signed(),
         key if key.is_nil() => return Err("cannot index slice/array with nil".to_owned()),
         key => return Err(format!("cannot index slice/array with type {}", key.type_name())),
     };

@@ -1,5 +1,7 @@
 //! `eq`, `lt` and their like: only values of one basic kind can be compared.
 
+use std::rc::Rc;
+
 use crate::value::Value;
 
 #[derive(PartialEq, Eq, Clone, Copy)]
@@ -15,17 +17,20 @@ fn kind(value: &Value) -> Kind {
     match value {
         Value::Bool(_) => Kind::Bool,
         // Signed and unsigned integers can be compared.
-        Value::Int(_) | Value::Int64(_) | Value::Byte(_) => Kind::Int,
+        Value::Int(_) | Value::Int64(_) | Value::Byte(_) | Value::Word(_) => Kind::Int,
         Value::Float(_) => Kind::Float,
         Value::Text(_) => Kind::Text,
-        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) => Kind::Other,
+        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) | Value::Version(_) => {
+            Kind::Other
+        }
     }
 }
 
-fn int(value: &Value) -> i64 {
+fn int(value: &Value) -> i128 {
     match value {
-        Value::Int(number) | Value::Int64(number) => *number,
-        Value::Byte(byte) => i64::from(*byte),
+        Value::Int(number) | Value::Int64(number) => i128::from(*number),
+        Value::Byte(byte) => i128::from(*byte),
+        Value::Word(number) => i128::from(*number),
         _ => 0,
     }
 }
@@ -58,15 +63,25 @@ fn equal_to(a: &Value, b: &Value) -> Result<bool, String> {
         (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
         (Value::Float(a), Value::Float(b)) => Ok(a == b),
         (Value::Text(a), Value::Text(b)) => Ok(a == b),
-        (Value::List(_), Value::Map(_)) | (Value::Map(_), Value::List(_)) => {
+        (a, b) if kind(a) == Kind::Other && !a.is_nil() && !b.is_nil() && !is_like(a, b) => {
             Err(format!("non-comparable types {}, {}", a.type_name(), b.type_name()))
         }
+        // Pointers are equal where they point to the same one, values where all of them is.
+        (Value::Version(a), Value::Version(b)) if a.is_pointer => {
+            Ok(Rc::ptr_eq(&a.version, &b.version))
+        }
+        (Value::Version(a), Value::Version(b)) => Ok(a.version == b.version),
         _ if kind(a) == Kind::Other => match (is_nil(a), is_nil(b)) {
             (false, false) => Err(format!("non-comparable type {}", b.type_name())),
             (a, b) => Ok(a == b),
         },
         _ => Ok(int(a) == int(b)),
     }
+}
+
+/// Of one kind, as Go's reflection names it.
+fn is_like(a: &Value, b: &Value) -> bool {
+    a.kind_name() == b.kind_name()
 }
 
 /// Nil, or a nil map or slice.

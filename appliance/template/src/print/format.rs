@@ -200,6 +200,10 @@ impl Reader<'_> {
         let number = match value {
             Value::Int(number) | Value::Int64(number) => *number,
             Value::Byte(byte) => i64::from(*byte),
+            Value::Word(number) => match i64::try_from(*number) {
+                Ok(number) => number,
+                Err(_) => return Ok(None),
+            },
             _ => return Ok(None),
         };
         if number.unsigned_abs() > WIDTH_MAX as u64 {

@@ -8,10 +8,11 @@ pub fn int(value: &Value) -> i64 {
     match value {
         Value::Int(number) | Value::Int64(number) => *number,
         Value::Byte(byte) => i64::from(*byte),
+        Value::Word(number) => number.cast_signed(),
         Value::Float(number) => truncated(*number),
         Value::Text(text) => int_from_text(without_zero_decimals(text)).unwrap_or(0),
         Value::Bool(is) => i64::from(*is),
-        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) => 0,
+        Value::Nil | Value::Hollow | Value::List(_) | Value::Map(_) | Value::Version(_) => 0,
     }
 }
 
@@ -19,6 +20,7 @@ pub fn int(value: &Value) -> i64 {
 pub fn float(value: &Value) -> f64 {
     match value {
         Value::Float(number) => *number,
+        Value::Word(number) => *number as f64,
         Value::Text(text) => float_from_text(text).unwrap_or(0.0),
         other => int(other) as f64,
     }

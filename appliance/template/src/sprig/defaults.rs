@@ -90,6 +90,7 @@ fn copy(heap: &Heap, value: &Value, depth: usize) -> Answer {
             let copied = heap.map(map.element, entries)?;
             Ok(Value::Map(crate::value::Map { nil: map.nil, ..copied }))
         }
+        Value::Version(_) => Err("a version cannot be copied".to_owned()),
         value => Ok(value.clone()),
     }
 }

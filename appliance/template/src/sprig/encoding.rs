@@ -57,7 +57,7 @@ fn base64_digit(byte: u8) -> Option<u32> {
 }
 
 /// The bytes, or where it goes wrong.
-fn base64_bytes(text: &str) -> Result<Vec<u8>, usize> {
+pub(super) fn base64_bytes(text: &str) -> Result<Vec<u8>, usize> {
     let all = text.as_bytes();
     let skip = |mut at: usize| {
         while matches!(all.get(at), Some(b'\r' | b'\n')) {

@@ -12,8 +12,10 @@ pub fn deep_equal(heap: &Heap, a: &Value, b: &Value, depth: usize) -> Result<boo
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a) | Value::Int64(a), Value::Int(b) | Value::Int64(b)) => a == b,
         (Value::Byte(a), Value::Byte(b)) => a == b,
+        (Value::Word(a), Value::Word(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => a == b,
         (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::Version(a), Value::Version(b)) => a.version == b.version,
         (Value::List(a), Value::List(b)) => {
             if a.nil != b.nil || a.len() != b.len() {
                 return Ok(false);

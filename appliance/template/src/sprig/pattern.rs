@@ -1,46 +1,132 @@
-//! Go's pattern syntax (RE2) in the words of the `regex` crate: `\d` is ASCII, a brace that is no
-//! count is a brace, a bracket within a class is one. What only one of both knows is refused.
+//! Go's pattern syntax (RE2) in the words of the `regex` crate: `\d` and `\b` are ASCII, a brace
+//! that is no count is a brace, a bracket within a class is one. Characters are written by their
+//! number, so that none of them means anything to the crate.
 
-use regex::{Regex, RegexBuilder};
+mod class;
+mod unicode;
 
-use crate::limits::PATTERN_BYTES_MAX;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use regex::{Captures, Error, Regex, RegexBuilder};
+
+use crate::limits::{PATTERN_STATES_BYTES, PATTERNS_KEPT_MAX};
 
 /// Go's largest count in braces.
 const COUNT_MAX: u32 = 1000;
+/// How deep groups may lie in one another.
+const NESTING_MAX: u32 = 100;
 
-/// Compiles a pattern.
+/// A compiled pattern.
+pub struct Pattern {
+    /// What matches.
+    pub regex: Regex,
+    /// Names of the groups, by their numbers; the crate takes fewer of them than Go, and each
+    /// only once.
+    names: Vec<String>,
+}
+
+/// Patterns that one rendering has compiled: a loop needs one again and again.
+#[derive(Default)]
+pub struct Patterns(RefCell<VecDeque<(String, Compiled)>>);
+
+/// A small pattern, or what is wrong with it.
+pub type Compiled = Result<Rc<Pattern>, String>;
+
+impl Patterns {
+    /// What was compiled before.
+    pub fn get(&self, pattern: &str) -> Option<Compiled> {
+        let all = self.0.borrow();
+        all.iter().find(|(source, _)| source == pattern).map(|(_, compiled)| compiled.clone())
+    }
+
+    /// Keeps a pattern, in place of the one that was kept first.
+    pub fn keep(&self, pattern: &str, compiled: &Compiled) {
+        let mut all = self.0.borrow_mut();
+        if all.len() >= PATTERNS_KEPT_MAX {
+            all.pop_front();
+        }
+        all.push_back((pattern.to_owned(), compiled.clone()));
+    }
+}
+
+/// Why a pattern is not compiled.
+pub enum Bad {
+    /// It is none of Go's.
+    Syntax(String),
+    /// It would take more than the limit.
+    Large,
+}
+
+impl From<String> for Bad {
+    fn from(error: String) -> Self {
+        Bad::Syntax(error)
+    }
+}
+
+/// Compiles a pattern that takes no more than `bytes`.
 ///
 /// # Errors
 /// It is none of Go's, or too large.
-pub fn compiled(pattern: &str) -> Result<Regex, String> {
-    let mut translator = Translator { rest: pattern, out: String::new(), repeated: false };
+pub fn compiled(pattern: &str, bytes: usize) -> Result<Pattern, Bad> {
+    let names = vec![String::new()];
+    let mut translator = Translator { rest: pattern, out: String::new(), names, repeated: false };
     translator.pattern()?;
-    RegexBuilder::new(&translator.out)
-        .size_limit(PATTERN_BYTES_MAX)
-        .nest_limit(100)
-        .build()
-        .map_err(|_| "error parsing regexp".to_owned())
+    let mut builder = RegexBuilder::new(&translator.out);
+    builder.size_limit(bytes).dfa_size_limit(PATTERN_STATES_BYTES).nest_limit(NESTING_MAX);
+    let regex = builder.build();
+    let regex = regex.map_err(|error| match error {
+        Error::CompiledTooBig(_) => Bad::Large,
+        _ => Bad::Syntax("error parsing regexp".to_owned()),
+    })?;
+    Ok(Pattern { regex, names: translator.names })
+}
+
+impl Pattern {
+    /// What the first group of this name has matched.
+    pub fn named<'t>(&self, found: &Captures<'t>, name: &str) -> Option<&'t str> {
+        let groups = self.names.iter().enumerate().filter(|(_, own)| *own == name);
+        groups.filter_map(|(at, _)| found.get(at)).map(|group| group.as_str()).next()
+    }
 }
 
 struct Translator<'a> {
     rest: &'a str,
     out: String,
+    names: Vec<String>,
     /// What stands last is a repetition, which cannot be repeated.
     repeated: bool,
 }
 
-impl Translator<'_> {
+fn syntax() -> String {
+    "invalid or unsupported Perl syntax".to_owned()
+}
+
+fn bad_escape() -> String {
+    "invalid escape sequence".to_owned()
+}
+
+impl<'a> Translator<'a> {
     fn next(&mut self) -> Option<char> {
         let c = self.rest.chars().next()?;
         self.rest = &self.rest[c.len_utf8()..];
         Some(c)
     }
 
+    /// Whether the text goes on with `prefix`, which then is past.
+    fn skips(&mut self, prefix: &str) -> bool {
+        let rest = self.rest.strip_prefix(prefix);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     fn pattern(&mut self) -> Result<(), String> {
         while let Some(c) = self.next() {
             let mut repeats = false;
             match c {
-                '\\' => self.escape(false)?,
+                '\\' => self.escape()?,
                 '[' => self.class()?,
                 '*' | '+' | '?' => {
                     self.repetition(&c.to_string())?;
@@ -53,15 +139,24 @@ impl Translator<'_> {
                         self.repetition(&count)?;
                         repeats = true;
                     }
-                    None => self.out.push_str("\\{"),
+                    None => self.character(c),
                 },
-                '}' => self.out.push_str("\\}"),
                 '(' => self.group()?,
-                c => self.out.push(c),
+                ')' | '|' | '^' | '$' | '.' => self.out.push(c),
+                c => self.character(c),
             }
             self.repeated = repeats;
         }
         Ok(())
+    }
+
+    /// A character that stands for itself.
+    fn character(&mut self, c: char) {
+        if c.is_ascii_alphanumeric() {
+            return self.out.push(c);
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "\\x{{{:x}}}", u32::from(c));
     }
 
     fn repetition(&mut self, operator: &str) -> Result<(), String> {
@@ -69,103 +164,133 @@ impl Translator<'_> {
             return Err("invalid nested repetition operator".to_owned());
         }
         self.out.push_str(operator);
-        if let Some(rest) = self.rest.strip_prefix('?') {
-            self.rest = rest;
+        if self.skips("?") {
             self.out.push('?');
         }
         Ok(())
     }
 
-    /// A group's flags are only those that Go has.
     fn group(&mut self) -> Result<(), String> {
+        if !self.skips("?") {
+            return self.capture("");
+        }
+        if !(self.skips("P<") || self.skips("<")) {
+            return self.flags();
+        }
+        let (name, rest) = self.rest.split_once('>').ok_or_else(syntax)?;
+        let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+        if name.is_empty() || !name.bytes().all(is_word) {
+            return Err("invalid named capture".to_owned());
+        }
+        self.rest = rest;
+        self.capture(name)
+    }
+
+    fn capture(&mut self, name: &str) -> Result<(), String> {
+        self.names.push(name.to_owned());
         self.out.push('(');
-        let Some(flags) = self.rest.strip_prefix('?') else { return Ok(()) };
-        if flags.starts_with("P<") || flags.starts_with('<') {
-            self.out.push('?');
-            self.rest = flags;
-            return Ok(());
-        }
-        let end = flags.find([':', ')']).ok_or("missing closing )")?;
-        if !flags[..end].chars().all(|c| "imsU-".contains(c)) {
-            return Err("invalid or unsupported Perl syntax".to_owned());
-        }
-        self.out.push('?');
-        self.out.push_str(&flags[..=end]);
-        self.rest = &flags[end + 1..];
         Ok(())
     }
 
-    fn class(&mut self) -> Result<(), String> {
-        self.out.push('[');
-        if let Some(rest) = self.rest.strip_prefix('^') {
-            self.rest = rest;
-            self.out.push('^');
-        }
-        let mut is_first = true;
-        while let Some(c) = self.next() {
-            match c {
-                ']' if !is_first => {
-                    self.out.push(']');
+    /// `i-s:` and `i)`: only the flags that Go has, and each of them once.
+    fn flags(&mut self) -> Result<(), String> {
+        let (mut on, mut off, mut after_minus) = (String::new(), String::new(), false);
+        loop {
+            match self.next() {
+                Some(c @ ('i' | 'm' | 's' | 'U')) => {
+                    let flags = if after_minus { &mut off } else { &mut on };
+                    if !flags.contains(c) {
+                        flags.push(c);
+                    }
+                }
+                Some('-') if !after_minus => after_minus = true,
+                Some(c @ (':' | ')')) if !(after_minus && off.is_empty()) => {
+                    on.retain(|flag| !off.contains(flag));
+                    let minus = if off.is_empty() { "" } else { "-" };
+                    if c == ':' || !(on.is_empty() && off.is_empty()) {
+                        let _ = write!(self.out, "(?{on}{minus}{off}{c}");
+                    }
                     return Ok(());
                 }
-                '[' if self.rest.starts_with(':') && self.rest.contains(":]") => {
-                    let end = self.rest.find(":]").unwrap_or(0) + 2;
-                    self.out.push('[');
-                    self.out.push_str(&self.rest[..end]);
-                    self.rest = &self.rest[end..];
-                }
-                '\\' => self.escape(true)?,
-                '[' | ']' | '&' | '~' => {
-                    self.out.push('\\');
-                    self.out.push(c);
-                }
-                '-' if is_first || self.rest.starts_with(']') => self.out.push_str("\\-"),
-                c => self.out.push(c),
+                _ => return Err(syntax()),
             }
-            is_first = false;
         }
-        Err("missing closing ]".to_owned())
     }
 
-    fn escape(&mut self, in_class: bool) -> Result<(), String> {
-        let c = self.next().ok_or("trailing backslash at end of expression")?;
-        let class = |inner: &str, negated: bool| match (in_class, negated) {
-            (true, false) => inner.to_owned(),
-            (_, true) => format!("[^{inner}]"),
-            (false, false) => format!("[{inner}]"),
-        };
-        let text = match c {
-            'd' | 'D' => class("0-9", c == 'D'),
-            'w' | 'W' => class("0-9A-Za-z_", c == 'W'),
-            's' | 'S' => class("\\t\\n\\x0C\\r ", c == 'S'),
-            'b' if !in_class => "(?-u:\\b)".to_owned(),
-            'A' | 'z' if !in_class => format!("\\{c}"),
-            'Q' if !in_class => {
-                let end = self.rest.find("\\E").unwrap_or(self.rest.len());
-                let literal = regex::escape(&self.rest[..end]);
-                self.rest = &self.rest[(end + 2).min(self.rest.len())..];
-                literal
+    fn escape(&mut self) -> Result<(), String> {
+        match self.rest.chars().next() {
+            Some('A') => self.out.push_str("\\A"),
+            Some('z') => self.out.push_str("\\z"),
+            Some(c @ ('b' | 'B')) => {
+                let _ = write!(self.out, "(?-u:\\{c})");
             }
-            'x' | 'p' | 'P' => format!("\\{c}"),
-            'a' | 'f' | 't' | 'n' | 'r' | 'v' => format!("\\{c}"),
-            '0'..='7' => self.octal(c)?,
-            c if c.is_ascii_punctuation() => format!("\\{c}"),
-            _ => return Err("invalid escape sequence".to_owned()),
-        };
-        self.out.push_str(&text);
+            Some('Q') => {
+                let literal = &self.rest[1..];
+                let (literal, rest) = literal.split_once("\\E").unwrap_or((literal, ""));
+                literal.chars().for_each(|c| self.character(c));
+                self.rest = rest;
+                return Ok(());
+            }
+            _ => {
+                if let Some(class) = self.named_class()? {
+                    let _ = write!(self.out, "[{class}]");
+                    return Ok(());
+                }
+                let c = self.escaped()?;
+                self.character(c);
+                return Ok(());
+            }
+        }
+        self.next();
         Ok(())
+    }
+
+    /// The character that an escape stands for; its backslash is past.
+    fn escaped(&mut self) -> Result<char, String> {
+        let c = self.next().ok_or("trailing backslash at end of expression")?;
+        match c {
+            'a' => Ok('\u{7}'),
+            'f' => Ok('\u{c}'),
+            't' => Ok('\t'),
+            'n' => Ok('\n'),
+            'r' => Ok('\r'),
+            'v' => Ok('\u{b}'),
+            'x' => self.hexadecimal(),
+            '0'..='7' => self.octal(c),
+            c if c.is_ascii() && !c.is_ascii_alphanumeric() => Ok(c),
+            _ => Err(bad_escape()),
+        }
+    }
+
+    /// `\x41` and `\x{1f600}`.
+    fn hexadecimal(&mut self) -> Result<char, String> {
+        let digits = match self.rest.strip_prefix('{') {
+            Some(after) => {
+                let (digits, rest) = after.split_once('}').ok_or_else(bad_escape)?;
+                self.rest = rest;
+                digits
+            }
+            None => {
+                let (digits, rest) = self.rest.split_at_checked(2).ok_or_else(bad_escape)?;
+                self.rest = rest;
+                digits
+            }
+        };
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_plain);
+        code.and_then(char::from_u32).ok_or_else(bad_escape)
     }
 
     /// Up to three digits; one alone would be a reference to a group, which Go has not.
-    fn octal(&mut self, first: char) -> Result<String, String> {
+    fn octal(&mut self, first: char) -> Result<char, String> {
         let more = self.rest.bytes().take(2).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
         if first != '0' && more == 0 {
-            return Err("invalid escape sequence".to_owned());
+            return Err(bad_escape());
         }
         let digits = format!("{first}{}", &self.rest[..more]);
         self.rest = &self.rest[more..];
-        let code = u32::from_str_radix(&digits, 8).map_err(|_| "invalid escape sequence")?;
-        Ok(format!("\\x{{{code:x}}}"))
+        let code = u32::from_str_radix(&digits, 8).ok();
+        code.and_then(char::from_u32).ok_or_else(bad_escape)
     }
 }
 
@@ -190,4 +315,45 @@ fn count(text: &str) -> Result<Option<usize>, String> {
         return Err(bad());
     }
     Ok(Some(end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bad, Pattern};
+    use crate::limits::PATTERN_BYTES_MAX;
+
+    fn compiled(pattern: &str) -> Result<Pattern, Bad> {
+        super::compiled(pattern, PATTERN_BYTES_MAX)
+    }
+
+    fn all(pattern: &str, text: &str) -> Vec<String> {
+        let found = compiled(pattern).unwrap_or_else(|_| panic!("{pattern}"));
+        found.regex.find_iter(text).map(|it| it.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_go() {
+        for (pattern, text, want) in [
+            ("\\Bb", "ab b é b", &["b"][..]),
+            ("\\p{Lu}+", "AÉb C", &["AÉ", "C"]),
+            ("\\p{^Greek}", "αb", &["b"]),
+            ("\\PN", "1a", &["a"]),
+            ("[\\p{decimal number}x]+", "1x٣y", &["1x٣"]),
+            ("[+--]+", "+,-.", &["+,-"]),
+            ("\\x{e9}\\<", "é<", &["é<"]),
+            ("[[:alpha:]&&b]+", "a&b1", &["a&b"]),
+            ("(?)a", "a", &["a"]),
+        ] {
+            assert_eq!(all(pattern, text), want, "{pattern}");
+        }
+        assert_eq!(
+            compiled("\\B").unwrap_or_else(|_| panic!()).regex.replace_all("aéb bc", "-"),
+            "aéb b-c"
+        );
+        for pattern in
+            ["\\p{Old_Italic}", "\\p{}", "\\p{L", "[[:no:]]", "[a--b]", "\\C", "\\8", "(?i--s)a"]
+        {
+            assert!(compiled(pattern).is_err(), "{pattern}");
+        }
+    }
 }

@@ -1,22 +1,29 @@
 //! Regular expressions (Go `regexp`).
 
-use regex::Regex;
+use std::rc::Rc;
 
-use super::pattern::compiled;
+use regex::Captures;
+
+use super::pattern::{self, Pattern, compiled};
 use crate::function::Type::{Int, Text};
 use crate::function::{Answer, Args, Function, exact};
-use crate::limits::LIST_ITEMS_MAX;
+use crate::limits::{
+    LARGE_PATTERN_STEPS, LIST_ITEMS_MAX, PATTERN_BYTES_MAX, PATTERN_STEPS, SMALL_PATTERN_BYTES,
+};
 use crate::value::{Element, Value, may_make};
+
+/// Digits of a group's number that is looked at as one.
+const GROUP_DIGITS_MAX: usize = 8;
 
 /// The table; only `regexMatch` takes a bad pattern for one that matches nothing.
 pub static FUNCTIONS: &[Function] = &[
     exact("regexMatch", &[Text, Text], |args| match pattern(args, args.text(1)) {
-        Ok(pattern) => Ok(Value::Bool(pattern.is_match(args.text(1)))),
+        Ok(pattern) => Ok(Value::Bool(pattern.regex.is_match(args.text(1)))),
         Err(Bad::Pattern(_)) => Ok(Value::Bool(false)),
         Err(Bad::Limit(error)) => Err(error),
     }),
     exact("mustRegexMatch", &[Text, Text], |args| {
-        Ok(Value::Bool(pattern(args, args.text(1))?.is_match(args.text(1))))
+        Ok(Value::Bool(pattern(args, args.text(1))?.regex.is_match(args.text(1))))
     }),
     exact("regexFind", &[Text, Text], find),
     exact("mustRegexFind", &[Text, Text], find),
@@ -50,15 +57,36 @@ impl From<Bad> for String {
 }
 
 /// The first argument as a pattern that is held against `text`.
-fn pattern(args: &Args, text: &str) -> Result<Regex, Bad> {
-    let steps = crate::limits::PATTERN_STEPS + text.len() / 8;
-    args.heap.step(steps).map_err(Bad::Limit)?;
-    compiled(args.text(0)).map_err(Bad::Pattern)
+fn pattern(args: &Args, text: &str) -> Result<Rc<Pattern>, Bad> {
+    let source = args.text(0);
+    args.heap.step(1 + (text.len() + source.len()) / 8).map_err(Bad::Limit)?;
+    if let Some(known) = args.heap.patterns.get(source) {
+        return known.map_err(Bad::Pattern);
+    }
+    args.heap.step(PATTERN_STEPS).map_err(Bad::Limit)?;
+    let small = match compiled(source, SMALL_PATTERN_BYTES) {
+        Ok(pattern) => Ok(Rc::new(pattern)),
+        Err(pattern::Bad::Syntax(error)) => Err(error),
+        Err(pattern::Bad::Large) => return large(args),
+    };
+    args.heap.patterns.keep(source, &small);
+    small.map_err(Bad::Pattern)
+}
+
+/// One that is too large to be kept.
+fn large(args: &Args) -> Result<Rc<Pattern>, Bad> {
+    args.heap.step(LARGE_PATTERN_STEPS).map_err(Bad::Limit)?;
+    compiled(args.text(0), PATTERN_BYTES_MAX).map(Rc::new).map_err(|bad| match bad {
+        pattern::Bad::Syntax(error) => Bad::Pattern(error),
+        pattern::Bad::Large => {
+            Bad::Limit(format!("a pattern that takes more than {PATTERN_BYTES_MAX} bytes"))
+        }
+    })
 }
 
 fn find(args: &Args) -> Answer {
     let pattern = pattern(args, args.text(1))?;
-    args.made(pattern.find(args.text(1)).map_or("", |found| found.as_str()))
+    args.made(pattern.regex.find(args.text(1)).map_or("", |found| found.as_str()))
 }
 
 /// At most this many: none for 0, all below.
@@ -68,8 +96,12 @@ fn most(count: i64) -> usize {
 
 fn find_all(args: &Args) -> Answer {
     let pattern = pattern(args, args.text(1))?;
-    let found: Vec<&str> =
-        pattern.find_iter(args.text(1)).take(most(args.int(2))).map(|it| it.as_str()).collect();
+    let found: Vec<&str> = pattern
+        .regex
+        .find_iter(args.text(1))
+        .take(most(args.int(2)))
+        .map(|it| it.as_str())
+        .collect();
     if found.is_empty() {
         return args.heap.nil_list(Element::Text);
     }
@@ -80,7 +112,7 @@ fn replace(args: &Args, expands: bool) -> Answer {
     let (text, with) = (args.text(1), args.text(2));
     let pattern = pattern(args, text)?;
     let (mut made, mut end) = (String::new(), 0);
-    for found in pattern.captures_iter(text) {
+    for found in pattern.regex.captures_iter(text) {
         args.heap.step(1)?;
         let whole = found.get_match();
         made.push_str(&text[end..whole.start()]);
@@ -88,7 +120,7 @@ fn replace(args: &Args, expands: bool) -> Answer {
         let references = with.matches('$').count();
         may_make(made.len() + with.len() + references.saturating_mul(whole.len()))?;
         if expands {
-            found.expand(with, &mut made);
+            expand(&pattern, &found, with, &mut made);
         } else {
             made.push_str(with);
         }
@@ -96,6 +128,44 @@ fn replace(args: &Args, expands: bool) -> Answer {
     }
     made.push_str(&text[end..]);
     args.made(made)
+}
+
+/// `Regexp.Expand`: `$1` and `${name}` are what a group has matched.
+fn expand(pattern: &Pattern, found: &Captures<'_>, with: &str, made: &mut String) {
+    let mut rest = with;
+    while let Some((before, after)) = rest.split_once('$') {
+        made.push_str(before);
+        rest = after;
+        if let Some(after) = rest.strip_prefix('$') {
+            made.push('$');
+            rest = after;
+            continue;
+        }
+        let Some((name, after)) = reference(rest) else {
+            made.push('$');
+            continue;
+        };
+        rest = after;
+        let is_number =
+            name.len() <= GROUP_DIGITS_MAX && name.bytes().all(|it| it.is_ascii_digit());
+        let group = match name.parse::<usize>() {
+            Ok(number) if is_number && (name == "0" || !name.starts_with('0')) => {
+                found.get(number).map(|group| group.as_str())
+            }
+            _ => pattern.named(found, name),
+        };
+        made.push_str(group.unwrap_or_default());
+    }
+    made.push_str(rest);
+}
+
+/// The name that follows a `$`, in braces or not, and what comes after it.
+fn reference(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix('{').unwrap_or(text);
+    let end = inner.find(|c: char| !(c == '_' || c.is_alphanumeric())).unwrap_or(inner.len());
+    let (name, rest) = inner.split_at(end);
+    let rest = if inner.len() < text.len() { rest.strip_prefix('}')? } else { rest };
+    (!name.is_empty()).then_some((name, rest))
 }
 
 fn split(args: &Args) -> Answer {
@@ -108,7 +178,7 @@ fn split(args: &Args) -> Answer {
         return args.heap.texts([""]);
     }
     let (mut pieces, mut begin, mut end) = (Vec::new(), 0, 0);
-    for found in pattern.find_iter(text).take(most(count)) {
+    for found in pattern.regex.find_iter(text).take(most(count)) {
         if count > 0 && pieces.len() + 1 == most(count) {
             break;
         }

@@ -5,6 +5,8 @@
 //! limits.
 
 mod data;
+mod patterns;
+mod pieces;
 
 use serde_json::Value;
 
@@ -184,6 +186,9 @@ impl Grammar {
     }
 
     fn node(&mut self, depth: usize) -> String {
+        if self.random.chance(8) {
+            return self.special();
+        }
         match self.random.below(if depth == 0 { 8 } else { 16 }) {
             0 => self.random.pick(&[" text ", "\n", "a: b\n", "  - x\n"]).to_owned(),
             1..=5 => {

@@ -1,0 +1,39 @@
+//! AES in CBC mode. Only the way back gives the same each time: `encryptAES` begins with chance.
+
+use aes::Aes256;
+use cbc::cipher::block_padding::NoPadding;
+use cbc::cipher::{BlockModeDecrypt, KeyIvInit};
+
+use super::encoding::base64_bytes;
+use crate::function::Type::Text;
+use crate::function::{Answer, Args, Function, exact};
+
+/// The table.
+pub static FUNCTIONS: &[Function] = &[exact("decryptAES", &[Text, Text], decrypt)];
+
+/// Bytes of the key: a longer password is cut, a shorter one is filled up with zeros.
+const KEY: usize = 32;
+/// Bytes of a block and of the first, the initialisation vector.
+const BLOCK: usize = 16;
+
+fn decrypt(args: &Args) -> Answer {
+    let (password, text) = (args.text(0), args.text(1));
+    if text.is_empty() {
+        return args.made("");
+    }
+    args.heap.step(text.len() / BLOCK)?;
+    let bytes =
+        base64_bytes(text).map_err(|at| format!("illegal base64 data at input byte {at}"))?;
+    let (iv, hidden) = bytes.split_first_chunk::<BLOCK>().ok_or("less than a block of AES")?;
+    let mut key = [0; KEY];
+    let length = password.len().min(KEY);
+    key[..length].copy_from_slice(&password.as_bytes()[..length]);
+    let mut plain = hidden.to_vec();
+    cbc::Decryptor::<Aes256>::new(&key.into(), &(*iv).into())
+        .decrypt_padded::<NoPadding>(&mut plain)
+        .map_err(|_| "no whole blocks of AES")?;
+    let padding = usize::from(*plain.last().ok_or("less than a block of AES")?);
+    let length = plain.len().checked_sub(padding).ok_or("not encrypted with this password")?;
+    plain.truncate(length);
+    args.made(String::from_utf8(plain).map_err(|_| "what is encrypted is no UTF-8 text")?)
+}
