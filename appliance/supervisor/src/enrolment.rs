@@ -6,15 +6,14 @@
 use api::core::Happening;
 use api::meta::ObjectKey;
 use api::tinkerbell::{
-    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, Hardware, WORKFLOW, WORKFLOW_RULE_SET, WorkflowRuleSet,
+    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, Hardware, RULES_MAX, WORKFLOW, WORKFLOW_RULE_SET,
+    WorkflowRuleSet,
 };
 use controllers::read;
 use jiff::Timestamp;
 use pattern::{Event, Pattern};
 use serde_json::{Value, json};
 
-/// Patterns of one rule set that are looked at.
-const RULES_MAX: usize = 256;
 /// Longest name of a Workflow, in bytes: what upstream allows.
 const NAME_BYTES: usize = 63;
 

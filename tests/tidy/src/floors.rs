@@ -53,6 +53,7 @@ const PLACES: [Place; 29] = [
             "structured-merge",
             "kube-protobuf",
             "kube-yaml",
+            "pattern",
             "access",
             "stdx",
         ],

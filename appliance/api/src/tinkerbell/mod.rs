@@ -2,6 +2,7 @@
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1`).
 
 mod hardware;
+mod reference;
 mod retry;
 mod rule_set;
 mod workflow;
@@ -10,12 +11,13 @@ pub use hardware::{
     Auto, Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance,
     InstanceIp, Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
 };
+pub use reference::{REFERENCES_MAX, Reference};
 pub use retry::{
     ActionAttempt, Attempt, CANCEL_REQUEST, Ended, RETRY_FROM, RETRY_REQUEST, Requests, Retry,
     RetryFrom,
 };
 pub use rule_set::{
-    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, RuleSetSpec, RuleSetStatus, RuleSetTemplate,
+    AGENT_ATTRIBUTES, AUTO_ENROLLMENT, RULES_MAX, RuleSetSpec, RuleSetStatus, RuleSetTemplate,
     RuleSetWorkflow, WorkflowRuleSet,
 };
 pub use workflow::{

@@ -11,6 +11,9 @@ pub const AUTO_ENROLLMENT: &str = "tinkerbell.org/auto-enrollment";
 /// Annotation with what an agent said of its machine, as JSON.
 pub const AGENT_ATTRIBUTES: &str = "tinkerbell.org/agent-attributes";
 
+/// The most rules of one set.
+pub const RULES_MAX: usize = 256;
+
 /// Rules by which workflows are made for machines whose agents report.
 pub type WorkflowRuleSet = Object<RuleSetSpec, RuleSetStatus>;
 

@@ -3,7 +3,7 @@
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
 use api::network::NetworkSpec;
-use api::tinkerbell::{HardwareSpec, TemplateSpec, WorkflowSpec};
+use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
 use serde_json::Value;
 
 use super::{rules, typed::validated};
@@ -55,6 +55,7 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("tinkerbell.org", "hardware") => validated::<HardwareSpec>(rules::nothing),
         ("tinkerbell.org", "templates") => validated::<TemplateSpec>(rules::nothing),
         ("tinkerbell.org", "workflows") => validated::<WorkflowSpec>(rules::workflow),
+        ("tinkerbell.org", "workflowrulesets") => validated::<RuleSetSpec>(rules::rule_set),
         ("bmc.tinkerbell.org", "machines") => validated::<MachineSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "jobs") => validated::<JobSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),

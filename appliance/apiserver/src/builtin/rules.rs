@@ -1,14 +1,16 @@
 //! What the compiled-in kinds demand of their objects beyond their schemas: Kubernetes' rules for
-//! its own kinds, two of ours for workflows, one for networks. That fields are of the type our
-//! controllers read is [`super::typed`]'s to check.
+//! its own kinds, two of ours for workflows, one for networks, one for rule sets. That fields are
+//! of the type our controllers read is [`super::typed`]'s to check.
 
 use api::network::NetworkSpec;
-use api::tinkerbell::WorkflowSpec;
+use api::tinkerbell::{RULES_MAX, RuleSetSpec, WorkflowSpec};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pattern::Pattern;
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
+use super::typed;
 use crate::engine::{bytes, namespace};
 use schema::FieldError;
 
@@ -40,6 +42,29 @@ pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
         FieldError::invalid(field, &Value::from(problem.value), problem.why)
     });
     told.collect()
+}
+
+/// WorkflowRuleSet: every rule is a pattern that can be used. One that stands there already is no
+/// reason to refuse an update.
+pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
+    let rules = |object: &Value| match RuleSetSpec::deserialize(&object["spec"]) {
+        Ok(spec) => spec.rules,
+        // What cannot be read is told by the check of types.
+        Err(_) => Vec::new(),
+    };
+    let (rules, before) = (rules(object), old.map(rules).unwrap_or_default());
+    let (count, most) = (rules.len(), RULES_MAX);
+    if count > most.max(before.len()) {
+        let detail = format!("must have at most {most} items: part the rule set");
+        return vec![FieldError::invalid("spec.rules", &json!(count), detail)];
+    }
+    let fresh = rules.iter().enumerate().filter(|(_, rule)| !before.contains(rule));
+    let wrong = fresh.filter_map(|(at, rule)| {
+        let why = Pattern::parse(rule).err()?;
+        let shown = typed::shown(&json!(rule));
+        Some(FieldError::invalid(format!("spec.rules[{at}]"), &shown, why.to_string()))
+    });
+    wrong.take(typed::MAX_MISTAKES).collect()
 }
 
 /// Workflow: its name leaves room for those of its Jobs; what a run is made of stays as it is once

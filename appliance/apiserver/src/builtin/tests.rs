@@ -64,6 +64,17 @@ fn hardware_refuses_what_upstream_refuses() {
 }
 
 #[test]
+fn rule_sets_are_checked_when_they_are_written() {
+    let registry = registry().unwrap();
+    let sets = registry.by_id("tinkerbell.org/workflowrulesets").unwrap();
+    let validate = sets.validate.clone().unwrap();
+    let rules = json!([r#"{"chassis": {"serial": [{"exists": true}]}}"#, "serial"]);
+    let told = validate(&json!({ "spec": { "rules": rules } }), None);
+    let told: Vec<String> = told.into_iter().map(|error| error.field).collect();
+    assert_eq!(told, ["spec.rules[1]"]);
+}
+
+#[test]
 fn kinds_refuse_what_upstream_refuses() {
     let connection = json!({ "host": "10.0.0.2", "port": 623, "insecureTLS": true,
         "authSecretRef": { "name": "a", "namespace": "b" } });

@@ -15,7 +15,7 @@ use schema::FieldError;
 type Rule = fn(&Value, Option<&Value>) -> Vec<FieldError>;
 
 /// Mistakes of type told at once; an array of a million of them is not worth a longer answer.
-const MAX_MISTAKES: usize = 16;
+pub(super) const MAX_MISTAKES: usize = 16;
 /// Fields or items of one value that are looked at one by one for a mistake; in a longer one the
 /// mistake is told of the whole.
 const MAX_PARTS: usize = 1024;
@@ -209,7 +209,7 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// The value as a message shows it: what is long is told by its type.
-fn shown(value: &Value) -> Value {
+pub(super) fn shown(value: &Value) -> Value {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).into(),
         Value::String(text) if text.len() > MAX_SHOWN => type_name(value).into(),

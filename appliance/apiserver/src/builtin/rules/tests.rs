@@ -1,6 +1,8 @@
 //! One good and several bad objects of each kind.
 
-use super::{config_map, event, lease, prepare_namespace, prepare_secret, secret, workflow};
+use super::{
+    config_map, event, lease, prepare_namespace, prepare_secret, rule_set, secret, workflow,
+};
 use schema::Mistake;
 use serde_json::{Value, json};
 
@@ -44,6 +46,27 @@ fn config_maps_have_keys_that_are_file_names() {
     let told: Vec<_> = config_map(&changed, Some(&frozen)).into_iter().map(|e| e.field).collect();
     assert_eq!(told, ["immutable", "data"]);
     assert_eq!(config_map(&frozen, Some(&frozen)), []);
+}
+
+#[test]
+fn rules_are_patterns_that_can_be_used() {
+    let set = |rules: &[&str]| json!({ "spec": { "rules": rules } });
+    let good = r#"{"product": {"name": [{"prefix": "NUC"}]}}"#;
+    let unknown = r#"{"product": {"name": [{"begins": "NUC"}]}}"#;
+    assert_eq!(rule_set(&set(&[good, ""]), None).len(), 1);
+    assert_eq!(rule_set(&json!({}), None), []);
+    let told = rule_set(&set(&[good, unknown, "{", r#"{"a": [{"regexp": "("}]}"#]), None);
+    assert_eq!(fields_of(&told), ["spec.rules[1]", "spec.rules[2]", "spec.rules[3]"]);
+    assert!(format!("{:?}", told[0]).contains("begins"), "{told:?}");
+    // One from before there was this rule must be able to lose its finalizers.
+    assert_eq!(rule_set(&set(&[good, unknown]), Some(&set(&[unknown]))), []);
+    let many = vec![good; api::tinkerbell::RULES_MAX + 1];
+    assert_eq!(fields_of(&rule_set(&set(&many), None)), ["spec.rules"]);
+    assert_eq!(rule_set(&set(&many), Some(&set(&many))), []);
+}
+
+fn fields_of(errors: &[schema::FieldError]) -> Vec<&str> {
+    errors.iter().map(|error| error.field.as_str()).collect()
 }
 
 #[test]
