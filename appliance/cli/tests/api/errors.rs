@@ -110,6 +110,7 @@ async fn usage_is_shown_with_examples() {
         vec!["box", "settings", "history"],
         vec!["box", "settings", "diff"],
         vec!["box", "settings", "revert"],
+        vec!["machine", "adopt"],
     ];
     for mut command in commands {
         let example = format!("tinbox {}", command.join(" "));

@@ -135,3 +135,46 @@ async fn a_story_about_a_running_workflow_does_not_end_with_the_one_before() {
     let told = "0.0 s  action reboot failed after 0.1 s: no such disk\n";
     assert_eq!(ended.out.trim_start(), told);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_card_is_adopted_where_it_is_nobodys() {
+    let place = rack().await;
+    let (old, new) = ("52:54:00:77:00:01", "52:54:00:77:00:99");
+    let patch = json!({ "spec": { "agentID": old } });
+    let options = WriteOptions::default();
+    let patch = apiserver::Patch::Merge(patch);
+    place.engine.patch(&hardware(), "default", "nuc1", patch, options).await.unwrap();
+
+    let line = ["machine", "adopt", old, new, "--instead-of", old];
+    assert_eq!(place.run(&line).await.good(), "hardware/nuc1 has 52:54:00:77:00:99\n");
+    let nuc1 = place.engine.get(&hardware(), "default", "nuc1").await.unwrap();
+    assert_eq!(nuc1["spec"]["agentID"], new);
+    let interfaces = nuc1["spec"]["interfaces"].as_array().unwrap();
+    assert_eq!(interfaces.len(), 1);
+    assert_eq!(interfaces[0]["dhcp"]["mac"], new);
+    assert_eq!(interfaces[0]["dhcp"]["ip"]["address"], "10.77.0.11", "the address stays");
+
+    let second = "52:54:00:77:00:9a";
+    place.run(&["machine", "adopt", "nuc1", second]).await.good();
+    let nuc1 = place.engine.get(&hardware(), "default", "nuc1").await.unwrap();
+    assert_eq!(nuc1["spec"]["interfaces"][1]["dhcp"]["mac"], second);
+    assert_eq!(nuc1["spec"]["interfaces"][1]["netboot"]["allowPXE"], true);
+
+    let Ended { code, err, .. } = place.run(&["machine", "adopt", "nuc1", second]).await;
+    assert_eq!(code, 1);
+    assert!(err.contains("52:54:00:77:00:9a is a MAC of nuc1 already"), "{err}");
+    let Ended { code, err, .. } =
+        place.run(&["machine", "adopt", "nuc1", "52:54:00:77:00:9b", "--instead-of", old]).await;
+    assert_eq!(code, 1);
+    assert!(err.contains("it has no interface with 52:54:00:77:00:01"), "{err}");
+    assert!(err.contains("hint: `tinbox hardware list`"), "{err}");
+    let Ended { code, err, .. } = place.run(&["machine", "adopt", "nuc9", second]).await;
+    assert_eq!(code, 1);
+    assert!(err.contains("nuc9"), "{err}");
+    let after = place.engine.get(&hardware(), "default", "nuc1").await.unwrap();
+    assert_eq!(after, nuc1, "what is refused changes nothing");
+}
+
+fn hardware() -> String {
+    format!("{}/{}", HARDWARE.group, HARDWARE.plural)
+}
