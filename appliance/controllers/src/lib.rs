@@ -19,4 +19,4 @@ mod memory;
 
 pub use machine::{BmcDrivers, Drivers};
 pub use objects::{ObjectError, Objects, Pending, fetch, find, read, write_status};
-pub use workflow::{Agents, Life};
+pub use workflow::{Agents, Life, References};

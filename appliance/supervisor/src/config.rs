@@ -5,6 +5,7 @@ mod images;
 mod management;
 mod network;
 pub mod panel;
+mod templates;
 mod upgrade;
 mod web;
 mod zone;
@@ -23,6 +24,7 @@ pub use images::Images;
 pub use management::Management;
 pub use network::Network;
 pub use panel::Panel;
+pub use templates::Templates;
 pub use upgrade::{Hours, Restart, Upgrade};
 pub use web::Web;
 pub use zone::{names as zones, zone};
@@ -63,6 +65,9 @@ pub struct Config {
     /// The agents.
     #[serde(default)]
     pub agents: Agents,
+    /// What templates may read.
+    #[serde(default)]
+    pub templates: Templates,
     /// The management controllers.
     #[serde(default)]
     pub bmc: Bmc,
@@ -338,6 +343,7 @@ impl Config {
         }
         problems.extend(self.images.iter().flat_map(Images::problems));
         problems.extend(self.metadata.problems());
+        problems.extend(self.templates.problems());
         problems
     }
 

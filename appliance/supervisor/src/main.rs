@@ -36,6 +36,7 @@ mod proving;
 mod pump;
 mod rack;
 mod recorder;
+mod references;
 mod reset;
 mod screen;
 mod serial;

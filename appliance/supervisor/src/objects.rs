@@ -21,7 +21,8 @@ pub fn id(resource: Resource) -> String {
     format!("{}/{}", resource.group, resource.plural)
 }
 
-fn error(error: StatusError) -> ObjectError {
+/// What a refusal means to a controller.
+pub fn error(error: StatusError) -> ObjectError {
     match error.reason {
         Reason::NotFound => ObjectError::NotFound(error.message),
         Reason::Conflict => ObjectError::Conflict(error.message),

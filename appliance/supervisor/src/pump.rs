@@ -110,6 +110,9 @@ impl Pump {
             self.changed(resource, object, known, false).await;
         }
         if let Some(listed) = listed.take() {
+            if resource == WORKFLOW {
+                self.index.runs.complete();
+            }
             // Nobody listens any more only when the box is stopping.
             let _ = listed.send(());
         }

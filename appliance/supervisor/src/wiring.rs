@@ -51,6 +51,7 @@ use crate::power_button;
 use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
+use crate::references::Referred;
 use crate::settings::Settings;
 use crate::start::{Start, Step};
 use crate::update::Updates;
@@ -274,6 +275,7 @@ impl Wiring {
         let workflow = WorkflowReconciler {
             objects: Arc::clone(&objects),
             agents: Arc::clone(&self.agents) as _,
+            references: Arc::new(Referred::new(&self.engine, &self.config.templates)),
             clock: Arc::clone(&clock),
             patience,
             deadlines: Arc::default(),

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use api::meta::ObjectKey;
@@ -26,6 +27,8 @@ pub struct Runs(Arc<Shared>);
 struct Shared {
     tables: RwLock<Tables>,
     waiting: Mutex<HashMap<String, Waiting>>,
+    /// Every Workflow that is stored was taken in.
+    complete: AtomicBool,
 }
 
 #[derive(Default)]
@@ -62,6 +65,11 @@ impl Runs {
     /// Forget a Workflow.
     pub fn remove(&self, key: &ObjectKey) {
         self.replace(key.clone(), None);
+    }
+
+    /// Every Workflow that was stored has been taken in.
+    pub fn complete(&self) {
+        self.0.complete.store(true, Ordering::Release);
     }
 
     fn replace(&self, key: ObjectKey, run: Option<Run>) {
@@ -109,6 +117,12 @@ impl Runs {
         drop(tables);
         runs.sort_by(|(_, one), (_, other)| one.place.cmp(&other.place));
         runs
+    }
+
+    /// The Workflows of a machine, ended or not; `None` until all of them are known.
+    pub fn of_hardware(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
+        let is_complete = self.0.complete.load(Ordering::Acquire);
+        is_complete.then(|| self.tables().with_hardware(hardware).map(|(key, _)| key).collect())
     }
 
     /// The Workflow of a machine that says what the machine is at: the first of its queue, or the

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::meta::ObjectKey;
 use api::tinkerbell::{WORKFLOW, Workflow};
 use controllers::{Agents, Life, Objects, fetch};
 use jiff::Timestamp;
@@ -197,5 +198,9 @@ impl Agents for Service {
         // Without permissive mode every agent is one of ours, and ours beat.
         let beats = !self.settings.permissive || beating;
         Life { heard, listening_since: self.since, beats }
+    }
+
+    fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
+        self.runs.of_hardware(hardware)
     }
 }

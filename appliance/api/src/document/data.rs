@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// The dot of a template: the hardware map at the top level, `.hardware` as stored, and `.Hardware`
-/// with upstream's Go field names.
+/// The dot of a template: the hardware map at the top level, `.hardware` as stored, `.Hardware`
+/// with upstream's Go field names, and `.references`, empty: whoever may follow the references of
+/// the Hardware puts there what they lead to.
 pub fn data(hardware_map: &BTreeMap<String, String>, hardware: &Value) -> Value {
     let mut dot: Map<String, Value> =
         hardware_map.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    dot.insert("references".into(), json!({}));
     if !hardware.is_null() {
         dot.insert("hardware".into(), hardware.clone());
         dot.insert("Hardware".into(), legacy(&hardware["spec"]));

@@ -207,8 +207,10 @@ fn rendered(observed: &Observed) -> Result<Document, String> {
         return Err(format!("there is no hardware {:?}", spec.hardware_ref));
     }
     let text = from.spec.data.as_deref().unwrap_or_default();
-    let data = document::data(&spec.hardware_map, &observed.hardware_json);
-    let text = template::render(text, &data).map_err(|error| error.to_string())?;
+    let mut data = document::data(&spec.hardware_map, &observed.hardware_json);
+    data["references"] = observed.referred.objects.clone().into();
+    let text = template::render(text, &data)
+        .map_err(|error| observed.referred.explained(error.to_string()))?;
     document::parse(&text).map_err(|error| error.to_string())
 }
 

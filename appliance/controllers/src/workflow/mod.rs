@@ -8,6 +8,7 @@ mod boot;
 mod clocks;
 mod decide;
 mod observe;
+mod references;
 mod request;
 mod rescue;
 
@@ -17,6 +18,7 @@ use api::meta::ObjectKey;
 pub use boot::is_post_job;
 pub use clocks::Deadlines;
 use jiff::{SignedDuration, Timestamp};
+pub use references::References;
 use stdx::Clock;
 
 use crate::ObjectError;
@@ -38,6 +40,9 @@ pub struct Life {
 pub trait Agents: Send + Sync + 'static {
     /// The last sign of life of an agent.
     fn life(&self, agent_id: &str) -> Life;
+    /// The Workflows of a machine, ended or not, each that a reconciler was ever woken for among
+    /// them; `None` where that is not known (yet), and has to be looked up.
+    fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>>;
 }
 
 /// How long the box waits before it acts on silence.
@@ -55,6 +60,8 @@ pub struct WorkflowReconciler {
     pub objects: Arc<dyn Objects>,
     /// The agents.
     pub agents: Arc<dyn Agents>,
+    /// What templates may read beside their Hardware.
+    pub references: Arc<dyn References>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// How long silence is borne.

@@ -7,6 +7,7 @@ use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, W
 use serde_json::Value;
 
 use super::clocks::Left;
+use super::references::Referred;
 use super::{Life, WorkflowReconciler, boot};
 use crate::ObjectError;
 use crate::objects::{fetch, find, read};
@@ -22,6 +23,8 @@ pub struct Observed {
     pub hardware: Option<Hardware>,
     /// The Hardware as stored, for templates and for writing it back whole.
     pub hardware_json: Value,
+    /// What the Hardware refers to, where it is about to be rendered.
+    pub referred: Referred,
     /// Its boot Jobs by name, those that exist.
     pub jobs: Vec<Job>,
     /// Its agent's last sign of life.
@@ -63,6 +66,10 @@ impl WorkflowReconciler {
             Value::Null => None,
             object => Some(read::<Hardware>(object.clone())?),
         };
+        let referred = match workflow.status.state {
+            State::New => self.refer(key, &workflow.spec.hardware_ref, &hardware_json).await?,
+            _ => Referred::default(),
+        };
         let mut jobs = Vec::new();
         for name in boot::job_names(&workflow) {
             jobs.extend(find::<Job>(objects, JOB, &beside(&name)).await?);
@@ -82,6 +89,7 @@ impl WorkflowReconciler {
             template,
             hardware,
             hardware_json,
+            referred,
             jobs,
             life,
             bmc_away,
@@ -98,14 +106,28 @@ impl WorkflowReconciler {
         if !waits || workflow.spec.hardware_ref.is_empty() {
             return Ok(None);
         }
-        let namespace = Some(workflow.metadata.namespace.as_str());
-        let others = self.objects.list(WORKFLOW, namespace).await?;
-        let hardware = Some(workflow.spec.hardware_ref.as_str());
-        let is_of_it =
-            |it: &Value| it.pointer("/spec/hardwareRef").and_then(Value::as_str) == hardware;
-        // A Workflow that cannot be read holds up nobody.
-        let others: Vec<Workflow> =
-            others.into_iter().filter(is_of_it).filter_map(|other| read(other).ok()).collect();
+        let others = self.of_its_machine(workflow).await?;
         Ok(queue::ahead(workflow, others.iter()).map(str::to_owned))
+    }
+    /// Every Workflow of the same Hardware. One that cannot be read holds up nobody.
+    async fn of_its_machine(&self, workflow: &Workflow) -> Result<Vec<Workflow>, ObjectError> {
+        let objects = self.objects.as_ref();
+        let (namespace, hardware) = (&workflow.metadata.namespace, &workflow.spec.hardware_ref);
+        let Some(keys) = self.agents.workflows_of(&ObjectKey::new(namespace, hardware)) else {
+            let all = objects.list(WORKFLOW, Some(namespace)).await?;
+            let is_of_it = |it: &Value| {
+                it.pointer("/spec/hardwareRef").and_then(Value::as_str) == Some(hardware)
+            };
+            return Ok(all.into_iter().filter(is_of_it).filter_map(|it| read(it).ok()).collect());
+        };
+        let mut others = Vec::new();
+        for key in keys.iter().filter(|key| **key != workflow.key()) {
+            match find(objects, WORKFLOW, key).await {
+                Ok(other) => others.extend(other),
+                Err(ObjectError::Unreadable { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(others)
     }
 }

@@ -15,11 +15,16 @@ use crate::runtime::Reconciler as _;
 const TEMPLATE_TEXT: &str = "name: install\nglobal_timeout: 600\ntasks:\n- name: os\n  worker: \
     \"{{.device_1}}\"\n  actions:\n  - name: stream\n    image: image2disk:v1\n    timeout: 60\n";
 
-struct Heard(Mutex<Life>);
+/// What is known of agents: their last sign of life, and the workflows of the machine.
+struct Heard(Mutex<Life>, Mutex<Option<Vec<ObjectKey>>>);
 
 impl Agents for Heard {
     fn life(&self, _agent_id: &str) -> Life {
         *self.0.lock().unwrap()
+    }
+
+    fn workflows_of(&self, _hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
+        self.1.lock().unwrap().clone()
     }
 }
 
@@ -58,7 +63,7 @@ impl World {
         );
         let start = Timestamp::UNIX_EPOCH;
         let life = Life { heard: None, listening_since: start, beats: true };
-        let heard = Arc::new(Heard(Mutex::new(life)));
+        let heard = Arc::new(Heard(Mutex::new(life), Mutex::default()));
         let (clock, deadlines) = (TestClock::at(start), Arc::default());
         let world = Self { memory, clock, heard, key, deadlines };
         world.template();
@@ -83,6 +88,7 @@ impl World {
             let reconciler = WorkflowReconciler {
                 objects: self.memory.clone(),
                 agents: self.heard.clone(),
+                references: self.heard.clone(),
                 clock: Arc::new(self.clock.clone()),
                 patience: Patience {
                     agent: SignedDuration::from_secs(60),
@@ -130,6 +136,12 @@ impl World {
         let workflow = self.workflow();
         let conditions = workflow["status"]["conditions"].as_array();
         conditions.is_some_and(|list| list.iter().any(|it| it["type"] == kind))
+    }
+
+    fn condition(&self, kind: &str) -> Value {
+        let workflow = self.workflow();
+        let conditions = workflow["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.into_iter().find(|it| it["type"] == kind).unwrap_or_default()
     }
 
     fn hear(&self) {
@@ -359,4 +371,5 @@ async fn disabled_is_left_alone() {
     assert_eq!(world.state(), "");
 }
 
+mod references;
 mod requests;

@@ -32,6 +32,18 @@ fn the_least_configuration_answers_no_dhcp() {
 }
 
 #[test]
+fn rules_of_references_are_patterns() {
+    let with = |rule: &str| parse(&format!("{GOOD}[templates]\nreferences = ['{rule}']\n"));
+    assert!(parse(GOOD).unwrap().templates.rules().is_empty(), "nothing is given by default");
+    assert_eq!(
+        with(r#"{"reference": {"resource": ["lvms"]}}"#).unwrap().templates.rules().len(),
+        1
+    );
+    let error = with(r#"{"reference": {"resource": "lvms"}}"#).unwrap_err();
+    assert!(error.starts_with("templates.references[0]: \"resource\" is a string"), "{error}");
+}
+
+#[test]
 fn a_box_of_its_own_needs_no_word() {
     let read = |text| {
         let config = Config::read(text, Home::Firmware).map_err(|them| them.join("\n"));

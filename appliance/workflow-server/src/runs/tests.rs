@@ -41,6 +41,19 @@ fn progress_is_of_the_runs_that_count() {
 }
 
 #[test]
+fn a_machines_workflows_are_known_once_all_of_them_are() {
+    let runs = Runs::default();
+    let hardware = api::meta::ObjectKey::new("default", "a");
+    runs.put(&workflow("ended", State::Success, 0));
+    assert_eq!(runs.of_hardware(&hardware), None);
+    runs.complete();
+    runs.put(&workflow("next", State::Pending, 1));
+    let names = runs.of_hardware(&hardware).unwrap().into_iter().map(|key| key.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["ended", "next"]);
+    assert_eq!(runs.of_hardware(&api::meta::ObjectKey::new("default", "b")), Some(vec![]));
+}
+
+#[test]
 fn running_first_then_the_oldest_and_never_an_ended_one() {
     let runs = Runs::default();
     runs.put(&workflow("ended", State::Success, 0));

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
-use api::tinkerbell::WORKFLOW;
+use api::tinkerbell::{Reference, WORKFLOW};
 use controllers::job::JobReconciler;
 use controllers::machine::MachineReconciler;
 use controllers::runtime::{Controller, Reconciler, Signals};
 use controllers::task::TaskReconciler;
 use controllers::workflow::{Patience, WorkflowReconciler};
-use controllers::{Objects, read};
+use controllers::{ObjectError, Objects, Pending, References, read};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use jiff::SignedDuration;
@@ -46,6 +46,15 @@ pub struct Appliance {
     tasks: JoinSet<()>,
     wakes: Wakes,
     runs: Runs,
+}
+
+/// No Hardware here refers to anything.
+struct NoReferences;
+
+impl References for NoReferences {
+    fn read<'a>(&'a self, from: &'a ObjectKey, _to: &'a Reference) -> Pending<'a, Value> {
+        Box::pin(async move { Err(ObjectError::Invalid(format!("{from} refers to nothing"))) })
+    }
 }
 
 #[derive(Clone)]
@@ -105,6 +114,7 @@ impl Appliance {
                 changed(&appliance.runs, &appliance.wakes, &(resource, key, Some(object)));
             }
         }
+        appliance.runs.complete();
         appliance.follow(world, changes);
         let (front, accepted) = mpsc::channel(BACKLOG);
         appliance.tasks.spawn(serve(accepted, service));
@@ -176,6 +186,7 @@ fn controllers(
     let workflow = WorkflowReconciler {
         objects: objects(),
         agents: Arc::clone(service) as _,
+        references: Arc::new(NoReferences),
         clock: clock(),
         patience: PATIENCE,
         deadlines: Arc::default(),

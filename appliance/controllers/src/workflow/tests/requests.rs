@@ -21,12 +21,6 @@ impl World {
         self.memory.put(WORKFLOW, workflow);
     }
 
-    fn condition(&self, kind: &str) -> Value {
-        let workflow = self.workflow();
-        let conditions = workflow["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.into_iter().find(|it| it["type"] == kind).unwrap_or_default()
-    }
-
     /// The agent says what became of the first action.
     async fn report(&self, state: api::tinkerbell::ActionState) {
         let mut workflow: api::tinkerbell::Workflow =
@@ -339,6 +333,11 @@ async fn without_boot_options_too_the_oldest_is_first() {
     );
     world.settle().await;
     assert_eq!(world.state(), "PENDING");
+    assert!(world.condition("Waiting")["message"].as_str().unwrap().contains("a-first"));
+    // The same where it is known which workflows the machine has, some of them gone by now.
+    let known = ["a-first", "gone", "wf"].map(|name| api::meta::ObjectKey::new("default", name));
+    *world.heard.1.lock().unwrap() = Some(known.to_vec());
+    world.settle().await;
     assert!(world.condition("Waiting")["message"].as_str().unwrap().contains("a-first"));
     world.memory.delete(WORKFLOW, &api::meta::ObjectKey::new("default", "a-first")).await.unwrap();
     world.settle().await;

@@ -1,0 +1,97 @@
+//! What templates read as `.references.NAME`: objects that a Hardware names, where a rule of the
+//! configuration says that it may.
+
+use api::meta::ObjectKey;
+use api::tinkerbell::Reference;
+use apiserver::Engine;
+use controllers::{ObjectError, Pending, References};
+use pattern::{Event, Pattern};
+use serde_json::Value;
+
+use crate::config::Templates;
+use crate::objects;
+
+/// [`References`] over the engine.
+pub struct Referred {
+    engine: Engine,
+    rules: Vec<Pattern>,
+}
+
+impl Referred {
+    /// Of the objects of `engine`, those that `config` allows.
+    pub fn new(engine: &Engine, config: &Templates) -> Self {
+        Self { engine: engine.clone(), rules: config.rules() }
+    }
+
+    fn may_read(&self, from: &ObjectKey, to: &Reference) -> bool {
+        match Event::new(&to.event(from)) {
+            Ok(event) => self.rules.iter().any(|rule| rule.fits(&event) == Ok(true)),
+            Err(_) => false,
+        }
+    }
+}
+
+impl References for Referred {
+    fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value> {
+        Box::pin(async move {
+            // Whether there is such an object is nothing to tell who may not read it.
+            if !self.may_read(from, to) {
+                let why = "no rule of `[templates] references` allows it";
+                return Err(ObjectError::Invalid(why.to_owned()));
+            }
+            let resource = format!("{}/{}@{}", to.group, to.resource, to.version);
+            let found = self.engine.get(&resource, &to.namespace, &to.name).await;
+            found.map_err(objects::error)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::meta::ObjectKey;
+    use api::tinkerbell::Reference;
+    use apiserver::{Engine, WriteOptions, builtin};
+    use controllers::{ObjectError, References as _};
+    use serde_json::json;
+    use store::{Options, Store};
+
+    use super::Referred;
+    use crate::config::Templates;
+
+    #[tokio::test]
+    async fn a_rule_opens_what_it_names_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
+        let clock = Arc::new(stdx::SystemClock);
+        let engine = Engine::new(store, builtin::registry().unwrap(), clock);
+        engine.ensure_permanent().await.unwrap();
+        let map = json!({ "metadata": { "name": "lvm" }, "data": { "group": "vg0" } });
+        engine.create("/configmaps", "default", map, WriteOptions::default()).await.unwrap();
+
+        let reference = |resource: &str, name: &str| Reference {
+            version: "v1".into(),
+            resource: resource.into(),
+            namespace: "default".into(),
+            name: name.into(),
+            ..Reference::default()
+        };
+        let from = ObjectKey::new("default", "nuc1");
+        let closed = Referred::new(&engine, &Templates::default());
+        let lvm = reference("configmaps", "lvm");
+        let refused = closed.read(&from, &lvm).await.unwrap_err();
+        assert!(matches!(&refused, ObjectError::Invalid(why) if why.contains("[templates]")));
+
+        let rule = r#"{"source": {"name": ["nuc1"]}, "reference": {"resource": ["configmaps"]}}"#;
+        let open = Referred::new(&engine, &Templates { references: vec![rule.into()] });
+        assert_eq!(open.read(&from, &lvm).await.unwrap()["data"]["group"], "vg0");
+        let missing = reference("configmaps", "none");
+        let missing = open.read(&from, &missing).await.unwrap_err();
+        assert!(matches!(missing, ObjectError::NotFound(_)), "{missing}");
+        let secret = reference("secrets", "lvm");
+        assert!(matches!(open.read(&from, &secret).await, Err(ObjectError::Invalid(_))));
+        let other = ObjectKey::new("default", "nuc2");
+        assert!(matches!(open.read(&other, &lvm).await, Err(ObjectError::Invalid(_))));
+    }
+}
