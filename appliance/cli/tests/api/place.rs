@@ -160,10 +160,7 @@ async fn serve(state: &Path, port: u16, extension: Extension) -> (Engine, u16, R
     let router = apiserver::router(
         engine.clone(),
         Gate::open(state, &format!("https://{address}")).unwrap(),
-        Router::new()
-            .route(path, get(answer))
-            .merge(crate::settings::router())
-            .merge(reset(left)),
+        Router::new().route(path, get(answer)).merge(crate::settings::router()).merge(reset(left)),
     );
     let (stop, stopped) = oneshot::channel();
     let tls = pki.server_config().unwrap();

@@ -105,7 +105,6 @@ impl Source for Given {
         }
         reset::carry_out(leaving, "on the page")
     }
-    }
 
     fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
         Box::pin(async move {
