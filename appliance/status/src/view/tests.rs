@@ -226,15 +226,16 @@ fn times_and_sizes_are_short() {
 }
 
 #[test]
-fn safe_mode_is_said_before_everything_else() {
+fn safe_mode_is_said_whatever_else_there_is() {
     let why = "somebody chose it in the boot menu";
     for view in [example::working(), example::unclaimed(), example::dhcp_stopped()] {
         let view = StatusView { safe_mode: why.into(), ..view };
-        let first = problems(&view).remove(0);
-        assert_eq!((first.key.as_str(), first.urgency), ("safe-mode", Urgency::Box));
+        let problems = problems(&view);
+        let told = problems.iter().find(|problem| problem.key == "safe-mode").unwrap();
+        assert_eq!(told.urgency, Urgency::Box);
         let said = "This box is in safe mode, without its settings: somebody chose it in the boot \
                     menu. Restart it to have its settings and its machines served again.";
-        assert_eq!(first.trouble.sentence(), said);
+        assert_eq!(told.trouble.sentence(), said);
         assert_eq!(health::health(&view).0.text, "safe mode");
         let said = headline(&view).sentence();
         let owned = view.claim.is_none();
