@@ -24,9 +24,9 @@ pub struct Owner<'a> {
     cookies: PathBuf,
 }
 
-/// The last word of the first line that matches.
-fn told(serial: &Serial, pattern: &str) -> String {
-    let line = serial.wait_for_whole(Mark::START, pattern, PATIENCE).unwrap().0.text;
+/// The last word of the first line after `since` that matches.
+fn told(serial: &Serial, since: Mark, pattern: &str) -> String {
+    let line = serial.wait_for_whole(since, pattern, PATIENCE).unwrap().0.text;
     line.split_whitespace().next_back().unwrap().to_owned()
 }
 
@@ -41,13 +41,23 @@ impl<'a> Owner<'a> {
     /// The box at `address` becomes `host`'s, with nothing but what its serial console says; the
     /// API refuses before, and lists machines after.
     pub fn claims(host: &'a Host, address: &str, serial: &Serial, folder: &Path) -> Self {
+        Self::claims_again(host, address, (serial, Mark::START), folder)
+    }
+
+    /// The same, with what the console said after the mark.
+    pub fn claims_again(
+        host: &'a Host,
+        address: &str,
+        (serial, since): (&Serial, Mark),
+        folder: &Path,
+    ) -> Self {
         let mut curl = host.command("curl");
         let refused = run(curl.arg("-ks").arg(format!("https://{address}:6443/api/v1/nodes")));
         let refused: Value = serde_json::from_str(&refused.unwrap()).unwrap();
         assert_eq!((&refused["code"], &refused["reason"]), (&json!(403), &json!("Unclaimed")));
 
         let link = format!("claim this box at HTTPS://{address}/S/[0-9A-Z]{{6}} with code ");
-        let (code, pin) = (told(serial, &link), told(serial, "certificate pin "));
+        let (code, pin) = (told(serial, since, &link), told(serial, since, "certificate pin "));
         let owner = Self {
             host,
             address: address.to_owned(),

@@ -5,6 +5,7 @@
 mod flash;
 mod main_job;
 mod power_cuts;
+mod reset;
 mod screen;
 mod settings;
 mod updates;
