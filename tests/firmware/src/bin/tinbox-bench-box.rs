@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use figures::{Goal, Table, median};
 use firmware::owner::{Owner, program};
 use firmware::{BARE, FIRST_LINE, Image, PATIENCE, STARTING, Variant, run};
-use image::{AGENT_OS_BUDGET, BOX_IMAGE_BUDGET};
+use image::{AGENT_OS_BUDGET, Arch, box_image_budget};
 use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use scenarios::{Artifacts, Lab, LabConfig};
 use stdx::MacAddr;
@@ -68,7 +68,7 @@ fn sizes(image: &Image, table: &mut Table) -> Result<()> {
     let length = |path: &Path| Ok::<_, std::io::Error>(fs::metadata(path)?.len());
     let packed = image.path.with_added_extension("xz");
     if packed.is_file() {
-        let budget = ("budget", mib(BOX_IMAGE_BUDGET));
+        let budget = ("budget", mib(box_image_budget(Arch::X86_64)));
         table.add("image as published, MiB", mib(length(&packed)?), budget, Goal::AtMost(1.0));
     } else {
         println!("the image was not packed as it is published: TINBOX_PUBLISH names no components");
