@@ -1,26 +1,21 @@
 //! What a browser may ask, and who may ask it.
 
 mod leave;
+mod source;
 
-use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Form, Path, Query, Request, State};
 use axum::http::header::{ACCEPT, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use serde::Deserialize;
-use status::backup::Report;
-use status::reset::Leaving;
 use status::view::StatusView;
-use stdx::Secret;
-use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::answer::{self, content, harden, html, see, text, with_cookie};
@@ -29,7 +24,8 @@ use crate::live::{self, STREAMS_MAX};
 use crate::look;
 use crate::owner::{Entered, Owner, Refusal};
 use crate::page::{self, Page};
-use crate::setup::{self, Setup};
+use crate::setup;
+pub use source::{Answering, Download, Source};
 
 /// Bytes of a form.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
@@ -39,44 +35,6 @@ const FRESH: Duration = Duration::from_millis(500);
 const HASH_WAIT: Duration = Duration::from_secs(10);
 /// Characters of the longest host name (RFC 1035), brackets and a port.
 const HOST_CHARS_MAX: usize = 265;
-
-/// An answer that takes a while, or a sentence why there is none.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
-
-/// A file to take away.
-pub struct Download {
-    /// What it may be called.
-    pub name: String,
-    /// Its bytes.
-    pub size: u64,
-    /// The file.
-    pub body: Body,
-}
-
-/// What the rest of the box gives to its pages.
-pub trait Source: Send + Sync + 'static {
-    /// The box at this moment.
-    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
-    /// What its panel shows, as PNG; `None` when it has none.
-    fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
-    /// The administrator's kubeconfig for somebody who reaches the box as `host` (no port).
-    fn kubeconfig(&self, host: &str) -> Option<String>;
-    /// The certificate of the box's authority.
-    fn ca_pem(&self) -> String;
-    /// Who sets the box up, where that is done here.
-    fn setup(&self) -> Option<&dyn Setup> {
-        None
-    }
-    /// A backup for whoever knows the passphrase.
-    fn backup(&self, passphrase: Secret) -> Answering<'_, Download>;
-    /// Makes this box the one of the backup that comes in pieces.
-    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report>;
-    /// Leaves the box, which goes down soon after. Blocks: it writes to disk.
-    ///
-    /// # Errors
-    /// The sentence that says why the box goes on.
-    fn leave(&self, leaving: Leaving) -> Result<(), String>;
-}
 
 /// The pages and those who may see them.
 pub struct Site {

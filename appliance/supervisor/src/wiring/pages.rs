@@ -213,8 +213,7 @@ impl Wiring {
         let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
         let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
         let screens = self.settings.clone().map(Screens);
-        let given =
-            Given { faces, backups, pki: source_pki, state, api_port, of_its_own, screens };
+        let given = Given { faces, backups, pki: source_pki, state, api_port, of_its_own, screens };
         let site = Site::new(owner, Arc::new(given));
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         if of_its_own {
