@@ -67,9 +67,12 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
 }
 
+/// For what happens at once, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A light that tells when it is switched, and fails at first.
 struct Told {
-    to: SyncSender<(bool, Instant)>,
+    to: SyncSender<bool>,
     fails: Arc<Mutex<usize>>,
 }
 
@@ -80,11 +83,11 @@ impl Switch for Told {
             *fails -= 1;
             anyhow::bail!("the chip does not answer");
         }
-        Ok(self.to.send((lit, Instant::now()))?)
+        Ok(self.to.send(lit)?)
     }
 }
 
-fn told(fails: usize) -> (lamps::Lamp, Receiver<(bool, Instant)>) {
+fn told(fails: usize) -> (lamps::Lamp, Receiver<bool>) {
     let (to, switched) = sync_channel(64);
     let fails = Arc::new(Mutex::new(fails));
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
@@ -96,18 +99,16 @@ fn told(fails: usize) -> (lamps::Lamp, Receiver<(bool, Instant)>) {
 #[test]
 fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
     let (mut lamp, switched) = told(0);
-    let next = || switched.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert!(!next().0, "dark until something is known");
-    let mut last = None;
+    let next = || switched.recv_timeout(PATIENCE).unwrap();
+    assert!(!next(), "dark until something is known");
+    let began = Instant::now();
     lamp.be(Pattern::Fast);
     for turn in 0..8 {
         lamp.be(Pattern::Fast);
-        let (lit, at) = next();
-        assert_eq!(lit, turn % 2 == 0);
-        let since: Option<Duration> = last.replace(at).map(|last| at - last);
-        // Never early; a busy machine may be late.
-        assert!(since.is_none_or(|since| since >= Duration::from_millis(100)), "{since:?}");
+        assert_eq!(next(), turn % 2 == 0);
     }
+    // Seven changes of 125 ms; a busy machine may be late.
+    assert!(began.elapsed() >= Duration::from_millis(875), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn a_light_that_failed_shines_once_it_can() {
     let (mut lamp, switched) = told(1);
     lamp.be(Pattern::Solid);
     // It is tried again after a second.
-    assert!(switched.iter().any(|(lit, _)| lit));
+    assert!(std::iter::from_fn(|| switched.recv_timeout(PATIENCE).ok()).any(|lit| lit));
 }
 
 #[test]

@@ -42,13 +42,15 @@ impl Rig {
     }
 
     async fn create(&self, resource: Resource, spec: Value, name: &str) -> Value {
-        let namespace = if resource == NETWORK { Value::Null } else { "default".into() };
-        let object = json!({
+        let mut object = json!({
             "apiVersion": resource.api_version(),
             "kind": resource.kind,
-            "metadata": { "name": name, "namespace": namespace },
+            "metadata": { "name": name },
             "spec": spec,
         });
+        if resource != NETWORK {
+            object["metadata"]["namespace"] = "default".into();
+        }
         self.hands.objects.create(resource, object).await.unwrap()
     }
 

@@ -4,16 +4,19 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
+use status::backup::Report;
+use status::reset::Leaving;
 use status::view::{Role, StatusView, example};
-use stdx::SystemClock;
+use stdx::{Secret, SystemClock};
+use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
 use super::{Card, Setup, Times};
 use crate::owner::{Keep, Owner};
-use crate::site::{Site, Source, router};
+use crate::site::{Answering, Download, Site, Source, router};
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
@@ -88,7 +91,19 @@ impl Source for Given {
     fn setup(&self) -> Option<&dyn Setup> {
         self.0.as_deref().map(|told| told as &dyn Setup)
     }
+    fn backup(&self, _: Secret) -> Answering<'_, Download> {
+        Box::pin(async { Err(NOT_HERE.to_owned()) })
+    }
+    fn restore(&self, _: Receiver<Bytes>, _: Secret) -> Answering<'_, Report> {
+        Box::pin(async { Err(NOT_HERE.to_owned()) })
+    }
+    fn leave(&self, _: Leaving) -> Result<(), String> {
+        Err(NOT_HERE.to_owned())
+    }
 }
+
+/// No screen of these asks for it.
+const NOT_HERE: &str = "nothing of the kind is done here";
 
 struct Browser {
     router: Router,

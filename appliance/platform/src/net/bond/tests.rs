@@ -7,18 +7,37 @@ use super::{Bond, BondMode, join, prefer};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 
-/// The fixed part of an RTM_NEWLINK, and its attributes, the lowest number first: their order is
-/// of no meaning.
-fn parts(message: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
-    let (fixed, mut rest) = message.split_at(16);
-    let mut attributes = Vec::new();
-    while let [low, high, ..] = *rest {
+/// IFLA_LINKINFO, which has attributes of its own, and IFLA_INFO_KIND, the first of them.
+const LINK_INFO: u16 = 18;
+const KIND: u16 = 1;
+
+/// Numbers and values.
+type Attributes = Vec<(u16, Vec<u8>)>;
+
+/// Those that lie in `bytes`.
+fn attributes(mut bytes: &[u8]) -> Attributes {
+    let mut found = Vec::new();
+    while let [low, high, first, second, ..] = *bytes {
         let length = usize::from(u16::from_ne_bytes([low, high]));
-        attributes.push(rest[..length].to_vec());
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        found.push((u16::from_ne_bytes([first, second]), bytes[4..length].to_vec()));
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    attributes.sort_by_key(|attribute| [attribute[3], attribute[2]]);
-    (fixed.to_vec(), attributes)
+    found
+}
+
+/// The fixed part of an RTM_NEWLINK, its attributes, and those of the one that has some. In which
+/// order they stand is of no meaning, nor whether the kind ends with a zero (`nla_strscpy` of the
+/// kernel's lib/nlattr.c).
+fn parts(message: &[u8]) -> (Vec<u8>, Attributes, Attributes) {
+    let (fixed, rest) = message.split_at(16);
+    let mut all = attributes(rest);
+    all.sort();
+    let info = all.iter().position(|(number, _)| *number == LINK_INFO);
+    let mut inner = info.map(|at| attributes(&all.remove(at).1)).unwrap_or_default();
+    for (_, kind) in inner.iter_mut().filter(|(number, _)| *number == KIND) {
+        kind.pop_if(|last| *last == 0);
+    }
+    (fixed.to_vec(), all, inner)
 }
 
 fn bytes(message: &LinkMessage) -> Vec<u8> {

@@ -63,7 +63,7 @@ fn a_mistake_is_told_with_its_line() {
         ("led = 7\n", 1, "expected a light's name, or a chip and a line"),
         ("\n\nbuttons = { select = 'up' }\n", 3, "\"up\" is no key that can be a button: KEY_ESC"),
         ("buttons = { up = 'KEY_UP' }\n", 1, "missing field `select`"),
-        ("actions = [\n'explode']\n", 2, "\"explode\" is nothing that a panel can do here"),
+        ("\nactions = ['explode']\n", 2, "\"explode\" is nothing that a panel can do here"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(&format!("at line {line},")) && error.contains(said), "{error}");
