@@ -40,7 +40,10 @@ fn rules_of_references_are_patterns() {
         1
     );
     let error = with(r#"{"reference": {"resource": "lvms"}}"#).unwrap_err();
-    assert!(error.starts_with("templates.references[0]: \"resource\" is a string"), "{error}");
+    assert!(
+        error.starts_with("templates.references[0]: \"reference.resource\" is a string"),
+        "{error}"
+    );
 }
 
 #[test]

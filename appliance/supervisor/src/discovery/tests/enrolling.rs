@@ -177,9 +177,11 @@ async fn a_machine_with_a_new_card_is_no_second_machine() {
 }
 
 #[tokio::test]
-async fn a_rule_that_cannot_be_used_is_told_once() {
+async fn a_rule_set_that_cannot_be_used_is_told_once() {
     let mut tinbox = Tinbox::start().await;
-    tinbox.create(WORKFLOW_RULE_SET, rules("bad", "{\"cpu\": 64}")).await;
+    let mut unfinished = rules("all", "{\"gone\": [{\"exists\": false}]}");
+    unfinished["spec"]["workflow"]["template"]["ref"] = "".into();
+    tinbox.create(WORKFLOW_RULE_SET, unfinished).await;
     for _ in 0..2 {
         tinbox.hear(told(MAC)).await;
     }
@@ -187,5 +189,5 @@ async fn a_rule_that_cannot_be_used_is_told_once() {
     let events = tinbox.events().await;
     let [(reason, message)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(reason, "BadRule");
-    assert!(message.starts_with("rule 0 cannot be used: \"cpu\" is a number"), "{message}");
+    assert!(message.starts_with("spec.workflow.template.ref is empty"), "{message}");
 }
