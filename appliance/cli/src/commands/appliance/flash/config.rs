@@ -16,17 +16,20 @@ use crate::error::Error;
 const BYTES_MAX: u64 = 1 << 18;
 
 /// What a configuration has at its top (`supervisor`'s `Config`, which a test compares).
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 14] = [
     "name",
     "time",
+    "upgrade",
     "network",
     "management",
     "boot",
     "api",
     "agents",
+    "templates",
     "bmc",
     "images",
     "web",
+    "panel",
     "metadata",
 ];
 
