@@ -295,7 +295,8 @@ impl Settings {
     /// asked.
     fn found(&self, mut kept: Vec<Kept>, text: &str) -> Result<Vec<Kept>, Refused> {
         let known = kept.iter().any(|kept| kept.text == text);
-        if !known && !(kept.is_empty() && text.is_empty()) {
+        let nothing = kept.is_empty() && text.is_empty();
+        if !known && !nothing {
             let found = Kept {
                 number: next(&kept),
                 at: None,

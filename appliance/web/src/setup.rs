@@ -188,12 +188,13 @@ async fn take_times(State(site): Here, headers: HeaderMap, Form(fields): Fields)
     }
     let done = ask(&site, move |setup| {
         let times = forms::times(&fields);
-        setup.set_times(&times).map_err(|why| ((times, setup.zones()), why))
+        (setup.set_times(&times), times, setup.zones())
     });
     match done.await {
-        Ok(Ok(())) => see("/setup/done"),
-        Ok(Err((known, why))) => {
-            times_page(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, known, &why).await
+        Ok((Ok(()), ..)) => see("/setup/done"),
+        Ok((Err(why), times, zones)) => {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            times_page(&site, &headers, status, (times, zones), &why).await
         }
         Err(answer) => answer,
     }

@@ -8,7 +8,7 @@ tinboxd=$1 root=$2 node=$3 script=$4 pictures=$5 library=$6
 
 ip link set lo up
 for card in eth0 eth1; do
-  ip link add "$card" type dummy
+  ip tuntap add "$card" mode tap
   ip link set "$card" up
 done
 ip addr add 10.20.30.40/24 dev eth0

@@ -82,7 +82,37 @@ pub fn wanted(cards: &[Card]) -> Result<Vec<(String, Use)>, String> {
                     choose management or both."
             .to_owned());
     }
-    cards.iter().map(|card| Ok((card.name.clone(), one(card)?))).collect()
+    let wanted: Result<Vec<_>, String> =
+        cards.iter().map(|card| Ok((card.name.clone(), one(card)?))).collect();
+    wanted.and_then(apart)
+}
+
+/// Two networks of machines must not be one.
+fn apart(wanted: Vec<(String, Use)>) -> Result<Vec<(String, Use)>, String> {
+    let mut nets: Vec<(&String, Ipv4Net)> = Vec::new();
+    for (name, wanted) in &wanted {
+        let Use::Machines { address, .. } = wanted else { continue };
+        let Some(net) = net(address) else { continue };
+        let overlaps = |other: &&(&String, Ipv4Net)| {
+            other.1.contains(&net.network()) || net.contains(&other.1.network())
+        };
+        if let Some((other, _)) = nets.iter().find(overlaps) {
+            return Err(format!(
+                "{other} and {name} would be one network: give the box an address of another one \
+                 on {name}, as 10.98.0.1/24."
+            ));
+        }
+        nets.push((name, net));
+    }
+    Ok(wanted)
+}
+
+/// The network of an address; without a prefix it is /24.
+fn net(address: &str) -> Option<Ipv4Net> {
+    if address.contains('/') {
+        return address.parse().ok();
+    }
+    Ipv4Net::new(address.parse().ok()?, PREFIX).ok()
 }
 
 fn one(card: &Card) -> Result<Use, String> {
@@ -96,11 +126,7 @@ fn one(card: &Card) -> Result<Use, String> {
              choose proxy or off. To give them away yourself, choose provisioning."
         )),
         Role::Provisioning => {
-            let own = match card.own.contains('/') {
-                true => card.own.clone(),
-                false => format!("{}/{PREFIX}", card.own),
-            };
-            let Ok(net) = own.parse::<Ipv4Net>() else {
+            let Some(net) = net(&card.own) else {
                 return Err(format!("{name} needs an address for the box, as 10.99.0.1/24."));
             };
             let pool = if mode == "pool" { pool(card, net)? } else { Vec::new() };
@@ -208,6 +234,10 @@ mod tests {
         };
         assert_eq!((pool[0].as_str(), confirm.as_str()), ("10.9.0.100-10.9.0.199", "ab01"));
         assert!(wanted(&[out.clone()]).unwrap_err().starts_with("One card must be for people"));
+        let other = Card { role: Role::Management, ..card("eth1", "", false) };
+        let same = Card { name: "eth2".to_owned(), default_route: false, ..out.clone() };
+        let same = wanted(&[out.clone(), other, same]).unwrap_err();
+        assert!(same.starts_with("eth0 and eth2 would be one network"), "{same}");
         out.role = Role::Both;
         assert!(wanted(&[out]).unwrap_err().contains("choose proxy or off"));
     }
