@@ -18,7 +18,7 @@ needs=(
   chromium:chromium chrony:chronyd
   dnsmasq-base:dnsmasq kea-dhcp4-server:kea-dhcp4 isc-dhcp-relay:dhcrelay procps:sysctl
   mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
-  bzip2:bzip2 zbar-tools:zbarimg
+  bzip2:bzip2 zbar-tools:zbarimg rsync:rsync unzip:unzip file:file patch:patch
   e2fsprogs:mkfs.ext4 util-linux:losetup grub-common:grub-mkimage grub2-common:grub-install
   grub-pc-bin:/usr/lib/grub/i386-pc/boot.img grub-efi-amd64-bin:/usr/lib/grub/x86_64-efi/fat.mod
   libdevmapper1.02.1:/lib/x86_64-linux-gnu/libdevmapper.so.1.02.1
