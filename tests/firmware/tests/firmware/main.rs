@@ -7,7 +7,6 @@ mod main_job;
 mod power_cuts;
 mod reset;
 mod screen;
-mod settings;
 mod updates;
 
 use std::fs;
