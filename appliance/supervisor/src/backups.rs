@@ -174,13 +174,21 @@ impl Backups {
     /// Why not.
     pub async fn create(self: &Arc<Self>, order: Order) -> Result<Made, Refused> {
         let lock = lock(order)?;
+        self.alone(move |this, _| this.gather(&lock)).await
+    }
+
+    /// Does what blocks and has to be alone, to its end even where nobody waits for it any more.
+    async fn alone<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>, &Handle) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
         let turn = self.turn()?;
-        let this = Arc::clone(self);
-        let made = tokio::task::spawn_blocking(move || {
+        let (this, handle) = (Arc::clone(self), Handle::current());
+        let done = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            this.gather(&lock)
+            work(&this, &handle)
         });
-        made.await.unwrap_or(Err(Refused::Ended))
+        done.await.unwrap_or(Err(Refused::Ended))
     }
 
     /// Restores the backup that comes in `pieces` where it harms nobody, and says what was in it.
@@ -192,15 +200,12 @@ impl Backups {
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
     ) -> Result<Report, Refused> {
-        let turn = self.turn()?;
-        let (this, handle) = (Arc::clone(self), Handle::current());
-        let read = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+        self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             let folder = stage::Folder::for_rehearsal()?;
-            this.stage(reader, &folder, &handle)
-        });
-        read.await.unwrap_or(Err(Refused::Ended))
+            this.stage(reader, &folder, handle)
+        })
+        .await
     }
 
     /// Makes this box the one of the backup that comes in `pieces`; it restarts a moment after
@@ -213,22 +218,19 @@ impl Backups {
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
     ) -> Result<Report, Refused> {
-        let turn = self.turn()?;
-        let (this, handle) = (Arc::clone(self), Handle::current());
-        let read = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+        let restored = self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             if reader.header().encryption == "none" {
                 return Err(Refused::Plain);
             }
             let folder = stage::Folder::beside(&this.state)?;
-            let report = this.stage(reader, &folder, &handle)?;
+            let report = this.stage(reader, &folder, handle)?;
             folder.commit(&this.state)?;
             // Whatever is made from here on would be of a box that is gone.
             this.now.alone.close();
             Ok(Report { restarts: true, ..report })
         });
-        let report = read.await.unwrap_or(Err(Refused::Ended))?;
+        let report = restored.await?;
         tracing::info!(of = %report.name, made = %report.made, "a backup was restored; restarting");
         self.now.restored.notify_one();
         Ok(report)
