@@ -20,6 +20,7 @@ pub mod registry;
 pub mod room;
 mod shelf;
 mod wanted;
+mod zeros;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;

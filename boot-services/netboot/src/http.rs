@@ -25,6 +25,7 @@ mod content;
 mod downloads;
 mod edge;
 pub mod head;
+mod holes;
 pub(crate) mod range;
 mod registry;
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checksum::Hasher;
 use super::decode::{Decoder, Format, detect};
-use super::fetch::{self, Patience, Wanted};
+use super::fetch::Wanted;
+use super::patience::Patience;
 use super::write::undecoded;
 use super::{Checksum, StopOnDrop, Url, receive};
 use crate::{Error, Meter};
@@ -60,7 +61,7 @@ pub async fn read_archive<T: Send + 'static>(
             if fetched.sum.as_ref() != Some(expected) && decoded.as_ref() != Some(expected) =>
         {
             let actual = fetched.sum.ok_or(Error::Stopped)?;
-            Err(fetch::mismatch(&archive.url, &actual, expected))
+            Err(expected.missed(&archive.url, &actual))
         }
         _ => Ok((done, fetched.length)),
     }

@@ -6,6 +6,9 @@ use std::str::FromStr;
 use md5::Md5;
 use sha2::{Digest, Sha256, Sha512};
 
+use super::Url;
+use crate::Error;
+
 /// Most bytes of a file of sums: a whole distribution's fit a hundred times.
 pub(super) const SUMS_BYTES: u64 = 4 << 20;
 
@@ -60,6 +63,16 @@ pub struct Checksum {
 }
 
 impl Checksum {
+    /// Why bytes of `url` that have `actual` are not those of this sum.
+    pub(super) fn missed(&self, url: &Url, actual: &Self) -> Error {
+        Error::Digest {
+            algorithm: self.algorithm.name(),
+            actual: actual.to_string(),
+            expected: self.to_string(),
+            url: url.to_string(),
+        }
+    }
+
     /// `hex`, with or without `algorithm:` before it; `None` when it is not such a sum.
     pub fn parse(algorithm: Algorithm, text: &str) -> Option<Self> {
         let text = text.trim();

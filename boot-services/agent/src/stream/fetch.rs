@@ -7,7 +7,7 @@
 //! images are never spliced. So a sum is computed where one is to be met and where there is no such
 //! validator.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
@@ -15,34 +15,13 @@ use stdx::Backoff;
 
 use super::Url;
 use super::checksum::{Algorithm, Checksum, Hasher};
+use super::holes::{self, Holes};
 use super::http1::{self, Answer, Failure};
-use super::piece::{Filling, Sink};
+use super::patience::Patience;
+use super::piece::{Filling, PIECE, Piece, Sink};
 use super::summing::Summing;
-use super::validator::{self, Validator};
+use super::validator::{self, Validator, bounded, whole_length};
 use crate::{Error, Meter};
-
-/// How long the download waits for a server that is away or silent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// A connection without a byte for this long is given up.
-    pub stall: Duration,
-    /// An image without a new byte for this long is given up.
-    pub silence: Duration,
-    /// The first wait between two attempts; it doubles.
-    pub first_wait: Duration,
-    /// The longest wait between two attempts.
-    pub longest_wait: Duration,
-}
-
-impl Patience {
-    /// A box may take some minutes to come back after its own update.
-    pub const DEFAULT: Self = Self {
-        stall: Duration::from_secs(30),
-        silence: Duration::from_secs(600),
-        first_wait: Duration::from_millis(250),
-        longest_wait: Duration::from_secs(5),
-    };
-}
 
 /// How often in a row a server may send everything again without getting further.
 const REPEATS: u32 = 10;
@@ -81,6 +60,7 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
         offset: 0,
         total: None,
         validator: None,
+        holes: Holes::default(),
         newest: Instant::now(),
         repeats: 0,
     };
@@ -119,6 +99,8 @@ struct Download<'a> {
     offset: u64,
     total: Option<u64>,
     validator: Option<Validator>,
+    /// What need not be fetched.
+    holes: Holes,
     /// When the last new byte came.
     newest: Instant,
     repeats: u32,
@@ -154,14 +136,32 @@ impl Download<'_> {
         let wrong = |expected: &&Checksum| self.strict && sum.as_ref() != Some(*expected);
         if let Some(expected) = self.checksum.filter(wrong) {
             let actual = sum.as_ref().ok_or(Error::Stopped)?;
-            return Err(mismatch(self.url, actual, expected));
+            return Err(expected.missed(self.url, actual));
         }
         self.sink.end().await.map_err(|_| Error::Stopped)?;
         Ok(Fetched { length: self.offset, validator: self.validator, sum })
     }
 
-    /// One connection; `Ok` when the image is complete.
+    /// From hole to hole; `Ok` when the image is complete.
     async fn attempt(&mut self) -> Result<(), Failure> {
+        loop {
+            self.connect().await?;
+            let skipped = self.skip_hole().await.map_err(Failure::Fatal)?;
+            match self.total {
+                Some(total) if self.offset == total => return Ok(()),
+                None => return Ok(()),
+                Some(_) if skipped => {}
+                Some(total) => {
+                    let offset = self.offset;
+                    let reason = format!("the connection ended at {offset} of {total} bytes");
+                    return Err(Failure::Transient(reason));
+                }
+            }
+        }
+    }
+
+    /// One connection, up to its end or to a hole.
+    async fn connect(&mut self) -> Result<(), Failure> {
         let mut answer = http1::get(self.url, &self.range()).await?;
         if self.offset > 0 && whole_length(&answer.head) == Some(self.offset) {
             return Ok(());
@@ -178,23 +178,42 @@ impl Download<'_> {
             begun => begun?,
         };
         self.read_again(&mut answer, repeat).await?;
-        while self.read(&mut answer).await? > 0 {}
-        match self.total {
-            Some(total) if self.offset != total => Err(Failure::Transient(format!(
-                "the connection ended at {} of {total} bytes",
-                self.offset
-            ))),
-            _ => Ok(()),
+        while self.holes.next() != Some(self.offset) && self.read(&mut answer).await? > 0 {}
+        Ok(())
+    }
+
+    /// Makes the zeros of a hole that begins here; whether one does.
+    async fn skip_hole(&mut self) -> Result<bool, Error> {
+        let Some(end) = self.holes.reach(self.offset) else { return Ok(false) };
+        while self.offset < end {
+            let left = usize::try_from(end - self.offset).unwrap_or(PIECE);
+            let count = if self.filling.is_none() && left >= PIECE {
+                let zeros = self.sink.zeros().await;
+                self.give(zeros).await?;
+                PIECE
+            } else {
+                let filling = self.filling().await;
+                let count = filling.room().len().min(left);
+                filling.add_zeros(count);
+                count
+            };
+            self.came(count).await?;
         }
+        Ok(true)
     }
 
     /// The fields that ask for the rest.
     fn range(&self) -> HeaderMap {
         let mut fields = HeaderMap::new();
-        if self.offset == 0 || (self.validator.is_none() && self.checksum.is_none()) {
+        if self.offset == 0 {
+            fields.insert(holes::FIELD, holes::ASK);
             return fields;
         }
-        if let Ok(range) = HeaderValue::from_str(&format!("bytes={}-", self.offset)) {
+        if self.validator.is_none() && self.checksum.is_none() {
+            return fields;
+        }
+        let last = self.holes.next().map(|hole| (hole - 1).to_string()).unwrap_or_default();
+        if let Ok(range) = HeaderValue::from_str(&format!("bytes={}-{last}", self.offset)) {
             fields.insert(header::RANGE, range);
         }
         if let Some(Validator::Strong(tag)) = &self.validator {
@@ -237,6 +256,8 @@ impl Download<'_> {
         }
         if start == 0 && self.offset > 0 {
             self.repeats += 1;
+            // To ask around them would mean all of it again and again.
+            self.holes = Holes::default();
         }
         let left = self.offset - start.min(self.offset);
         let sum = self.summing.as_ref().map(|summing| Hasher::new(summing.algorithm()));
@@ -254,6 +275,8 @@ impl Download<'_> {
         if self.offset == 0 {
             self.validator = validator;
             self.total = total;
+            // Of this version alone, which the parts around them are asked for by.
+            self.holes = if strong { Holes::of(headers, total) } else { Holes::default() };
             self.meter.set_total(total.unwrap_or(0));
             let wanted = self.checksum.map(Checksum::algorithm);
             let algorithm = wanted.or_else(|| (!strong).then_some(Algorithm::Sha256));
@@ -300,7 +323,20 @@ impl Download<'_> {
         if self.sink.is_closed() {
             return Err(Failure::Fatal(Error::Stopped));
         }
-        let filling = match &mut self.filling {
+        let (most, stall) = (self.holes.before(self.offset, PIECE), self.patience.stall);
+        let filling = self.filling().await;
+        let most = filling.room().len().min(most);
+        let count = answer.read(&mut filling.room()[..most], stall).await?;
+        if count > 0 {
+            filling.add(count);
+            self.came(count).await.map_err(Failure::Fatal)?;
+        }
+        Ok(count)
+    }
+
+    /// The piece that is being filled.
+    async fn filling(&mut self) -> &mut Filling {
+        match &mut self.filling {
             Some(filling) => filling,
             none => {
                 let buffer = self.sink.buffer().await;
@@ -308,20 +344,18 @@ impl Download<'_> {
                 self.newest = Instant::now();
                 none.insert(buffer)
             }
-        };
-        let count = answer.read(filling.room(), self.patience.stall).await?;
-        if count == 0 {
-            return Ok(0);
         }
-        filling.add(count);
-        let is_full = filling.is_full();
+    }
+
+    /// So many more bytes are there.
+    async fn came(&mut self, count: usize) -> Result<(), Error> {
         self.offset += count as u64;
         self.meter.set_done(self.offset);
         (self.newest, self.repeats) = (Instant::now(), 0);
-        if is_full {
-            self.pass_on().await.map_err(Failure::Fatal)?;
+        if self.filling.as_ref().is_some_and(Filling::is_full) {
+            self.pass_on().await?;
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Give away what there is of a piece.
@@ -329,7 +363,10 @@ impl Download<'_> {
         let Some(filling) = self.filling.take_if(|it| !it.bytes().is_empty()) else {
             return Ok(());
         };
-        let piece = filling.done();
+        self.give(filling.done()).await
+    }
+
+    async fn give(&self, piece: Piece) -> Result<(), Error> {
         if let Some(summing) = &self.summing {
             summing.add(piece.clone()).await?;
         }
@@ -339,31 +376,4 @@ impl Download<'_> {
     fn changed(&self) -> Error {
         Error::Changed { url: self.url.to_string() }
     }
-}
-
-/// The bytes are not the expected ones.
-pub(super) fn mismatch(url: &Url, actual: &Checksum, expected: &Checksum) -> Error {
-    Error::Digest {
-        algorithm: expected.algorithm().name(),
-        actual: actual.to_string(),
-        expected: expected.to_string(),
-        url: url.to_string(),
-    }
-}
-
-/// Whether a cut of the body can be told from its end (RFC 9112 section 6.3).
-fn bounded(headers: &HeaderMap) -> bool {
-    let coding = headers.get(header::TRANSFER_ENCODING);
-    headers.contains_key(header::CONTENT_LENGTH)
-        || coding.is_some_and(|coding| coding.as_bytes().ends_with(b"chunked"))
-}
-
-/// The image's length when the server says that nothing is left of it: only the end of the
-/// answer before was lost (RFC 9110 section 15.5.17).
-fn whole_length(response: &Response<()>) -> Option<u64> {
-    if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
-        return None;
-    }
-    let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
-    range.strip_prefix("bytes */")?.parse().ok()
 }

@@ -10,6 +10,8 @@
 //!                                                           direct I/O, holes for zeros
 //! ```
 //!
+//! Zeros that the server tells of are not fetched ([`holes`]).
+//!
 //! A byte is copied once, by the kernel, from the socket into a piece: aligned memory that the sum
 //! and the decoder read, and the disk is written from when there is nothing to decode.
 //!
@@ -25,8 +27,10 @@ mod checksum;
 mod decode;
 mod fetch;
 mod gpt;
+mod holes;
 mod http1;
 mod lz4;
+mod patience;
 mod piece;
 pub mod qcow2;
 mod ranges;
@@ -48,7 +52,7 @@ use tokio::runtime::Handle;
 pub use crate::disk::Accept;
 pub use archive::{Archive, read_archive, read_document};
 pub use checksum::{Algorithm, Checksum, find_sum};
-pub use fetch::Patience;
+pub use patience::Patience;
 pub use url::Url;
 pub(crate) use whole::{read_into, read_text};
 

@@ -46,6 +46,12 @@ impl Filling {
         self.filled += count;
     }
 
+    /// As many zeros, which there must be room for.
+    pub(super) fn add_zeros(&mut self, count: usize) {
+        self.room()[..count].fill(0);
+        self.add(count);
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.filled == PIECE
     }
@@ -92,6 +98,8 @@ pub(super) struct Sink {
     spent: mpsc::Receiver<Aligned>,
     home: mpsc::Sender<Aligned>,
     made: usize,
+    /// One that is passed on again and again.
+    zeros: Option<Piece>,
 }
 
 /// The reader's end, which blocks.
@@ -112,7 +120,7 @@ pub(super) fn channel(url: Url) -> (Sink, Source) {
     let (sender, items) = mpsc::channel(PIECES + 1);
     let (home, spent) = mpsc::channel(PIECES);
     let source = Source { items, current: None, used: 0, ended: false, url };
-    (Sink { items: sender, spent, home, made: 0 }, source)
+    (Sink { items: sender, spent, home, made: 0, zeros: None }, source)
 }
 
 impl Sink {
@@ -127,6 +135,16 @@ impl Sink {
             Aligned::new(PIECE)
         });
         Filling { buffer, filled: 0, home: self.home.clone() }
+    }
+
+    /// A whole piece of zeros.
+    pub(super) async fn zeros(&mut self) -> Piece {
+        if let Some(zeros) = &self.zeros {
+            return zeros.clone();
+        }
+        let mut filling = self.buffer().await;
+        filling.add_zeros(PIECE);
+        self.zeros.insert(filling.done()).clone()
     }
 
     /// Whether nobody reads any more.

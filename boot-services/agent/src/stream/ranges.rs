@@ -11,8 +11,8 @@ use stdx::Backoff;
 use tokio::runtime::Handle;
 
 use super::Url;
-use super::fetch::Patience;
 use super::http1::{self, Answer, Failure};
+use super::patience::Patience;
 use super::qcow2::{Part, Storage};
 use super::validator::{self, Validator};
 use crate::{Error, Meter};

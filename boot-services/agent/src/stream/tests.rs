@@ -203,6 +203,37 @@ async fn a_raw_image_is_resumed_in_the_middle_of_a_piece() {
 }
 
 #[tokio::test]
+async fn what_a_server_has_no_bytes_of_is_not_fetched() {
+    let body = image();
+    // The long ones, and the end.
+    let told = "1048576-7340031, 11285760-14431487, 14431489-14731489";
+    for (first, last) in told.split(", ").map(|hole| hole.split_once('-').unwrap()) {
+        let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
+        assert!(body[first..=last].iter().all(|byte| *byte == 0), "{first}-{last}");
+    }
+    let cuts = [Fault::CutAt(500_000), Fault::CutAt(8 << 20), Fault::StallAt(9 << 20)];
+    for faults in [&[][..], &cuts] {
+        for proof in [None, Some(sha256(&body))] {
+            let faults: Vec<_> = faults.iter().copied().chain([Fault::Holes(told)]).collect();
+            let run = run(&body, &faults, proof).await;
+            assert_eq!(run.result.as_ref().unwrap().image, body.len() as u64);
+            assert!(run.disk == body);
+            // The first answer has all of it; what is behind the hole is lost in the socket.
+            let requests: Vec<_> = run.server.requests().iter().map(|it| it.range).collect();
+            assert!(requests.contains(&Some(7_340_032)), "{requests:?}");
+            assert_eq!(requests.last(), Some(&Some(14_431_488)), "{requests:?}");
+            assert_eq!(run.meter.read().0, body.len() as u64);
+        }
+    }
+    // Without ranges, or a tag that they are of this version, all is fetched.
+    for fault in [Fault::NoRanges, Fault::NoTag] {
+        let run = run(&body, &[fault, Fault::Holes(told)], None).await;
+        run.result.as_ref().unwrap();
+        assert!(run.disk == body && run.server.requests().len() <= 2, "{fault:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_in_chunks_is_resumed_and_its_end_is_told_from_a_cut() {
     let body = image();
     for proof in [None, Some(sha256(&body))] {

@@ -44,3 +44,20 @@ pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     let start = span.split_once('-')?.0.parse().ok()?;
     Some((start, total.parse().ok()))
 }
+
+/// Whether a cut of the body can be told from its end (RFC 9112 section 6.3).
+pub(super) fn bounded(headers: &HeaderMap) -> bool {
+    let coding = headers.get(header::TRANSFER_ENCODING);
+    headers.contains_key(header::CONTENT_LENGTH)
+        || coding.is_some_and(|coding| coding.as_bytes().ends_with(b"chunked"))
+}
+
+/// The image's length when the server says that nothing is left of it: only the end of the
+/// answer before was lost (RFC 9110 section 15.5.17).
+pub(super) fn whole_length(response: &Response<()>) -> Option<u64> {
+    if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
+        return None;
+    }
+    let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes */")?.parse().ok()
+}

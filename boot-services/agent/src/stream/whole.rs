@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
 
-use super::fetch::{Patience, Wanted};
+use super::fetch::Wanted;
+use super::patience::Patience;
 use super::{Checksum, Url, receive};
 use crate::Error;
 

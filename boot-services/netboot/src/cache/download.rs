@@ -1,5 +1,6 @@
 //! One file on its way.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 use super::arrival::{Progress, State};
 use super::origin::{Part, Refusal};
 use super::shelf::{at, read_note, write_note};
+use super::zeros::Zeros;
 use super::{Blob, Cache, Checksum, Digest, Wanted};
 use crate::Error;
 
@@ -72,6 +74,7 @@ struct Arriving {
     room: Room,
     sha256: Sha256,
     sha512: Option<Sha512>,
+    zeros: Zeros,
 }
 
 /// Room that was made for bytes that are still to come, so that nobody else counts on it.
@@ -117,9 +120,19 @@ impl Arriving {
         let sha512 = matches!(wanted.checksum, Some(Checksum::Sha512(_))).then(Sha512::new);
         let (received, admitted, sha256) = (0, 0, Sha256::new());
         let room = Room { cache: cache.clone(), bytes: 0 };
-        let promised = None;
-        let mut it =
-            Self { file, path, tag_path, tag, promised, received, admitted, room, sha256, sha512 };
+        let mut it = Self {
+            file,
+            path,
+            tag_path,
+            tag,
+            promised: None,
+            received,
+            admitted,
+            room,
+            sha256,
+            sha512,
+            zeros: Zeros::default(),
+        };
         if it.can_go_on(wanted) {
             let mut chunk = vec![0; 128 << 10];
             loop {
@@ -145,6 +158,7 @@ impl Arriving {
         if let Some(sha512) = &mut self.sha512 {
             sha512.update(bytes);
         }
+        self.zeros.add(self.received, bytes);
         self.received += bytes.len() as u64;
     }
 
@@ -158,6 +172,7 @@ impl Arriving {
         self.file.set_len(0).await.map_err(at(&self.path))?;
         // What is written from here on takes the place of what was.
         (self.received, self.admitted, self.sha256) = (0, 0, Sha256::new());
+        self.zeros = Zeros::default();
         self.room.filled(u64::MAX);
         self.sha512 = self.sha512.as_ref().map(|_| Sha512::new());
         Ok(())
@@ -224,7 +239,12 @@ impl Arriving {
     }
 
     async fn finish(self, cache: &Cache, wanted: &Wanted) -> Result<Blob, Error> {
-        self.file.sync_all().await.map_err(at(&self.path))?;
+        let (file, zeros) = (self.file.into_std().await, self.zeros);
+        let written = tokio::task::spawn_blocking(move || {
+            zeros.dig(&file);
+            file.sync_all()
+        });
+        written.await.map_err(io::Error::other).flatten().map_err(at(&self.path))?;
         let digest = Digest(self.sha256.finalize().into());
         let sha512 = self.sha512.map(|sha512| <[u8; 64]>::from(sha512.finalize()));
         let (is_right, got) = match wanted.checksum {

@@ -108,7 +108,8 @@ async fn answer<C: Carrier>(
     let mut record = Record::new(downloads.services.observer.clone(), peer, &asked.path);
     let (verdict, file) = match downloads.open(target, peer) {
         Ok(Opened { file, size, tag }) => {
-            (Verdict::of(asked.conditions, size, &tag.to_string()), Some(file))
+            let verdict = Verdict::of(asked.conditions, size, &tag.to_string());
+            (verdict.with_holes(asked.conditions, &file, size), Some(file))
         }
         Err(status) => (Verdict::none(status), None),
     };

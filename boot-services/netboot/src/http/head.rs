@@ -11,6 +11,7 @@ use std::str;
 use percent_encoding::percent_decode_str;
 
 use super::content::Conditions;
+use super::holes;
 
 /// The longest head that is read here; longer ones are hyper's.
 pub const MAX_HEAD: usize = 16 << 10;
@@ -83,6 +84,8 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
             &mut head.conditions.if_range
         } else if is("if-none-match") {
             &mut head.conditions.if_none_match
+        } else if is(holes::FIELD.as_str()) {
+            &mut head.conditions.holes
         } else {
             if is("connection") {
                 head.keeps &= !says_close(field.value);

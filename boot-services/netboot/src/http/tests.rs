@@ -56,7 +56,7 @@ struct Server {
     heard: Arc<Heard>,
     shutdown: CancellationToken,
     face: Face,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 async fn server() -> Server {
@@ -86,7 +86,7 @@ async fn server() -> Server {
     let routes = router(config, services.clone());
     let face = Face::with_downloads(routes, Downloads::boot(services));
     tokio::spawn(serve(listener, face.clone(), shutdown.clone()));
-    Server { address, heard, shutdown, face, _folder: folder }
+    Server { address, heard, shutdown, face, folder }
 }
 
 /// A megabyte in which every place has its own content.
@@ -321,14 +321,14 @@ async fn probes_are_answered() {
     assert_eq!(server.get("/readyz").await.status, 200);
     let body = String::from_utf8(server.get("/healthcheck").await.body).unwrap();
     assert!(body.starts_with(r#"{"git_rev":"v0.1.0","uptime_seconds":"#), "{body}");
-    std::fs::remove_file(server._folder.path().join("ipxe/ipxe.efi")).unwrap();
+    std::fs::remove_file(server.folder.path().join("ipxe/ipxe.efi")).unwrap();
     assert_eq!(server.get("/readyz").await.status, 503);
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_is_recorded_with_what_it_took() {
     let server = server().await;
-    let file = std::fs::File::create(server._folder.path().join("images/big")).unwrap();
+    let file = std::fs::File::create(server.folder.path().join("images/big")).unwrap();
     file.set_len(1 << 30).unwrap();
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /images/big HTTP/1.1\r\nhost: box\r\n\r\n").await.unwrap();

@@ -28,6 +28,8 @@ pub(super) enum Fault {
     NoLength,
     /// State no length but that of chunks.
     Chunked,
+    /// Tell of these holes.
+    Holes(&'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -50,6 +52,7 @@ struct Shared {
     length: bool,
     chunked: bool,
     tag: bool,
+    holes: Option<&'static str>,
     sums: Mutex<String>,
     faults: Mutex<std::vec::IntoIter<Fault>>,
     seen: Mutex<Vec<Seen>>,
@@ -73,6 +76,10 @@ impl Server {
             length: !is(|fault| matches!(fault, Fault::NoLength | Fault::Chunked)),
             chunked: is(|fault| matches!(fault, Fault::Chunked)),
             tag: !is(|fault| matches!(fault, Fault::NoTag)),
+            holes: faults.iter().find_map(|fault| match fault {
+                Fault::Holes(told) => Some(*told),
+                _ => None,
+            }),
             sums: Mutex::default(),
             faults: Mutex::new(once.into_iter()),
             seen: Mutex::default(),
@@ -190,6 +197,9 @@ impl Shared {
         }
         if self.tag {
             head.push_str(&format!("etag: {tag}\r\n"));
+        }
+        if let Some(holes) = self.holes {
+            head.push_str(&format!("tinbox-holes: {holes}\r\n"));
         }
         head + "connection: close\r\n\r\n"
     }

@@ -69,6 +69,19 @@ async fn the_router_answers_for_files_as_the_short_way_does() {
 }
 
 #[tokio::test]
+async fn holes_are_told_to_who_asks() {
+    let server = server().await;
+    let sparse = server.folder.path().join("images/sparse.raw");
+    std::fs::File::create(&sparse).unwrap().set_len(8 << 20).unwrap();
+    let told = |answer: Answer| answer.header("tinbox-holes").map(str::to_owned);
+    let ask = |fields| server.ask("GET", "/images/sparse.raw", fields);
+    assert_eq!(told(ask("tinbox-holes: ?1\r\n").await).as_deref(), Some("0-8388607"));
+    assert_eq!(told(ask("").await), None);
+    // Of a part they are of no use.
+    assert_eq!(told(ask("tinbox-holes: ?1\r\nrange: bytes=0-9\r\n").await), None);
+}
+
+#[tokio::test]
 async fn several_requests_at_once_are_answered_in_their_order() {
     let server = server().await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -128,7 +141,7 @@ async fn a_body_is_never_taken_for_a_request() {
 async fn hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn() {
     const CLIENTS: usize = 300;
     let server = server().await;
-    let file = std::fs::File::create(server._folder.path().join("images/big")).unwrap();
+    let file = std::fs::File::create(server.folder.path().join("images/big")).unwrap();
     file.set_len(1 << 30).unwrap();
     let before = resident();
     let mut slow = Vec::new();
@@ -156,7 +169,7 @@ fn resident() -> usize {
 #[tokio::test]
 async fn a_file_that_becomes_shorter_ends_the_connection() {
     let server = server().await;
-    let file = std::fs::File::create(server._folder.path().join("images/big")).unwrap();
+    let file = std::fs::File::create(server.folder.path().join("images/big")).unwrap();
     file.set_len(1 << 30).unwrap();
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET /images/big HTTP/1.1\r\nhost: box\r\n\r\n").await.unwrap();
@@ -172,7 +185,7 @@ async fn a_file_that_becomes_shorter_ends_the_connection() {
 async fn the_agents_files_lie_at_the_root_of_a_file_server() {
     let server = server().await;
     let services = Services {
-        files: Files::new(server._folder.path()),
+        files: Files::new(server.folder.path()),
         plans: Arc::new(super::Four),
         observer: server.heard.clone(),
     };

@@ -1,0 +1,110 @@
+//! Where an image as served has nothing. A box tells it (`netboot::http::holes`), and the zeros are
+//! not fetched but made here; of any other server all is fetched.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// The field that asks, and that tells.
+pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
+/// What asks.
+pub(super) const ASK: HeaderValue = HeaderValue::from_static("?1");
+/// The most that are believed to be there.
+const MOST: usize = 1000;
+
+/// Those that were not reached yet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Holes(VecDeque<Range<u64>>);
+
+impl Holes {
+    /// As an answer tells them of an image of `total` bytes; none where that makes no sense.
+    pub(super) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
+        let told = headers.get(FIELD).and_then(|value| value.to_str().ok());
+        told.zip(total).and_then(|(told, total)| Self::read(told, total)).unwrap_or_default()
+    }
+
+    fn read(told: &str, total: u64) -> Option<Self> {
+        let mut holes = VecDeque::new();
+        let mut free = 0;
+        for hole in told.split(',') {
+            let (first, last) = hole.trim().split_once('-')?;
+            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            if first < free || last < first || last >= total || holes.len() == MOST {
+                return None;
+            }
+            free = last + 1;
+            holes.push_back(first..free);
+        }
+        Some(Self(holes))
+    }
+
+    /// Where the next begins.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.0.front().map(|hole| hole.start)
+    }
+
+    /// How many of `most` bytes from `offset` on come before the next.
+    pub(super) fn before(&self, offset: u64, most: usize) -> usize {
+        let left = self.next().map(|start| start.saturating_sub(offset));
+        left.and_then(|left| usize::try_from(left).ok()).map_or(most, |left| left.min(most))
+    }
+
+    /// The end of the one that begins at `offset`, which is reached by that.
+    pub(super) fn reach(&mut self, offset: u64) -> Option<u64> {
+        self.0.pop_front_if(|hole| hole.start == offset).map(|hole| hole.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop, proptest};
+
+    use super::{FIELD, HeaderMap, HeaderValue, Holes};
+
+    fn told(text: &str, total: Option<u64>) -> Holes {
+        let mut headers = HeaderMap::new();
+        headers.insert(FIELD, HeaderValue::from_str(text).unwrap());
+        Holes::of(&headers, total)
+    }
+
+    #[test]
+    fn holes_are_reached_in_turn() {
+        let mut holes = told("0-9, 20-20", Some(21));
+        assert_eq!((holes.next(), holes.before(0, 7), holes.reach(1)), (Some(0), 0, None));
+        assert_eq!(holes.reach(0), Some(10));
+        assert_eq!((holes.before(10, 7), holes.before(10, 70)), (7, 10));
+        assert_eq!(holes.reach(20), Some(21));
+        assert_eq!((holes.next(), holes.before(21, 7)), (None, 7));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_hole() {
+        for text in
+            ["", "1", "a-b", "5-4", "0-9, 9-10", "0-21", "-1-2", "0-1,", "0-99999999999999999999"]
+        {
+            assert_eq!(told(text, Some(21)), Holes::default(), "{text}");
+        }
+        assert_eq!(told("0-9", None), Holes::default());
+        assert_eq!(Holes::of(&HeaderMap::new(), Some(9)), Holes::default());
+    }
+
+    proptest! {
+        #[test]
+        fn holes_lie_apart_and_inside(
+            text in prop::collection::vec((0..99_u64, 0..99_u64), 0..9),
+            noise in "[0-9, -]{0,20}", total in any::<u64>(), is_noise in any::<bool>()
+        ) {
+            let plain: Vec<String> = text.iter().map(|(a, b)| format!("{a}-{b}")).collect();
+            let Holes(holes) = told(if is_noise { &noise } else { "" }, Some(total));
+            let Holes(more) = told(&plain.join(","), Some(total % 100));
+            for (holes, total) in [(holes, total), (more, total % 100)] {
+                let mut free = 0;
+                for hole in holes {
+                    assert!(free <= hole.start && hole.start < hole.end && hole.end <= total);
+                    free = hole.end;
+                }
+            }
+        }
+    }
+}

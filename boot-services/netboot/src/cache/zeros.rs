@@ -1,0 +1,101 @@
+//! Long runs of zeros in a file that arrives. As holes they take no room on the box's disk, and
+//! machines need not fetch them.
+
+use std::fs::File;
+use std::ops::Range;
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+/// A shorter run stays: every hole makes a file longer to look up.
+const RUN_MIN: u64 = 1 << 20;
+/// The most that are remembered, 16 bytes each.
+const RUNS_MAX: usize = 1024;
+/// Zeros are looked for in units of this.
+const GRANULE: usize = 4096;
+static ZEROS: [u8; GRANULE] = [0; GRANULE];
+
+/// Those seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Zeros {
+    /// The one that may go on.
+    last: Range<u64>,
+    runs: Vec<Range<u64>>,
+}
+
+impl Zeros {
+    /// The file has `bytes` at `offset`, which is where those before ended. A piece that is not all
+    /// zeros ends a run.
+    pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
+        let end = offset + bytes.len() as u64;
+        if !bytes.chunks(GRANULE).all(|granule| *granule == ZEROS[..granule.len()]) {
+            self.end_run();
+            self.last = end..end;
+            return;
+        }
+        self.last.end = end;
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.last);
+        if run.end - run.start >= RUN_MIN && self.runs.len() < RUNS_MAX {
+            self.runs.push(run);
+        }
+    }
+
+    /// Makes holes of them. Blocks. A file system without holes keeps its zeros.
+    pub(super) fn dig(mut self, file: &File) {
+        self.end_run();
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        for Range { start, end } in self.runs {
+            if let Err(error) = fallocate(file, flags, start, end - start) {
+                tracing::debug!(%error, "zeros stay as they are");
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Seek as _, Write as _};
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::{RUN_MIN, RUNS_MAX, Zeros};
+
+    #[test]
+    fn long_runs_become_holes_and_nothing_else_does() {
+        let run = usize::try_from(RUN_MIN).unwrap();
+        let (long, short) = (run + 30_000, run / 2);
+        let parts = [(0, long), (7, 100_000), (0, short), (7, 4096), (0, 2 * run), (7, 1), (0, 9)];
+        let bytes: Vec<u8> =
+            parts.into_iter().flat_map(|(byte, length)| vec![byte; length]).collect();
+        let (mut file, mut zeros) = (tempfile::tempfile().unwrap(), Zeros::default());
+        file.write_all(&bytes).unwrap();
+        file.sync_all().unwrap();
+        let before = file.metadata().unwrap().blocks();
+        // As they come, not as they begin and end.
+        for (at, piece) in bytes.chunks(10_000).enumerate() {
+            zeros.add(at as u64 * 10_000, piece);
+        }
+        zeros.dig(&file);
+        let (mut read, blocks) = (Vec::new(), file.metadata().unwrap().blocks());
+        file.rewind().unwrap();
+        file.read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
+        let dug = (before - blocks) * 512;
+        assert!(dug > 14 * RUN_MIN / 5 && dug < 16 * RUN_MIN / 5, "{before} blocks, then {blocks}");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let (zero, data) = (vec![0; usize::try_from(RUN_MIN).unwrap()], [1]);
+        let (mut zeros, mut offset) = (Zeros::default(), 0);
+        for _ in 0..2 * RUNS_MAX {
+            for bytes in [&zero[..], &data] {
+                zeros.add(offset, bytes);
+                offset += bytes.len() as u64;
+            }
+        }
+        assert_eq!(zeros.runs.len(), RUNS_MAX);
+    }
+}

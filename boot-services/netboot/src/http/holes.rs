@@ -1,0 +1,96 @@
+//! Where a file has nothing: a client that asks is told, and need not fetch zeros.
+//!
+//! `tinbox-holes: ?1` in a request asks; the answer has `tinbox-holes: FIRST-LAST, …`, ascending,
+//! bytes counted as `Range` counts them. A field of our own: HTTP has none for it. What it leaves
+//! out is sent as ever, so that a client may fetch around as many holes as it likes, by ranges of
+//! the version that the answer's entity tag names.
+
+use std::fs::File;
+use std::io;
+
+use axum::http::HeaderName;
+use rustix::fs::{SeekFrom, seek};
+
+/// The field, in a request and in an answer.
+pub const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
+/// A shorter hole is sent: to ask around it takes longer.
+const HOLE_MIN: u64 = 4 << 20;
+/// The most that are told of.
+const HOLES_MAX: usize = 64;
+/// The most that are looked at in a file that is all in pieces.
+const LOOKS_MAX: usize = 4096;
+
+/// The field's value for a file of `size` bytes; `None` where there is nothing to tell.
+pub(super) fn of(file: &File, size: u64) -> Option<String> {
+    // No data behind a place is ENXIO.
+    let data = |from| match seek(file, SeekFrom::Data(from)) {
+        Err(error) if error == rustix::io::Errno::NXIO => Ok(size),
+        found => found.map_err(io::Error::from),
+    };
+    let hole = |from| seek(file, SeekFrom::Hole(from)).map_err(io::Error::from);
+    let told = told(size, data, hole).unwrap_or_default();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// Goes from hole to hole; `data` and `hole` find the next of each at or behind a place.
+fn told(
+    size: u64,
+    data: impl Fn(u64) -> io::Result<u64>,
+    hole: impl Fn(u64) -> io::Result<u64>,
+) -> io::Result<Vec<String>> {
+    let (mut told, mut at) = (Vec::new(), 0);
+    for _ in 0..LOOKS_MAX {
+        if at >= size || told.len() == HOLES_MAX {
+            break;
+        }
+        // There is one at every file's end.
+        let start = hole(at)?.min(size);
+        at = if start < size { data(start)?.min(size) } else { size };
+        if at - start >= HOLE_MIN {
+            told.push(format!("{start}-{}", at - 1));
+        }
+    }
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::{HOLE_MIN, HOLES_MAX, LOOKS_MAX, of, told};
+
+    #[test]
+    fn long_holes_are_told() {
+        let file = tempfile::tempfile().unwrap();
+        let size = 5 * HOLE_MIN;
+        file.set_len(size).unwrap();
+        assert_eq!(of(&file, size).unwrap(), format!("0-{}", size - 1));
+        // Data, too short a hole, data, a hole.
+        file.write_all_at(&[1; 4096], 0).unwrap();
+        file.write_all_at(&[1; 4096], HOLE_MIN).unwrap();
+        let last = format!("{}-{}", HOLE_MIN + 4096, size - 1);
+        assert_eq!(of(&file, size).unwrap(), last);
+        file.write_all_at(&[1], size - 1).unwrap();
+        assert_eq!(of(&file, size).unwrap(), format!("{}-{}", HOLE_MIN + 4096, size - 4097));
+        file.set_len(HOLE_MIN).unwrap();
+        assert_eq!(of(&file, HOLE_MIN), None);
+        assert_eq!(of(&tempfile::tempfile().unwrap(), 0), None);
+    }
+
+    #[test]
+    fn a_file_in_pieces_costs_little() {
+        let looks = std::cell::Cell::new(0);
+        let pieces = |length: u64| {
+            looks.set(0);
+            let next = |from: u64| {
+                looks.set(looks.get() + 1);
+                Ok(from + length)
+            };
+            told(u64::MAX >> 8, next, next).unwrap()
+        };
+        assert_eq!(pieces(HOLE_MIN).len(), HOLES_MAX);
+        assert!(looks.get() <= 2 * HOLES_MAX + 1);
+        assert!(pieces(4096).is_empty());
+        assert_eq!(looks.get(), 2 * LOOKS_MAX);
+    }
+}
