@@ -6,7 +6,7 @@ CARGO := cargo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot bench-imaging \
-  bench-agents bench-box imaging-bench image image-dev fuzz lint clean
+  bench-agents bench-box released image image-dev fuzz lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -47,20 +47,19 @@ bench-boot: setup ## measure DHCP, TFTP and HTTP boot beside seven other servers
 	  LD_LIBRARY_PATH=$$root/usr/lib/x86_64-linux-gnu:$$root/lib/x86_64-linux-gnu \
 	  unshare --net target/x86_64-unknown-linux-gnu/release/tinbox-bench-boot
 
-# One set of crates for both, so that nothing is compiled twice.
-imaging-bench: setup
-	$(CARGO) build --release -p supervisor -p agent -p imaging-bench
+# One set of crates for three, so that nothing is compiled twice.
+released: setup
+	$(CARGO) build --release -p supervisor -p cli -p agent -p image -p firmware -p qemu -p imaging-bench
 
-bench-imaging: imaging-bench ## measure writing an image beside dd, bmaptool and qemu-img (root)
+bench-imaging: released ## measure writing an image beside dd, bmaptool and qemu-img (root)
 	@TINBOX_IMAGES=$$(tests/imaging-bench/setup.sh) \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-imaging
 
-bench-agents: imaging-bench ## measure 200 agents at once at a running box
+bench-agents: released ## measure 200 agents at once at a running box
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-agents
 
-bench-box: setup ## measure the box's image, memory and start beside the budgets (root)
-	$(CARGO) build --release -p supervisor -p cli -p agent -p image -p firmware
+bench-box: released ## measure the box's image, memory and start beside the budgets (root)
 	@tests/firmware/bench.sh
 
 image-dev: build ## make the box's disk image from what cargo built, in seconds

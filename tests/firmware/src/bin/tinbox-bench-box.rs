@@ -32,7 +32,7 @@ const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xbb]);
 const BOX: &str = "10.77.0.9";
 const BOX_TOML: &str = "[[management]]\ninterface = \"eth0\"\naddress = \"10.77.0.9/24\"\n";
 /// How many bytes a word of the page stands for.
-const UNITS: [(&str, f64); 3] = [("KiB", 1.0 / 1024.0), ("MiB", 1.0), ("GiB", 1024.0)];
+const UNITS: [(&str, f64); 3] = [("K", 1.0 / 1024.0), ("M", 1.0), ("G", 1024.0)];
 
 fn main() -> ExitCode {
     figures::exit(bench())
@@ -181,9 +181,10 @@ fn in_use(owner: &Owner<'_>) -> Result<f64> {
     let page = run(&mut owner.curl("/box"))?;
     let (_, rest) = page.split_once("Memory").context("the Box page tells no memory")?;
     let text = rest.split_once(" of ").context("the Box page tells no memory")?.0;
-    let mut words = text.rsplit(['>', ' ', '\u{a0}']).filter(|word| !word.is_empty());
-    let (unit, number) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let figure = text.rsplit('>').next().unwrap_or_default();
+    let unit = figure.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let factor = UNITS.iter().find(|(name, _)| *name == unit);
     let factor = factor.with_context(|| format!("an unknown unit: {unit:?} in {text:?}"))?.1;
-    Ok(number.parse::<f64>().with_context(|| format!("no number: {number:?}"))? * factor)
+    let number = figure[..figure.len() - unit.len()].parse::<f64>();
+    Ok(number.with_context(|| format!("no number: {figure:?}"))? * factor)
 }
