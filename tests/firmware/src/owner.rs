@@ -25,7 +25,7 @@ pub struct Owner<'a> {
 }
 
 /// The last word of the first line after `since` that matches.
-fn told(serial: &Serial, since: Mark, pattern: &str) -> String {
+pub fn told(serial: &Serial, since: Mark, pattern: &str) -> String {
     let line = serial.wait_for_whole(since, pattern, PATIENCE).unwrap().0.text;
     line.split_whitespace().next_back().unwrap().to_owned()
 }

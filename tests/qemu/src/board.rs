@@ -59,7 +59,7 @@ impl<'a> Drive<'a> {
 #[derive(Debug)]
 pub(crate) struct Cable {
     pub(crate) rack: Namespace,
-    pub(crate) tap: &'static str,
+    pub(crate) tap: String,
     pub(crate) nic: Nic,
     pub(crate) mac: MacAddr,
 }
@@ -72,7 +72,7 @@ pub struct Board {
     monitor: PathBuf,
     qmp: Option<Qmp>,
     log: Option<PathBuf>,
-    cable: Option<Cable>,
+    cables: Vec<Cable>,
 }
 
 /// Nobody waits for what QEMU tells of a board unasked.
@@ -91,13 +91,13 @@ impl Board {
     /// # Errors
     /// A file or QEMU itself.
     pub fn start(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
-        Self::start_with(folder, drive, None)
+        Self::start_with(folder, drive, Vec::new())
     }
 
     pub(crate) fn start_with(
         folder: &Path,
         drive: &Drive<'_>,
-        cable: Option<Cable>,
+        cables: Vec<Cable>,
     ) -> Result<Self, Error> {
         let variables = folder.join("variables");
         std::fs::copy(OVMF_VARS, &variables).map_err(Error::path("copy to", &variables))?;
@@ -106,19 +106,19 @@ impl Board {
         }
         let (serial, errors) = (folder.join("serial.log"), folder.join("qemu.log"));
         let open = |path: &Path| File::create(path).map_err(Error::path("create", path));
-        let mut command = match &cable {
+        let mut command = match cables.first() {
             Some(cable) => cable.rack.command("qemu-system-x86_64"),
             None => Command::new("qemu-system-x86_64"),
         };
         let monitor = folder.join("qmp");
-        command.args(arguments(drive, &variables)).args(network(cable.as_ref()));
+        command.args(arguments(drive, &variables)).args(network(&cables));
         command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
         let serial = Arc::new(Serial::new(0, open(&serial)?));
         let attached = serial.attach(&mut child);
         let log = drive.log.map(Path::to_owned);
-        let board = Self { child, serial, monitor, qmp: None, log, cable };
+        let board = Self { child, serial, monitor, qmp: None, log, cables };
         attached.map(|()| board)
     }
 
@@ -161,6 +161,25 @@ impl Board {
         self.monitor()?.ask("screendump", arguments).map(drop)
     }
 
+    /// Presses a key of its keyboard, by QEMU's name of it, or lets it go.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn key(&mut self, key: &str, down: bool) -> Result<(), Error> {
+        let key = json!({ "down": down, "key": { "type": "qcode", "data": key } });
+        let events = json!({ "events": [{ "type": "key", "data": key }] });
+        self.monitor()?.ask("input-send-event", events).map(drop)
+    }
+
+    /// Puts the cable into its card of that number, from 0 on, or pulls it.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn plug(&mut self, card: usize, is_in: bool) -> Result<(), Error> {
+        let link = json!({ "name": format!("n{card}"), "up": is_in });
+        self.monitor()?.ask("set_link", link).map(drop)
+    }
+
     /// QEMU has one ear, and whoever has it keeps it.
     fn monitor(&mut self) -> Result<&Qmp, Error> {
         let qmp = match self.qmp.take() {
@@ -188,24 +207,22 @@ impl Board {
 impl Drop for Board {
     fn drop(&mut self) {
         children::end(&mut self.child);
-        if let Some(Cable { rack, tap, .. }) = &self.cable {
+        for Cable { rack, tap, .. } in &self.cables {
             // It goes with its rack at the latest.
             let _ = rack.ip(&format!("link delete {tap}\n"));
         }
     }
 }
 
-fn network(cable: Option<&Cable>) -> Vec<String> {
-    match cable {
-        None => ["-nic".to_owned(), "none".to_owned()].to_vec(),
-        Some(Cable { tap, nic, mac, .. }) => vec![
-            "-netdev".to_owned(),
-            format!("tap,id=n0,ifname={tap},script=no,downscript=no"),
-            "-device".to_owned(),
-            // It boots from its disk.
-            format!("{},netdev=n0,mac={mac},romfile=", nic.device()),
-        ],
+fn network(cables: &[Cable]) -> Vec<String> {
+    let mut arguments = vec!["-nic".to_owned(), "none".to_owned()];
+    for (at, Cable { tap, nic, mac, .. }) in cables.iter().enumerate() {
+        let tap = format!("tap,id=n{at},ifname={tap},script=no,downscript=no");
+        // It boots from its disk.
+        let card = format!("{},netdev=n{at},mac={mac},romfile=", nic.device());
+        arguments.extend(["-netdev".to_owned(), tap, "-device".to_owned(), card]);
     }
+    arguments
 }
 
 fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {

@@ -185,15 +185,31 @@ impl Rack {
     pub fn add_board(
         &self,
         drive: &Drive<'_>,
-        (segment, nic, mac): (Segment, Nic, MacAddr),
+        card: (Segment, Nic, MacAddr),
     ) -> Result<Board, Error> {
-        let rack = leftovers::rack_namespace(&self.name);
-        let tap = "tapboard";
-        rack.ip(&format!(
-            "tuntap add dev {tap} mode tap\nlink set {tap} master {} up\n",
-            segment.bridge()
-        ))?;
-        Board::start_with(&self.dir, drive, Some(Cable { rack, tap, nic, mac }))
+        self.add_board_with(drive, &[card])
+    }
+
+    /// The same with several cards.
+    ///
+    /// # Errors
+    /// As [`Rack::add_board`].
+    pub fn add_board_with(
+        &self,
+        drive: &Drive<'_>,
+        cards: &[(Segment, Nic, MacAddr)],
+    ) -> Result<Board, Error> {
+        let mut cables = Vec::new();
+        for (at, (segment, nic, mac)) in cards.iter().enumerate() {
+            let rack = leftovers::rack_namespace(&self.name);
+            let tap = format!("tapboard{at}");
+            rack.ip(&format!(
+                "tuntap add dev {tap} mode tap\nlink set {tap} master {} up\n",
+                segment.bridge()
+            ))?;
+            cables.push(Cable { rack, tap, nic: *nic, mac: *mac });
+        }
+        Board::start_with(&self.dir, drive, cables)
     }
 
     /// Pulls the box's network cable.

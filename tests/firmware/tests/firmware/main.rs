@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod backup;
 mod flash;
 mod main_job;
+mod panel;
 mod power_cuts;
 mod reset;
 mod screen;
+mod settings;
 mod updates;
 
 use std::fs;
@@ -145,7 +148,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let own = Ipv4Addr::new(10, 9, 9, 9);
     let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
     owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
-    let cable = (Segment::Near, Nic::E1000e, MAC);
+    let cable = (Segment::Near, Nic::E1000, MAC);
     let mut board = rack.add_board(&Drive::new(&disk, Bus::Usb), cable).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");
     let seen = run(owner.command("/usr/bin/python3").arg(script).arg(NAME)).unwrap();

@@ -1,0 +1,174 @@
+//! A flashed box with a small screen, its buttons, and two cards that are one link.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use firmware::owner::Owner;
+use firmware::{PATIENCE, run};
+use image::disk::Part;
+use qemu::{Board, Bus, Drive, Host, Mark, Nic, Rack, RackConfig, Segment, poll};
+use stdx::MacAddr;
+
+use super::{made, screen};
+
+const CARDS: [MacAddr; 2] =
+    [MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 0]), MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 1])];
+/// The monitor is the small screen, for QEMU has no other; there is no light.
+const BOX_TOML: &str = "[[management]]\n\
+    interface = \"bond0\"\n\
+    bond = { ports = [\"eth0\", \"eth1\"], mode = \"active-backup\", primary = \"eth1\" }\n\
+    [panel]\n\
+    tft = \"/dev/fb0\"\n\
+    led = \"green:status\"\n\
+    buttons = { up = \"KEY_UP\", down = \"KEY_DOWN\", select = \"KEY_ENTER\" }\n";
+/// Pixels of the small screen.
+const SMALL: (usize, usize) = (320, 240);
+/// Its rows between header and footer.
+const BODY: std::ops::Range<usize> = 30..214;
+/// Pixels of them that differ from one page to another, and never on one page.
+const PAGE_PIXELS: usize = 1000;
+
+/// What the monitor shows.
+struct Shown {
+    path: PathBuf,
+    width: usize,
+    rows: Vec<Vec<[u8; 3]>>,
+}
+
+impl Shown {
+    fn of(board: &mut Board, folder: &Path) -> Option<Self> {
+        let path = folder.join("panel.png");
+        board.screenshot(&path).ok()?;
+        let file = File::open(&path).ok()?;
+        let mut picture = png::Decoder::new(BufReader::new(file)).read_info().ok()?;
+        let mut bytes = vec![0; picture.output_buffer_size()?];
+        let info = picture.next_frame(&mut bytes).ok()?;
+        let pixel = |bytes: &[u8]| [bytes[0], bytes[1], bytes[2]];
+        let row = |row: &[u8]| row.chunks_exact(3).map(pixel).collect();
+        let rows = bytes[..info.buffer_size()].chunks(info.line_size).map(row).collect();
+        Some(Self { path, width: info.width as usize, rows })
+    }
+
+    /// The small screen, which is in the middle; nothing of the rest is lit.
+    fn middle(&self) -> Vec<Vec<[u8; 3]>> {
+        let (left, top) = ((self.width - SMALL.0) / 2, (self.rows.len() - SMALL.1) / 2);
+        let lit = |rows: &[Vec<[u8; 3]>]| rows.iter().flatten().any(|pixel| *pixel != [0; 3]);
+        assert!(!lit(&self.rows[..top]) && !lit(&self.rows[top + SMALL.1..]), "{:?}", self.path);
+        let middle = &self.rows[top..top + SMALL.1];
+        middle.iter().map(|row| row[left..left + SMALL.0].to_vec()).collect()
+    }
+
+    /// What a code on it says.
+    fn code(&self) -> Option<String> {
+        let mut scan = Command::new("zbarimg");
+        scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]).arg(&self.path);
+        let read = String::from_utf8(scan.output().ok()?.stdout).ok()?;
+        (!read.trim().is_empty()).then(|| read.trim().to_owned())
+    }
+}
+
+fn tap(board: &mut Board, key: &str) {
+    [true, false].into_iter().for_each(|down| board.key(key, down).unwrap());
+}
+
+/// Whether the box gives its certificate to somebody who has nothing of it.
+fn answers(owner: &Host, address: &str) -> Option<()> {
+    let mut curl = owner.command("curl");
+    curl.args(["-sf", "--max-time", "5"]).arg(format!("http://{address}/ca.pem"));
+    run(&mut curl).ok().filter(|pem| pem.contains("BEGIN CERTIFICATE")).map(|_| ())
+}
+
+#[test]
+fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    made(folder.path()).copy(&disk).unwrap();
+    let file = folder.path().join("box.toml");
+    fs::write(&file, BOX_TOML).unwrap();
+    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
+    run(Command::new("mcopy").args(["-o", "-i", &volume]).arg(&file).arg("::box.toml")).unwrap();
+    let rack = Rack::build(RackConfig::new("panel")).unwrap();
+    let owner = rack.add_host("owner", &[(Segment::Near, [10, 9, 9, 9].into())]).unwrap();
+    owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    // Of an e1000e's cable that is pulled QEMU tells Linux nothing.
+    let cards = CARDS.map(|mac| (Segment::Near, Nic::E1000, mac));
+    let mut board = rack.add_board_with(&Drive::new(&disk, Bus::Nvme), &cards).unwrap();
+
+    // A light that is not there is said once, and harms nothing.
+    board.serial().wait_for("does not work.*the light green:status", PATIENCE).unwrap();
+    let claim = "claim this box at HTTPS://169\\.254\\.";
+    let claim = board.serial().wait_for_whole(Mark::START, claim, PATIENCE).unwrap().0.text;
+    let url = claim.split_whitespace().find(|it| it.contains("/S/")).unwrap().to_owned();
+    screen::shows_code(&mut board, &url);
+    let claimed = Shown::of(&mut board, folder.path()).unwrap().middle();
+    tap(&mut board, "down");
+    let turned = || {
+        let shown = Shown::of(&mut board, folder.path())?;
+        (shown.code().is_none() && shown.middle() != claimed).then_some(())
+    };
+    poll("the panel to show its next page", PATIENCE, turned).unwrap();
+    tap(&mut board, "ret");
+    screen::shows_code(&mut board, &url);
+
+    let address = url["HTTPS://".len()..].split('/').next().unwrap();
+    poll("the box to answer", PATIENCE, || answers(&owner, address)).unwrap();
+    outlives_cables(&mut board, &owner, address);
+    let owner = Owner::claims(&owner, address, board.serial(), folder.path());
+    // Owned, it rests at its first page.
+    poll("the panel to have no code", PATIENCE, || {
+        Shown::of(&mut board, folder.path())?.code().is_none().then_some(())
+    })
+    .unwrap();
+    let told = run(owner.tinbox().args(["box", "identify"])).unwrap();
+    assert_eq!(told.trim(), "the box blinks for 60 s");
+    obeys_its_menu(&mut board, folder.path());
+    rack.succeed();
+}
+
+/// The one that is used is pulled, then the other one.
+fn outlives_cables(board: &mut Board, owner: &Host, address: &str) {
+    for (card, other) in [(1, 0), (0, 1)] {
+        board.plug(card, false).unwrap();
+        let out = format!("problem: A cable of bond0 is out on eth{card}");
+        let (_, mark) = board.serial().wait_for_after(Mark::START, &out, PATIENCE).unwrap();
+        let through = format!("the box to answer on eth{other} alone");
+        poll(&through, PATIENCE, || answers(owner, address)).unwrap();
+        board.plug(card, true).unwrap();
+        let over = format!("over: fault/NoCarrier/eth{card} HAS NO CABLE");
+        board.serial().wait_for_after(mark, &over, PATIENCE).unwrap();
+    }
+}
+
+/// Has it blink, then switches it off: what cannot be taken back wants a hold of its own.
+fn obeys_its_menu(board: &mut Board, folder: &Path) {
+    let home = body(board, folder).unwrap();
+    opens_its_menu(board, folder, &home);
+    tap(board, "ret");
+    board.serial().wait_for("asked for at the panel.*identify", PATIENCE).unwrap();
+    opens_its_menu(board, folder, &home);
+    // Backwards: back, factory reset, power off.
+    ["up", "up", "up", "ret"].into_iter().for_each(|key| tap(board, key));
+    board.key("ret", true).unwrap();
+    board.serial().wait_for("asked at the panel.*PowerOff", PATIENCE).unwrap();
+    board.wait_off(PATIENCE).unwrap();
+}
+
+/// Holds the button at the page `home` until the menu is there.
+fn opens_its_menu(board: &mut Board, folder: &Path, home: &[[u8; 3]]) {
+    let is_home = |board: &mut Board, wanted: bool| {
+        let now = body(board, folder)?;
+        let differ = now.iter().zip(home).filter(|(one, other)| one != other).count();
+        ((differ < PAGE_PIXELS) == wanted).then_some(())
+    };
+    poll("the panel to rest at its first page", PATIENCE, || is_home(board, true)).unwrap();
+    board.key("ret", true).unwrap();
+    poll("the panel to show its menu", PATIENCE, || is_home(board, false)).unwrap();
+    board.key("ret", false).unwrap();
+}
+
+/// What the small screen shows between its header and its footer.
+fn body(board: &mut Board, folder: &Path) -> Option<Vec<[u8; 3]>> {
+    Some(Shown::of(board, folder)?.middle()[BODY].concat())
+}
