@@ -214,8 +214,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
 
 /// Safe mode stays for as long as the box runs, so this is true of a page that is never reloaded.
 fn notice(view: &StatusView) -> String {
-    let safe_mode = !view.safe_mode.is_empty();
-    safe_mode.then(|| safe_mode_trouble(view).sentence()).unwrap_or_default()
+    if view.safe_mode.is_empty() { String::new() } else { safe_mode_trouble(view).sentence() }
 }
 
 fn badge(view: &StatusView) -> String {
