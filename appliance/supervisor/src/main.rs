@@ -47,6 +47,7 @@ mod update;
 mod wiring;
 
 use std::ffi::OsStr;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -164,7 +165,9 @@ async fn start(
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.
 fn start_log() {
     let filter = EnvFilter::try_from_env("TINBOX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // A file, and what is captured of a box's serial line, hold words and nothing else.
+    let colours = std::io::stderr().is_terminal() && std::process::id() != 1;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let kept = journal::Keeper(&journal::JOURNAL);
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();
 }

@@ -30,7 +30,9 @@ impl Holes {
         for hole in told.split(',') {
             let (first, last) = hole.trim().split_once('-')?;
             let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            if first < free || last < first || last >= total || holes.len() == MOST {
+            // Two that touch would be one.
+            let touches = first == free && !holes.is_empty();
+            if first < free || touches || last < first || last >= total || holes.len() == MOST {
                 return None;
             }
             free = last + 1;
@@ -80,9 +82,18 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_no_hole() {
-        for text in
-            ["", "1", "a-b", "5-4", "0-9, 9-10", "0-21", "-1-2", "0-1,", "0-99999999999999999999"]
-        {
+        for text in [
+            "",
+            "1",
+            "a-b",
+            "5-4",
+            "0-9, 9-10",
+            "0-9, 10-11",
+            "0-21",
+            "-1-2",
+            "0-1,",
+            "0-99999999999999999999",
+        ] {
             assert_eq!(told(text, Some(21)), Holes::default(), "{text}");
         }
         assert_eq!(told("0-9", None), Holes::default());
