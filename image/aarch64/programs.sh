@@ -6,7 +6,7 @@
 #   TINBOX_TARGET    where it is compiled (out/aarch64/target)
 #
 # The compiler is Debian's in its folder of the cache (parts.sh): rustup's may know this processor
-# only. What the program needs of it is what Cargo.toml says.
+# only.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/../..")
@@ -24,6 +24,9 @@ export PATH=$tools/bin:$PATH RUSTC=$tools/bin/rustc
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export AR_aarch64_unknown_linux_gnu=aarch64-linux-gnu-ar
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+# As .cargo/config.toml has them for the other processor: one static file.
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static \
+  --cfg getrandom_backend=\"linux_getrandom\""
 cd "$top"
 cargo build --quiet --locked --package supervisor --bin tinboxd --profile "$profile" \
   --target "$triplet" --target-dir "$target" >&2
