@@ -60,6 +60,7 @@ pub enum Unreadable {
 /// When it cannot be read.
 pub fn read(text: &str) -> Result<Document, Unreadable> {
     let mut reader = Reader {
+        text,
         parser: Parser::new_from_str(text),
         anchors: HashMap::new(),
         duplicates: Vec::new(),
@@ -84,6 +85,7 @@ pub fn read(text: &str) -> Result<Document, Unreadable> {
 }
 
 struct Reader<'a> {
+    text: &'a str,
     parser: Parser<'a, granit_parser::StrInput<'a>>,
     anchors: HashMap<usize, (Value, usize)>,
     duplicates: Vec<String>,
@@ -134,7 +136,11 @@ impl<'a> Reader<'a> {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 self.weighs(text.len())?;
-                (scalar(&text, style, tag.as_deref(), line(&span))?, anchor)
+                let text = text
+                    .strip_suffix('\n')
+                    .filter(|_| self.breaks_off(style, &span))
+                    .unwrap_or(&text);
+                (scalar(text, style, tag.as_deref(), line(&span))?, anchor)
             }
             Event::SequenceStart(_, anchor, _) => (self.sequence(inner)?, anchor),
             Event::MappingStart(_, anchor, _) => (self.mapping(inner)?, anchor),
@@ -149,6 +155,14 @@ impl<'a> Reader<'a> {
             self.weighs(self.weight - before)?;
         }
         Ok(value)
+    }
+
+    /// Whether the body ends within the last line of a block. That line has no end then, which the
+    /// parser adds.
+    fn breaks_off(&self, style: ScalarStyle, span: &Span) -> bool {
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let is_last = || span.byte_range().is_some_and(|range| range.end >= self.text.len());
+        is_block && !self.text.ends_with('\n') && is_last()
     }
 
     fn sequence(&mut self, depth: usize) -> Result<Value, Unreadable> {
@@ -286,6 +300,23 @@ s: 0777\nt: 08\nu: NULL\nv: ''\nw: |\n  hi\nx:\ny1: Off\nz: -.5\n";
         let twice = read("a: 1\nb: 2\na: 3\n").unwrap();
         assert_eq!(twice.value, json!({ "a": 3, "b": 2 }));
         assert_eq!(twice.duplicates, ["line 3: key \"a\" already set in map"]);
+    }
+
+    /// As Go's library reads them.
+    #[test]
+    fn a_block_ends_as_its_body_does() {
+        for (text, expected) in [
+            ("- |\n  l1\n  l2", "l1\nl2"),
+            ("- |\n  l1\n  l2\n", "l1\nl2\n"),
+            ("- >\n  l1\n  l2", "l1 l2"),
+            ("- |+\n  l1", "l1"),
+            ("- |-\n  l1", "l1"),
+            ("- |\n  é", "é"),
+            ("- |\n  l1\n- x", "l1\n"),
+            ("- |\n  l1\n# x", "l1\n"),
+        ] {
+            assert_eq!(value(text)[0], expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -48,22 +48,46 @@ pub fn binary(number: f64) -> String {
     format!("{mantissa}p{sign}{}", exponent.unsigned_abs())
 }
 
-/// `%x`: the mantissa in hexadecimal digits, one of them before the point.
-pub fn hexadecimal(number: f64) -> String {
-    let (mantissa, exponent) = parts(number);
+/// `%x`: the mantissa in hexadecimal digits, one of them before the point and `precision` behind it,
+/// or as many as it needs.
+pub fn hexadecimal(number: f64, precision: Option<usize>) -> String {
+    let (mut mantissa, mut exponent) = parts(number);
     if mantissa == 0 {
-        return "0x0p+00".to_owned();
+        exponent = 0;
+    } else {
+        // The leading one at bit 52, so that thirteen digits follow it.
+        let shift = mantissa.leading_zeros() - 11;
+        mantissa <<= shift;
+        exponent += 52 - shift as i32;
     }
-    // The leading one at bit 52, so that thirteen digits follow it.
-    let shift = mantissa.leading_zeros() - 11;
-    let digits = format!("{:014x}", mantissa << shift);
-    let exponent = exponent + 52 - shift as i32;
+    if let Some(places) = precision.filter(|places| *places < HEX_PLACES) {
+        let dropped = 4 * (HEX_PLACES - places);
+        let (rest, half) = (mantissa & ((1 << dropped) - 1), 1 << (dropped - 1));
+        mantissa >>= dropped;
+        // Half goes to the even digit.
+        mantissa += u64::from(rest > half || (rest == half && mantissa & 1 == 1));
+        mantissa <<= dropped;
+        if mantissa >> 53 == 1 {
+            mantissa >>= 1;
+            exponent += 1;
+        }
+    }
+    let digits = format!("{mantissa:014x}");
     let (first, rest) = digits.split_at(1);
-    let rest = rest.trim_end_matches('0');
+    let rest = match precision {
+        None => rest.trim_end_matches('0').to_owned(),
+        Some(places) => {
+            let zeros = "0".repeat(places.saturating_sub(HEX_PLACES));
+            format!("{}{zeros}", &rest[..places.min(HEX_PLACES)])
+        }
+    };
     let point = if rest.is_empty() { "" } else { "." };
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("0x{first}{point}{rest}p{sign}{:02}", exponent.unsigned_abs())
 }
+
+/// Hexadecimal digits behind the point that a float can have.
+const HEX_PLACES: usize = 13;
 
 /// Mantissa and power of two of a positive float (IEEE 754).
 fn parts(number: f64) -> (u64, i32) {

@@ -161,11 +161,11 @@ impl Printer<'_> {
             'E' => float::exponent(number.abs(), precision.unwrap_or(6)).to_uppercase(),
             'f' | 'F' => format!("{:.*}", precision.unwrap_or(6), number.abs()),
             'b' => float::binary(number.abs()),
-            'x' | 'X' if precision.is_some() => {
-                return Err(format!("%.{verb} of a float is not known here"));
+            'x' | 'X' if precision.is_some() && flags.sharp => {
+                return Err(format!("%#.{verb} of a float is not known here"));
             }
-            'x' => float::hexadecimal(number.abs()),
-            'X' => float::hexadecimal(number.abs()).to_uppercase(),
+            'x' => float::hexadecimal(number.abs(), precision),
+            'X' => float::hexadecimal(number.abs(), precision).to_uppercase(),
             _ => return self.bad_verb(value, verb),
         };
         let is_number = number.is_finite();
