@@ -48,8 +48,8 @@ pub fn binary(number: f64) -> String {
     format!("{mantissa}p{sign}{}", exponent.unsigned_abs())
 }
 
-/// `%x`: the mantissa in hexadecimal digits, one of them before the point and `precision` behind it,
-/// or as many as it needs.
+/// `%x`: the mantissa in hexadecimal digits, one of them before the point and `precision` behind
+/// it, or as many as it needs.
 pub fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let (mut mantissa, mut exponent) = parts(number);
     if mantissa == 0 {
