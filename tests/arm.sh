@@ -53,7 +53,7 @@ cp "$machine/usr/share/AAVMF/AAVMF_VARS.fd" "$folder/variables"
   -drive "if=pflash,format=raw,file=$folder/variables" \
   -drive "if=none,id=disk,format=raw,file=$folder/disk" \
   -device nvme,drive=disk,serial=tinbox,bootindex=1 -device i6300esb \
-  -nic user,model=virtio-net-pci,restrict=on 2>"$folder/qemu" &
+  -netdev user,id=net,restrict=on -device virtio-net-pci,netdev=net,romfile= 2>"$folder/qemu" &
 qemu=$!
 started=$SECONDS
 # Until the line is there, or the machine is off.
