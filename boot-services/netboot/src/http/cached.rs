@@ -133,7 +133,7 @@ mod tests {
         let digest = Digest::of(b"x");
         let tag = format!("\"{digest}\"");
         let of = |total, checksum, range, if_range| {
-            let asked = Conditions { range, if_range, ..Conditions::default() };
+            let asked = Conditions { range, if_range, if_none_match: None };
             let verdict = verdict(total, checksum, asked);
             let tagged = verdict.headers.iter().any(|(name, _)| *name == header::ETAG);
             (verdict.status.as_u16(), verdict.first, verdict.length, tagged)

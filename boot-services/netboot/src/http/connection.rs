@@ -109,7 +109,8 @@ async fn answer<C: Carrier>(
     let (verdict, file) = match downloads.open(target, peer) {
         Ok(Opened { file, size, tag }) => {
             let verdict = Verdict::of(asked.conditions, size, &tag.to_string());
-            (verdict.with_holes(asked.conditions, &file, size), Some(file))
+            let verdict = if asked.wants_holes { verdict.with_holes(&file, size) } else { verdict };
+            (verdict, Some(file))
         }
         Err(status) => (Verdict::none(status), None),
     };

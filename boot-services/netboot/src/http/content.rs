@@ -68,8 +68,6 @@ impl<'a> Conditions<'a> {
             range: text(header::RANGE),
             if_range: text(header::IF_RANGE),
             if_none_match: text(header::IF_NONE_MATCH),
-            // Only the way past the router tells of them.
-            holes: None,
         }
     }
 }
@@ -96,8 +94,6 @@ pub struct Conditions<'a> {
     pub if_range: Option<&'a str>,
     /// `If-None-Match`.
     pub if_none_match: Option<&'a str>,
-    /// [`holes::FIELD`](super::holes::FIELD): the client wants to know what it need not fetch.
-    pub holes: Option<&'a str>,
 }
 
 /// What is answered for a file, its bytes aside.
@@ -150,14 +146,9 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// Tells of the file's holes, where somebody asked who gets all of it.
-    pub(super) fn with_holes(
-        mut self,
-        asked: Conditions<'_>,
-        file: &std::fs::File,
-        size: u64,
-    ) -> Self {
-        if asked.holes == Some("?1") && self.status == StatusCode::OK {
+    /// Tells who gets all of the file of its holes.
+    pub(super) fn with_holes(mut self, file: &std::fs::File, size: u64) -> Self {
+        if self.status == StatusCode::OK {
             self.headers.extend(holes::of(file, size).map(|told| (holes::FIELD, told)));
         }
         self

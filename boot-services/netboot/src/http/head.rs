@@ -38,6 +38,8 @@ pub struct Head<'a> {
     pub wants_body: bool,
     /// Whether the client keeps the connection.
     pub keeps: bool,
+    /// Whether the client wants to know what it need not fetch.
+    pub wants_holes: bool,
     /// Its conditions.
     pub conditions: Conditions<'a>,
     /// Bytes of the head, its empty line included.
@@ -67,8 +69,14 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
         return None;
     }
     let path = path(request.path?)?;
-    let mut head =
-        Head { path, wants_body, keeps: true, conditions: Conditions::default(), length };
+    let mut head = Head {
+        path,
+        wants_body,
+        keeps: true,
+        wants_holes: false,
+        conditions: Conditions::default(),
+        length,
+    };
     let mut host = None;
     for field in request.headers.iter() {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
@@ -84,11 +92,11 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
             &mut head.conditions.if_range
         } else if is("if-none-match") {
             &mut head.conditions.if_none_match
-        } else if is(holes::FIELD.as_str()) {
-            &mut head.conditions.holes
         } else {
             if is("connection") {
                 head.keeps &= !says_close(field.value);
+            } else if is(holes::FIELD.as_str()) {
+                head.wants_holes = field.value == holes::ASK;
             }
             continue;
         };

@@ -12,7 +12,9 @@ use axum::http::HeaderName;
 use rustix::fs::{SeekFrom, seek};
 
 /// The field, in a request and in an answer.
-pub const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
+pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
+/// What asks.
+pub(super) const ASK: &[u8] = b"?1";
 /// A shorter hole is sent: to ask around it takes longer.
 const HOLE_MIN: u64 = 4 << 20;
 /// The most that are told of.
