@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use qemu::{Board, Bus, Drive, Mark};
 
+pub mod boot_volume;
 pub mod owner;
 
 /// A developer's image of this checkout.

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use qemu::{Host, Mark, Serial};
+use qemu::{Host, Mark, Rack, Segment, Serial};
 use serde_json::{Value, json};
 
 use crate::{PATIENCE, run};
@@ -22,6 +23,19 @@ pub struct Owner<'a> {
     address: String,
     kubeconfig: PathBuf,
     cookies: PathBuf,
+}
+
+/// A person's machine on the rack's near cable, with an address of its own, and one among those
+/// that a box takes which nobody gives one.
+pub fn host(rack: &Rack, own: Ipv4Addr) -> Host {
+    let host = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
+    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    host
+}
+
+/// Where the box is whose console says how to claim it.
+pub fn address(claim: &str) -> String {
+    claim.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned()
 }
 
 /// The last word of the first line after `since` that matches.

@@ -1,4 +1,4 @@
-//! What a real API server and Go's library read of the same bodies.
+//! Bodies, and what others read of them.
 
 use serde_json::{Value, json};
 

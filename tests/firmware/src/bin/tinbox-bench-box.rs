@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
 use figures::{Goal, Table, median};
+use firmware::boot_volume;
 use firmware::owner::{Owner, program};
 use firmware::{BARE, FIRST_LINE, Image, PATIENCE, STARTING, Variant, run};
 use image::{AGENT_OS_BUDGET, Arch, box_image_budget};
@@ -141,10 +142,7 @@ fn supervisor(table: &mut Table) -> Result<()> {
 fn system(image: &Image, folder: &Path, table: &mut Table) -> Result<()> {
     let disk = folder.join("disk");
     image.copy(&disk)?;
-    let file = folder.join("box.toml");
-    fs::write(&file, BOX_TOML)?;
-    let volume = format!("{}@@{}", disk.display(), image::disk::Part::Boot.offset());
-    run(Command::new("mcopy").args(["-o", "-i", &volume]).arg(&file).arg("::box.toml"))?;
+    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes())?;
     let rack = Rack::build(RackConfig::new("bench-box"))?;
     let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 77, 0, 250))])?;
     let board = rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC))?;

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::process::Command;
 
-use firmware::owner::{Owner, told};
+use firmware::boot_volume;
+use firmware::owner::{self, Owner, told};
 use firmware::{FIRST_LINE, PATIENCE, STARTING, run};
-use image::disk::Part;
 use qemu::{Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use stdx::MacAddr;
 
@@ -35,15 +34,11 @@ fn a_fresh_box_becomes_the_one_that_is_gone() {
     let at = |name: &str| folder.path().join(name);
     let image = made(folder.path());
     let rack = Rack::build(RackConfig::new("spare-box")).unwrap();
-    let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 77, 0, 250))]).unwrap();
-    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let host = owner::host(&rack, Ipv4Addr::new(10, 77, 0, 250));
 
-    image.copy(&at("gone")).unwrap();
-    fs::write(at("box.toml"), BOX_TOML).unwrap();
-    let volume = |name: &str| format!("{}@@{}", at(name).display(), Part::Boot.offset());
-    let mut copy = Command::new("mcopy");
-    run(copy.args(["-i", &volume("gone")]).arg(at("box.toml")).arg("::box.toml")).unwrap();
     let gone = at("gone");
+    image.copy(&gone).unwrap();
+    boot_volume::put(&gone, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let drive = Drive::new(&gone, Bus::Ahci);
     let board = rack.add_board(&drive, (Segment::Near, Nic::E1000e, GONE)).unwrap();
     board.serial().wait_for(FIRST_LINE, PATIENCE).unwrap();
@@ -65,18 +60,18 @@ fn a_fresh_box_becomes_the_one_that_is_gone() {
     fs::remove_file(gone).unwrap();
 
     // Another machine, with another disk and another card.
-    image.copy(&at("spare")).unwrap();
     let spare = at("spare");
+    image.copy(&spare).unwrap();
     let drive = Drive::new(&spare, Bus::Nvme);
     let board = rack.add_board(&drive, (Segment::Near, Nic::Virtio, SPARE)).unwrap();
     let serial = board.serial();
     let (line, mark) = serial.wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap();
-    let address = line.text.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap();
+    let address = owner::address(&line.text);
     let pin = told(serial, Mark::START, "certificate pin ");
     fs::write(at("code"), told(serial, Mark::START, CLAIM)).unwrap();
     let restore = |words: &str| {
         let mut restore = backup();
-        restore.arg("restore").arg(at("cellar.boxbak")).args(["--to", address, "--pin", &pin]);
+        restore.arg("restore").arg(at("cellar.boxbak")).args(["--to", &address, "--pin", &pin]);
         restore.arg("--code-file").arg(at("code")).arg("--passphrase-file").arg(at(words));
         run(&mut restore)
     };
@@ -94,7 +89,6 @@ fn a_fresh_box_becomes_the_one_that_is_gone() {
     let page = run(&mut owner.curl("/box")).unwrap();
     assert!(page.contains("cellar"), "{page}");
     drop(board);
-    let settings = run(Command::new("mtype").args(["-i", &volume("spare"), "::box.toml"])).unwrap();
-    assert_eq!(settings, BOX_TOML);
+    assert_eq!(boot_volume::read(&spare, "box.toml").unwrap(), BOX_TOML);
     rack.succeed();
 }

@@ -11,6 +11,7 @@ use image::minisign::SecretKey;
 use sha2::{Digest as _, Sha256};
 
 use super::made;
+use firmware::boot_volume;
 use firmware::owner::program;
 
 /// A file that is a disk for as long as this lives.
@@ -143,7 +144,7 @@ fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
     };
     assert_eq!(beside("dd"), beside("flash"), "`tinbox box flash` leaves something out");
     for name in ["dd", "flash"] {
-        let volume = format!("{}@@{}", at(name).display(), Part::Boot.offset());
+        let volume = boot_volume::of(&at(name));
         let files = at(&format!("on.{name}"));
         fs::create_dir(&files).unwrap();
         run(Command::new("mcopy").args(["-s", "-i", &volume, "::*"]).arg(&files)).unwrap();
@@ -161,9 +162,7 @@ fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
 /// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
 fn verify(disk: &Path, part: Part, folder: &Path) {
     let slot = if part == Part::RootA { "a" } else { "b" };
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    let script = format!("::tinbox/{slot}/boot.cfg");
-    let script = run(Command::new("mtype").args(["-i", &volume, &script])).unwrap();
+    let script = boot_volume::read(disk, &format!("tinbox/{slot}/boot.cfg")).unwrap();
     let words: Vec<&str> = script.split_whitespace().collect();
     let at = words.iter().position(|word| *word == "sha256").unwrap();
     let blocks: u64 = words[at - 2].parse().unwrap();

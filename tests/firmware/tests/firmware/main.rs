@@ -17,7 +17,8 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 
-use firmware::owner::Owner;
+use firmware::boot_volume;
+use firmware::owner::{self, Owner};
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, flip, run};
 use image::disk::{Part, disk_size};
 use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment};
@@ -33,19 +34,14 @@ fn made(folder: &Path) -> Image {
 
 /// The variables that GRUB keeps on the boot volume of `disk`.
 fn grubenv(disk: &Path) -> String {
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    let read = run(Command::new("mtype").args(["-i", &volume, "::tinbox/grubenv"])).unwrap();
+    let read = boot_volume::read(disk, "tinbox/grubenv").unwrap();
     read.trim_end_matches('#').to_owned()
 }
 
-fn set_grubenv(disk: &Path, variables: &str, folder: &Path) {
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    let file = folder.join("grubenv");
+fn set_grubenv(disk: &Path, variables: &str) {
     let mut block = format!("# GRUB Environment Block\n{variables}").into_bytes();
     block.resize(1024, b'#');
-    fs::write(&file, block).unwrap();
-    let mut copy = Command::new("mcopy");
-    run(copy.args(["-o", "-i", &volume]).arg(&file).arg("::tinbox/grubenv")).unwrap();
+    boot_volume::put(disk, "tinbox/grubenv", &block).unwrap();
 }
 
 /// The slot that GRUB names; it says so on two consoles, which may be one wire.
@@ -87,7 +83,7 @@ fn a_slot_with_a_flipped_bit_is_given_up_for_the_other() {
     made(folder.path()).copy(&disk).unwrap();
     // As after an update: the new system is in B.
     let updated = "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n";
-    set_grubenv(&disk, updated, folder.path());
+    set_grubenv(&disk, updated);
     flip(&disk, Part::RootB.offset() + 100).unwrap();
     let board = Board::start(folder.path(), &Drive::new(&disk, Bus::Virtio)).unwrap();
     let serial = board.serial();
@@ -145,9 +141,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     let larger = fs::File::options().write(true).open(&disk).unwrap();
     larger.set_len(disk_size() + MORE).unwrap();
     let rack = Rack::build(RackConfig::new("fresh-box").capture("udp")).unwrap();
-    let own = Ipv4Addr::new(10, 9, 9, 9);
-    let owner = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
-    owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let owner = owner::host(&rack, Ipv4Addr::new(10, 9, 9, 9));
     let cable = (Segment::Near, Nic::E1000, MAC);
     let mut board = rack.add_board(&Drive::new(&disk, Bus::Usb), cable).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/look_around.py");

@@ -3,17 +3,17 @@
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use firmware::{PATIENCE, run};
-use image::disk::{Part, disk_size};
+use image::disk::disk_size;
 use qemu::{Action, Board, Bus, Drive, Nic, NucConfig, Origin, Rack, RackConfig, Segment, poll};
 use qemu::{BoxProgram, Host};
 use scenarios::nuc_manifest;
 use stdx::MacAddr;
 
 use super::{grubenv, made};
+use firmware::boot_volume;
 use firmware::owner::{Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xb0]);
@@ -51,7 +51,7 @@ fn a_flashed_box_installs_a_machine() {
     // Room for the image in the box's cache.
     let larger = fs::File::options().write(true).open(&disk).unwrap();
     larger.set_len(disk_size() + (1 << 30)).unwrap();
-    configure(&disk, folder.path());
+    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("main-job").nuc(NucConfig::uefi())).unwrap();
     // The board is the box.
     rack.unplug_box().unwrap();
@@ -67,13 +67,6 @@ fn a_flashed_box_installs_a_machine() {
     drop(board);
     assert!(grubenv(&disk).contains("\nA_OK=1\nA_TRY=0\n"), "the slot is not good");
     rack.succeed();
-}
-
-fn configure(disk: &Path, folder: &Path) {
-    let file = folder.join("box.toml");
-    fs::write(&file, BOX_TOML).unwrap();
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    run(Command::new("mcopy").args(["-o", "-i", &volume]).arg(&file).arg("::box.toml")).unwrap();
 }
 
 fn installs(rack: &Rack, host: &Host, board: &Board, folder: &Path) {

@@ -1,17 +1,15 @@
 //! A flashed box with a small screen, its buttons, and two cards that are one link.
 
-use std::fs::{self, File};
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use firmware::owner::Owner;
+use firmware::boot_volume;
+use firmware::owner::{self, Owner};
 use firmware::{PATIENCE, run};
-use image::disk::Part;
 use qemu::{Board, Bus, Drive, Host, Mark, Nic, Rack, RackConfig, Segment, poll};
 use stdx::MacAddr;
 
-use super::{made, screen};
+use super::made;
+use super::screen::{self, Picture};
 
 const CARDS: [MacAddr; 2] =
     [MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 0]), MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 1])];
@@ -30,43 +28,17 @@ const BODY: std::ops::Range<usize> = 30..214;
 /// Pixels of them that differ from one page to another, and never on one page.
 const PAGE_PIXELS: usize = 1000;
 
-/// What the monitor shows.
-struct Shown {
-    path: PathBuf,
-    width: usize,
-    rows: Vec<Vec<[u8; 3]>>,
+/// The small screen, which is in the middle; nothing of the rest is lit.
+fn middle(shown: &Picture) -> Vec<Vec<[u8; 3]>> {
+    let rows = &shown.rows;
+    let (left, top) = ((rows[0].len() - SMALL.0) / 2, (rows.len() - SMALL.1) / 2);
+    let lit = |rows: &[Vec<[u8; 3]>]| rows.iter().flatten().any(|pixel| *pixel != [0; 3]);
+    assert!(!lit(&rows[..top]) && !lit(&rows[top + SMALL.1..]), "more than the screen is lit");
+    rows[top..top + SMALL.1].iter().map(|row| row[left..left + SMALL.0].to_vec()).collect()
 }
 
-impl Shown {
-    fn of(board: &mut Board, folder: &Path) -> Option<Self> {
-        let path = folder.join("panel.png");
-        board.screenshot(&path).ok()?;
-        let file = File::open(&path).ok()?;
-        let mut picture = png::Decoder::new(BufReader::new(file)).read_info().ok()?;
-        let mut bytes = vec![0; picture.output_buffer_size()?];
-        let info = picture.next_frame(&mut bytes).ok()?;
-        let pixel = |bytes: &[u8]| [bytes[0], bytes[1], bytes[2]];
-        let row = |row: &[u8]| row.chunks_exact(3).map(pixel).collect();
-        let rows = bytes[..info.buffer_size()].chunks(info.line_size).map(row).collect();
-        Some(Self { path, width: info.width as usize, rows })
-    }
-
-    /// The small screen, which is in the middle; nothing of the rest is lit.
-    fn middle(&self) -> Vec<Vec<[u8; 3]>> {
-        let (left, top) = ((self.width - SMALL.0) / 2, (self.rows.len() - SMALL.1) / 2);
-        let lit = |rows: &[Vec<[u8; 3]>]| rows.iter().flatten().any(|pixel| *pixel != [0; 3]);
-        assert!(!lit(&self.rows[..top]) && !lit(&self.rows[top + SMALL.1..]), "{:?}", self.path);
-        let middle = &self.rows[top..top + SMALL.1];
-        middle.iter().map(|row| row[left..left + SMALL.0].to_vec()).collect()
-    }
-
-    /// What a code on it says.
-    fn code(&self) -> Option<String> {
-        let mut scan = Command::new("zbarimg");
-        scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]).arg(&self.path);
-        let read = String::from_utf8(scan.output().ok()?.stdout).ok()?;
-        (!read.trim().is_empty()).then(|| read.trim().to_owned())
-    }
+fn shown(board: &mut Board, folder: &Path) -> Option<Picture> {
+    Picture::shown(board, &folder.join("panel.png"))
 }
 
 fn tap(board: &mut Board, key: &str) {
@@ -85,13 +57,9 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let file = folder.path().join("box.toml");
-    fs::write(&file, BOX_TOML).unwrap();
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    run(Command::new("mcopy").args(["-o", "-i", &volume]).arg(&file).arg("::box.toml")).unwrap();
+    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("panel")).unwrap();
-    let owner = rack.add_host("owner", &[(Segment::Near, [10, 9, 9, 9].into())]).unwrap();
-    owner.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let owner = owner::host(&rack, [10, 9, 9, 9].into());
     // Of an e1000e's cable that is pulled QEMU tells Linux nothing.
     let cards = CARDS.map(|mac| (Segment::Near, Nic::E1000, mac));
     let mut board = rack.add_board_with(&Drive::new(&disk, Bus::Nvme), &cards).unwrap();
@@ -102,23 +70,23 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     let claim = board.serial().wait_for_whole(Mark::START, claim, PATIENCE).unwrap().0.text;
     let url = claim.split_whitespace().find(|it| it.contains("/S/")).unwrap().to_owned();
     screen::shows_code(&mut board, &url);
-    let claimed = Shown::of(&mut board, folder.path()).unwrap().middle();
+    let claimed = middle(&shown(&mut board, folder.path()).unwrap());
     tap(&mut board, "down");
     let turned = || {
-        let shown = Shown::of(&mut board, folder.path())?;
-        (shown.code().is_none() && shown.middle() != claimed).then_some(())
+        let shown = shown(&mut board, folder.path())?;
+        (shown.code.is_none() && middle(&shown) != claimed).then_some(())
     };
     poll("the panel to show its next page", PATIENCE, turned).unwrap();
     tap(&mut board, "ret");
     screen::shows_code(&mut board, &url);
 
-    let address = url["HTTPS://".len()..].split('/').next().unwrap();
+    let address = &owner::address(&url);
     poll("the box to answer", PATIENCE, || answers(&owner, address)).unwrap();
     outlives_cables(&mut board, &owner, address);
     let owner = Owner::claims(&owner, address, board.serial(), folder.path());
     // Owned, it rests at its first page.
     poll("the panel to have no code", PATIENCE, || {
-        Shown::of(&mut board, folder.path())?.code().is_none().then_some(())
+        shown(&mut board, folder.path())?.code.is_none().then_some(())
     })
     .unwrap();
     let told = run(owner.tinbox().args(["box", "identify"])).unwrap();
@@ -170,5 +138,5 @@ fn opens_its_menu(board: &mut Board, folder: &Path, home: &[[u8; 3]]) {
 
 /// What the small screen shows between its header and its footer.
 fn body(board: &mut Board, folder: &Path) -> Option<Vec<[u8; 3]>> {
-    Some(Shown::of(board, folder)?.middle()[BODY].concat())
+    Some(middle(&shown(board, folder)?)[BODY].concat())
 }

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use firmware::{FIRST_LINE, Image, PATIENCE, STARTING, Variant, run};
-use image::disk::Part;
 use qemu::{
     Board, Bus, Drive, Host, Mark, Nic, Rack, RackConfig, Segment, Serial, poll, write_again,
 };
@@ -21,6 +20,7 @@ use serde_json::Value;
 use stdx::MacAddr;
 
 use super::made;
+use firmware::boot_volume;
 use firmware::owner::Owner;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xcc]);
@@ -65,10 +65,7 @@ fn power_cuts_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let (file, volume) = (folder.path().join("box.toml"), Part::Boot.offset());
-    fs::write(&file, BOX_TOML).unwrap();
-    let volume = format!("{}@@{volume}", disk.display());
-    run(Command::new("mcopy").args(["-i", &volume]).arg(&file).arg("::box.toml")).unwrap();
+    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("power-cuts")).unwrap();
     let own = Ipv4Addr::new(10, 77, 0, 250);
     let host = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();

@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::Path;
-use std::process::Command;
 
 use firmware::{FIRST_LINE, PATIENCE, run};
-use image::disk::Part;
 use qemu::{Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use stdx::MacAddr;
 
 use super::{grubenv, made};
-use firmware::owner::Owner;
+use firmware::boot_volume;
+use firmware::owner::{self, Owner};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x33, 0x44]);
 const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
@@ -26,32 +24,19 @@ const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     \x20     mac: 52:54:00:77:00:01\n\
     \x20     ip: {address: 10.77.0.11, netmask: 255.255.255.0}\n";
 
-/// The boot volume of `disk`, for mtools.
-fn boot_volume(disk: &Path) -> String {
-    format!("{}@@{}", disk.display(), Part::Boot.offset())
-}
-
-fn address(claim: &str) -> String {
-    claim.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned()
-}
-
 #[test]
 fn a_claimed_box_goes_back_for_one_start_and_then_to_its_claim() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    let written = folder.path().join("box.toml");
-    fs::write(&written, BOX_TOML).unwrap();
-    let mut copy = Command::new("mcopy");
-    run(copy.args(["-i", &boot_volume(&disk)]).arg(&written).arg("::box.toml")).unwrap();
+    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("reset-box")).unwrap();
-    let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 9, 9, 9))]).unwrap();
-    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let host = owner::host(&rack, Ipv4Addr::new(10, 9, 9, 9));
     let board =
         rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC)).unwrap();
     let serial = board.serial();
     let (told, mark) = serial.wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap();
-    let owner = Owner::claims(&host, &address(&told.text), serial, folder.path());
+    let owner = Owner::claims(&host, &owner::address(&told.text), serial, folder.path());
     let file = folder.path().join("nuc1.yaml");
     fs::write(&file, MACHINE).unwrap();
     run(owner.tinbox().args(["hardware", "push", "--file"]).arg(&file)).unwrap();
@@ -81,14 +66,13 @@ fn a_claimed_box_goes_back_for_one_start_and_then_to_its_claim() {
     assert!(said.contains("cannot reach the box") && said.contains("certificate"), "{said}");
     let again = folder.path().join("again");
     fs::create_dir(&again).unwrap();
-    let heir = Owner::claims_again(&host, &address(&told.text), (serial, mark), &again);
+    let heir = Owner::claims_again(&host, &owner::address(&told.text), (serial, mark), &again);
     let said = run(heir.tinbox().args(["hardware", "list"])).unwrap();
     assert!(!said.contains("nuc1") && !said.contains("safe mode"), "{said}");
     drop(board);
     let variables = grubenv(&disk);
     assert!(variables.contains("A_OK=1\n") && variables.contains("B_OK=1\n"), "{variables}");
-    let mut settings = Command::new("mtype");
-    let settings = run(settings.args(["-i", &boot_volume(&disk), "::box.toml"]));
+    let settings = boot_volume::read(&disk, "box.toml");
     assert!(settings.is_err(), "its settings are there still: {settings:?}");
     rack.succeed();
 }

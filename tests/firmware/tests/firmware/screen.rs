@@ -18,11 +18,8 @@ fn kept(name: &str) -> PathBuf {
 pub fn shows_code(board: &mut Board, url: &str) {
     let picture = kept("claim.png");
     let scan = || {
-        board.screenshot(&picture).ok()?;
-        let mut scan = Command::new("zbarimg");
-        scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]);
-        let read = scan.arg(&picture).output().ok()?.stdout;
-        (String::from_utf8(read).ok()?.trim() == url).then_some(())
+        let shown = Picture::shown(board, &picture)?;
+        (shown.code.as_deref() == Some(url)).then_some(())
     };
     poll(&format!("the monitor to show {url}"), PATIENCE, scan).unwrap();
 }
@@ -33,31 +30,45 @@ pub fn shows_picture(board: &mut Board, owner: &Owner<'_>, folder: &Path) {
     owner.log_in();
     let (shown, drawn) = (kept("monitor.png"), folder.join("panel.png"));
     let equal = || {
-        board.screenshot(&shown).ok()?;
         run(owner.curl("/panel.png").arg("-o").arg(&drawn)).ok()?;
-        let (monitor, picture) = (dots(&shown)?, dots(&drawn)?);
-        let alive = [monitor.lit, picture.lit] == [1, 1];
-        (alive && monitor.above == picture.above).then_some(())
+        let (monitor, picture) = (Picture::shown(board, &shown)?, Picture::read(&drawn)?);
+        let ((dots, monitor), (dot, picture)) =
+            (monitor.rows.split_last()?, picture.rows.split_last()?);
+        let alive = [dots, dot].map(|row| row.iter().filter(|dot| **dot != [0; 3]).count());
+        (alive == [1, 1] && monitor == picture).then_some(())
     };
     // They are drawn at two moments, and some of it is a clock.
     poll("the monitor to be as it is drawn", PATIENCE, equal).unwrap();
 }
 
-struct Dots {
-    /// Those above the lowest row.
-    above: Vec<Vec<u8>>,
-    /// How many of the lowest row are not black.
-    lit: usize,
+/// Pixels, and what can be read of them.
+pub struct Picture {
+    /// From the top, red, green and blue.
+    pub rows: Vec<Vec<[u8; 3]>>,
+    /// What a QR code among them says.
+    pub code: Option<String>,
 }
 
-fn dots(path: &Path) -> Option<Dots> {
-    let mut picture = png::Decoder::new(BufReader::new(File::open(path).ok()?)).read_info().ok()?;
-    let mut bytes = vec![0; picture.output_buffer_size()?];
-    let info = picture.next_frame(&mut bytes).ok()?;
-    assert_eq!(info.color_type, png::ColorType::Rgb, "{}", path.display());
-    bytes.truncate(info.buffer_size());
-    let mut above: Vec<Vec<u8>> = bytes.chunks(info.line_size).map(<[u8]>::to_vec).collect();
-    let lowest = above.pop()?;
-    let lit = lowest.chunks(3).filter(|dot| **dot != [0; 3]).count();
-    Some(Dots { above, lit })
+impl Picture {
+    /// What the monitor shows, which is kept at `path`; `None` where that fails.
+    pub fn shown(board: &mut Board, path: &Path) -> Option<Self> {
+        board.screenshot(path).ok()?;
+        Self::read(path)
+    }
+
+    /// The picture at `path`; `None` where it is none.
+    fn read(path: &Path) -> Option<Self> {
+        let file = BufReader::new(File::open(path).ok()?);
+        let mut picture = png::Decoder::new(file).read_info().ok()?;
+        let mut bytes = vec![0; picture.output_buffer_size()?];
+        let info = picture.next_frame(&mut bytes).ok()?;
+        assert_eq!(info.color_type, png::ColorType::Rgb, "{}", path.display());
+        let lines = bytes[..info.buffer_size()].chunks(info.line_size);
+        let rows = lines.map(|line| line.as_chunks().0.to_vec()).collect();
+        let mut scan = Command::new("zbarimg");
+        scan.args(["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable"]).arg(path);
+        let read = String::from_utf8(scan.output().ok()?.stdout).ok()?;
+        let code = Some(read.trim().to_owned()).filter(|code| !code.is_empty());
+        Some(Self { rows, code })
+    }
 }

@@ -4,9 +4,9 @@
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-use firmware::owner::Owner;
+use firmware::boot_volume;
+use firmware::owner::{self, Owner};
 use firmware::{FIRST_LINE, PATIENCE, run};
-use image::disk::Part;
 use qemu::{Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use stdx::MacAddr;
 
@@ -21,13 +21,11 @@ fn what_is_set_survives_a_start_and_can_be_taken_back() {
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
     let rack = Rack::build(RackConfig::new("set-box")).unwrap();
-    let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 9, 9, 9))]).unwrap();
-    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let host = owner::host(&rack, Ipv4Addr::new(10, 9, 9, 9));
     let drive = Drive::new(&disk, Bus::Nvme);
     let board = rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
     let told = board.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
-    let address = told.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-    let owner = Owner::claims(&host, &address, board.serial(), folder.path());
+    let owner = Owner::claims(&host, &owner::address(&told), board.serial(), folder.path());
     let settings = |line: &[&str]| run(owner.tinbox().args(["box", "settings"]).args(line));
     assert_eq!(settings(&["get"]).unwrap().trim(), "", "nobody said anything yet");
     let mistakes =
@@ -39,11 +37,11 @@ fn what_is_set_survives_a_start_and_can_be_taken_back() {
     settings(&["set", "bmc.poll_secs=60"]).unwrap();
     // The power goes.
     drop(board);
-    let volume = format!("{}@@{}", disk.display(), Part::Boot.offset());
-    let written = run(Command::new("mtype").args(["-i", &volume, "::box.toml"])).unwrap();
+    let written = boot_volume::read(&disk, "box.toml").unwrap();
     let want = "name = \"attic\"\n\n[time]\nzone = \"Europe/Berlin\"\n\n[bmc]\npoll_secs = 60\n";
     assert_eq!(written, want);
-    let names = run(Command::new("mdir").args(["-b", "-i", &volume, "::"])).unwrap();
+    let names =
+        run(Command::new("mdir").args(["-b", "-i", &boot_volume::of(&disk), "::"])).unwrap();
     assert!(!names.contains("::/box.1") && !names.contains("::/BOX.1"), "{names}");
 
     let board = rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();

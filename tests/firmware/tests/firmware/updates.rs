@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use stdx::MacAddr;
 
 use super::{grubenv, made, set_grubenv, slot};
-use firmware::owner::{Owner, program};
+use firmware::boot_volume;
+use firmware::owner::{self, Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x11, 0x22]);
 const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
@@ -37,13 +38,11 @@ fn updates_are_taken_refused_and_undone() {
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
     let rack = Rack::build(RackConfig::new("updated-box")).unwrap();
-    let host = rack.add_host("owner", &[(Segment::Near, Ipv4Addr::new(10, 9, 9, 9))]).unwrap();
-    host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
+    let host = owner::host(&rack, Ipv4Addr::new(10, 9, 9, 9));
     let board =
         rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC)).unwrap();
     let told = board.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
-    let address = told.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-    let owner = Owner::claims(&host, &address, board.serial(), folder.path());
+    let owner = Owner::claims(&host, &owner::address(&told), board.serial(), folder.path());
     let before = report(&owner);
     assert_eq!((&before["slots"][1]["good"], &before["update"]), (&json!(true), &Value::Null));
 
@@ -141,15 +140,13 @@ fn put_on_trial(disk: &Path, other: &Path, folder: &Path) {
     let (at, count) = (Part::RootB.offset() >> 20, Part::RootB.size() >> 20);
     copy.args(["bs=1M", "conv=notrunc,sparse", "status=none"]);
     run(copy.args([format!("skip={at}"), format!("seek={at}"), format!("count={count}")])).unwrap();
+    let (from, to) = (boot_volume::of(other), boot_volume::of(disk));
     for name in ["vmlinuz", "boot.cfg"] {
-        let volume = |disk: &Path| format!("{}@@{}", disk.display(), Part::Boot.offset());
         let (inside, outside) = (format!("::tinbox/b/{name}"), folder.join(name));
-        run(Command::new("mcopy").args(["-o", "-i", &volume(other), &inside]).arg(&outside))
-            .unwrap();
-        run(Command::new("mcopy").args(["-o", "-i", &volume(disk)]).arg(&outside).arg(&inside))
-            .unwrap();
+        run(Command::new("mcopy").args(["-o", "-i", &from, &inside]).arg(&outside)).unwrap();
+        run(Command::new("mcopy").args(["-o", "-i", &to]).arg(&outside).arg(&inside)).unwrap();
     }
-    set_grubenv(disk, "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=1\nTRIAL=B\n", folder);
+    set_grubenv(disk, "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=1\nTRIAL=B\n");
 }
 
 #[test]
