@@ -26,6 +26,7 @@ mod journal;
 mod keys;
 mod live;
 mod loaders;
+mod names;
 mod networks;
 mod objects;
 mod observers;

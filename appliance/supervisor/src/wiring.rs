@@ -121,7 +121,8 @@ pub async fn run(
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
     wiring.safe_mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
-    let faces = wiring.faces(state, (pin.bytes(), &backups), firmware.as_ref())?;
+    let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
+    let faces = wiring.faces(state, (pin.bytes(), &backups), (firmware.as_ref(), names))?;
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
     wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;

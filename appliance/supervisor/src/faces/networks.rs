@@ -11,20 +11,30 @@ use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
 use super::{Telling, Tells};
 use crate::config::{Config, Management, Network};
+use crate::names::Names;
 use crate::networks::board::{Board, Standing};
 
 /// Those who know of interfaces.
 pub struct Nics {
     config: Arc<Config>,
     board: Board,
+    /// Those of the certificate, on a box that is firmware.
+    names: Option<Arc<Names>>,
     /// Whether there was a cable at the last look, and since when that is so.
     cables: Mutex<HashMap<String, (bool, Option<Timestamp>)>>,
 }
 
 impl Nics {
     /// Those of the machine, served as `config` and `board` say.
-    pub fn new(config: Arc<Config>, board: Board) -> Self {
-        Self { config, board, cables: Mutex::default() }
+    pub fn new(config: Arc<Config>, board: Board, names: Option<Arc<Names>>) -> Self {
+        Self { config, board, names, cables: Mutex::default() }
+    }
+
+    async fn look(&self) -> Vec<Seen> {
+        match &self.names {
+            Some(names) => names.look().await,
+            None => platform::net::look().await.unwrap_or_default(),
+        }
     }
 
     /// When a cable was plugged or pulled, as far as somebody looked.
@@ -42,7 +52,7 @@ impl Nics {
 impl Tells for Nics {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         Box::pin(async move {
-            let seen = platform::net::look().await.unwrap_or_default();
+            let seen = self.look().await;
             let (ports, seen): (Vec<Seen>, Vec<Seen>) =
                 seen.into_iter().partition(|seen| seen.port_of.is_some());
             view.faults.extend(ports.iter().filter_map(without_cable));

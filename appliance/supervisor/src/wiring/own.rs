@@ -16,6 +16,7 @@ use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::hands::Hands;
+use crate::names::Names;
 use crate::proving;
 use crate::settings::{OnDisk, Settings};
 use crate::update::Updates;
@@ -106,6 +107,18 @@ impl Wiring {
         });
         Arc::clone(&self.heart).beat(heartbeat);
         Ok(())
+    }
+
+    /// The names of its certificate, kept as its addresses are.
+    pub(super) fn names(&mut self, pki: &Arc<Pki>, firmware: &Firmware) -> Arc<Names> {
+        let (own, config) = (firmware.name.clone(), Arc::clone(&self.config));
+        let names = Arc::new(Names::new(Arc::clone(pki), own, config, Arc::clone(&self.clock)));
+        let (following, shutdown) = (Arc::clone(&names), self.shutdown.clone());
+        self.spawn("names", async move {
+            shutdown.run_until_cancelled(following.follow()).await;
+            Ok(())
+        });
+        names
     }
 
     /// The time, told to every rack.

@@ -1,4 +1,4 @@
-//! The pages for people, and the names that the box's certificate says.
+//! The pages for people, and what every face of the box shows.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,7 +27,6 @@ use super::Wiring;
 use super::storage::SetAside;
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
-use crate::config::Config;
 use crate::faces::images::Cached;
 use crate::faces::machines::Machines;
 use crate::faces::networks::Nics;
@@ -36,14 +35,13 @@ use crate::faces::system::Itself;
 use crate::faces::{Faces, Tells};
 use crate::firmware::Firmware;
 use crate::hands::DOES;
+use crate::names::Names;
 use crate::setup::Screens;
 use crate::{private_file, reset, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
-/// How often the box's addresses are looked at.
-const LOOK: Duration = Duration::from_secs(3);
 
 /// The state folder, for the owner's files.
 struct Folder(PathBuf);
@@ -150,7 +148,7 @@ impl Wiring {
         &self,
         state: &Path,
         (key, backups): ([u8; 32], &Arc<Backups>),
-        firmware: Option<&Firmware>,
+        (firmware, names): (Option<&Firmware>, Option<Arc<Names>>),
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
         let trouble = trouble.lines().map(str::to_owned).collect();
@@ -174,7 +172,7 @@ impl Wiring {
         let start = Arc::clone(&self.start);
         // Interfaces before the claim, which says their addresses; machines before their story.
         let mut parts: Vec<Box<dyn Tells>> = vec![
-            Box::new(Nics::new(config, self.board.clone())),
+            Box::new(Nics::new(config, self.board.clone(), names)),
             Box::new(Itself::new(state.to_owned(), (time, live), trouble, start)),
             Box::new(ownership),
             Box::new(machines),
@@ -210,23 +208,16 @@ impl Wiring {
             None => return Ok(()),
         };
         let api_port = self.config.api.listen.port();
-        let (owner, own) = (Arc::clone(&faces.owner), faces.name.clone());
-        let (state, source_pki) = (state.to_owned(), Arc::clone(&pki));
+        let (owner, state) = (Arc::clone(&faces.owner), state.to_owned());
         let screens = self.settings.clone().map(Screens);
-        let given = Given { faces, backups, pki: source_pki, state, api_port, of_its_own, screens };
-        let site = Site::new(owner, Arc::new(given));
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
+        let given = Given { faces, backups, pki, state, api_port, of_its_own, screens };
+        let site = Site::new(owner, Arc::new(given));
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;
             let (pages, shutdown) = (web::plain(site.clone(), HTTPS_PORT), self.shutdown.clone());
             self.spawn("plain pages", async move {
                 netboot::http::serve(plain, pages, shutdown).await;
-                Ok(())
-            });
-            let naming = keep_names(pki, own, Arc::clone(&self.config), Arc::clone(&self.clock));
-            let naming = self.shutdown.clone().run_until_cancelled_owned(naming);
-            self.spawn("names", async move {
-                naming.await;
                 Ok(())
             });
         }
@@ -247,32 +238,6 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
         Err(_) => TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
             .await
             .with_context(|| format!("cannot listen on port {port} for the pages")),
-    }
-}
-
-/// Has the certificate say the addresses that the box has, as they come and go.
-async fn keep_names(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn stdx::Clock>) {
-    let mut said = Vec::new();
-    loop {
-        let seen = platform::net::look().await.unwrap_or_default();
-        let mut names = config.api_names();
-        names.extend([format!("{own}.local"), own.clone()]);
-        let addresses = seen.iter().flat_map(|seen| &seen.addresses);
-        names.extend(addresses.map(|(address, _)| address.to_string()));
-        let mut known = std::collections::HashSet::new();
-        names.retain(|name| known.insert(name.clone()));
-        if names != said {
-            let (pki, now, wanted) = (Arc::clone(&pki), clock.now(), names.clone());
-            let renamed = tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await;
-            match renamed {
-                Ok(Ok(())) => said = names,
-                Ok(Err(error)) => {
-                    tracing::warn!(error = %stdx::chain(&error), "the certificate is as it was");
-                }
-                Err(error) => tracing::warn!(%error, "the certificate is as it was"),
-            }
-        }
-        tokio::time::sleep(LOOK).await;
     }
 }
 

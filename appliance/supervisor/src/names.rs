@@ -1,0 +1,88 @@
+//! The names that the box's certificate says: those of its settings, its own, and the addresses
+//! that it has at the moment.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiserver::Pki;
+use platform::net::Seen;
+use stdx::Clock;
+use tokio::sync::Mutex;
+
+use crate::config::Config;
+
+/// How often the box's addresses are looked at.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// The certificate, and what it has to say.
+pub struct Names {
+    pki: Arc<Pki>,
+    own: String,
+    config: Arc<Config>,
+    clock: Arc<dyn Clock>,
+    /// By the certificate that is shown. Held from a look until the certificate is written: of two
+    /// looks the later one has the last word.
+    said: Mutex<Vec<String>>,
+}
+
+impl Names {
+    /// Of a box that is called `own`. The certificate says nothing new yet.
+    pub fn new(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn Clock>) -> Self {
+        Self { pki, own, config, clock, said: Mutex::default() }
+    }
+
+    /// The interfaces with their addresses, which the certificate says from now on: whoever reads
+    /// one of them may connect to it at once.
+    pub async fn look(&self) -> Vec<Seen> {
+        let mut said = self.said.lock().await;
+        let seen = platform::net::look().await.unwrap_or_default();
+        let names = names(self.config.api_names(), &self.own, &seen);
+        if names != *said {
+            let (pki, now, wanted) = (Arc::clone(&self.pki), self.clock.now(), names.clone());
+            match tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await {
+                Ok(Ok(())) => *said = names,
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %stdx::chain(&error), "the certificate is as it was");
+                }
+                Err(error) => tracing::warn!(%error, "the certificate is as it was"),
+            }
+        }
+        seen
+    }
+
+    /// Has the certificate follow the addresses as they come and go, for ever.
+    pub async fn follow(&self) {
+        loop {
+            self.look().await;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Each name once, in an order that stays.
+fn names(mut names: Vec<String>, own: &str, seen: &[Seen]) -> Vec<String> {
+    names.extend([format!("{own}.local"), own.to_owned()]);
+    let addresses = seen.iter().flat_map(|seen| &seen.addresses);
+    names.extend(addresses.map(|(address, _)| address.to_string()));
+    let mut known = HashSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::net::Link;
+    use stdx::MacAddr;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_said_once() {
+        let link = Link { name: "eth0".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
+        let addresses = ["169.254.7.9", "10.77.0.1"].map(|it| (it.parse().unwrap(), 16));
+        let seen = Seen { link, mbps: None, addresses: addresses.into(), port_of: None };
+        let said = names(vec!["cellar".into(), "10.77.0.1".into()], "cellar", &[seen]);
+        assert_eq!(said, ["cellar", "10.77.0.1", "cellar.local", "169.254.7.9"]);
+    }
+}
