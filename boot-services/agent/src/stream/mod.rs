@@ -35,7 +35,9 @@ mod piece;
 pub mod qcow2;
 mod ranges;
 mod readback;
+mod sparse;
 mod summing;
+mod target;
 #[cfg(test)]
 mod tests;
 mod url;
@@ -204,7 +206,7 @@ async fn write_qcow2(
         let (length, shown) = (qcow2::Storage::length(&ranges), url.to_string());
         let image = qcow2::Disk::open(ranges)
             .map_err(|error| write::undecoded(Format::Qcow2.name(), &shown, error))?;
-        write::check_size(&disk, image.size(), &shown)?;
+        target::check_size(&disk, image.size(), &shown)?;
         meter.set_total(image.size());
         let metered = Metered { inner: image, done: 0, meter: meter.clone() };
         let decoder = Decoder::of(Format::Qcow2, Box::new(metered));

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::write::BUFFER;
+use super::target::BUFFER;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 

@@ -8,18 +8,12 @@ use super::decode::{Decoder, Format, detect};
 use super::gpt;
 use super::piece::Source;
 use super::readback::{self, Sums};
+use super::target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
-/// What the decoder fills at once, and what is kept back of the image's beginning.
-pub(super) const BUFFER: usize = 4 << 20;
 /// Buffers between the decoder and the disk.
 const BUFFERS: usize = 3;
-/// Zeros are looked for in units of this.
-const GRANULE: usize = 64 << 10;
-static ZEROS: [u8; GRANULE] = [0; GRANULE];
-/// A shorter run of zeros is cheaper to write than to punch.
-const HOLE: u64 = 256 << 10;
 
 /// A buffer and how much of it is filled; zeros follow.
 struct Full {
@@ -79,16 +73,6 @@ pub(super) fn run(
     .map(Streamed::Staged)
 }
 
-/// Refuse an image of `size` bytes that the disk cannot hold.
-pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
-    match disk.size() {
-        Some(room) if size > room => {
-            Err(Error::TooLarge { url: url.to_owned(), disk: disk.path().to_owned(), size: room })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Write a raw image's pieces as they come. Blocks.
 fn pass(
     mut source: Source,
@@ -97,19 +81,27 @@ fn pass(
     url: &str,
     meter: &Meter,
 ) -> Result<Staged, Error> {
-    let mut writer = Writer::new(disk, url);
+    let target = Target::new(disk, url);
+    let mut intake = Intake::new(&target);
     let mut sums = asked.read_back.then(Sums::default);
-    // The download's own error says more than this one and is the one reported.
-    while let Some(piece) = source.next_piece().map_err(|_| Error::Stopped)? {
-        if meter.is_stopped() {
-            return Err(Error::Stopped);
+    in_lanes(&target, |give| {
+        // The download's own error says more than this one and is the one reported.
+        while let Some(piece) = source.next_piece().map_err(|_| Error::Stopped)? {
+            if meter.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            if let Some(sums) = &mut sums {
+                sums.add(piece.bytes());
+            }
+            let data = piece.padded(target.disk.sector());
+            for step in intake.accept(data, piece.bytes().len())? {
+                give(step, piece.clone())?;
+            }
         }
-        if let Some(sums) = &mut sums {
-            sums.add(piece.bytes());
-        }
-        writer.accept(piece.padded(writer.disk.sector()), piece.bytes().len())?;
-    }
-    writer.stage(sums)
+        Ok(())
+    })?;
+    let image = intake.end()?;
+    Staged::new(target, image, sums)
 }
 
 /// Write what the decoder gives. Blocks.
@@ -120,7 +112,8 @@ pub(super) fn write(
     url: &str,
     meter: &Meter,
 ) -> Result<Staged, Error> {
-    let mut writer = Writer::new(disk, url);
+    let target = Target::new(disk, url);
+    let mut intake = Intake::new(&target);
     let mut sums = asked.read_back.then(Sums::default);
     let (filled, to_write) = sync_channel(BUFFERS);
     let (spent, to_fill) = sync_channel(BUFFERS);
@@ -128,16 +121,17 @@ pub(super) fn write(
         // The channel holds all of them, so this never waits.
         let _ = spent.send(Aligned::new(BUFFER));
     }
-    let writer = std::thread::scope(|scope| {
-        let writing = scope.spawn(move || writer.drain(&to_write, &spent).map(|()| writer));
+    let intake = std::thread::scope(|scope| {
+        let writing = scope.spawn(move || drain(&mut intake, &to_write, &spent).map(|()| intake));
         let decoding = decode(decoder, url, meter, sums.as_mut(), &to_fill, filled);
         match writing.join() {
-            Ok(Ok(writer)) => decoding.map(|()| writer),
+            Ok(Ok(intake)) => decoding.map(|()| intake),
             Ok(Err(error)) => Err(error),
             Err(payload) => std::panic::resume_unwind(payload),
         }
     })?;
-    writer.stage(sums)
+    let image = intake.end()?;
+    Staged::new(target, image, sums)
 }
 
 /// Fill buffers until the image ends. `filled` is dropped then.
@@ -184,137 +178,38 @@ pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Er
     }
 }
 
-struct Writer {
-    disk: Disk,
-    url: String,
-    /// The image's first bytes, kept back.
-    head: Aligned,
-    /// Bytes of the image that were accepted.
-    length: u64,
-    /// `(offset, length)` of zeros seen and not yet dealt with.
-    hole: Option<(u64, u64)>,
-    holes: u64,
+/// Write what the decoder gave, buffer by buffer.
+fn drain(
+    intake: &mut Intake<'_>,
+    full: &Receiver<Full>,
+    spent: &SyncSender<Aligned>,
+) -> Result<(), Error> {
+    let target = intake.target;
+    for Full { buffer, length } in full {
+        let padded = length.next_multiple_of(target.disk.sector()).min(BUFFER);
+        let data = &buffer.bytes()[..padded];
+        for step in intake.accept(data, length)? {
+            target.carry_out(step, data)?;
+        }
+        let _ = spent.try_send(buffer);
+    }
+    Ok(())
 }
 
-impl Writer {
-    fn new(disk: Disk, url: &str) -> Self {
-        let (url, head) = (url.to_owned(), Aligned::new(BUFFER));
-        Self { disk, url, head, length: 0, hole: None, holes: 0 }
-    }
-
-    fn drain(&mut self, full: &Receiver<Full>, spent: &SyncSender<Aligned>) -> Result<(), Error> {
-        for Full { buffer, length } in full {
-            let padded = length.next_multiple_of(self.disk.sector()).min(BUFFER);
-            self.accept(&buffer.bytes()[..padded], length)?;
-            let _ = spent.try_send(buffer);
-        }
-        Ok(())
-    }
-
-    /// Take the image's next `length` bytes, which zeros follow in `data` up to a whole sector.
-    /// After the image's last bytes none come.
-    fn accept(&mut self, mut data: &[u8], length: usize) -> Result<(), Error> {
-        let mut offset = self.length;
-        check_size(&self.disk, offset + length as u64, &self.url)?;
-        if offset == 0 {
-            self.clear_head()?;
-        }
-        self.length += length as u64;
-        if offset < BUFFER as u64 {
-            let at = usize::try_from(offset).unwrap_or(BUFFER);
-            let (kept, rest) = data.split_at(data.len().min(BUFFER - at));
-            self.head.bytes_mut()[at..at + kept.len()].copy_from_slice(kept);
-            offset += kept.len() as u64;
-            data = rest;
-        }
-        self.write(data, offset)
-    }
-
-    /// Make the disk unbootable until the new image is complete.
-    fn clear_head(&mut self) -> Result<(), Error> {
-        let size = self.disk.size().unwrap_or(0).min(BUFFER as u64);
-        let length = usize::try_from(size).unwrap_or(BUFFER);
-        self.put(&self.head.bytes()[..length], 0)
-    }
-
-    /// All was accepted: what is left but the beginning.
-    fn stage(mut self, sums: Option<Sums>) -> Result<Staged, Error> {
-        self.flush_hole()?;
-        let Self { disk, url, head, length, holes, .. } = self;
+impl Staged {
+    /// All of the image was accepted: what is left but its beginning.
+    fn new(target: Target, image: Image, sums: Option<Sums>) -> Result<Self, Error> {
+        let Image { head, length } = image;
+        let (disk, holes, url) = target.done();
         if length == 0 {
             let source = io::Error::from(io::ErrorKind::UnexpectedEof);
             return Err(Error::Decode { format: "empty", url, source });
         }
         let filled = usize::try_from(length).unwrap_or(BUFFER).min(BUFFER);
         gpt::check_whole(&head.bytes()[..filled], length, &url)?;
-        Ok(Staged { disk, head, length, holes, sums: sums.map(Sums::finish), url })
+        Ok(Self { disk, head, length, holes, sums: sums.map(Sums::finish), url })
     }
 
-    /// Write what is not zeros; remember what is. A short run of zeros between data is written
-    /// with it; one at an edge of `data` may go on in the next.
-    fn write(&mut self, data: &[u8], offset: u64) -> Result<(), Error> {
-        let (mut at, mut unwritten) = (0, 0);
-        while at < data.len() {
-            let zeros = zero_run(&data[at..]);
-            if zeros == 0 {
-                at = (at + GRANULE).min(data.len());
-                continue;
-            }
-            let end = at + zeros;
-            let continues = (at == 0 && self.hole.is_some()) || end == data.len();
-            if continues || zeros as u64 >= HOLE {
-                self.put_data(&data[unwritten..at], offset + unwritten as u64)?;
-                self.extend_hole(offset + at as u64, zeros as u64);
-                unwritten = end;
-            }
-            at = end;
-        }
-        self.put_data(&data[unwritten..], offset + unwritten as u64)
-    }
-
-    /// Write data that ends a hole.
-    fn put_data(&mut self, data: &[u8], offset: u64) -> Result<(), Error> {
-        if data.is_empty() {
-            return Ok(());
-        }
-        self.flush_hole()?;
-        self.put(data, offset)
-    }
-
-    fn extend_hole(&mut self, offset: u64, length: u64) {
-        match &mut self.hole {
-            Some((_, known)) => *known += length,
-            None => self.hole = Some((offset, length)),
-        }
-    }
-
-    fn flush_hole(&mut self) -> Result<(), Error> {
-        let Some((mut offset, mut length)) = self.hole.take() else { return Ok(()) };
-        if length >= HOLE && self.disk.punch(offset, length).map_err(self.failed(offset))? {
-            self.holes += length;
-            return Ok(());
-        }
-        let zeros = Aligned::new(usize::try_from(length).unwrap_or(BUFFER).min(BUFFER));
-        while length > 0 {
-            let count = length.min(BUFFER as u64);
-            self.put(&zeros.bytes()[..usize::try_from(count).unwrap_or(BUFFER)], offset)?;
-            offset += count;
-            length -= count;
-        }
-        Ok(())
-    }
-
-    fn put(&self, data: &[u8], offset: u64) -> Result<(), Error> {
-        self.disk.write(data, offset).map_err(self.failed(offset))
-    }
-
-    fn failed(&self, offset: u64) -> impl FnOnce(io::Error) -> Error {
-        let (path, at) = (self.disk.path().display(), stdx::bytes(offset));
-        Error::io(format!("write {path} at {at}"))
-    }
-}
-
-impl Staged {
     /// Write the beginning and flush everything: from now on the disk boots. When that was asked
     /// for, all of it is read back and compared. Blocks.
     pub(super) fn commit(self, meter: &Meter) -> Result<(), Error> {
@@ -333,13 +228,4 @@ impl Staged {
         }
         disk.finish(length)
     }
-}
-
-/// How many bytes at the beginning of `data` are whole granules of zeros.
-fn zero_run(data: &[u8]) -> usize {
-    // Comparing with zeros is memcmp, which no loop of ours beats in any build.
-    data.chunks(GRANULE)
-        .take_while(|granule| **granule == ZEROS[..granule.len()])
-        .map(<[u8]>::len)
-        .sum()
 }

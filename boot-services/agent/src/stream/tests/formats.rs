@@ -6,7 +6,7 @@ use super::{bzip2, checksum, gzip, image, lz4, nothing_boots, packed, run, run_w
 use super::{sentence, sha256, xz};
 use crate::disk::Disk;
 use crate::stream::readback::{Sums, compare};
-use crate::stream::write::BUFFER;
+use crate::stream::target::BUFFER;
 use crate::stream::{Accept, Algorithm, Proof, write_image};
 
 type Packer = fn(&[u8]) -> Vec<u8>;

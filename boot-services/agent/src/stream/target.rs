@@ -1,0 +1,211 @@
+//! The disk that an image is written to: its beginning last, holes for its zeros.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::piece::Piece;
+use super::sparse::{HOLE, Sparse, Step};
+use crate::Error;
+use crate::disk::{Aligned, Disk};
+
+/// What a decoder fills at once, and what is kept back of the image's beginning.
+pub(super) const BUFFER: usize = 4 << 20;
+/// Threads that write pieces: a disk that is given one at a time waits for each next one.
+const LANES: usize = 2;
+
+/// The disk, whoever writes to it.
+pub(super) struct Target {
+    pub(super) disk: Disk,
+    pub(super) url: String,
+    /// Bytes of zeros that were not sent.
+    holes: AtomicU64,
+}
+
+impl Target {
+    pub(super) fn new(disk: Disk, url: &str) -> Self {
+        Self { disk, url: url.to_owned(), holes: AtomicU64::new(0) }
+    }
+
+    /// The disk, and the bytes of zeros that it was not sent.
+    pub(super) fn done(self) -> (Disk, u64, String) {
+        (self.disk, self.holes.into_inner(), self.url)
+    }
+
+    /// Does what `step` says, which is about `data`.
+    pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
+        match step {
+            Step::Data { range, offset } => self.put(&data[range], offset),
+            Step::Zeros { offset, length } => self.clear(offset, length),
+        }
+    }
+
+    fn clear(&self, mut offset: u64, mut length: u64) -> Result<(), Error> {
+        if length >= HOLE && self.disk.punch(offset, length).map_err(self.failed(offset))? {
+            self.holes.fetch_add(length, Ordering::Relaxed);
+            return Ok(());
+        }
+        let zeros = Aligned::new(usize::try_from(length).unwrap_or(BUFFER).min(BUFFER));
+        while length > 0 {
+            let count = length.min(BUFFER as u64);
+            self.put(&zeros.bytes()[..usize::try_from(count).unwrap_or(BUFFER)], offset)?;
+            offset += count;
+            length -= count;
+        }
+        Ok(())
+    }
+
+    fn put(&self, data: &[u8], offset: u64) -> Result<(), Error> {
+        self.disk.write(data, offset).map_err(self.failed(offset))
+    }
+
+    fn failed(&self, offset: u64) -> impl FnOnce(io::Error) -> Error {
+        let (path, at) = (self.disk.path().display(), stdx::bytes(offset));
+        Error::io(format!("write {path} at {at}"))
+    }
+}
+
+/// Refuse an image of `size` bytes that the disk cannot hold.
+pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
+    match disk.size() {
+        Some(room) if size > room => {
+            Err(Error::TooLarge { url: url.to_owned(), disk: disk.path().to_owned(), size: room })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is known of an image.
+pub(super) struct Image {
+    /// Its first bytes, kept back.
+    pub(super) head: Aligned,
+    /// Bytes of it that were accepted.
+    pub(super) length: u64,
+}
+
+/// Takes an image, and says what to do with it.
+pub(super) struct Intake<'a> {
+    pub(super) target: &'a Target,
+    sparse: Sparse,
+    image: Image,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(target: &'a Target) -> Self {
+        let image = Image { head: Aligned::new(BUFFER), length: 0 };
+        Self { target, sparse: Sparse::default(), image }
+    }
+
+    /// Takes the image's next `length` bytes, which zeros follow in `data` up to a whole sector;
+    /// what to do with them. After the image's last bytes none come.
+    pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Result<Vec<Step>, Error> {
+        let offset = self.image.length;
+        check_size(&self.target.disk, offset + length as u64, &self.target.url)?;
+        if offset == 0 {
+            self.clear_head()?;
+        }
+        self.image.length += length as u64;
+        let at = usize::try_from(offset).unwrap_or(BUFFER).min(BUFFER);
+        let kept = data.len().min(BUFFER - at);
+        self.image.head.bytes_mut()[at..at + kept].copy_from_slice(&data[..kept]);
+        Ok(self.sparse.next(data, kept, offset))
+    }
+
+    /// Its last bytes were accepted: does what is left of it.
+    pub(super) fn end(mut self) -> Result<Image, Error> {
+        self.sparse.end().map_or(Ok(()), |step| self.target.carry_out(step, &[]))?;
+        Ok(self.image)
+    }
+
+    /// Make the disk unbootable until the new image is complete.
+    fn clear_head(&mut self) -> Result<(), Error> {
+        let size = self.target.disk.size().unwrap_or(0).min(BUFFER as u64);
+        let length = usize::try_from(size).unwrap_or(BUFFER);
+        self.target.put(&self.image.head.bytes()[..length], 0)
+    }
+}
+
+/// Has several threads do to the target what `feed` gives out; the first failure is the end of it.
+/// Blocks until all is done.
+pub(super) fn in_lanes(
+    target: &Target,
+    feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (jobs, queue) = sync_channel(0);
+    let (queue, failed) = (Mutex::new(queue), OnceLock::new());
+    let fed = std::thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| lane(target, &queue, &failed));
+        }
+        // The lanes end once this has gone.
+        let jobs = jobs;
+        feed(&mut |step, piece| match failed.get() {
+            None => jobs.send((step, piece)).map_err(|_| Error::Stopped),
+            Some(_) => Err(Error::Stopped),
+        })
+    });
+    failed.into_inner().map_or(fed, Err)
+}
+
+fn lane(target: &Target, queue: &Mutex<Receiver<(Step, Piece)>>, failed: &OnceLock<Error>) {
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((step, piece)) = job else { return };
+        // What still comes after a failure is let go.
+        if failed.get().is_none()
+            && let Err(error) = target.carry_out(step, piece.padded(target.disk.sector()))
+        {
+            let _ = failed.set(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::piece::{PIECE, channel};
+    use super::*;
+    use crate::disk::Accept;
+
+    const COUNT: u64 = 40;
+
+    /// Gives `COUNT` pieces of ones to the lanes; how many were taken, and what came of it.
+    async fn fill(path: &Path) -> (u64, Result<(), Error>) {
+        let (mut sink, _source) = channel("http://box/a".parse().unwrap());
+        let mut filling = sink.buffer().await;
+        filling.room().fill(1);
+        filling.add(PIECE);
+        let piece = filling.done();
+        let target = Target::new(Disk::open(path, Accept::Files).unwrap(), "http://box/a");
+        let mut taken = 0;
+        let done = in_lanes(&target, |give| {
+            for number in 0..COUNT {
+                let offset = number * PIECE as u64;
+                give(Step::Data { range: 0..PIECE, offset }, piece.clone())?;
+                taken += 1;
+            }
+            Ok(())
+        });
+        (taken, done)
+    }
+
+    #[tokio::test]
+    async fn lanes_do_all_of_it_or_say_what_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        let (taken, done) = fill(&path).await;
+        done.unwrap();
+        assert_eq!(taken, COUNT);
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!(written.len() as u64, COUNT * PIECE as u64);
+        assert!(written.iter().all(|byte| *byte == 1));
+
+        let (taken, done) = fill(Path::new("/dev/full")).await;
+        let error = stdx::chain(&done.unwrap_err());
+        assert!(error.contains("write /dev/full at") && error.contains("No space"), "{error}");
+        // Those under way, and what was on its way to them.
+        assert!(taken <= 2 * LANES as u64 + 1, "{taken} pieces went to a disk that failed");
+    }
+}
