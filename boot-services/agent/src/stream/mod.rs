@@ -210,7 +210,7 @@ async fn write_qcow2(
         meter.set_total(image.size());
         let metered = Metered { inner: image, done: 0, meter: meter.clone() };
         let decoder = Decoder::of(Format::Qcow2, Box::new(metered));
-        Ok((length, write::write(decoder, disk, asked, &shown, &meter)?))
+        Ok((length, write::write(decoder, disk, asked, &url, &meter)?))
     })
     .await
 }

@@ -10,7 +10,7 @@ use super::sparse::{HOLE, Sparse, Step};
 use crate::Error;
 use crate::disk::{Aligned, Disk};
 
-/// What a decoder fills at once, and what is kept back of the image's beginning.
+/// What is kept back of an image's beginning, and compared at once when that is asked for.
 pub(super) const BUFFER: usize = 4 << 20;
 /// Threads that write pieces: a disk that is given one at a time waits for each next one.
 const LANES: usize = 2;

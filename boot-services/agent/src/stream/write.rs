@@ -1,25 +1,18 @@
-//! An image to the disk: direct I/O, holes for zeros, the beginning last. Decoded bytes come in
-//! buffers from the decoder's thread; a raw image's pieces are written from where they lie.
+//! An image to the disk: direct I/O, holes for zeros, the beginning last. Pieces are written from
+//! where they lie: a raw image's as they were fetched, another's as its decoder makes them.
 
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use tokio::runtime::Handle;
 
 use super::decode::{Decoder, Format, detect};
 use super::gpt;
-use super::piece::Source;
+use super::piece::{Gone, PIECE, Sink, Source, channel};
 use super::readback::{self, Sums};
 use super::target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
+use super::url::Url;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
-
-/// Buffers between the decoder and the disk.
-const BUFFERS: usize = 3;
-
-/// A buffer and how much of it is filled; zeros follow.
-struct Full {
-    buffer: Aligned,
-    length: usize,
-}
 
 /// An image on the disk but for its beginning.
 pub(super) struct Staged {
@@ -56,15 +49,16 @@ pub(super) fn run(
     asked: Asked,
     meter: &Meter,
 ) -> Result<Streamed, Error> {
-    let url = source.url.to_string();
+    let url = source.url.clone();
     match detect(&mut source)? {
         Format::Qcow2 => return Ok(Streamed::Qcow2(disk)),
         Format::Raw if asked.compressed => {
             let found = "not compressed, though COMPRESSED is true, or compressed in a way";
-            return Err(Error::Format { url, found: found.to_owned() });
+            return Err(Error::Format { url: url.to_string(), found: found.to_owned() });
         }
         Format::Raw => {
             // The total is known before the first byte comes.
+            let url = url.to_string();
             check_size(&disk, meter.read().1, &url)?;
             pass(source, disk, asked, &url, meter)
         }
@@ -73,7 +67,7 @@ pub(super) fn run(
     .map(Streamed::Staged)
 }
 
-/// Write a raw image's pieces as they come. Blocks.
+/// Write an image's pieces as they come. Blocks.
 fn pass(
     mut source: Source,
     disk: Disk,
@@ -85,7 +79,7 @@ fn pass(
     let mut intake = Intake::new(&target);
     let mut sums = asked.read_back.then(Sums::default);
     in_lanes(&target, |give| {
-        // The download's own error says more than this one and is the one reported.
+        // Whoever makes the pieces says more than this and is the one reported.
         while let Some(piece) = source.next_piece().map_err(|_| Error::Stopped)? {
             if meter.is_stopped() {
                 return Err(Error::Stopped);
@@ -104,70 +98,47 @@ fn pass(
     Staged::new(target, image, sums)
 }
 
-/// Write what the decoder gives. Blocks.
+/// Write what the decoder gives, while it makes more. Blocks, within a runtime.
 pub(super) fn write(
     decoder: Decoder,
     disk: Disk,
     asked: Asked,
-    url: &str,
+    url: &Url,
     meter: &Meter,
 ) -> Result<Staged, Error> {
-    let target = Target::new(disk, url);
-    let mut intake = Intake::new(&target);
-    let mut sums = asked.read_back.then(Sums::default);
-    let (filled, to_write) = sync_channel(BUFFERS);
-    let (spent, to_fill) = sync_channel(BUFFERS);
-    for _ in 0..BUFFERS {
-        // The channel holds all of them, so this never waits.
-        let _ = spent.send(Aligned::new(BUFFER));
-    }
-    let intake = std::thread::scope(|scope| {
-        let writing = scope.spawn(move || drain(&mut intake, &to_write, &spent).map(|()| intake));
-        let decoding = decode(decoder, url, meter, sums.as_mut(), &to_fill, filled);
-        match writing.join() {
-            Ok(Ok(intake)) => decoding.map(|()| intake),
-            Ok(Err(error)) => Err(error),
-            Err(payload) => std::panic::resume_unwind(payload),
+    let (sink, decoded) = channel(url.clone());
+    let (url, runtime) = (url.to_string(), Handle::current());
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| pass(decoded, disk, asked, &url, meter));
+        let made = decode(decoder, sink, &url, &runtime);
+        match (made, writing.join()) {
+            (_, Err(payload)) => std::panic::resume_unwind(payload),
+            // When one side fails the other fails for want of it: tell the cause.
+            (Err(error), Ok(Ok(_) | Err(Error::Stopped))) => Err(error),
+            (_, Ok(written)) => written,
         }
-    })?;
-    let image = intake.end()?;
-    Staged::new(target, image, sums)
+    })
 }
 
-/// Fill buffers until the image ends. `filled` is dropped then.
-fn decode(
-    mut decoder: Decoder,
-    url: &str,
-    meter: &Meter,
-    mut sums: Option<&mut Sums>,
-    to_fill: &Receiver<Aligned>,
-    filled: SyncSender<Full>,
-) -> Result<(), Error> {
+/// Fill pieces until the image ends.
+fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> Result<(), Error> {
     let mut is_first = true;
-    // A closed channel means that the writer has failed: its error is the one reported.
-    while let Ok(mut buffer) = to_fill.recv() {
-        if meter.is_stopped() {
-            return Err(Error::Stopped);
-        }
+    loop {
+        let mut filling = runtime.block_on(sink.buffer());
         let length = decoder
-            .fill(buffer.bytes_mut())
+            .fill(filling.room())
             .map_err(|error| undecoded(decoder.format.name(), url, error))?;
+        filling.add(length);
         if std::mem::take(&mut is_first) {
-            decoder.check_inside(&buffer.bytes()[..length], url)?;
+            decoder.check_inside(filling.bytes(), url)?;
         }
-        if let Some(sums) = &mut sums {
-            sums.add(&buffer.bytes()[..length]);
+        if length > 0 {
+            runtime.block_on(sink.data(filling.done())).map_err(|Gone| Error::Stopped)?;
         }
-        // A used buffer's old bytes must not pad the image's last sector.
-        buffer.bytes_mut()[length..].fill(0);
-        if length > 0 && filled.send(Full { buffer, length }).is_err() {
-            break;
-        }
-        if length < BUFFER {
-            return Ok(());
+        if length < PIECE {
+            return runtime.block_on(sink.end()).map_err(|Gone| Error::Stopped);
         }
     }
-    Err(Error::Stopped)
 }
 
 /// A failure to decode, or the failure to read that a reader below met.
@@ -176,24 +147,6 @@ pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Er
         Ok(cause) => cause,
         Err(source) => Error::Decode { format, url: url.to_owned(), source },
     }
-}
-
-/// Write what the decoder gave, buffer by buffer.
-fn drain(
-    intake: &mut Intake<'_>,
-    full: &Receiver<Full>,
-    spent: &SyncSender<Aligned>,
-) -> Result<(), Error> {
-    let target = intake.target;
-    for Full { buffer, length } in full {
-        let padded = length.next_multiple_of(target.disk.sector()).min(BUFFER);
-        let data = &buffer.bytes()[..padded];
-        for step in intake.accept(data, length)? {
-            target.carry_out(step, data)?;
-        }
-        let _ = spent.try_send(buffer);
-    }
-    Ok(())
 }
 
 impl Staged {
