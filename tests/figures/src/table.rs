@@ -38,8 +38,8 @@ impl Table {
         }
         let line = Line { ours, peer, goal };
         let verdict = match goal {
-            Goal::AtLeast(least) => format!("≥ {least}: {}", line.verdict()),
-            Goal::AtMost(most) => format!("≤ {most}: {}", line.verdict()),
+            Goal::AtLeast(least) => format!("≥ {}: {}", short(least), line.verdict()),
+            Goal::AtMost(most) => format!("≤ {}: {}", short(most), line.verdict()),
             Goal::None => String::new(),
         };
         let ratio = line.ratio();
@@ -55,6 +55,11 @@ impl Table {
         println!("{met} of {} goals met, {missed} missed beyond slack", wanted.count());
         missed
     }
+}
+
+/// A goal that was worked out has more digits than anybody wants to read.
+fn short(goal: f64) -> f64 {
+    (goal * 100.0).round() / 100.0
 }
 
 impl Line {
