@@ -21,9 +21,18 @@ pub struct Names {
     own: String,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
-    /// By the certificate that is shown. Held from a look until the certificate is written: of two
-    /// looks the later one has the last word.
-    said: Mutex<Vec<String>>,
+    /// Held from a look until the certificate is written: of two looks the later one has the last
+    /// word.
+    said: Mutex<Said>,
+}
+
+/// What became of the last look.
+#[derive(Default)]
+struct Said {
+    /// By the certificate that is shown.
+    names: Vec<String>,
+    /// Why it does not say what it should.
+    trouble: Option<String>,
 }
 
 impl Names {
@@ -36,17 +45,22 @@ impl Names {
     /// one of them may connect to it at once.
     pub async fn look(&self) -> Vec<Seen> {
         let mut said = self.said.lock().await;
-        let seen = platform::net::look().await.unwrap_or_default();
+        // Who could not look knows of no address that has gone.
+        let Ok(seen) = platform::net::look().await else { return Vec::new() };
         let names = names(self.config.api_names(), &self.own, &seen);
-        if names != *said {
+        if names != said.names {
             let (pki, now, wanted) = (Arc::clone(&self.pki), self.clock.now(), names.clone());
-            match tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await {
-                Ok(Ok(())) => *said = names,
-                Ok(Err(error)) => {
-                    tracing::warn!(error = %stdx::chain(&error), "the certificate is as it was");
-                }
-                Err(error) => tracing::warn!(%error, "the certificate is as it was"),
+            let renamed = tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await;
+            let trouble = match renamed {
+                Ok(renamed) => renamed.err().map(|error| stdx::chain(&error)),
+                Err(error) => Some(error.to_string()),
+            };
+            match &trouble {
+                None => said.names = names,
+                Some(_) if said.trouble == trouble => {}
+                Some(reason) => tracing::warn!(reason, "the certificate is as it was"),
             }
+            said.trouble = trouble;
         }
         seen
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::piece::Piece;
 use super::sparse::{HOLE, Sparse, Step};
@@ -133,11 +133,14 @@ pub(super) fn in_lanes(
     feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let (jobs, queue) = sync_channel(0);
-    let (queue, failed) = (Mutex::new(queue), OnceLock::new());
+    let (queue, failed) = (Arc::new(Mutex::new(queue)), OnceLock::new());
     let fed = std::thread::scope(|scope| {
         for _ in 0..LANES {
-            scope.spawn(|| lane(target, &queue, &failed));
+            let (queue, failed) = (Arc::clone(&queue), &failed);
+            scope.spawn(move || lane(target, &queue, failed));
         }
+        // Theirs alone: nobody waits for lanes that are gone.
+        drop(queue);
         // The lanes end once this has gone.
         let jobs = jobs;
         feed(&mut |step, piece| match failed.get() {
