@@ -6,7 +6,7 @@ use std::ops::Range;
 const GRANULE: usize = 64 << 10;
 static ZEROS: [u8; GRANULE] = [0; GRANULE];
 /// A shorter run of zeros is cheaper to write than to punch.
-pub(super) const HOLE: u64 = 256 << 10;
+const HOLE: u64 = 256 << 10;
 /// A longer one is dealt with in parts, while what follows is still being made.
 const HOLE_MAX: u64 = 16 << 20;
 
@@ -20,8 +20,15 @@ pub(super) enum Step {
         /// On the disk.
         offset: u64,
     },
-    /// Nothing but zeros.
+    /// Zeros that are cheaper to write.
     Zeros {
+        /// On the disk.
+        offset: u64,
+        /// In bytes.
+        length: u64,
+    },
+    /// Zeros that are cheaper to punch.
+    Hole {
         /// On the disk.
         offset: u64,
         /// In bytes.
@@ -67,7 +74,10 @@ impl Sparse {
 
     /// The zeros at the end of what was looked at.
     pub(super) fn end(&mut self) -> Option<Step> {
-        self.zeros.take().map(|(offset, length)| Step::Zeros { offset, length })
+        self.zeros.take().map(|(offset, length)| match length {
+            0..HOLE => Step::Zeros { offset, length },
+            HOLE.. => Step::Hole { offset, length },
+        })
     }
 
     /// Data ends the zeros before it.
@@ -114,7 +124,13 @@ mod tests {
             }
             Step::Zeros { offset, length } => {
                 assert_eq!(offset, made.len() as u64);
-                assert!(length < HOLE_MAX + SIZE as u64, "{length}");
+                assert!(length < HOLE, "{length}");
+                made.resize(made.len() + usize::try_from(length).unwrap(), 0);
+                zeros += length;
+            }
+            Step::Hole { offset, length } => {
+                assert_eq!(offset, made.len() as u64);
+                assert!((HOLE..HOLE_MAX + SIZE as u64).contains(&length), "{length}");
                 made.resize(made.len() + usize::try_from(length).unwrap(), 0);
                 zeros += length;
             }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::piece::Piece;
-use super::sparse::{HOLE, Sparse, Step};
+use super::sparse::{Sparse, Step};
 use crate::Error;
 use crate::disk::{Aligned, Disk};
 
@@ -18,7 +18,7 @@ const LANES: usize = 2;
 /// The disk, whoever writes to it.
 pub(super) struct Target {
     pub(super) disk: Disk,
-    pub(super) url: String,
+    url: String,
     /// Bytes of zeros that were not sent.
     holes: AtomicU64,
 }
@@ -37,15 +37,23 @@ impl Target {
     pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
         match step {
             Step::Data { range, offset } => self.put(&data[range], offset),
-            Step::Zeros { offset, length } => self.clear(offset, length),
+            Step::Zeros { offset, length } => self.put_zeros(offset, length),
+            Step::Hole { offset, length } => {
+                if !self.disk.punch(offset, length).map_err(self.failed(offset))? {
+                    return self.put_zeros(offset, length);
+                }
+                self.holes.fetch_add(length, Ordering::Relaxed);
+                Ok(())
+            }
         }
     }
 
-    fn clear(&self, mut offset: u64, mut length: u64) -> Result<(), Error> {
-        if length >= HOLE && self.disk.punch(offset, length).map_err(self.failed(offset))? {
-            self.holes.fetch_add(length, Ordering::Relaxed);
-            return Ok(());
-        }
+    /// Make the disk unbootable until the new image is complete.
+    pub(super) fn clear_head(&self) -> Result<(), Error> {
+        self.put_zeros(0, self.disk.size().unwrap_or(0).min(BUFFER as u64))
+    }
+
+    fn put_zeros(&self, mut offset: u64, mut length: u64) -> Result<(), Error> {
         let zeros = Aligned::new(usize::try_from(length).unwrap_or(BUFFER).min(BUFFER));
         while length > 0 {
             let count = length.min(BUFFER as u64);
@@ -85,44 +93,37 @@ pub(super) struct Image {
 }
 
 /// Takes an image, and says what to do with it.
-pub(super) struct Intake<'a> {
-    pub(super) target: &'a Target,
+pub(super) struct Intake {
     sparse: Sparse,
     image: Image,
 }
 
-impl<'a> Intake<'a> {
-    pub(super) fn new(target: &'a Target) -> Self {
+impl Intake {
+    pub(super) fn new() -> Self {
         let image = Image { head: Aligned::new(BUFFER), length: 0 };
-        Self { target, sparse: Sparse::default(), image }
+        Self { sparse: Sparse::default(), image }
+    }
+
+    /// Bytes of the image that were accepted.
+    pub(super) fn length(&self) -> u64 {
+        self.image.length
     }
 
     /// Takes the image's next `length` bytes, which zeros follow in `data` up to a whole sector;
     /// what to do with them. After the image's last bytes none come.
-    pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Result<Vec<Step>, Error> {
+    pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
-        check_size(&self.target.disk, offset + length as u64, &self.target.url)?;
-        if offset == 0 {
-            self.clear_head()?;
-        }
         self.image.length += length as u64;
         let at = usize::try_from(offset).unwrap_or(BUFFER).min(BUFFER);
         let kept = data.len().min(BUFFER - at);
         self.image.head.bytes_mut()[at..at + kept].copy_from_slice(&data[..kept]);
-        Ok(self.sparse.next(data, kept, offset))
+        self.sparse.next(data, kept, offset)
     }
 
-    /// Its last bytes were accepted: does what is left of it.
-    pub(super) fn end(mut self) -> Result<Image, Error> {
-        self.sparse.end().map_or(Ok(()), |step| self.target.carry_out(step, &[]))?;
-        Ok(self.image)
-    }
-
-    /// Make the disk unbootable until the new image is complete.
-    fn clear_head(&mut self) -> Result<(), Error> {
-        let size = self.target.disk.size().unwrap_or(0).min(BUFFER as u64);
-        let length = usize::try_from(size).unwrap_or(BUFFER);
-        self.target.put(&self.image.head.bytes()[..length], 0)
+    /// Its last bytes were accepted; what is left to do with them.
+    pub(super) fn end(mut self) -> (Image, Option<Step>) {
+        let rest = self.sparse.end();
+        (self.image, rest)
     }
 }
 

@@ -76,7 +76,7 @@ fn pass(
     meter: &Meter,
 ) -> Result<Staged, Error> {
     let target = Target::new(disk, url);
-    let mut intake = Intake::new(&target);
+    let mut intake = Intake::new();
     let mut sums = asked.read_back.then(Sums::default);
     in_lanes(&target, |give| {
         // Whoever makes the pieces says more than this and is the one reported.
@@ -87,14 +87,21 @@ fn pass(
             if let Some(sums) = &mut sums {
                 sums.add(piece.bytes());
             }
-            let data = piece.padded(target.disk.sector());
-            for step in intake.accept(data, piece.bytes().len())? {
+            let (before, length) = (intake.length(), piece.bytes().len());
+            check_size(&target.disk, before + length as u64, url)?;
+            if before == 0 {
+                target.clear_head()?;
+            }
+            for step in intake.accept(piece.padded(target.disk.sector()), length) {
                 give(step, piece.clone())?;
             }
         }
         Ok(())
     })?;
-    let image = intake.end()?;
+    let (image, rest) = intake.end();
+    if let Some(step) = rest {
+        target.carry_out(step, &[])?;
+    }
     Staged::new(target, image, sums)
 }
 
