@@ -107,8 +107,8 @@ cd "$top"
 if [ -n "$offline" ]; then
   toolchain=$("$image/offline/toolchain.sh")
   target=${CARGO_TARGET_DIR:-$top/target}
-  cargo build --quiet --package image
-  export TINBOX_IMAGE=$target/x86_64-unknown-linux-gnu/debug/tinbox-image
+  if [ ! -x "$target/programs/tinbox-image" ]; then tests/programs.sh; fi
+  export TINBOX_IMAGE=$target/programs/tinbox-image
   export TINBOX_CARGO_HOME=${CARGO_HOME:-$HOME/.cargo}
   TINBOX_RUST=$(rustc --print sysroot)
   export TINBOX_RUST
@@ -129,7 +129,7 @@ else
   ipxe=$(sed -n 's/^TINBOX_IPXE_VERSION = //p' buildroot-external/package/tinbox-ipxe/*.mk)
 fi
 if [ "$KERNEL" = cached ]; then
-  TINBOX_KERNEL=${TINBOX_KERNEL:-$(KERNEL=own "$image/kernel/build.sh")}
+  TINBOX_KERNEL=${TINBOX_KERNEL:-$(KERNEL=own KERNEL_DISPLAY=1 "$image/kernel/build.sh")}
   export TINBOX_KERNEL
 fi
 if [ -n "$offline" ] && [ "$KERNEL" != cached ]; then
@@ -154,7 +154,7 @@ export TINBOX_OUT=$out TINBOX_COMPONENTS=$build/components
   >"$TINBOX_COMPONENTS"
 if [ -z "${KEY:-}" ]; then
   KEY=$out/dev.key
-  cargo run --quiet --package image -- key --out "$KEY"
+  cargo run --quiet --bin tinbox-image -- key --out "$KEY"
   echo "image: signed with a key made here, $KEY: for boxes of your own (KEY=FILE)" >&2
 fi
 TINBOX_KEY=$(readlink -f "$KEY")

@@ -15,6 +15,8 @@ if [ ! -e "$BUILDROOT/Makefile" ]; then
     "https://github.com/buildroot/buildroot $BUILDROOT" >&2
   exit 0
 fi
-programs=$(readlink -f "${CARGO_TARGET_DIR:-target}")/x86_64-unknown-linux-gnu/debug
+programs=$(readlink -f "${CARGO_TARGET_DIR:-target}")/programs
+TINBOX_KERNEL=$(KERNEL=own image/kernel/build.sh)
+export TINBOX_KERNEL
 OFFLINE=1 TINBOX_PROGRAMS=${TINBOX_PROGRAMS-$programs} image/buildroot.sh out/release
 for image in out/release/*.img; do "$programs/boot-image" "$image"; done

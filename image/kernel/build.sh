@@ -4,6 +4,7 @@
 #
 #   build.sh            Linux 6.12 from Debian's linux-source-6.12 with the fragments beside this
 #                       file; about 20 CPU minutes once, then served from the cache
+#   KERNEL_DISPLAY=1    with the drivers of display-x86_64.fragment, as released images have it
 #   TINBOX_ARCH=aarch64 for a box with an ARM processor, by a cross compiler (../aarch64)
 #   KERNEL=stock …      Debian's own kernel with the modules a NUC needs, for a cold cache: prints a
 #                       folder holding vmlinuz and modules/ instead (see stock.sh)
@@ -38,8 +39,10 @@ if [ -z "$version" ]; then
   echo "hint: run apt-get update, or build with KERNEL=stock" >&2
   exit 1
 fi
-hash=$({ echo "$version recipe $recipe"; cat "$here/common.fragment" "$here/$arch.fragment"; } \
-  | sha256sum | cut -c1-16)
+fragments=("$here/common.fragment" "$here/$arch.fragment")
+display=$here/display-$arch.fragment
+if [ -n "${KERNEL_DISPLAY:-}" ] && [ -e "$display" ]; then fragments+=("$display"); fi
+hash=$({ echo "$version recipe $recipe"; cat "${fragments[@]}"; } | sha256sum | cut -c1-16)
 out=$cache/$hash
 if [ -s "$out/$image" ]; then echo "$out/$image"; exit 0; fi
 if [ -n "${CACHED:-}" ]; then exit 3; fi
@@ -57,12 +60,12 @@ tar xf "deb/usr/src/linux-source-$series.tar.xz"
 rm -rf deb ./*.deb
 cd "linux-source-$series"
 # Symbols that no fragment names take Kconfig's own defaults.
-./scripts/kconfig/merge_config.sh -m "$here/common.fragment" "$here/$arch.fragment" \
+./scripts/kconfig/merge_config.sh -m "${fragments[@]}" \
   >"$work/merge.log"
 make -s "${options[@]}" olddefconfig
 # A fragment line that Kconfig dropped is a silent loss of a driver: say so and stop.
 without=$(sed -n 's/^# \(CONFIG_[A-Z0-9_]*\) is not set$/\1=y/p' "$here/$arch.fragment")
-dropped=$(cat "$here/common.fragment" "$here/$arch.fragment" | grep '^CONFIG_.*=y$' \
+dropped=$(cat "${fragments[@]}" | grep '^CONFIG_.*=y$' \
   | grep -vxF "$without" | grep -vxFf .config || true)
 if [ -n "$dropped" ]; then
   echo "kernel: Kconfig dropped these lines of the fragments:" >&2
