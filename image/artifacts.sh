@@ -9,9 +9,9 @@
 #   FOLDER/iso/       agent-x86_64.iso
 #   FOLDER/images/    tiny.raw.zst tiny.raw.gz tiny.raw.xz debian.raw.zst, a .sha256 beside each
 #
-# The programs come from TINBOX_BIN (the workspace's debug folder) and are built when they are not
-# there; kernels, tools and disks come from the cache (see kernel/build.sh, tools/build.sh,
-# os/build.sh, os/tiny.sh).
+# The programs come from TINBOX_BIN (target/programs) and are built when they are not there.
+# Kernels, tools and disks come from the cache (see kernel/build.sh, tools/build.sh, os/build.sh,
+# os/tiny.sh).
 # KERNEL=stock takes Debian's kernel. Disk images need root the first time.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -20,7 +20,7 @@ shift
 if [ $# = 0 ]; then set -- loaders agent tiny debian; fi
 # The machines' processor, whatever the box's is.
 export TINBOX_ARCH=x86_64
-bin=${TINBOX_BIN:-$here/../target/x86_64-unknown-linux-gnu/debug}
+bin=${TINBOX_BIN:-${CARGO_TARGET_DIR:-$here/../target}/programs}
 
 # share FILE… FOLDER : the same file under a second name where the disk allows it, else a copy.
 share() {
@@ -35,7 +35,7 @@ share() {
 agent() {
   local kernel modules tools
   if [ ! -x "$bin/tinbox-agent" ] || [ ! -x "$bin/tinbox-image" ]; then
-    (cd "$here/.." && cargo build --quiet -p agent -p image --bins)
+    "$here/../tests/programs.sh"
   fi
   . "$here/kernel/files.sh"
   kernel_files

@@ -93,7 +93,9 @@ fn boot(folder: &Path, devices: &[String]) -> String {
     fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &variables).unwrap();
     let serial = folder.join("serial");
     let flash = "if=pflash,format=raw";
-    let mut machine = Command::new("qemu-system-x86_64")
+    // The machine ends with this test, also when the test is killed.
+    let mut machine = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
         .args(["-machine", "q35,accel=tcg", "-m", "768", "-nodefaults", "-no-user-config"])
         .args(["-display", "none", "-no-reboot"])
         .args(["-serial", &format!("file:{}", serial.display())])

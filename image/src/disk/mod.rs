@@ -79,6 +79,7 @@ pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Erro
         kernel: &inputs.kernel,
         loader: &inputs.loader,
         slots: &[(Slot::A, &verity), (Slot::B, &verity)],
+        quick: inputs.root.quick,
     };
     let boot = volume.make(work.path(), inputs.epoch)?;
     let state = ext4::make(Part::State, work.path(), inputs.epoch)?;

@@ -40,7 +40,8 @@ pub struct RootTree {
     pub overlay: PathBuf,
     /// Public keys of those whose updates the box takes, as minisign writes them.
     pub update_keys: String,
-    /// Seconds instead of minutes, for an image that nobody downloads.
+    /// Seconds instead of minutes, for an image that nobody downloads. Its kernel skips the timer
+    /// check (see [`super::BootVolume::quick`]).
     pub quick: bool,
 }
 

@@ -1,9 +1,19 @@
-//! The agent OS's archive, made from this very test program: it is static, as the agent is.
+//! The agent OS's archive, made of a program as small as one can be.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::*;
 use crate::elf::require_static;
+
+/// A static program of one instruction, which both processors call `ret`, in `folder`.
+fn stub(folder: &Path) -> PathBuf {
+    let line =
+        "printf '.globl _start\n_start: ret\n' | as -g -o stub.o - && ld -static -o stub stub.o";
+    let status = Command::new("sh").args(["-ec", line]).current_dir(folder).status().unwrap();
+    assert!(status.success(), "this test needs as and ld (package binutils)");
+    folder.join("stub")
+}
 
 fn names(initramfs: &[u8]) -> Vec<String> {
     let archive = zstd::stream::decode_all(initramfs).unwrap();
@@ -28,11 +38,19 @@ fn names(initramfs: &[u8]) -> Vec<String> {
 
 #[test]
 fn it_holds_the_agent_and_its_folders() {
-    let this = std::env::current_exe().unwrap();
-    let first = agent_initramfs(&this, Arch::OWN, None, None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let stub = stub(folder.path());
+    let first = agent_initramfs(&stub, Arch::OWN, None, None).unwrap();
     let expected = ["dev", "dev/console", "etc", "init", "mnt", "proc", "run", "sys", "tmp"];
     assert_eq!(names(&first), expected);
-    assert_eq!(first, agent_initramfs(&this, Arch::OWN, None, None).unwrap(), "two builds differ");
+    assert_eq!(first, agent_initramfs(&stub, Arch::OWN, None, None).unwrap(), "two builds differ");
+}
+
+#[test]
+fn a_large_static_program_is_accepted() {
+    // This test program is static, as the agent is.
+    let this = std::env::current_exe().unwrap();
+    require_static(&this, &fs::read(&this).unwrap(), Arch::OWN).unwrap();
 }
 
 #[test]
@@ -63,9 +81,10 @@ fn a_program_that_needs_a_loader_is_refused() {
 
 #[test]
 fn a_program_for_another_processor_is_refused() {
-    let this = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let stub = stub(folder.path());
     let other = if Arch::OWN == Arch::X86_64 { Arch::Aarch64 } else { Arch::X86_64 };
-    let error = agent_initramfs(&this, other, None, None).unwrap_err().to_string();
+    let error = agent_initramfs(&stub, other, None, None).unwrap_err().to_string();
     let said = format!("is not a static ELF program for {other}: it is for another processor");
     assert!(error.ends_with(&said), "{error}");
 }
@@ -88,11 +107,11 @@ fn what_is_no_program_is_refused() {
 
 #[test]
 fn the_tools_image_is_named_by_its_sum() {
-    let this = std::env::current_exe().unwrap();
     let folder = tempfile::tempdir().unwrap();
+    let stub = stub(folder.path());
     let tools = folder.path().join("tools-x86_64.squashfs");
     std::fs::write(&tools, "abc").unwrap();
-    let initramfs = agent_initramfs(&this, Arch::OWN, None, Some(&tools)).unwrap();
+    let initramfs = agent_initramfs(&stub, Arch::OWN, None, Some(&tools)).unwrap();
     assert!(names(&initramfs).contains(&TOOLS_SUM.to_owned()));
     // FIPS 180-4's own example.
     let line = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  \
@@ -100,5 +119,5 @@ fn the_tools_image_is_named_by_its_sum() {
     let archive = zstd::stream::decode_all(initramfs.as_slice()).unwrap();
     assert!(archive.windows(line.len()).any(|bytes| bytes == line.as_bytes()));
     let missing = folder.path().join("none");
-    assert!(agent_initramfs(&this, Arch::OWN, None, Some(&missing)).is_err());
+    assert!(agent_initramfs(&stub, Arch::OWN, None, Some(&missing)).is_err());
 }
