@@ -1,7 +1,7 @@
 //! The ground floor: small things every crate needs and no crate should own.
 //!
 //! Never: a domain word (machine, lease, workflow), I/O, an async runtime.
-//! Enter at [`MacAddr`], [`Backoff`], [`Clock`], [`Secret`], [`chain`].
+//! Enter at [`MacAddr`], [`Backoff`], [`Clock`], [`Secret`], [`chain`]; tests at [`testing`].
 
 mod backoff;
 mod chain;
@@ -12,6 +12,7 @@ pub mod json;
 mod mac;
 mod redact;
 mod size;
+pub mod testing;
 
 pub use backoff::Backoff;
 pub use chain::chain;

@@ -1,0 +1,89 @@
+//! Waiting in tests: one limit for every crate, and polling with that limit.
+
+use std::time::{Duration, Instant};
+
+/// Longest wait of a test for one condition. A failure costs two minutes, a success nothing, and a
+/// machine that is busy with something else does not fail a test.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Time between two looks at a condition.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Polls `ready` until it returns a value, and returns that value. Blocks the thread.
+///
+/// # Panics
+/// After [`PATIENCE`], with `what` in the message.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let wait = Wait::new(what);
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        std::thread::sleep(wait.pause());
+    }
+}
+
+/// Polls `condition` until it is true. Blocks the thread.
+///
+/// # Panics
+/// After [`PATIENCE`], with `what` in the message.
+#[track_caller]
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
+/// The limit of one wait, for a test that polls on an async runtime of its own:
+/// `while !condition() { sleep(wait.pause()).await }`.
+#[derive(Debug)]
+pub struct Wait {
+    what: String,
+    limit: Duration,
+    begun: Instant,
+}
+
+impl Wait {
+    /// Starts a wait for `what`, limited to [`PATIENCE`].
+    pub fn new(what: &str) -> Self {
+        Self::limited(what, PATIENCE)
+    }
+
+    /// Starts a wait for `what` with another limit, such as an emulated machine's start.
+    pub fn limited(what: &str, limit: Duration) -> Self {
+        Self { what: what.to_owned(), limit, begun: Instant::now() }
+    }
+
+    /// Time to sleep before the next look.
+    ///
+    /// # Panics
+    /// When the limit has passed.
+    #[track_caller]
+    pub fn pause(&self) -> Duration {
+        let waited = self.begun.elapsed();
+        assert!(waited <= self.limit, "waited {waited:?} for {}", self.what);
+        PAUSE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_the_value_or_with_its_name() {
+        let mut looks = 0;
+        let found = wait_for("the third look", || {
+            looks += 1;
+            (looks == 3).then_some(looks)
+        });
+        assert_eq!(found, 3);
+        let over = Wait::limited("a thing that never comes", Duration::ZERO);
+        let panic = std::panic::catch_unwind(|| {
+            loop {
+                std::thread::sleep(over.pause());
+            }
+        });
+        let message = panic.unwrap_err().downcast::<String>().unwrap();
+        assert!(message.ends_with("for a thing that never comes"), "{message}");
+    }
+}
