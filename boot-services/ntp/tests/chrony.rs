@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ntp::{Standing, Timestamp, Told, ask, serve};
+use stdx::testing::{PATIENCE, Wait};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
@@ -17,14 +18,16 @@ ip link set lo up
 ip addr add 10.9.0.1/32 dev lo
 ip addr add 10.9.0.2/32 dev lo
 folder=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf $folder' EXIT
+trap 'rm -rf $folder' EXIT
 printf '%s\n' 'local stratum 5' 'allow' 'bindaddress 10.9.0.2' 'cmdport 0' \
   "pidfile $folder/pid" >$folder/chrony.conf
 chronyd -d -x -u root -f $folder/chrony.conf 2>&1 &
 "$0" --exact "$1" --nocapture
 "#;
-/// How far two readings of one clock may be apart on a machine that does other things too.
-const SAME_CLOCK: Duration = Duration::from_millis(500);
+/// Seconds by which chrony may find its own clock wrong.
+const SAME_CLOCK: f64 = 0.5;
+/// Rounding of the protocol's fractions and of the clock's steps.
+const ROUNDING: Duration = Duration::from_millis(1);
 
 fn inside(test: &str, there: impl AsyncFnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
@@ -32,8 +35,10 @@ fn inside(test: &str, there: impl AsyncFnOnce()) {
         runtime.expect("a runtime").block_on(there());
         return;
     }
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--net", "bash", "-c", NAMESPACE]);
+    // All processes end with this test, also when the test is killed.
+    let mut unshare = Command::new("setpriv");
+    unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
+    unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
     unshare.arg(std::env::current_exe().expect("this test")).arg(test).env(INSIDE, "1");
     let output = unshare.output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -46,15 +51,19 @@ fn chrony_tells_the_time() {
     inside("chrony_tells_the_time", async || {
         let chrony = SocketAddr::from(([10, 9, 0, 2], ntp::PORT));
         // It may not listen yet.
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        let sample = loop {
+        let wait = Wait::new("chrony's answer");
+        let (sample, took) = loop {
+            let begun = Instant::now();
             match ask(chrony).await {
-                Ok(sample) => break sample,
-                Err(error) => assert!(tokio::time::Instant::now() < deadline, "{error}"),
+                Ok(sample) => break (sample, begun.elapsed()),
+                Err(_) => tokio::time::sleep(wait.pause()).await,
             }
         };
         assert_eq!(sample.told.stratum, 5);
-        assert!(sample.offset.abs() < SAME_CLOCK, "{}", sample.offset);
+        // Both sides read one clock, so the error is at most half of the way there and back
+        // (RFC 5905 section 8), however long a busy machine makes that.
+        assert!(sample.delay <= took + ROUNDING, "{:?} in {took:?}", sample.delay);
+        assert!(sample.offset.abs() <= sample.delay / 2 + ROUNDING, "{}", sample.offset);
     });
 }
 
@@ -71,22 +80,33 @@ fn chrony_is_told_the_time() {
         let (say, standing) = watch::channel(Standing::Synced(told));
         let socket = UdpSocket::bind(("10.9.0.1", ntp::PORT)).await.unwrap();
         tokio::spawn(serve(socket, standing));
-        let words = tokio::task::spawn_blocking(query).await.unwrap();
-        // `chronyd -Q` sets no clock and says by how much it would.
-        let wrong = words.split_once("System clock wrong by ").expect(&words).1;
-        let seconds: f64 = wrong.split_whitespace().next().unwrap().parse().unwrap();
-        assert!(seconds.abs() < SAME_CLOCK.as_secs_f64(), "{words}");
+        // A busy machine makes a single reading wrong, a wrong answer makes all of them wrong.
+        let wait = Wait::new("chrony to find its clock right");
+        loop {
+            let words = tokio::task::spawn_blocking(|| query(PATIENCE)).await.unwrap();
+            // `chronyd -Q` sets no clock and says by how much it would.
+            let wrong = words.split_once("System clock wrong by ").expect(&words).1;
+            let seconds: f64 = wrong.split_whitespace().next().unwrap().parse().unwrap();
+            if seconds.abs() < SAME_CLOCK {
+                break;
+            }
+            println!("{words}");
+            tokio::time::sleep(wait.pause()).await;
+        }
 
         say.send(Standing::Unset).unwrap();
-        let words = tokio::task::spawn_blocking(query).await.unwrap();
+        let words = tokio::task::spawn_blocking(|| query(GUESS)).await.unwrap();
         assert!(!words.contains("System clock wrong"), "a guess was believed: {words}");
     });
 }
 
-/// What chrony says of the box's time, in at most 8 s.
-fn query() -> String {
+/// Time for chrony to believe what it must not.
+const GUESS: Duration = Duration::from_secs(8);
+
+/// Chrony's report of the box's time within `limit`.
+fn query(limit: Duration) -> String {
     let mut chrony = Command::new("chronyd");
-    chrony.args(["-Q", "-t", "8", "-u", "root"]);
+    chrony.args(["-Q", "-t", &limit.as_secs().to_string(), "-u", "root"]);
     // At its end it deletes its file.
     let folder = tempfile::tempdir().expect("a folder");
     let pid = format!("pidfile {}", folder.path().join("pid").display());

@@ -5,14 +5,23 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::tinbox::action;
 use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
 
-/// The agent mounts at one place, and partitions are the whole machine's: one test at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
+/// The file whose lock a test holds while it uses what a machine has once: the place where the
+/// agent mounts, loop devices and their partitions. It holds between processes and checkouts.
+const MACHINE: &str = "tinbox-machine.lock";
+
+fn machine() -> File {
+    let path = std::env::temp_dir().join(MACHINE);
+    let file = File::options().create(true).append(true).open(&path);
+    let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    file.lock().unwrap();
+    file
+}
 
 /// A loop device over a sparse file; detached when dropped.
 pub struct Loop {
@@ -20,7 +29,7 @@ pub struct Loop {
     backing: PathBuf,
     mounted: Option<PathBuf>,
     _folder: tempfile::TempDir,
-    _machine: MutexGuard<'static, ()>,
+    _machine: File,
 }
 
 impl Loop {
@@ -39,7 +48,7 @@ impl Loop {
     }
 
     fn over(size: u64, room: Option<u64>, options: &[&str]) -> Self {
-        let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let machine = machine();
         // Not in memory: a loop device over tmpfs has no direct I/O to prove anything with.
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         if let Some(room) = room {

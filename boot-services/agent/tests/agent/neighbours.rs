@@ -4,13 +4,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use agent::inventory::listen;
+use stdx::testing::wait_for;
 
 /// Set in the namespace.
 const INSIDE: &str = "TINBOX_NEIGHBOURS_INSIDE";
 /// Two ends of a cable, and what a switch says at one of them until somebody has heard it.
 const NAMESPACE: &str = r#"
 set -e
-trap 'kill $(jobs -p)' EXIT
 mount -t sysfs sysfs /sys
 ip link add nuc type veth peer name switch
 ip link set nuc up
@@ -33,8 +33,12 @@ END
 #[test]
 fn a_switch_is_heard() {
     if std::env::var_os(INSIDE).is_some() {
-        let heard = listen(Duration::from_secs(3));
-        let neighbour = heard.get("nuc").expect("the switch is heard");
+        // The switch may not speak yet.
+        let heard = wait_for("the switch", || {
+            let heard = listen(Duration::from_secs(3));
+            heard.contains_key("nuc").then_some(heard)
+        });
+        let neighbour = &heard["nuc"];
         assert_eq!(
             (neighbour.system.as_str(), neighbour.port.as_str()),
             ("rack7-switch", "ge-0/0/7")
@@ -44,8 +48,10 @@ fn a_switch_is_heard() {
         return;
     }
     let itself = std::env::current_exe().unwrap();
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--net", "--mount", "bash", "-c", NAMESPACE]).arg(itself).env(INSIDE, "1");
+    // All processes end with this test, also when the test is killed.
+    let mut unshare = Command::new("setpriv");
+    unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
+    unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]).arg(itself).env(INSIDE, "1");
     let output = unshare.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);

@@ -9,14 +9,15 @@ use agent::actions::{Leave, Limits};
 use agent::runner::{Guest, Host, Runner};
 use agent::stream::{Accept, Patience};
 use agent::{Error, boot_id, inventory};
+use stdx::testing::PATIENCE;
 use workflow_rpc::client::Client;
 use workflow_rpc::{ActionState, Inventory, Refusal};
 
 const LIMITS: Limits = Limits {
     accept: Accept::Files,
     patience: Patience {
-        stall: Duration::from_secs(2),
-        silence: Duration::from_secs(20),
+        stall: PATIENCE,
+        silence: PATIENCE,
         first_wait: Duration::from_millis(10),
         longest_wait: Duration::from_millis(100),
     },
@@ -81,6 +82,7 @@ async fn a_workflow_is_run_to_its_end() {
     assert!(reports[3].message.contains("no action is built in for image \"alpine:3\""));
     assert!(std::fs::read(&disk).unwrap() == image);
     let hello = tinbox.hellos();
+    // A repeated hello is excluded: one comes only after a call that failed, and none did.
     assert_eq!((hello.len(), hello[0].boot_id.clone()), (1, boot_id()));
     assert!(hello[0].attributes.as_ref().unwrap().cpu.is_some());
 }

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use stdx::testing::{Wait, wait_for};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -16,13 +17,19 @@ use workflow_rpc::{
     server,
 };
 
-/// Wait for a condition, failing after twenty seconds.
+/// Waits for a condition.
 pub async fn until(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let wait = Wait::new(what);
     while !condition() {
-        assert!(Instant::now() < deadline, "waited too long until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(wait.pause()).await;
     }
+}
+
+/// A loopback address of this process alone: while the box is stopped, no other program gets its
+/// port.
+fn own_address() -> SocketAddr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    SocketAddr::from(([127, 64 + high, middle, low], 0))
 }
 
 /// One action of the scripted workflow.
@@ -118,8 +125,7 @@ impl Tinbox {
     pub fn start(script: Vec<Assignment>) -> Self {
         let seen = Seen::default();
         *seen.0.script.lock().unwrap() = script.into();
-        let mut tinbox =
-            Self { seen, address: SocketAddr::from(([127, 0, 0, 1], 0)), runtime: None };
+        let mut tinbox = Self { seen, address: own_address(), runtime: None };
         tinbox.restart();
         tinbox
     }
@@ -131,7 +137,9 @@ impl Tinbox {
             .enable_all()
             .build()
             .unwrap();
-        let socket = std::net::TcpListener::bind(self.address).unwrap();
+        // The runtime before may not have let go of the port yet.
+        let bind = || std::net::TcpListener::bind(self.address).ok();
+        let socket = wait_for("the port", bind);
         socket.set_nonblocking(true).unwrap();
         self.address = socket.local_addr().unwrap();
         let routes = server::routes(Arc::new(self.seen.clone()));

@@ -1,4 +1,5 @@
-//! Both versions for every sort of interface; `tests/cloud_init.rs` has cloud-init render them.
+//! Both versions for every sort of interface; `tests/metadata/cloud_init.rs` has cloud-init render
+//! them.
 
 use serde_json::json;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use hyper_util::client::legacy::connect::HttpConnector;
+use stdx::testing::PATIENCE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -246,7 +247,7 @@ async fn over_http_it_asks_for_the_rest() {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder.path(), origin).unwrap();
     let wanted = Wanted { url, checksum: None };
-    let got = tokio::time::timeout(Duration::from_secs(60), get(&cache, &wanted)).await.unwrap();
+    let got = tokio::time::timeout(PATIENCE, get(&cache, &wanted)).await.unwrap();
     assert_eq!(std::fs::read(got.unwrap().path).unwrap(), file());
     let heads = server.await.unwrap();
     assert!(!heads[0].contains("range"), "{}", heads[0]);

@@ -293,24 +293,28 @@ mod tests {
     use super::Stalling;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::Instant;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_write_that_nobody_takes_fails() {
+        const LIMIT: Duration = Duration::from_millis(200);
         let (ours, mut theirs) = tokio::io::duplex(1000);
-        let mut stream = Stalling::new(ours, Duration::from_millis(200));
+        let mut stream = Stalling::new(ours, LIMIT);
         // As long as the other side takes a little now and then, it goes on.
         let slow = tokio::spawn(async move {
             let mut taken = [0; 500];
             for _ in 0..8 {
                 theirs.read_exact(&mut taken).await.unwrap();
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(LIMIT - Duration::from_millis(1)).await;
             }
             theirs
         });
         stream.write_all(&[0; 4000]).await.unwrap();
         let theirs = slow.await.unwrap();
+        let begun = Instant::now();
         let error = stream.write_all(&[0; 4000]).await.unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed(), LIMIT);
         drop(theirs);
     }
 }

@@ -3,9 +3,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use stdx::MacAddr;
+use stdx::testing::Wait;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -130,13 +130,13 @@ impl Server {
 
     /// Waits until the observer was told something that `found` knows.
     async fn heard<T>(&self, found: impl Fn(&Fetched) -> Option<T>) -> T {
-        for _ in 0..500 {
+        let wait = Wait::new("a report");
+        loop {
             if let Some(value) = self.heard.0.lock().unwrap().iter().find_map(&found) {
                 return value;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(wait.pause()).await;
         }
-        panic!("not heard within 5 s: {:?}", self.heard.0.lock().unwrap());
     }
 }
 
@@ -349,11 +349,8 @@ async fn shutting_down_ends_the_listener() {
     let server = server().await;
     assert_eq!(server.get("/healthz").await.status, 200);
     server.shutdown.cancel();
-    for _ in 0..500 {
-        if TcpStream::connect(server.address).await.is_err() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let wait = Wait::new("the listener to end");
+    while TcpStream::connect(server.address).await.is_ok() {
+        tokio::time::sleep(wait.pause()).await;
     }
-    panic!("still listening after 5 s");
 }

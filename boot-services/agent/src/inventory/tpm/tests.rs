@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::{any, prop, proptest};
+use stdx::testing::wait_for;
 
 use super::{HEADER, certificate, tpm};
 
@@ -44,14 +44,8 @@ impl Swtpm {
     }
 
     fn connect(&self) -> UnixStream {
-        let begun = Instant::now();
-        loop {
-            match UnixStream::connect(self.folder.path().join("tpm")) {
-                Ok(stream) => return stream,
-                Err(error) => assert!(begun.elapsed().as_secs() < 20, "swtpm: {error}"),
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let socket = self.folder.path().join("tpm");
+        wait_for("swtpm", || UnixStream::connect(&socket).ok())
     }
 }
 

@@ -1,8 +1,8 @@
 //! An HTTP/1.1 server of one body, with faults on request.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
+use stdx::testing::Wait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -213,11 +213,10 @@ async fn read_head(stream: &mut TcpStream) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// Wait for a condition, failing after ten seconds.
+/// Waits for a condition.
 pub(super) async fn until(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let wait = Wait::new(what);
     while !condition() {
-        assert!(Instant::now() < deadline, "waited too long until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(wait.pause()).await;
     }
 }

@@ -176,7 +176,7 @@ fn paths_name_images_as_mirrors_are_asked_for_them() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_manifest_is_told_as_its_registry_has_it() {
     let rack = Rack::new();
     let digest = rack.upstream.put("ghcr.io/a/b:v1", b"{\"manifests\": []}").to_string();

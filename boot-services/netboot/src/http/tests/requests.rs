@@ -1,6 +1,7 @@
 //! What clients do with a connection: several requests at once, bodies where none belong, TLS,
 //! hundreds that read slowly.
 
+use std::process::Command;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -137,8 +138,29 @@ async fn a_body_is_never_taken_for_a_request() {
     assert!([200, 400].contains(&answer.status), "{}", answer.head);
 }
 
-#[tokio::test]
-async fn hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn() {
+/// Set in the process that holds nothing but one test.
+const ALONE: &str = "TINBOX_NETBOOT_ALONE";
+
+/// Memory is the process's, which other tests may share: the test runs in a process of its own.
+#[test]
+fn hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn() {
+    const NAME: &str = concat!(
+        "http::tests::requests::",
+        "hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn"
+    );
+    if std::env::var_os(ALONE).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        return runtime.unwrap().block_on(hundreds_of_slow_clients());
+    }
+    let mut alone = Command::new(std::env::current_exe().unwrap());
+    alone.args(["--exact", NAME, "--nocapture"]).env(ALONE, "1");
+    let output = alone.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
+}
+
+async fn hundreds_of_slow_clients() {
     const CLIENTS: usize = 300;
     let server = server().await;
     let file = std::fs::File::create(server.folder.path().join("images/big")).unwrap();

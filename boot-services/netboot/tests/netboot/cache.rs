@@ -1,12 +1,9 @@
 //! Files of other servers through the box: a real origin that is slow, breaks off and lies, real
 //! clients at the boot port.
 
-#![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
-
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use axum::Router;
 use axum::body::Body;
@@ -20,25 +17,27 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use netboot::cache::{Cache, Checksum, Digest, HttpOrigin, Wanted};
 use netboot::http::{Downloads, Face, cached_router, serve};
 use netboot::{Files, Services};
+use stdx::testing::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for anything here.
-const PATIENCE: Duration = Duration::from_secs(30);
 const SIZE: usize = 1 << 20;
 /// What the origin has sent when it pauses.
 const PAUSE: usize = 300 << 10;
 const CHUNK: usize = 10_000;
 
 /// Every place has its own content.
-fn file() -> Vec<u8> {
-    (0..SIZE as u32 / 4).flat_map(u32::to_be_bytes).collect()
+static FILE: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..SIZE as u32 / 4).flat_map(u32::to_be_bytes).collect());
+
+fn file() -> &'static [u8] {
+    &FILE
 }
 
 fn right() -> Option<Checksum> {
-    Some(Checksum::Sha256(Digest::of(&file())))
+    Some(Checksum::Sha256(Digest::of(file())))
 }
 
 /// A file server; it sends as much as it is let, and breaks off where it is told to.
@@ -201,7 +200,7 @@ async fn two_machines_share_a_download_and_read_it_as_it_arrives() {
     origin.seen.let_through.send_replace(SIZE);
     let late = late.await.unwrap();
     assert_eq!(late.status(), "206", "{}", late.head);
-    let tag = format!("etag: \"{}\"", Digest::of(&file()));
+    let tag = format!("etag: \"{}\"", Digest::of(file()));
     assert!(one.head.contains(&tag) && late.head.contains(&tag), "{}", one.head);
     assert_eq!(late.rest().await, file()[SIZE - 1000..]);
     assert_eq!(one.rest().await, file());
@@ -234,7 +233,7 @@ async fn a_wrong_file_is_nobodys_whole_file() {
     let late = Client::get(address, &wanted).await;
     assert_eq!(late.status(), "424");
     let body = String::from_utf8(late.rest().await).unwrap();
-    let sentence = format!("{} is {}, which", wanted.url, Digest::of(&file()));
+    let sentence = format!("{} is {}, which", wanted.url, Digest::of(file()));
     assert!(body.contains(&sentence), "{body}");
     assert_eq!(origin.firsts(), [0], "it is not asked again at once");
 }

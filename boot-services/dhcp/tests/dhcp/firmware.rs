@@ -1,10 +1,5 @@
 //! Real firmware against the running service: SeaBIOS with iPXE's ROM, and OVMF's own PXE and HTTP
-//! clients, each in QEMU on a real wire. The times asserted are waits that a server can cause;
-//! they are far apart (a second or two against 16 or 60), so that a slow machine does not matter.
-
-#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
-
-mod rack;
+//! clients, each in QEMU on a real wire. The times asserted are waits that a server can cause.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +7,14 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use dhcp::{Netboot, Seen, Stage};
-use rack::{MAC, Service, Wire, http, machine, sh, tftp, wait_for};
+
+use crate::rack::servers::{http, tftp};
+use crate::rack::{MAC, Service, Wire, machine, sh, wait_for_boot};
 
 /// iPXE of 2019 writes the colons of the URL it was given as escapes.
 const SCRIPT: &str = "GET /ipxe/script/52%3A54%3A00%3A77%3A00%3A01/auto.ipxe";
-/// Six times what the slowest of these boots takes when the machine is quiet.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Boots before a wait counts as the service's.
+const ATTEMPTS: usize = 5;
 const DISK_MESSAGE: &str = "disk boots";
 
 /// A machine with one network card, first in boot order; the BIOS one has a disk, too.
@@ -112,19 +109,41 @@ fn bios_disk(folder: &Path) -> String {
 
 /// When the machine was first told what to load.
 fn acked(service: &Service) -> Instant {
-    wait_for("an ACK", LIMIT, || service.story.first(|seen| matches!(seen, Seen::Acked { .. })))
+    wait_for_boot("an ACK", || service.story.first(|seen| matches!(seen, Seen::Acked { .. })))
 }
 
-/// Waits for the firmware to leave a boot option. EDK2 collects offers for 4 s; an offer without a
-/// file makes it ask for 68 s.
-fn given_up(nuc: &Nuc, service: &Service, option: &str) {
-    let offered = || service.story.first(|seen| matches!(seen, Seen::Offered { .. }));
-    let offered = wait_for("an OFFER", LIMIT, offered);
-    let is_line = |line: &str| line.contains("BdsDxe: failed to load") && line.contains(option);
-    wait_for(option, LIMIT, || nuc.serial().lines().any(is_line).then_some(()));
-    println!("OFFER to the next boot option: {:?}", offered.elapsed());
-    assert!(offered.elapsed() < Duration::from_secs(40), "{:?}", offered.elapsed());
+/// Boots machines until one waits less than `limit`. Other work beside this test makes a wait
+/// longer and never shorter, and a wait that the service causes is part of every boot: one short
+/// boot proves that the service causes none.
+fn waits_less_than(limit: Duration, boot: impl Fn() -> Duration) {
+    let mut waits = Vec::new();
+    while waits.len() < ATTEMPTS {
+        let wait = boot();
+        println!("waited {wait:?}");
+        if wait < limit {
+            return;
+        }
+        waits.push(wait);
+    }
+    panic!("every boot waited {limit:?} or more: {waits:?}");
 }
+
+/// The time from the first OFFER until the firmware leaves a boot option.
+fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
+    let offered = || service.story.first(|seen| matches!(seen, Seen::Offered { .. }));
+    let offered = wait_for_boot("an OFFER", offered);
+    let is_line = |line: &str| line.contains("BdsDxe: failed to load") && line.contains(option);
+    wait_for_boot(option, || nuc.serial().lines().any(is_line).then_some(()));
+    offered.elapsed()
+}
+
+/// EDK2 collects offers for 4 s; an offer without a file makes it ask for 68 s.
+const OPTION_LEFT: Duration = Duration::from_secs(40);
+/// iPXE asks for its script at once; it waits for 3 s without option 175.176, and for 16 s without
+/// the router advertisement.
+const SCRIPT_ASKED: Duration = Duration::from_millis(2900);
+/// From the ACK to the disk: 2 s, where the waits that a server can cause are 16 s and more.
+const DISK_STARTED: Duration = Duration::from_secs(15);
 
 fn asked_as(service: &Service, stage: Stage) -> Option<Instant> {
     service.story.first(|seen| matches!(seen, Seen::Discover { stage: seen, .. } if *seen == stage))
@@ -132,54 +151,55 @@ fn asked_as(service: &Service, stage: Stage) -> Option<Instant> {
 
 #[test]
 fn seabios_ipxe_fetches_the_script_without_waiting() {
-    let wire = Wire::new();
-    let http = http(&wire);
-    let service = Service::start(&wire, machine(Netboot::Allowed));
-    let _nuc = Nuc::on(&wire, Firmware::SeaBios);
-    let fetched = wait_for("the script's request", LIMIT, || http.first(SCRIPT));
-    let discovered = asked_as(&service, Stage::Ipxe).unwrap();
-    let waited = fetched.duration_since(discovered);
-    println!("DISCOVER to script: {waited:?}");
-    // 3 s without option 175.176, 16 s without the router advertisement.
-    assert!(waited < Duration::from_millis(2900), "{waited:?}");
+    waits_less_than(SCRIPT_ASKED, || {
+        let wire = Wire::new();
+        let http = http(&wire);
+        let service = Service::start(&wire, machine(Netboot::Allowed));
+        let _nuc = Nuc::on(&wire, Firmware::SeaBios);
+        let fetched = wait_for_boot("the script's request", || http.first(SCRIPT));
+        fetched.duration_since(asked_as(&service, Stage::Ipxe).unwrap())
+    });
 }
 
 #[test]
 fn seabios_goes_to_its_disk_when_netboot_is_not_allowed() {
-    let wire = Wire::new();
-    let http = http(&wire);
-    let service = Service::start(&wire, machine(Netboot::NotAllowed));
-    let nuc = Nuc::on(&wire, Firmware::SeaBios);
-    let acked = acked(&service);
-    wait_for("the disk", LIMIT, || nuc.serial().contains(DISK_MESSAGE).then_some(()));
-    println!("ACK to disk: {:?}", acked.elapsed());
-    assert!(acked.elapsed() < Duration::from_secs(15), "{:?}", acked.elapsed());
-    assert_eq!(http.all(), Vec::<String>::new());
+    waits_less_than(DISK_STARTED, || {
+        let wire = Wire::new();
+        let http = http(&wire);
+        let service = Service::start(&wire, machine(Netboot::NotAllowed));
+        let nuc = Nuc::on(&wire, Firmware::SeaBios);
+        let acked = acked(&service);
+        wait_for_boot("the disk", || nuc.serial().contains(DISK_MESSAGE).then_some(()));
+        assert_eq!(http.all(), Vec::<String>::new());
+        acked.elapsed()
+    });
 }
 
 #[test]
 fn uefi_pxe_loads_ipxe_and_ipxe_fetches_the_script() {
-    let wire = Wire::new();
-    let (tftp, http) = (tftp(&wire, "snponly.efi"), http(&wire));
-    let service = Service::start(&wire, machine(Netboot::Allowed));
-    let _nuc = Nuc::on(&wire, Firmware::UefiPxe);
-    let fetched = wait_for("the script's request", LIMIT, || http.first(SCRIPT));
-    assert!(tftp.first("snponly.efi").is_some());
-    let firmware = asked_as(&service, Stage::Pxe).unwrap();
-    let ipxe = asked_as(&service, Stage::Ipxe).unwrap();
-    let waited = fetched.duration_since(ipxe);
-    println!("firmware to iPXE: {:?}, DISCOVER to script: {waited:?}", ipxe - firmware);
-    assert!(waited < Duration::from_millis(2900), "{waited:?}");
+    waits_less_than(SCRIPT_ASKED, || {
+        let wire = Wire::new();
+        let (tftp, http) = (tftp(&wire, "snponly.efi"), http(&wire));
+        let service = Service::start(&wire, machine(Netboot::Allowed));
+        let _nuc = Nuc::on(&wire, Firmware::UefiPxe);
+        let fetched = wait_for_boot("the script's request", || http.first(SCRIPT));
+        assert!(tftp.first("snponly.efi").is_some());
+        assert!(asked_as(&service, Stage::Pxe).is_some());
+        fetched.duration_since(asked_as(&service, Stage::Ipxe).unwrap())
+    });
 }
 
 #[test]
 fn uefi_pxe_gives_up_soon_when_netboot_is_not_allowed() {
-    let wire = Wire::new();
-    let tftp = tftp(&wire, "snponly.efi");
-    let service = Service::start(&wire, machine(Netboot::NotAllowed));
-    let nuc = Nuc::on(&wire, Firmware::UefiPxe);
-    given_up(&nuc, &service, "UEFI PXEv4");
-    assert!(tftp.all().iter().all(|file| file == dhcp::NOT_ALLOWED_FILE), "{:?}", tftp.all());
+    waits_less_than(OPTION_LEFT, || {
+        let wire = Wire::new();
+        let tftp = tftp(&wire, "snponly.efi");
+        let service = Service::start(&wire, machine(Netboot::NotAllowed));
+        let nuc = Nuc::on(&wire, Firmware::UefiPxe);
+        let waited = given_up(&nuc, &service, "UEFI PXEv4");
+        assert!(tftp.all().iter().all(|file| file == dhcp::NOT_ALLOWED_FILE), "{:?}", tftp.all());
+        waited
+    });
 }
 
 #[test]
@@ -188,16 +208,20 @@ fn uefi_http_boot_asks_for_the_loader_by_url() {
     let http = http(&wire);
     let _service = Service::start(&wire, machine(Netboot::Allowed));
     let _nuc = Nuc::on(&wire, Firmware::UefiHttp);
-    let request = wait_for("the loader's request", LIMIT, || http.all().into_iter().next());
+    let request = wait_for_boot("the loader's request", || http.all().into_iter().next());
     assert_eq!(request, "HEAD /ipxe/binary/52:54:00:77:00:01/snponly.efi");
 }
 
 #[test]
 fn uefi_http_boot_gives_up_soon_when_netboot_is_not_allowed() {
-    let wire = Wire::new();
-    let http = http(&wire);
-    let service = Service::start(&wire, machine(Netboot::NotAllowed));
-    let nuc = Nuc::on(&wire, Firmware::UefiHttp);
-    given_up(&nuc, &service, "UEFI HTTPv4");
-    assert_eq!(http.all()[0], "HEAD /ipxe/binary/52:54:00:77:00:01/netboot-not-allowed");
+    waits_less_than(OPTION_LEFT, || {
+        let wire = Wire::new();
+        let http = http(&wire);
+        let service = Service::start(&wire, machine(Netboot::NotAllowed));
+        let nuc = Nuc::on(&wire, Firmware::UefiHttp);
+        let waited = given_up(&nuc, &service, "UEFI HTTPv4");
+        let refused = "HEAD /ipxe/binary/52:54:00:77:00:01/netboot-not-allowed";
+        assert_eq!(http.all()[0], refused);
+        waited
+    });
 }

@@ -2,8 +2,6 @@
 //! Tinkerbell 0.25.0's own service over `tests/peers/tootles/hardware.json`, each line who asked,
 //! for what, and the answer's status, content type and body. `tests/peers` asks it again.
 
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -17,8 +15,8 @@ use metadata::{
 use serde_json::Value;
 use tower::ServiceExt;
 
-const TRANSCRIPT: &str = include_str!("tootles.json");
-const HARDWARE: &str = include_str!("../../../tests/peers/tootles/hardware.json");
+const TRANSCRIPT: &str = include_str!("../tootles.json");
+const HARDWARE: &str = include_str!("../../../../tests/peers/tootles/hardware.json");
 
 /// The machines of the list.
 struct Listed(Vec<Instance>);

@@ -3,8 +3,6 @@
 //! The package is fetched through the machine's own apt and unpacked beside the build's output; it
 //! is never installed.
 
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +12,7 @@ use metadata::{Config, Instance, Instances, Interface, Observer, PhoneHome, Rout
 use serde_json::{Value, json};
 
 /// A MIME archive of a gzipped Jinja template and a plain part: what JSON cannot hold as it is.
-const USER_DATA: &str = include_str!("user_data.mime");
+const USER_DATA: &str = include_str!("../user_data.mime");
 const VENDOR_DATA: &str = "#cloud-config\n# \u{e9}\r\n{}\n";
 const PYTHON: &str = "needs Debian's python3-yaml python3-requests python3-jinja2 \
                       python3-configobj python3-jsonpatch python3-jsonschema python3-oauthlib";

@@ -1,22 +1,17 @@
 //! Busybox's DHCP client against the running service, over a real wire.
 
-#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
-
-mod rack;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use dhcp::{Netboot, Seen};
-use rack::{ADDRESS, MAC, Service, Wire, machine, sh};
 use stdx::MacAddr;
+use stdx::testing::{PATIENCE, wait_for};
 
-/// Tries, a second each, of a client that is to have an answer: more than any it should need, for
-/// what it waits for is the answer and no time of ours.
-const PATIENT: &str = "30";
+use crate::rack::{self, ADDRESS, MAC, Service, Wire, machine, sh};
 
-/// Asks for a lease once; the settings that udhcpc gives its script, or `None` without an answer.
-fn udhcpc(wire: &Wire, tries: &str, extra: &[&str]) -> Option<Vec<String>> {
+/// Asks for a lease once, with tries of a second each; the settings that udhcpc gives its script,
+/// or `None` without an answer.
+fn udhcpc(wire: &Wire, tries: u64, extra: &[&str]) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
     let settings = folder.path().join("settings");
@@ -25,7 +20,7 @@ fn udhcpc(wire: &Wire, tries: &str, extra: &[&str]) -> Option<Vec<String>> {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let status = wire
         .rack("busybox")
-        .args(["udhcpc", "-i", "nuc0", "-f", "-n", "-q", "-T", "1", "-t", tries, "-s"])
+        .args(["udhcpc", "-i", "nuc0", "-f", "-n", "-q", "-T", "1", "-t", &tries.to_string(), "-s"])
         .arg(&script)
         .args(extra)
         .status()
@@ -37,7 +32,7 @@ fn udhcpc(wire: &Wire, tries: &str, extra: &[&str]) -> Option<Vec<String>> {
 
 /// The settings of a lease that must be given.
 fn leased(wire: &Wire, service: &Service, extra: &[&str]) -> Vec<String> {
-    udhcpc(wire, PATIENT, extra)
+    udhcpc(wire, PATIENCE.as_secs(), extra)
         .unwrap_or_else(|| panic!("no lease; the service saw {:?}", service.story.all()))
 }
 
@@ -72,8 +67,7 @@ fn a_known_machine_gets_its_reservation() {
     assert!(!told("boot_file=") && !told("siaddr="), "a system hears nothing of netboot");
     let story = service.story.all();
     assert!(matches!(story[0], Seen::Discover { mac: MAC, .. }), "{story:?}");
-    let acked = Seen::Acked { mac: MAC, address: ADDRESS, file: None };
-    assert_eq!(story.last(), Some(&acked));
+    service.story.ends_with(&Seen::Acked { mac: MAC, address: ADDRESS, file: None });
     service.stop().unwrap();
 }
 
@@ -87,7 +81,7 @@ fn a_netbooting_client_gets_its_loader() {
         assert!(settings.iter().any(|line| line == expected), "{expected} in {settings:#?}");
     }
     let file = Some("snponly.efi".to_owned());
-    assert_eq!(service.story.all().last(), Some(&Seen::Acked { mac: MAC, address: ADDRESS, file }));
+    service.story.ends_with(&Seen::Acked { mac: MAC, address: ADDRESS, file });
 }
 
 #[test]
@@ -95,14 +89,17 @@ fn a_stranger_gets_silence_and_is_recorded() {
     let wire = Wire::new();
     let service = started(&wire, Netboot::Allowed);
     sh(&format!("ip -n {} link set nuc0 address 52:54:00:77:00:02", wire.rack_space));
-    assert_eq!(udhcpc(&wire, "2", &[]), None);
+    assert_eq!(udhcpc(&wire, 2, &[]), None);
     let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 2]);
-    let vendor_class = service.story.all().into_iter().find_map(|seen| match seen {
-        Seen::UnknownMac { vendor_class, .. } => vendor_class,
-        _ => None,
+    let vendor_class = wait_for("a report", || {
+        service.story.all().into_iter().find_map(|seen| match seen {
+            Seen::UnknownMac { vendor_class, .. } => Some(vendor_class),
+            _ => None,
+        })
     });
     assert!(vendor_class.is_some_and(|class| class.starts_with("udhcp ")));
     let unknown = |seen: &Seen| matches!(seen, Seen::UnknownMac { mac: who, .. } if *who == mac);
+    // A repeated report is excluded: an unknown machine is reported once a minute at most.
     assert_eq!(service.story.all().len(), 1, "reported once, not per packet");
     assert!(service.story.all().iter().all(unknown));
     // Silence to the stranger is no silence to everybody.

@@ -1,21 +1,17 @@
 //! Operating systems' DHCP clients against a pool, over a real wire: leases, renewals, returns,
 //! refusals and restarts.
 
-#![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
-
-mod rack;
-
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use dhcp::{Config, Mode, Netboot, Range, Seen, Subnet};
-use rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh, wait_for};
 use stdx::MacAddr;
+use stdx::testing::{PATIENCE, until};
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh};
+
 const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
 
 fn at(last: u8) -> Ipv4Addr {
@@ -51,7 +47,7 @@ impl Bench {
     }
 
     fn saw(&self, what: &str, is: impl Fn(&Seen) -> bool) {
-        wait_for(what, LIMIT, || self.service.story.all().iter().any(&is).then_some(()));
+        until(what, || self.service.story.all().iter().any(&is));
     }
 
     fn acked(&self, address: Ipv4Addr) -> usize {
@@ -61,10 +57,12 @@ impl Bench {
 
     /// Runs dhclient until it has a lease (`-1`) or has given it back (`-r`).
     fn dhclient(&self, what: &str) {
+        let (config, secs) = (self.file("dhclient.conf"), PATIENCE.as_secs());
+        std::fs::write(&config, format!("timeout {secs};\nreboot {secs};\n")).unwrap();
         let status = self
             .wire
             .rack("dhclient")
-            .args(["-4", what, "-sf", "/bin/true", "-cf", "/dev/null"])
+            .args(["-4", what, "-sf", "/bin/true", "-cf", &config])
             .args(["-lf", &self.file("dhclient.leases"), "-pf", &self.file("dhclient.pid"), "nuc0"])
             .status()
             .expect("isc-dhcp-client is installed");
@@ -132,12 +130,13 @@ fn udhcpc_leases_renews_and_releases() {
     sh(&format!("printf '#!/bin/sh\necho $1 >>{said}\n' >{script}; chmod +x {script}"));
     let says = |word: &str| {
         let text = || std::fs::read_to_string(&said).unwrap_or_default();
-        wait_for(word, LIMIT, || text().lines().any(|line| line == word).then_some(()));
+        until(word, || text().lines().any(|line| line == word));
     };
     let client = bench
         .wire
         .rack("busybox")
-        .args(["udhcpc", "-i", "nuc0", "-f", "-s", &script, "-T", "1", "-t", "30"])
+        .args(["udhcpc", "-i", "nuc0", "-f", "-s", &script, "-T", "1", "-t"])
+        .arg(PATIENCE.as_secs().to_string())
         .spawn()
         .expect("busybox-static is installed");
     let client = Running(client);
@@ -145,7 +144,7 @@ fn udhcpc_leases_renews_and_releases() {
     says("bound");
     bench.configure(at(100));
     client.signal("USR1");
-    wait_for("a renewal", LIMIT, || (bench.acked(at(100)) >= 2).then_some(()));
+    until("a renewal", || bench.acked(at(100)) >= 2);
     says("renew");
     client.signal("USR2");
     bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
@@ -206,8 +205,7 @@ fn dhcpcd_leases_and_releases() {
     let mut client = Running(client);
     bench.saw("a lease", acked(at(100)));
     // It has taken the lease when its interface has the address.
-    let has_address = || bench.addresses().contains(" 10.77.0.100/24 ").then_some(());
-    wait_for("its address", LIMIT, has_address);
+    until("its address", || bench.addresses().contains(" 10.77.0.100/24 "));
     drop(client.0.stdin.take());
     bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
     assert!(client.0.wait().unwrap().success());

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
-use super::{Wire, sh, wait_for};
+use stdx::testing::wait_for;
+
+use super::{Wire, sh};
 
 const PROGRAM: &str = "/lib/systemd/systemd-networkd";
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// The mounts are the client's alone, `ip netns exec` has seen to that. Where /sys is read-only
 /// there is no udev, whose word networkd would wait for; the folder for its state it wants to own.
@@ -41,12 +41,12 @@ impl Networkd {
     /// What it has written down of its IPv4 lease, once it has configured the interface by it.
     pub fn lease(&self) -> BTreeMap<String, String> {
         self.link("ADMIN_STATE", "configured");
-        wait_for("networkd's lease", LIMIT, || self.state("leases"))
+        wait_for("networkd's lease", || self.state("leases"))
     }
 
     /// What it has written down of the interface, once `key` is `value`.
     pub fn link(&self, key: &str, value: &str) -> BTreeMap<String, String> {
-        wait_for(&format!("{key}={value}"), LIMIT, || {
+        wait_for(&format!("{key}={value}"), || {
             let link = self.state("links")?;
             (link.get(key).is_some_and(|it| it == value)).then_some(link)
         })
