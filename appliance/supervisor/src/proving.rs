@@ -6,33 +6,36 @@ mod health;
 mod probe;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use stdx::Clock;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::update::Updates;
-use health::Health;
+pub use health::{Health, Verdict};
 pub use probe::Probe;
 
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(5);
-/// How long a new system may take until nothing is missing, before it is given up: an update that
-/// does not work must not keep a rack waiting.
-const GIVE_UP: Duration = Duration::from_secs(180);
+pub const LOOK: Duration = Duration::from_secs(5);
 
 /// Looks until the slot is good, then ends its work. Ends for good with `shutdown` only: a service
 /// that ends by itself takes the process with it.
-pub async fn run(probe: Probe, updates: Arc<Updates>, shutdown: CancellationToken) {
+pub async fn run(
+    probe: Probe,
+    updates: Arc<Updates>,
+    clock: Arc<dyn Clock>,
+    shutdown: CancellationToken,
+) {
     let proving = async {
-        prove(&probe, &updates).await;
+        prove(&probe, &updates, &*clock).await;
         std::future::pending::<()>().await;
     };
     shutdown.run_until_cancelled(proving).await;
 }
 
-async fn prove(probe: &Probe, updates: &Arc<Updates>) {
-    let (mut health, began) = (Health::default(), Instant::now());
+async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
+    let mut health = Health::new(clock.steady());
     let mut told = Vec::new();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -42,14 +45,10 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>) {
         if lacks != told && !lacks.is_empty() {
             tracing::warn!(lacks = lacks.join("; "), "the system has not proved itself yet");
         }
-        let proved = health.look(lacks.is_empty(), Instant::now());
-        if !lacks.is_empty() && updates.on_trial() && began.elapsed() >= GIVE_UP {
-            updates.give_up(&lacks.join("; "));
-            return;
-        }
-        told = lacks;
-        if proved && mark(updates).await {
-            return;
+        match health.look(lacks.is_empty(), updates.on_trial(), clock.steady()) {
+            Verdict::Fails => return updates.give_up(&lacks.join("; ")),
+            Verdict::Works if mark(updates).await => return,
+            Verdict::Works | Verdict::Open => told = lacks,
         }
     }
 }

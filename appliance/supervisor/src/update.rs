@@ -7,6 +7,8 @@
 
 mod answers;
 mod install;
+#[cfg(test)]
+mod life;
 mod record;
 mod waiting;
 
@@ -130,14 +132,10 @@ impl Updates {
         if let Some(record) = found.as_ref().filter(|record| Some(*record) != kept.as_ref()) {
             record.keep(&self.state)?;
         }
-        if let Some(undone) = loader.trial().filter(|slot| *slot != self.running) {
+        if loader.trial().is_some_and(|slot| slot != self.running) {
             let reason = found.as_ref().map(|record| record.reason.as_str());
             tracing::error!(reason, "the update was undone");
-            self.volume.change(self.running, |all| {
-                all.mark_bad(undone);
-                all.prefer(self.running);
-                all.end_trial();
-            })?;
+            self.volume.change(self.running, |all| record::undo(all, self.running))?;
         }
         self.now().update = found.as_ref().map(shown);
         Ok(())
@@ -158,12 +156,7 @@ impl Updates {
     /// # Errors
     /// The boot loader cannot be told, or the record not be written.
     pub fn proved(&self) -> Result<(), Refused> {
-        let change = self.volume.change(self.running, |all| {
-            all.mark_good(self.running);
-            if all.trial() == Some(self.running) {
-                all.end_trial();
-            }
-        });
+        let change = self.volume.change(self.running, |all| record::prove(all, self.running));
         change.map_err(Refused::Host)?;
         if self.on_trial() {
             let record = Record { stage: Stage::Good, ..self.record() };

@@ -12,6 +12,7 @@ use panel::front::{Event, Frame};
 use panel::model::{Button, Light};
 use panel::screens::{Picture, Size};
 use status::view::led::Pattern;
+use stdx::testing::PATIENCE;
 use tokio::sync::mpsc;
 
 use super::glass::{self, Glass};
@@ -66,9 +67,6 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
     // The second frame found the wire off, and is on the glass that was opened after that.
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
 }
-
-/// For what happens at once, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A light that tells when it is switched, and fails at first.
 struct Told {

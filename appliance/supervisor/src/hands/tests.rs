@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
@@ -140,7 +140,7 @@ async fn the_box_is_sought_for_a_minute() {
     let mut view = StatusView::default();
     sought.tell(&mut view).await;
     assert!(view.identifying);
-    sought.since(Instant::now() - (IDENTIFY_FOR - Duration::from_secs(5)));
+    sought.since(Instant::now() - IDENTIFY_FOR / 2);
     assert!(sought.still());
     sought.since(Instant::now() - IDENTIFY_FOR);
     sought.tell(&mut view).await;

@@ -8,6 +8,7 @@ use futures_util::stream;
 use netboot::cache::registry::Mirror;
 use netboot::cache::{HttpOrigin, Origin, Part, Refusal};
 use status::image;
+use stdx::testing::Wait;
 
 use super::*;
 
@@ -70,14 +71,14 @@ fn listed(inner: &Inner) -> Vec<image::Image> {
 
 /// Waits until the images are as `test` wants them.
 async fn until(inner: &Inner, test: impl Fn(&[image::Image]) -> bool) -> Vec<image::Image> {
-    for _ in 0..500 {
+    let wait = Wait::new("the images");
+    loop {
         let items = listed(inner);
         if test(&items) {
             return items;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(wait.pause()).await;
     }
-    panic!("not so within 5 s: {:?}", listed(inner));
 }
 
 fn told(images: &Images, url: &str) -> String {

@@ -1,47 +1,100 @@
-//! How long every proof must hold. No clock and no host.
+//! Time that every proof must hold, and time that a new system may lack one. No clock and no host:
+//! times are those of [`stdx::Clock::steady`].
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Without a gap, before the system is believed to work (UP-4).
+/// Time without a gap after which the system works (UP-4).
 pub const PROVED: Duration = Duration::from_secs(120);
+/// Time until a new system lacks nothing, before the update is undone: an update that does not work
+/// must not keep a rack waiting.
+pub const GIVE_UP: Duration = Duration::from_secs(180);
 
-/// Since when every proof is there.
-#[derive(Debug, Default)]
-pub struct Health(Option<Instant>);
+/// Meaning of one look at the running system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not decided: look again.
+    Open,
+    /// Every proof held for [`PROVED`].
+    Works,
+    /// A system on trial lacks a proof after [`GIVE_UP`].
+    Fails,
+}
+
+/// Proofs since the supervisor started.
+#[derive(Debug)]
+pub struct Health {
+    began: Duration,
+    /// Time since which no proof is missing.
+    whole_since: Option<Duration>,
+}
 
 impl Health {
-    /// Every proof was there, or not, at `now`; whether that has been so for long enough.
-    pub fn look(&mut self, all: bool, now: Instant) -> bool {
-        if !all {
-            self.0 = None;
-            return false;
+    /// The supervisor started at `now`.
+    pub fn new(now: Duration) -> Self {
+        Self { began: now, whole_since: None }
+    }
+
+    /// Takes one look at `now`: `whole` is whether every proof is there, `on_trial` whether the
+    /// system is new and may be undone.
+    pub fn look(&mut self, whole: bool, on_trial: bool, now: Duration) -> Verdict {
+        if !whole {
+            self.whole_since = None;
+            let late = now.saturating_sub(self.began) >= GIVE_UP;
+            return if late && on_trial { Verdict::Fails } else { Verdict::Open };
         }
-        now.duration_since(*self.0.get_or_insert(now)) >= PROVED
+        let since = *self.whole_since.get_or_insert(now);
+        if now.saturating_sub(since) >= PROVED { Verdict::Works } else { Verdict::Open }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
-    use super::{Health, PROVED};
+    use super::Verdict::{Fails, Open, Works};
+    use super::{GIVE_UP, Health, PROVED};
+
+    const SECOND: Duration = Duration::from_secs(1);
+    /// The clock does not begin with the supervisor.
+    const BEGAN: Duration = Duration::from_secs(7000);
 
     #[test]
     fn proofs_count_from_their_last_gap() {
-        let (mut health, began) = (Health::default(), Instant::now());
-        let second = Duration::from_secs(1);
+        let mut health = Health::new(BEGAN);
         let looks = [
-            (Duration::ZERO, true, false),
-            (PROVED - second, true, false),
+            (Duration::ZERO, true, Open),
+            (PROVED - SECOND, true, Open),
             // One was gone for a moment.
-            (PROVED, false, false),
-            (PROVED + second, true, false),
-            (PROVED * 2, true, false),
-            (PROVED * 2 + second, true, true),
-            (PROVED * 3, true, true),
+            (PROVED, false, Open),
+            (PROVED + SECOND, true, Open),
+            (PROVED * 2, true, Open),
+            (PROVED * 2 + SECOND, true, Works),
+            (PROVED * 3, true, Works),
         ];
-        for (after, all, proved) in looks {
-            assert_eq!(health.look(all, began + after), proved, "after {after:?}");
+        for (after, whole, verdict) in looks {
+            assert_eq!(health.look(whole, true, BEGAN + after), verdict, "after {after:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_new_system_is_given_up_and_only_while_a_proof_is_missing() {
+        // On trial or not, then looks: seconds after the start, every proof there, verdict.
+        type Row = (bool, &'static [(u32, bool, super::Verdict)]);
+        let table: [Row; 5] = [
+            (true, &[(0, false, Open), (179, false, Open), (180, false, Fails)]),
+            (true, &[(175, true, Open), (180, true, Open), (185, false, Fails)]),
+            (true, &[(179, true, Open), (298, true, Open), (299, true, Works)]),
+            // The system before an update runs on, whatever it lacks.
+            (false, &[(180, false, Open), (9000, false, Open)]),
+            (false, &[(180, false, Open), (9000, true, Open), (9120, true, Works)]),
+        ];
+        assert_eq!(GIVE_UP, SECOND * 180);
+        for (on_trial, looks) in table {
+            let mut health = Health::new(BEGAN);
+            for (after, whole, verdict) in looks {
+                let found = health.look(*whole, on_trial, BEGAN + SECOND * *after);
+                assert_eq!(found, *verdict, "{on_trial} {looks:?}: after {after} s");
+            }
         }
     }
 }

@@ -112,12 +112,13 @@ fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::sync::Arc;
     use std::time::{Duration, SystemTime};
 
     use apiserver::Pki;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
     use tokio_rustls::TlsAcceptor;
 
     use super::{Probe, early, unbound};
@@ -154,9 +155,10 @@ mod tests {
             serving.await.unwrap();
         }
         let mut config = Config::untold();
-        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        config.api.listen = gone.local_addr().unwrap();
-        drop(gone);
+        // Bound, and nothing listens: no other program gets the port either.
+        let closed = TcpSocket::new_v4().unwrap();
+        closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        config.api.listen = closed.local_addr().unwrap();
         assert!(Probe::new(Arc::new(config), own.ca_pem()).unwrap().api().await.is_err());
     }
 

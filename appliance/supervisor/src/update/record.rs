@@ -107,6 +107,21 @@ pub fn judged(
     Some(record)
 }
 
+/// Changes the loader's variables once the running system works.
+pub fn prove(loader: &mut Environment, running: Slot) {
+    loader.mark_good(running);
+    if loader.trial() == Some(running) {
+        loader.end_trial();
+    }
+}
+
+/// Changes the loader's variables once the update in the other slot has failed.
+pub fn undo(loader: &mut Environment, running: Slot) {
+    loader.mark_bad(running.other());
+    loader.prefer(running);
+    loader.end_trial();
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;

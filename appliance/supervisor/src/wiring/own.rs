@@ -60,9 +60,10 @@ impl Wiring {
         // What is on trial is not what runs in safe mode.
         let proves = self.safe_mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
+        let clock = Arc::clone(&self.clock);
         let proving = async move {
             match proves {
-                true => proving::run(probe, proved, shutdown).await,
+                true => proving::run(probe, proved, clock, shutdown).await,
                 false => shutdown.cancelled().await,
             }
         };

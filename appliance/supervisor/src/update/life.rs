@@ -1,0 +1,302 @@
+//! The whole life of an update on a virtual clock, from the boot loader's choice of a slot to the
+//! system that proves itself or is undone, with the power cut at every step of it.
+//!
+//! Real: what process 1 makes of silence ([`Vigil`]) and of ends ([`Restarts`], [`Falls`]), what
+//! the supervisor makes of missing proofs ([`Health`]) and of the loader's variables ([`record`]).
+//! Played: GRUB (see [`grub`]), the systems, and the disk, which a power cut leaves before or after
+//! each write. What the played parts cannot show, `tests/firmware` boots.
+
+mod grub;
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use platform::heartbeat::{EVERY, Word};
+use platform::init::{Falls, Next, Restarts, Vigil};
+use platform::slots::{Environment, Slot};
+
+use super::record::{self, Record, Stage, judged};
+use crate::proving::{Health, LOOK, Verdict};
+
+/// Seconds of firmware, loader and kernel.
+const BOOT: u64 = 10;
+/// Seconds after which the machine's watchdog restarts a machine that stands still.
+const WATCHDOG: u64 = 60;
+/// Seconds of a run that nothing ends.
+const LONG: u64 = 3000;
+/// Starts after which a box is believed to go on like that.
+const STARTS_MAX: usize = 40;
+const PANIC: &str = "Attempted to kill init!";
+const LACK: &str = "eth1 is not there";
+const AGAIN: &str = "the supervisor ended again and again";
+const SILENT: &str = "it was started twice and never said that it works";
+
+/// Behavior of a slot's system; numbers are seconds after the supervisor's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    /// Nothing is missing from then on.
+    Works(u64),
+    /// The kernel panics.
+    Panics(u64),
+    /// The machine stands still, process 1 too.
+    Freezes(u64),
+    /// The supervisor ends, each time.
+    Ends(u64),
+    /// The supervisor ends, each time, but not in safe mode.
+    EndsUnlessSafe(u64),
+    /// Nothing of the supervisor turns from then on.
+    Hangs(u64),
+    /// The supervisor says that its API is stuck.
+    Mute,
+    /// A network card is never there.
+    Lacks,
+}
+use System::{Ends, EndsUnlessSafe, Freezes, Hangs, Lacks, Mute, Panics, Works};
+
+/// The power went.
+#[derive(Debug)]
+struct Cut;
+
+/// End of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The slot is good.
+    Good,
+    /// The machine starts again.
+    Restart,
+    /// The supervisor ended.
+    Ended,
+    /// Nothing ended it.
+    Open,
+}
+
+/// A box, and all that its disk keeps.
+struct Life {
+    systems: [System; 2],
+    grubenv: Vec<u8>,
+    record: Option<Record>,
+    /// Why the run before ended: process 1's note, or what the kernel kept of its panic.
+    note: Option<String>,
+    falls: Falls,
+    epoch: Instant,
+    now: Duration,
+    /// Steps done, and those at which the power goes.
+    steps: u64,
+    cuts: Vec<u64>,
+    /// The slots that were started, and when.
+    starts: Vec<(char, u64)>,
+    safe: Option<String>,
+}
+
+impl Life {
+    /// A box with these systems in its slots A and B, and with these variables on its boot volume.
+    fn new(systems: [System; 2], decide: impl FnOnce(&mut Environment)) -> Self {
+        let mut loader = Environment::default();
+        loader.prefer(Slot::A);
+        loader.mark_good(Slot::A);
+        loader.mark_good(Slot::B);
+        decide(&mut loader);
+        let grubenv = loader.block().unwrap().to_vec();
+        Self {
+            systems,
+            grubenv,
+            record: None,
+            note: None,
+            falls: Falls::default(),
+            epoch: Instant::now(),
+            now: Duration::ZERO,
+            steps: 0,
+            cuts: Vec::new(),
+            starts: Vec::new(),
+            safe: None,
+        }
+    }
+
+    /// A box that works in slot A and has just put `system` into slot B.
+    fn updated(system: System, cuts: impl IntoIterator<Item = u64>) -> Self {
+        let mut life = Self::new([Works(20), system], |loader| loader.put_on_trial(Slot::B));
+        life.record = Some(Record::on_trial("9.1.0".to_owned(), Slot::B, Timestamp::UNIX_EPOCH));
+        life.cuts = cuts.into_iter().collect();
+        life
+    }
+
+    /// A moment at which the power may go: a second, and each side of a write.
+    fn step(&mut self) -> Result<(), Cut> {
+        self.steps += 1;
+        if self.cuts.contains(&self.steps) { Err(Cut) } else { Ok(()) }
+    }
+
+    fn wait(&mut self, seconds: u64) -> Result<(), Cut> {
+        for _ in 0..seconds {
+            self.now += Duration::from_secs(1);
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn instant(&self) -> Instant {
+        self.epoch + self.now
+    }
+
+    fn loader(&self) -> Environment {
+        Environment::parse(&self.grubenv).unwrap()
+    }
+
+    fn change(&mut self, decide: impl FnOnce(&mut Environment)) -> Result<(), Cut> {
+        self.step()?;
+        let mut loader = self.loader();
+        decide(&mut loader);
+        self.grubenv = loader.block().unwrap().to_vec();
+        self.step()
+    }
+
+    fn keep(&mut self, record: Record) -> Result<(), Cut> {
+        self.step()?;
+        self.record = Some(record);
+        self.step()
+    }
+
+    /// Starts the box until a slot is good or nothing changes any more.
+    fn live(&mut self) -> End {
+        while self.starts.len() < STARTS_MAX {
+            match self.start() {
+                Ok(End::Restart) | Err(Cut) => {}
+                Ok(end) => return end,
+            }
+        }
+        End::Restart
+    }
+
+    fn start(&mut self) -> Result<End, Cut> {
+        self.step()?;
+        let slot = grub::start(&mut self.grubenv);
+        self.starts.push((slot.letter(), self.now.as_secs()));
+        self.wait(BOOT)?;
+        let said = self.note.take();
+        self.step()?;
+        (self.falls, self.safe) = self.falls.clone().started(slot, said.as_deref());
+        self.step()?;
+        let mut restarts = Restarts::default();
+        loop {
+            let end = self.supervise(slot, said.as_deref())?;
+            if end != End::Ended {
+                return Ok(end);
+            }
+            match restarts.ended(self.instant()) {
+                Next::StartAfter(wait) => self.wait(wait.as_secs().max(1))?,
+                Next::Restart => return self.restart(format!("{AGAIN}: exit status 101")),
+            }
+        }
+    }
+
+    /// The machine restarts, and keeps why.
+    fn restart(&mut self, why: String) -> Result<End, Cut> {
+        self.step()?;
+        self.note = Some(why);
+        self.step()?;
+        Ok(End::Restart)
+    }
+
+    /// One run of the supervisor, `said` being why the machine's run before ended.
+    fn supervise(&mut self, slot: Slot, said: Option<&str>) -> Result<End, Cut> {
+        self.judge(slot, said)?;
+        let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
+        let proves = self.safe.is_none() || !on_trial;
+        let system = self.systems[usize::from(slot == Slot::B)];
+        let (mut vigil, mut health) = (Vigil::new(self.instant()), Health::new(self.now));
+        for second in 0..LONG {
+            if self.instant() >= vigil.deadline() {
+                return self.restart(vigil.sentence(self.instant()));
+            }
+            match system {
+                Panics(at) if second == at => return self.restart(PANIC.to_owned()),
+                Freezes(at) if second == at => return self.wait(WATCHDOG).map(|()| End::Restart),
+                Ends(at) if second == at => return Ok(End::Ended),
+                EndsUnlessSafe(at) if second == at && self.safe.is_none() => {
+                    return Ok(End::Ended);
+                }
+                _ => {}
+            }
+            let turns = !matches!(system, Hangs(at) if second >= at);
+            if turns && second % EVERY.as_secs() == 0 {
+                vigil.heard(system.word(second), self.instant());
+            }
+            if turns && proves && second % LOOK.as_secs() == 0 {
+                let lacks = system.lacks(second);
+                match health.look(lacks.is_none(), on_trial, self.now) {
+                    Verdict::Open => {}
+                    Verdict::Works => return self.prove(slot).map(|()| End::Good),
+                    Verdict::Fails => return self.give_up(lacks.unwrap_or_default()),
+                }
+            }
+            self.wait(1)?;
+        }
+        Ok(End::Open)
+    }
+
+    /// As `Updates::judge`: the record first, then the loader.
+    fn judge(&mut self, running: Slot, said: Option<&str>) -> Result<(), Cut> {
+        let loader = self.loader();
+        let told = (said.map(str::to_owned), Some("9.1.0".to_owned()));
+        let found = judged(&loader, running, self.record.clone(), told, Timestamp::UNIX_EPOCH);
+        if let Some(record) = found.filter(|found| Some(found) != self.record.as_ref()) {
+            self.keep(record)?;
+        }
+        if loader.trial().is_some_and(|slot| slot != running) {
+            self.change(|loader| record::undo(loader, running))?;
+        }
+        Ok(())
+    }
+
+    /// As `Updates::proved`: the loader first, then the record.
+    fn prove(&mut self, running: Slot) -> Result<(), Cut> {
+        self.change(|loader| record::prove(loader, running))?;
+        match self.record.clone().filter(|record| record.stage == Stage::OnTrial) {
+            Some(record) => self.keep(Record { stage: Stage::Good, ..record }),
+            None => Ok(()),
+        }
+    }
+
+    /// As `Updates::give_up`: the machine is left in order, so process 1 has nothing to note.
+    fn give_up(&mut self, reason: &str) -> Result<End, Cut> {
+        if let Some(record) = self.record.clone() {
+            self.keep(Record { reason: reason.to_owned(), ..record })?;
+        }
+        Ok(End::Restart)
+    }
+
+    fn order(&self) -> String {
+        self.starts.iter().map(|(slot, _)| *slot).collect()
+    }
+
+    /// The slot of the last start.
+    fn last(&self) -> char {
+        self.starts.last().unwrap().0
+    }
+
+    /// Last stage of the last update, and its reason.
+    fn stage(&self) -> Option<(Stage, &str)> {
+        self.record.as_ref().map(|record| (record.stage, record.reason.as_str()))
+    }
+}
+
+impl System {
+    /// Report of the supervisor at that time.
+    fn word(self, second: u64) -> Word {
+        match self {
+            Mute if second > 20 => Word::Stuck { what: "the API".to_owned(), seconds: second },
+            _ => Word::Beat,
+        }
+    }
+
+    /// The proof that is missing then, if any.
+    fn lacks(self, second: u64) -> Option<&'static str> {
+        match self {
+            Works(at) if second < at => Some(LACK),
+            Lacks => Some(LACK),
+            Mute => Some("the API does not answer"),
+            _ => None,
+        }
+    }
+}
