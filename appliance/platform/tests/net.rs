@@ -3,31 +3,33 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use platform::net::{
     Address, Addressing, Caller, Wanted, Which, configure, leave_link_local, look, stand_in,
 };
 use stdx::MacAddr;
+use stdx::testing::Wait;
 
 /// Set in the namespace.
 const INSIDE: &str = "TINBOX_NET_INSIDE";
 /// An address that the switch has too.
 const TAKEN: &str = "TINBOX_NET_TAKEN";
-/// A machine's network card, and a server at the other end of its cable.
+/// A machine's network card, and a server at the other end of its cable. The names of namespaces
+/// are this namespace's own: they end with it.
 const NAMESPACE: &str = r#"
 set -e
-switch=tinbox-net-$$
-ip netns add $switch
-trap 'kill $(jobs -p) 2>/dev/null; ip netns del $switch' EXIT
+mkdir -p /run/netns
+mount -t tmpfs none /run/netns
+ip netns add switch
 mount -t sysfs sysfs /sys
-ip link add nuc address 52:54:00:77:00:01 type veth peer name port netns $switch
-ip -n $switch link set port up
-ip -n $switch addr add 10.7.0.1/24 dev port
-[ -z "$TINBOX_NET_TAKEN" ] || ip -n $switch addr add $TINBOX_NET_TAKEN/16 dev port
-ip netns exec $switch dnsmasq --no-daemon --port=0 --conf-file=/dev/null --interface=port \
+ip link add nuc address 52:54:00:77:00:01 type veth peer name port netns switch
+ip -n switch link set port up
+ip -n switch addr add 10.7.0.1/24 dev port
+[ -z "$TINBOX_NET_TAKEN" ] || ip -n switch addr add $TINBOX_NET_TAKEN/16 dev port
+ip netns exec switch dnsmasq --no-daemon --port=0 --conf-file=/dev/null --interface=port \
   --dhcp-range=10.7.0.9,10.7.0.9,255.255.255.0,1h --dhcp-vendorclass=set:nuc,tinbox-test \
-  --dhcp-ignore=tag:!nuc --dhcp-leasefile=/dev/null --log-dhcp &
+  --dhcp-ignore=tag:!nuc --dhcp-leasefile=/dev/null --log-dhcp --pid-file= &
+until ip netns exec switch grep -q ':0043 ' /proc/net/udp; do kill -0 $!; sleep 0.1; done
 resolv=$(mktemp); mount --bind $resolv /etc/resolv.conf
 "$0" --exact "$1" --nocapture
 ip -o addr show; ip route show; cat /etc/resolv.conf
@@ -49,8 +51,10 @@ fn after(test: &str, wanted: Wanted) -> String {
 
 /// What the namespace looks like after `test` ran in it, where somebody has the address `taken`.
 fn in_a_network(test: &str, taken: &str) -> String {
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--net", "--mount", "bash", "-c", NAMESPACE]);
+    // All processes end with this test, also when the test is killed.
+    let mut unshare = Command::new("setpriv");
+    unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
+    unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
     unshare.arg(std::env::current_exe().expect("this test")).arg(test);
     let output = unshare.env(INSIDE, "1").env(TAKEN, taken).output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -91,21 +95,18 @@ fn an_address_that_is_written_down_asks_nobody() {
     }
 }
 
-/// Ten seconds for a server, four and a half of probes.
-const LINK_LOCAL: Duration = Duration::from_secs(60);
-
 #[test]
 fn nobody_gives_an_address() {
     if std::env::var_os(INSIDE).is_some() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
             let standing = tokio::spawn(stand_in(Which::Name("nuc".to_owned())));
-            let deadline = Instant::now() + LINK_LOCAL;
+            // Ten seconds for a server, four and a half of probes.
+            let wait = Wait::new("an address");
             let address = loop {
                 match link_local().await {
                     Some(address) => break address,
-                    None if Instant::now() > deadline => panic!("no address"),
-                    None => tokio::time::sleep(Duration::from_millis(50)).await,
+                    None => tokio::time::sleep(wait.pause()).await,
                 }
             };
             println!("took {address}.");

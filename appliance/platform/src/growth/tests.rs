@@ -21,10 +21,14 @@ fn disk(mib: u64) -> Vec<u8> {
     bytes
 }
 
+/// A disk of which some sectors are other ones than in `whole`.
+fn changed(whole: &[u8], changed: Sectors) -> Staged<Cursor<&[u8]>> {
+    Staged { disk: Cursor::new(whole), at: 0, changed }
+}
+
 /// Partitions' first and last sectors, by the table that the kernel would take: the first, or else
 /// that at the disk's end.
-fn partitions(disk: &[u8]) -> Vec<(u64, u64)> {
-    let mut disk = Cursor::new(disk.to_vec());
+fn partitions(mut disk: impl Read + Seek + std::fmt::Debug) -> Vec<(u64, u64)> {
     let table = open(&mut disk).unwrap();
     table.partitions().values().map(|part| (part.first_lba, part.last_lba)).collect()
 }
@@ -39,11 +43,11 @@ fn apply<'a>(disk: &mut [u8], changes: impl IntoIterator<Item = (&'a u64, &'a [u
 #[test]
 fn the_last_partition_takes_the_rest() {
     let mut bytes = disk(64);
-    let before = partitions(&bytes);
-    let (grown, changes) = plan(Cursor::new(bytes.clone()), 2).unwrap().unwrap();
+    let before = partitions(Cursor::new(&bytes[..]));
+    let (grown, changes) = plan(Cursor::new(&bytes[..]), 2).unwrap().unwrap();
     assert_eq!((grown.from / MIB, grown.to / MIB), (4, 64 - 1 - before[1].0 / ALIGNED));
     changes.iter().for_each(|pass| apply(&mut bytes, pass));
-    let after = partitions(&bytes);
+    let after = partitions(Cursor::new(&bytes[..]));
     assert_eq!(after[0], before[0]);
     assert_eq!((after[1].0, (after[1].1 + 1) % ALIGNED), (before[1].0, 0));
     assert_eq!(plan(Cursor::new(bytes), 2).unwrap(), None, "once is enough");
@@ -61,30 +65,28 @@ fn what_is_not_last_or_has_no_room_stays() {
 #[test]
 fn a_cut_at_any_sector_leaves_a_table() {
     let whole = disk(64);
-    let (_, changes) = plan(Cursor::new(whole.clone()), 2).unwrap().unwrap();
-    let [before, after] = [whole.clone(), {
-        let mut done = whole.clone();
-        changes.iter().for_each(|pass| apply(&mut done, pass));
-        done
-    }]
-    .map(|disk| partitions(&disk));
-    let mut written = whole;
+    let plan_for = |sectors: &Sectors| plan(changed(&whole, sectors.clone()), 2).unwrap();
+    let partitions_of = |sectors: &Sectors| partitions(changed(&whole, sectors.clone()));
+    let (_, changes) = plan_for(&Sectors::new()).unwrap();
+    let before = partitions_of(&Sectors::new());
+    let after = partitions_of(&changes.iter().flatten().map(|(at, bytes)| (*at, *bytes)).collect());
+    let mut written = Sectors::new();
     for pass in &changes {
-        for cut in 0..=pass.len() {
-            let (mut forth, mut back) = (written.clone(), written.clone());
-            apply(&mut forth, pass.iter().take(cut));
-            apply(&mut back, pass.iter().rev().take(cut));
-            for disk in [forth, back] {
-                let found = partitions(&disk);
-                assert!(found == before || found == after, "{cut}: {found:?}");
-                // The next start does what is left to do.
-                let mut disk = disk;
-                if let Some((_, left)) = plan(Cursor::new(disk.clone()), 2).unwrap() {
-                    left.iter().for_each(|pass| apply(&mut disk, pass));
-                }
-                assert_eq!(partitions(&disk), after, "{cut}");
+        let forth: Vec<_> = pass.iter().collect();
+        let back: Vec<_> = pass.iter().rev().collect();
+        for (order, cut) in [forth, back].iter().flat_map(|it| (0..=it.len()).map(move |n| (it, n)))
+        {
+            let mut disk = written.clone();
+            disk.extend(order[..cut].iter().map(|(at, bytes)| (**at, **bytes)));
+            let found = partitions_of(&disk);
+            assert!(found == before || found == after, "{cut}: {found:?}");
+            // The next start does what is left to do.
+            if let Some((_, left)) = plan_for(&disk) {
+                disk.extend(left.into_iter().flatten());
             }
+            assert_eq!(partitions_of(&disk), after, "{cut}");
         }
-        apply(&mut written, pass);
+        written.extend(pass);
     }
+    assert!(changes.iter().all(|pass| pass.len() > 2) && before != after);
 }

@@ -23,7 +23,7 @@ pub(super) const STEADY: Duration = Duration::from_secs(3600);
 
 /// The ends that count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Falls {
+pub struct Falls {
     a: u32,
     b: u32,
     /// The slot of the last start.
@@ -35,7 +35,7 @@ pub(super) struct Falls {
 impl Falls {
     /// `slot` is started, and the run before it ended badly if there is a reason: what to keep, and
     /// the reason for safe mode.
-    pub(super) fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
+    pub fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
         if let Some(why) = ended {
             let count = self.count(self.ran.unwrap_or(slot));
             *count = count.saturating_add(1);

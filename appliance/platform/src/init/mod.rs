@@ -25,10 +25,11 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::Error;
 use crate::heartbeat::{Listener, PIPE};
+pub use falls::Falls;
 use last::Last;
 pub use last::{last_panic, last_restart};
-use restarts::{Next, Restarts};
-use vigil::Vigil;
+pub use restarts::{Next, Restarts};
+pub use vigil::Vigil;
 pub(crate) use volumes::BOOT_FLAGS;
 use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};

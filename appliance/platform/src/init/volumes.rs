@@ -1,9 +1,9 @@
 //! What process 1 mounts, in order, and takes away again.
 
 use std::fs::{self, OpenOptions};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::back;
@@ -178,18 +178,23 @@ fn mount_at(
     flags: MountFlags,
     options: &str,
 ) -> Result<(), Error> {
+    if is_mounted(Path::new(place)) {
+        return Ok(());
+    }
     // In the read-only root they are there already.
     let _ = fs::create_dir_all(place);
     let options = std::ffi::CString::new(options).unwrap_or_default();
     let options = (!options.is_empty()).then_some(options.as_c_str());
-    match rustix::mount::mount(device, place, kind, flags, options) {
-        // Mounted by the kernel.
-        Ok(()) | Err(Errno::BUSY) => Ok(()),
-        Err(errno) => {
-            let what = format!("mount {} at {place}", device.display());
-            Err(Error::io(what)(errno))
-        }
-    }
+    let what = format!("mount {} at {place}", device.display());
+    rustix::mount::mount(device, place, kind, flags, options).map_err(Error::io(what))
+}
+
+/// True when `place` has a file system of its own already: the kernel's `/dev`, or one from a
+/// program that laid out this root for a container.
+fn is_mounted(place: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).map(|data| data.dev()).ok();
+    let own = device(place);
+    own.is_some() && own != place.parent().and_then(device)
 }
 
 fn make(place: &str) -> Result<(), Error> {
@@ -207,4 +212,21 @@ pub(super) fn unmount() {
         }
     }
     rustix::fs::sync();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::is_mounted;
+
+    #[test]
+    fn a_file_system_of_its_own_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("place");
+        assert!(!is_mounted(&place), "there is no such folder");
+        std::fs::create_dir(&place).unwrap();
+        assert!(!is_mounted(&place));
+        assert!(is_mounted(Path::new("/proc")));
+    }
 }

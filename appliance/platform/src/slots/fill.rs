@@ -130,6 +130,9 @@ pub(super) fn forget(file: &File) -> io::Result<()> {
 }
 
 #[cfg(test)]
+mod cuts;
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
