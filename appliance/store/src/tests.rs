@@ -15,15 +15,13 @@ mod walk;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Duration;
+
+use stdx::testing::PATIENCE;
 
 use crate::group::Totals;
 use crate::{Change, Error, Key, Options, Store, Txn, Watch};
 
 use disk::Disk;
-
-/// How long a test waits for what must happen.
-const DEADLINE: Duration = Duration::from_secs(20);
 
 const RESOURCE: &str = "tinkerbell.org/hardware";
 
@@ -45,7 +43,7 @@ fn start(disk: &Disk, options: Options) -> Result<Store, Error> {
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(DEADLINE, future).await.expect("in time") })
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("in time") })
 }
 
 /// A write that cannot refuse.
@@ -61,7 +59,7 @@ async fn write<T: Send + 'static>(
 async fn take(watch: &mut Watch, count: usize) -> Vec<Change> {
     let mut changes = Vec::new();
     for _ in 0..count {
-        let next = tokio::time::timeout(DEADLINE, watch.next()).await;
+        let next = tokio::time::timeout(PATIENCE, watch.next()).await;
         changes.push(next.expect("a change in time").expect("no error"));
     }
     changes

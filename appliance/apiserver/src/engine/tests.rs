@@ -8,11 +8,11 @@ mod words;
 mod writing;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use stdx::TestClock;
+use stdx::testing::PATIENCE;
 use store::{Options, Store};
 use tempfile::TempDir;
 
@@ -95,5 +95,5 @@ fn revision(object: &Value) -> u64 {
 }
 
 async fn next(watch: &mut ObjectWatch) -> Result<WatchEvent, StatusError> {
-    tokio::time::timeout(Duration::from_secs(10), watch.next()).await.expect("an event in time")
+    tokio::time::timeout(PATIENCE, watch.next()).await.expect("an event in time")
 }

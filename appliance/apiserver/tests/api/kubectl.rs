@@ -85,7 +85,7 @@ impl Server {
     pub async fn run(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
         let mut child = self.spawn(arguments);
         child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-        let output = tokio::time::timeout(PATIENCE, child.wait_with_output());
+        let output = tokio::time::timeout(PATIENCE * 2, child.wait_with_output());
         let output = output.await.expect("kubectl ends in time").unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.success(), text(output.stdout), text(output.stderr))
@@ -302,7 +302,7 @@ async fn changes_are_watched_and_waited_for() {
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let seen = until(&mut lines, &["nuc-1"]).await;
     assert_eq!(seen[0].split_whitespace().next(), Some("NAME"));
-    let wait = ["wait", "--for=jsonpath={.status.state}=SUCCESS", "wf/nuc-1", "--timeout=25s"];
+    let wait = ["wait", "--for=jsonpath={.status.state}=SUCCESS", "wf/nuc-1", "--timeout=120s"];
     let wait = server.kubectl(&wait, "");
     let status = |state: &str| format!("{{\"status\":{{\"state\":\"{state}\"}}}}");
     let patch = async |state: &str| {
@@ -336,7 +336,7 @@ async fn changes_are_watched_and_waited_for() {
     };
     let (deleted, ()) = tokio::join!(delete, release);
     assert!(deleted.starts_with("workflow.tinkerbell.org \"nuc-1\" deleted"), "{deleted}");
-    let gone = ["wait", "--for=delete", "wf/nuc-1", "--timeout=25s"];
+    let gone = ["wait", "--for=delete", "wf/nuc-1", "--timeout=120s"];
     server.kubectl(&gone, "").await;
     server.kubectl(&["delete", "hw", "-l", "rack=a"], "").await;
     server.kubectl(&["delete", "templates", "--all"], "").await;

@@ -2,20 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, builtin, roles};
 use axum::Router;
 use axum::routing::get;
 use jiff::Timestamp;
+pub use stdx::testing::PATIENCE;
 use store::{Options, Store};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
-
-/// Longest wait for anything in these tests.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server and its state.
 pub struct Server {

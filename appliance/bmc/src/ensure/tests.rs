@@ -37,14 +37,14 @@ fn the_whole_table() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn leaves_alone_what_is_there() {
     let fake = Fake::new(Power::Off);
     run(&fake, Power::Off).await.unwrap();
     assert_eq!(fake.actions(), []);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn acts_once_and_waits_for_a_slow_one() {
     let fake = Fake::new(Power::On);
     fake.set_mode(Mode::Slow(5));
@@ -53,7 +53,7 @@ async fn acts_once_and_waits_for_a_slow_one() {
     assert_eq!(fake.real_power(), Power::Off);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_liar_is_asked_again_and_never_believed() {
     let fake = Fake::new(Power::On);
     fake.set_mode(Mode::Lying);
@@ -64,7 +64,7 @@ async fn a_liar_is_asked_again_and_never_believed() {
     assert!((2..=100).contains(&fake.actions().len()), "{:?}", fake.actions());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn silence_is_waited_out_and_a_wrong_password_is_not() {
     let fake = Fake::new(Power::Off);
     fake.fail_next(7, Failure::NoAnswer);
@@ -78,7 +78,7 @@ async fn silence_is_waited_out_and_a_wrong_password_is_not() {
     assert_eq!(fake.calls().len(), before + 1, "a wrong password is tried once");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lost_reply_is_not_a_second_action() {
     let fake = Fake::new(Power::Off);
     fake.set_mode(Mode::ReplyLost(Failure::Timeout));

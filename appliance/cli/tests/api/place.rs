@@ -1,5 +1,6 @@
 //! A box of its own for each test, and the program run against it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -11,15 +12,16 @@ use axum::{Json, Router};
 use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+pub use stdx::testing::PATIENCE;
 use store::{Options, Store};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Longest wait for anything in these tests.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Connections that wait for the box to take them.
+const BACKLOG: u32 = 128;
 
 /// What the extension of the API says about the running action.
 pub type Progress = Arc<Mutex<Option<Value>>>;
@@ -41,8 +43,29 @@ pub struct Place {
     pub progress: Progress,
     pub left: Left,
     folder: TempDir,
-    port: u16,
+    port: Port,
     running: Running,
+}
+
+/// A port that stays this test's while nothing listens there: its socket is bound, no more.
+struct Port(TcpSocket);
+
+impl Port {
+    fn free() -> Self {
+        Self(bound(SocketAddr::from(([127, 0, 0, 1], 0))))
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
+}
+
+/// Two sockets that may both be reused have one address, while neither listens.
+fn bound(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(address).unwrap();
+    socket
 }
 
 struct Running {
@@ -71,7 +94,8 @@ impl Place {
     pub async fn start() -> Place {
         let folder = TempDir::new().unwrap();
         let extension = Extension::default();
-        let (engine, port, running) = serve(folder.path(), 0, extension.clone()).await;
+        let port = Port::free();
+        let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
         let kubeconfig = folder.path().join("admin.kubeconfig");
         let Extension { progress, left } = extension;
         Place { engine, kubeconfig, progress, left, folder, port, running }
@@ -129,23 +153,23 @@ pub struct Stopped {
     pub kubeconfig: PathBuf,
     extension: Extension,
     folder: TempDir,
-    port: u16,
+    port: Port,
 }
 
 impl Stopped {
     /// The box comes back: same state, same port, same identity.
     pub async fn start(self) -> Place {
         let Stopped { kubeconfig, extension, folder, port } = self;
-        let (engine, port, running) = serve(folder.path(), port, extension.clone()).await;
+        let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
         let Extension { progress, left } = extension;
         Place { engine, kubeconfig, progress, left, folder, port, running }
     }
 }
 
-async fn serve(state: &Path, port: u16, extension: Extension) -> (Engine, u16, Running) {
+async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Running) {
     let Extension { progress, left } = extension;
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = port.address();
+    let listener = bound(address).listen(BACKLOG).unwrap();
     let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
     AdminAccess::ensure(state, &pki, &format!("https://{address}")).unwrap();
     let store = Store::open(&state.join("objects.redb"), Options::default()).unwrap();
@@ -167,7 +191,7 @@ async fn serve(state: &Path, port: u16, extension: Extension) -> (Engine, u16, R
     let task = tokio::spawn(apiserver::serve(listener, tls, router, async {
         let _ = stopped.await;
     }));
-    (engine, address.port(), Running { stop, task })
+    (engine, Running { stop, task })
 }
 
 /// A box of 12 machines that notes how it would be left, and says that it is in safe mode.

@@ -93,9 +93,14 @@ pub(super) fn parse(text: &str) -> Parsed {
     }
     let parsed = Parser::default().enable_optional_syntax(true).parse(text);
     let expression = parsed.map_err(|errors| told(&errors, text))?;
+    let too_deep = || format!("expression is nested deeper than {MAX_RULE_DEPTH} levels");
+    // Looked at before too: writing out a macro takes stack for each level below it.
+    if is_deeper(&expression, MAX_RULE_DEPTH) {
+        return Err(too_deep());
+    }
     let expression = pairs::expand(expression);
     if is_deeper(&expression, MAX_RULE_DEPTH) {
-        return Err(format!("expression is nested deeper than {MAX_RULE_DEPTH} levels"));
+        return Err(too_deep());
     }
     Ok(Arc::new(expression))
 }

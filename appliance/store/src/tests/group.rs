@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 
 use super::disk::Disk;
-use super::{DEADLINE, block_on, key, options, start, value, write};
+use super::{PATIENCE, block_on, key, options, start, value, write};
 use crate::{ChangeKind, Error, MAX_TXN_BYTES, MAX_VALUE_BYTES, Stored};
 
 #[test]
@@ -28,13 +28,13 @@ fn writers_that_come_meanwhile_share_one_commit() {
         }
     });
     let waiting = |count: usize| {
-        let deadline = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + PATIENCE;
         while store.stats().waiting < count {
             assert!(Instant::now() < deadline, "the writes never arrived");
             std::thread::yield_now();
         }
     };
-    begun.recv_timeout(DEADLINE).unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
     let others = (0..20).map(|number| {
         let store = store.clone();
         runtime.spawn(async move {

@@ -1,9 +1,12 @@
 //! Owners and dependents, namespaces and what is in them, records and their time.
 
+mod late;
+
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 use store::Key;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -16,9 +19,6 @@ use super::kinds::{crd, widget_spec};
 use super::{Bench, EVENTS, HARDWARE, NAMESPACES, SECRETS, TEMPLATES, bench, reason};
 use crate::crds;
 use crate::status_error::{Reason, StatusError};
-
-/// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running collector.
 struct Collecting {

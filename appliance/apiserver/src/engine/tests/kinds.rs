@@ -3,9 +3,9 @@
 mod changing;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 
 use super::super::{
     DeleteOptions, Deleted, Engine, FieldValidation, ListOptions, Patch, Strictness, WriteOptions,
@@ -16,8 +16,6 @@ use crate::{builtin, crds};
 
 const CRDS: &str = crds::RESOURCE;
 const WIDGETS: &str = "example.net/widgets";
-/// Longest wait for the clean-up.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn crd(plural: &str, kind: &str, spec: Value) -> Value {
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": {

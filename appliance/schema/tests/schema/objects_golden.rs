@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 fn cases() -> Vec<Value> {
-    let text = include_str!("golden/objects.json");
+    let text = include_str!("../golden/objects.json");
     serde_json::from_str(text).expect("the recorded cases are JSON")
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const OTHERWISE: [(&str, &str); 0] = [];
 
 fn cases() -> Vec<Value> {
-    let text = include_str!("golden/definitions.json");
+    let text = include_str!("../golden/definitions.json");
     serde_json::from_str(text).expect("the recorded cases are JSON")
 }
 

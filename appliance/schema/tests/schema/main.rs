@@ -1,0 +1,8 @@
+//! Schemas, rules and definitions, in one binary: it is linked once.
+
+mod definitions_golden;
+mod hostile;
+mod limits;
+mod objects;
+mod objects_golden;
+mod rules;
