@@ -4,6 +4,8 @@
 #   run.sh [SECONDS]          each target for so long (10), from the seeds and earlier corpora
 #   run.sh SECONDS TARGET...  only these
 #
+# FUZZ_SEED    seed of libFuzzer's choices (1)
+#
 # Starts from seeds/TARGET and what was found before; words/TARGET has what a language is made of.
 # Stable Rust; needs g++. Builds in fuzz/target, keeps the growing corpora in fuzz/target/corpus and
 # an input that breaks something in fuzz/target/found/TARGET: run the target's program on that file
@@ -11,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
-seconds=${1:-10}
+seconds=${1:-10} seed=${FUZZ_SEED:-1}
 shift || true
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
@@ -33,8 +35,8 @@ for target in "${targets[@]}"; do
   corpus=target/corpus/$target found=target/found/$target log=target/$target.log
   mkdir -p "$corpus" "$found"
   status=ok
-  "$programs/$target" -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 \
-    "${words[@]}" -artifact_prefix="$found/" -print_final_stats=1 \
+  "$programs/$target" -seed="$seed" -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+    -rss_limit_mb=2048 "${words[@]}" -artifact_prefix="$found/" -print_final_stats=1 \
     "$corpus" "seeds/$target" >"$log" 2>&1 ||
     { status=BROKEN; broken+=("$target"); }
   read -r runs edges < <(awk '
@@ -47,5 +49,6 @@ for target in "${targets[@]}"; do
     "$target" "$status" "$runs" "$edges" "$(find "$corpus" -type f | wc -l)"
   [ "$status" = ok ] || grep -E -A2 'panicked|ERROR|Test unit written' "$log" | head -n 20 || true
 done
+echo "FUZZ_SEED=$seed"
 printf '%d targets, %d runs, %d broken\n' "${#targets[@]}" "$total" "${#broken[@]}"
 [ ${#broken[@]} = 0 ]
