@@ -1,12 +1,12 @@
 # Tinbox. `make help` lists what there is.
 
 SHELL := /bin/bash
-BUILD := target/x86_64-unknown-linux-gnu/debug
+PROGRAMS := target/programs
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts demo demo-capi test bench bench-api bench-boot bench-imaging \
-  bench-agents bench-box released image image-dev fuzz lint clean
+.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-boot bench-imaging \
+  bench-agents bench-box released image image-dev fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -14,26 +14,39 @@ help: ## list the targets
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1'
 
 setup: ## install what building and testing need (Debian packages; asks for root)
-	@tests/setup.sh
+	@tests/step.sh begin
+	@tests/step.sh setup tests/setup.sh
 
-build: setup ## build every program
-	$(CARGO) build --workspace --bins
-	@ln -sf tinbox $(BUILD)/tink
+build: setup ## build every program, into target/programs
+	@tests/step.sh programs tests/programs.sh
 
 artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
-	@image/artifacts.sh out/artifacts
+	@TINBOX_BIN=$(PROGRAMS) tests/step.sh artifacts image/artifacts.sh out/artifacts
 
 demo: artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
-	@$(BUILD)/tinbox-demo
+	@$(PROGRAMS)/tinbox-demo
 
 demo-capi: artifacts ## let stock Cluster API provision a virtual NUC through the box (root)
-	@$(BUILD)/tinbox-demo-capi
+	@$(PROGRAMS)/tinbox-demo-capi
 
-test: artifacts ## run every test (root)
+peers: setup ## build the stock programs that tests run against (Go; 20 CPU minutes, once)
+	@tests/step.sh peers tests/peers/all.sh
+
+check: ## check a change in minutes, without root; ALL=1 for the unit tests of all crates
+	@tests/check.sh
+
+test: artifacts peers ## run every test (root)
+	@tests/step.sh 'test binaries' cargo test --workspace --no-run --quiet
 	@tests/run.sh
 
+shake: ## repeat a test 20 times under stalls and 20 under load: TEST=name; all unit tests without
+	@tests/shake.sh '$(TEST)'
+
+soak: artifacts peers ## run the long tests with fresh seeds, for hours; SOAK_ONLY="sim fuzz" (root)
+	@tests/soak.sh
+
 bench: artifacts ## measure, each figure beside a peer in the same run (root)
-	@$(BUILD)/tinbox-bench
+	@$(PROGRAMS)/tinbox-bench
 
 bench-api: setup ## measure the API beside a real kube-apiserver with etcd, both durable
 	$(CARGO) build --release -p supervisor -p api-bench
@@ -70,10 +83,6 @@ image: setup ## build the image by Buildroot; KEY=FILE, or OFFLINE=1 BUILDROOT=D
 
 fuzz: setup ## fuzz every parser of foreign bytes, ten seconds each; FUZZ_SECS=60 for longer
 	@fuzz/run.sh $(or $(FUZZ_SECS),10)
-
-lint: ## format check and clippy
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets
 
 clean: ## remove what was built here; caches outside the clone stay
 	rm -rf target fuzz/target out

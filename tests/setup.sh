@@ -72,8 +72,10 @@ if ! command -v cargo >/dev/null; then
 fi
 
 # Debian's kubectl is too old for the API's tests; where none is in PATH it is built.
+here=$(dirname "$(readlink -f "$0")")
+bin=$here/../out/bin
+mkdir -p "$bin"
+ln -sf "$("$here/nextest.sh")" "$bin/cargo-nextest"
 if ! command -v kubectl >/dev/null; then
-  here=$(dirname "$(readlink -f "$0")")
-  mkdir -p "$here/../out/bin"
-  ln -sf "$("$here/peers/kubectl/build.sh")" "$here/../out/bin/kubectl"
+  ln -sf "$("$here/peers/kubectl/build.sh")" "$bin/kubectl"
 fi

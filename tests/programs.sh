@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Build the programs that tests, demos and images run, and copy them to target/programs.
+#
+# `cargo test` builds some programs again at its own level, under the names that cargo's folder has
+# one place for. An emulated machine needs the optimized ones.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+target=${CARGO_TARGET_DIR:-target}
+triple=$(sed -n 's/^target = "\(.*\)"$/\1/p' .cargo/config.toml)
+
+cargo build --workspace --bins --exclude api-bench --exclude boot-bench --exclude imaging-bench
+mkdir -p "$target/programs"
+for program in "$target/$triple"/debug/*; do
+  if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
+  copy=$target/programs/$(basename "$program")
+  if cmp -s "$program" "$copy"; then continue; fi
+  # A program that runs keeps its file.
+  cp --reflink=auto "$program" "$copy.part"
+  mv "$copy.part" "$copy"
+done
+ln -sf tinbox "$target/programs/tink"

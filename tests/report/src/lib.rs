@@ -1,0 +1,12 @@
+//! Reads what a test run left behind and says what it means: counts, flaky tests, CPU time of each
+//! suite, tests that vanished.
+//!
+//! Never runs a test and never changes a verdict in favor of a test. Enter at [`Run::read`] for the
+//! results and [`ledger::Ledger`] for the flaky tests of earlier runs. The binary
+//! `tinbox-test-runner` measures one test, `tinbox-test-report` prints the end of a run.
+
+pub mod cpu;
+pub mod junit;
+pub mod ledger;
+
+pub use junit::{Case, Run, Verdict};

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Run one step of a test run and record its time:
+#   step.sh NAME COMMAND…    run COMMAND; append its minutes and CPU seconds to out/steps
+#   step.sh begin            forget the steps of the run before
+#   step.sh table            print the steps so far
+set -euo pipefail
+steps=$(dirname "$(readlink -f "$0")")/../out/steps
+mkdir -p "$(dirname "$steps")"
+
+case ${1:?usage: step.sh NAME COMMAND… | begin | table} in
+  begin) rm -f "$steps" ;;
+  table)
+    if [ -e "$steps" ]; then
+      awk -F '\t' '
+        { printf "step %-28s %6.1f min %8.0f CPU s%s\n", $1, $2 / 60, $3, $4 ? "  failed" : ""
+          minutes += $2 / 60; cpu += $3 }
+        END { printf "step %-28s %6.1f min %8.0f CPU s\n", "all", minutes, cpu }' "$steps"
+    fi
+    ;;
+  *)
+    name=$1 status=0
+    shift
+    begun=$SECONDS
+    "$@" || status=$?
+    # Of all children that ended; in a subshell it would be of that one's children.
+    times >"$steps.times"
+    cpu=$(awk 'NR == 2 { gsub(/[ms]/, " "); print $1 * 60 + $2 + $3 * 60 + $4 }' "$steps.times")
+    printf '%s\t%s\t%s\t%s\n' "$name" $((SECONDS - begun)) "$cpu" "${status#0}" >>"$steps"
+    exit "$status"
+    ;;
+esac
