@@ -2,7 +2,8 @@
 //!
 //! Never: what the supervisor does for machines (scenarios and peers test that, with the program as
 //! a process).
-//! Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`].
+//! Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`]; at
+//! [`contained`] for a box that needs no emulated machine.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +16,10 @@ use std::time::Duration;
 use qemu::{Board, Bus, Drive, Mark};
 
 pub mod boot_volume;
+pub mod contained;
+pub mod machines;
 pub mod owner;
+pub mod steps;
 
 /// A developer's image of this checkout.
 #[derive(Debug)]

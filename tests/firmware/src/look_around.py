@@ -1,7 +1,8 @@
 """What a person's machine finds on the link: the box by multicast DNS, and which ports it has.
 
-look_around.py NAME: waits until NAME.local has a link-local IPv4 address, its services are there
-and its pages answer, then tries every TCP port and some UDP ports. Prints one line of JSON.
+look_around.py NAME SECONDS: waits so long until NAME.local has a link-local IPv4 address, its
+services are there and its pages answer, then tries every TCP port and some UDP ports. Prints one
+line of JSON.
 """
 
 import errno
@@ -14,10 +15,12 @@ import time
 from zeroconf import ServiceBrowser, ServiceListener, Zeroconf
 
 SERVICES = ["_https._tcp.local.", "_tinkerbell._tcp.local."]
-PATIENCE = 120
+PATIENCE = int(sys.argv[2])
 # Servers that the design has, and must not be there before somebody configured the box.
 UDP = [67, 69, 123, 514, 4011]
 AT_ONCE = 256
+# Datagrams to a UDP port, one a second. A box that gets no processor refuses late.
+TRIES = 60
 
 
 class Heard(ServiceListener):
@@ -90,20 +93,24 @@ def open_tcp(address):
 
 def open_udp(address):
     """Those of UDP that are not refused."""
-    answered = []
-    for port in UDP:
-        tried = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        tried.settimeout(3)
-        tried.connect((address, port))
-        tried.send(b"?")
+    return [port for port in UDP if not is_refused(address, port)]
+
+
+def is_refused(address, port):
+    """Whether the box says that nothing listens there; a port that says nothing is open."""
+    tried = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    tried.settimeout(1)
+    tried.connect((address, port))
+    for _ in range(TRIES):
         try:
+            tried.send(b"?")
             tried.recv(1)
-            answered.append(port)
+            return False
         except ConnectionRefusedError:
-            pass
+            return True
         except TimeoutError:
-            answered.append(port)
-    return answered
+            pass
+    return False
 
 
 address, services = find(sys.argv[1])

@@ -44,11 +44,9 @@ pub fn told(serial: &Serial, since: Mark, pattern: &str) -> String {
     line.split_whitespace().next_back().unwrap().to_owned()
 }
 
-/// The program, as it is built beside the tests.
+/// Path of a program of this workspace.
 pub fn program(name: &str) -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
-    folders.find(|path| path.is_file()).expect("the programs are built beside the tests")
+    programs::find(name).expect("`make build` builds the programs that tests run")
 }
 
 impl<'a> Owner<'a> {

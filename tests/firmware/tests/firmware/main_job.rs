@@ -21,13 +21,14 @@ const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xb0]);
 const BOX: &str = "10.77.0.1";
 const OWNER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 250);
 /// What an owner who has one rack and one cable writes, as an editor on Windows leaves it. The last
-/// key is for QEMU's clock, the one before it for its speed.
+/// key is for QEMU's clock, the two before it for its speed.
 const BOX_TOML: &str = "\u{feff}name = \"cellar\"\r\n\
     [network]\r\n\
     interface = \"eth0\"\r\n\
     address = \"10.77.0.1\"\r\n\
     mode = \"reserved\"\r\n\
     [agents]\r\n\
+    silence_secs = 120\r\n\
     boot_secs = 600\r\n\
     [boot]\r\n\
     kernel_args = [\"no_timer_check\"]\r\n";

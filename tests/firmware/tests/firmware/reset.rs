@@ -1,78 +1,26 @@
-//! A claimed box goes back: for one start, and for good.
+//! A claimed box goes back: for one start, and for good. The same steps on a contained box are in
+//! `tests/contained`.
 
-use std::fs;
 use std::net::Ipv4Addr;
 
-use firmware::{FIRST_LINE, PATIENCE, run};
-use qemu::{Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
+use firmware::machines::Emulated;
+use firmware::owner;
+use firmware::steps::reset;
+use qemu::{Bus, Nic, Rack, RackConfig};
 use stdx::MacAddr;
 
-use super::{grubenv, made};
-use firmware::boot_volume;
-use firmware::owner::{self, Owner};
+use super::made;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x33, 0x44]);
-const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
-/// As its owner wrote it.
-const BOX_TOML: &str = "name = \"cellar\"\r\n";
-const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
-    kind: Hardware\n\
-    metadata: {name: nuc1}\n\
-    spec:\n\
-    \x20 interfaces:\n\
-    \x20 - dhcp:\n\
-    \x20     mac: 52:54:00:77:00:01\n\
-    \x20     ip: {address: 10.77.0.11, netmask: 255.255.255.0}\n";
 
 #[test]
 fn a_claimed_box_goes_back_for_one_start_and_then_to_its_claim() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("reset-box")).unwrap();
     let host = owner::host(&rack, Ipv4Addr::new(10, 9, 9, 9));
-    let board =
-        rack.add_board(&Drive::new(&disk, Bus::Nvme), (Segment::Near, Nic::E1000e, MAC)).unwrap();
-    let serial = board.serial();
-    let (told, mark) = serial.wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap();
-    let owner = Owner::claims(&host, &owner::address(&told.text), serial, folder.path());
-    let file = folder.path().join("nuc1.yaml");
-    fs::write(&file, MACHINE).unwrap();
-    run(owner.tinbox().args(["hardware", "push", "--file"]).arg(&file)).unwrap();
-
-    let said = run(owner.tinbox().args(["box", "reset", "--level", "safe", "--yes"])).unwrap();
-    assert!(said.contains("cellar restarts in safe mode"), "{said}");
-    let safe = "tinbox: safe mode, because somebody asked for it";
-    let (_, mark) = serial.wait_for_after(mark, safe, PATIENCE).unwrap();
-    // What its owner wrote is ignored, its name too; what is stored is there.
-    serial.wait_for_after(mark, "box-3344 .* slot A", PATIENCE).unwrap();
-    let (_, mark) = serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    let listed = || run(owner.tinbox().args(["hardware", "list"])).ok();
-    let said = poll("the API of safe mode", PATIENCE, listed).unwrap();
-    assert!(said.contains("nuc1"), "{said}");
-    assert!(said.contains("warning: this box is in safe mode, and serves no machine"), "{said}");
-    owner.log_in();
-    let page = run(&mut owner.curl("/machines")).unwrap();
-    assert!(page.contains("This box is in safe mode"), "{page}");
-
-    let reset = ["box", "reset", "--level", "factory", "--yes"];
-    let said = run(owner.tinbox().args(reset)).unwrap();
-    assert!(said.contains("factory reset of box-3344: erases 1 machine, "), "{said}");
-    let erased = "tinbox: factory reset: everything of the owner is erased";
-    let (_, mark) = serial.wait_for_after(mark, erased, PATIENCE).unwrap();
-    let (told, _) = serial.wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
-    let said = owner.refused(&["hardware", "list"]);
-    assert!(said.contains("cannot reach the box") && said.contains("certificate"), "{said}");
-    let again = folder.path().join("again");
-    fs::create_dir(&again).unwrap();
-    let heir = Owner::claims_again(&host, &owner::address(&told.text), (serial, mark), &again);
-    let said = run(heir.tinbox().args(["hardware", "list"])).unwrap();
-    assert!(!said.contains("nuc1") && !said.contains("safe mode"), "{said}");
-    drop(board);
-    let variables = grubenv(&disk);
-    assert!(variables.contains("A_OK=1\n") && variables.contains("B_OK=1\n"), "{variables}");
-    let settings = boot_volume::read(&disk, "box.toml");
-    assert!(settings.is_err(), "its settings are there still: {settings:?}");
+    let machine = Emulated { rack: &rack, bus: Bus::Nvme, nic: (Nic::E1000e, MAC) };
+    reset::safe_mode_then_factory(&machine, (&disk, "box-3344"), &host, folder.path());
     rack.succeed();
 }

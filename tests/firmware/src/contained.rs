@@ -1,0 +1,230 @@
+//! A box in a container: the root file system, the kernel command line and the partitions of a
+//! flashed disk, with `tinboxd` as process 1 of its own process, mount, UTS, IPC and network
+//! namespaces. It starts in a second or two, at the computer's own speed.
+//!
+//! Real parts: `tinboxd` as process 1 and as supervisor, both file systems that it writes to, on
+//! the partitions of a loop device, with their journals and flushes; the network interface (a veth
+//! on a rack's cable); restart and power off by `reboot(2)`.
+//!
+//! Parts that are not real, and stay with the emulated machines:
+//! - firmware, GRUB and its script: [`loader`] chooses a slot by `grubenv` as the script does;
+//! - the box's kernel, and dm-verity: the root is the squashfs alone, read-only, so that a changed
+//!   byte is not noticed;
+//! - FAT: the boot volume is in memory while the box runs. [`boot_volume`] copies its files from
+//!   the disk before a start and back after the end, so nothing is shown of FAT after a cut;
+//! - hardware: there is no watchdog, no LEDs, no crash record; power button, keys and screen are
+//!   files ([`devices`]). The clock is the computer's, and the box may not set it. Where the
+//!   computer's root lacks `CAP_SYS_RESOURCE`, the box cannot grow its cache's file system, and
+//!   says so;
+//! - a power cut in the middle of a write. [`Contained::cut_power`] gives the next start the disk
+//!   as the file systems had written it at one moment: what they held in memory is lost, as in a
+//!   real cut. Writes that a device loses or reorders are `qemu::write_again`'s.
+//!
+//! The computer's kernel needs loop devices, squashfs with zstd, ext4 and overlay; it needs neither
+//! FAT nor GPT.
+//!
+//! Enter at [`Place::new`] and [`Place::start`].
+
+pub mod boot_volume;
+pub mod devices;
+mod disk;
+pub mod loader;
+mod root;
+pub mod run;
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use qemu::{ConsoleProcess, Error, Host, Rack, Segment, Serial};
+use stdx::MacAddr;
+use stdx::testing::PATIENCE;
+
+use devices::Devices;
+pub use root::Staging;
+
+use crate::owner::program;
+
+/// The machine's folder to lay out the root in.
+const STAGING: &str = "staging";
+/// The files of the machine's devices.
+const DEVICES: &str = "devices";
+/// The program that is the machine.
+const PROGRAM: &str = "contained-box";
+
+/// An order to the machine, as a line of its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Take the power away.
+    Cut,
+}
+
+impl Order {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+        }
+    }
+
+    fn of(line: &str) -> Option<Self> {
+        (line.trim() == Self::Cut.word()).then_some(Self::Cut)
+    }
+}
+
+/// A place on a rack's near cable for one box. It outlives the box: the box waits for a key device
+/// that nothing holds open.
+#[derive(Debug)]
+pub struct Place {
+    host: Host,
+    name: String,
+    /// The machine's own files.
+    work: PathBuf,
+    /// The rack's folder, for what the boxes print.
+    logs: PathBuf,
+    starts: Cell<u32>,
+    devices: Devices,
+}
+
+impl Place {
+    /// A place called `name` (at most ten small letters and digits). Its network interface has the
+    /// hardware address `mac`, and no address yet. `work` is a folder for its files.
+    ///
+    /// # Errors
+    /// The rack has a place of that name.
+    pub fn new(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
+        Self::made(rack, (name, mac), work, false)
+    }
+
+    /// Starts the box with a small screen at `/dev/fb0`.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn with_screen(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
+        Self::made(rack, (name, mac), work, true)
+    }
+
+    fn made(
+        rack: &Rack,
+        (name, mac): (&str, MacAddr),
+        work: &Path,
+        has_screen: bool,
+    ) -> Result<Self, Error> {
+        let unused = [192, 0, 2, 1].into();
+        let host = rack.add_host(name, &[(Segment::Near, unused)])?;
+        host.ip(&format!(
+            "link set eth0 down\naddress flush dev eth0\nlink set eth0 address {mac}\n"
+        ))?;
+        let (work, logs) = (work.join(name), rack.dir().to_owned());
+        let devices = Devices::new(&work.join(DEVICES), has_screen);
+        let devices =
+            devices.map_err(|source| Error::Io { attempted: "make devices".to_owned(), source })?;
+        Ok(Self { host, name: name.to_owned(), work, logs, starts: Cell::new(0), devices })
+    }
+
+    /// Its power button, keys and screen.
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// Switches a box with this disk on. What it prints goes to `NAME-serial-NUMBER.log` in the
+    /// rack's folder.
+    ///
+    /// # Errors
+    /// The program of the machine does not start.
+    pub fn start(&self, disk: &Path) -> Result<Contained, Error> {
+        self.start_by_menu(disk, None)
+    }
+
+    /// Starts the box with `safe` or `factory` chosen in the boot menu.
+    ///
+    /// # Errors
+    /// As [`Place::start`].
+    pub fn start_by_menu(&self, disk: &Path, chosen: Option<&str>) -> Result<Contained, Error> {
+        let mut command = self.host.command("unshare");
+        command.args(["--mount", "--propagation", "private"]).arg(program(PROGRAM));
+        command.arg("on").arg(disk).arg(&self.work).args(chosen);
+        let number = self.starts.replace(self.starts.get() + 1);
+        let log = self.logs.join(format!("{}-serial-{number}.log", self.name));
+        let process = ConsoleProcess::start(command, &log)?;
+        let root = Staging::at(&self.work.join(STAGING)).root();
+        Ok(Contained { process, root })
+    }
+}
+
+/// A box that is on; dropping it cuts the power.
+#[derive(Debug)]
+pub struct Contained {
+    process: ConsoleProcess,
+    root: PathBuf,
+}
+
+impl Contained {
+    /// Serial output.
+    pub fn serial(&self) -> &Serial {
+        self.process.serial()
+    }
+
+    /// A command of this computer's that runs `program` with the box's mounts, which are below
+    /// [`Contained::root`].
+    ///
+    /// # Errors
+    /// Process 1 does not run.
+    pub fn command(&self, program: &str) -> Result<Command, Error> {
+        let of = |parent: u32| {
+            let children = format!("/proc/{parent}/task/{parent}/children");
+            std::fs::read_to_string(children).unwrap_or_default()
+        };
+        let starts = of(self.process.pid());
+        let inner = starts.split_whitespace().filter_map(|pid| pid.parse().ok()).map(of);
+        let mut first =
+            inner.filter_map(|inner| inner.split_whitespace().next().map(str::to_owned));
+        let missing = || Error::Config("process 1 of the box does not run".to_owned());
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--target", &first.next_back().ok_or_else(missing)?, program]);
+        Ok(command)
+    }
+
+    /// The box's root, for [`Contained::command`].
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Takes the power away. The disk is then as the box's file systems had written it at one
+    /// moment; what they still held in memory is lost.
+    ///
+    /// # Errors
+    /// The box is off, or its disk cannot be copied.
+    pub fn cut_power(mut self) -> Result<(), Error> {
+        self.order(Order::Cut)?;
+        self.wait_off()
+    }
+
+    /// Returns once the box has switched itself off and its disk is written.
+    ///
+    /// # Errors
+    /// The box is still on after [`PATIENCE`], or the machine failed.
+    pub fn wait_off(&mut self) -> Result<(), Error> {
+        let status = self.process.wait(PATIENCE)?;
+        if status.success() {
+            return Ok(());
+        }
+        let lines = self.serial().lines();
+        let last = lines.iter().rev().take(8).rev().map(|line| format!("\n  | {}", line.text));
+        let outcome = format!("{status}{}", last.collect::<String>());
+        Err(Error::Command { command: PROGRAM.to_owned(), outcome })
+    }
+
+    fn order(&self, order: Order) -> Result<(), Error> {
+        self.serial().send(&format!("{}\n", order.word()))
+    }
+}
+
+impl Drop for Contained {
+    fn drop(&mut self) {
+        // A test that failed does not care for its disk.
+        if self.process.is_running() && !std::thread::panicking() && self.order(Order::Cut).is_ok()
+        {
+            let _ = self.process.wait(PATIENCE);
+        }
+    }
+}

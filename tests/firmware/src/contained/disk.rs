@@ -1,0 +1,165 @@
+//! The box's disk as the kernel shows it: a loop device with the partitions of the image.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use image::disk::Part;
+use qemu::poll;
+use rustix::fs::{CWD, FileType, Mode, SeekFrom, makedev, mknodat, seek};
+use rustix::io::Errno;
+use stdx::testing::PATIENCE;
+
+use crate::run;
+
+/// Copies of a disk in use until two in a row are equal.
+const COPIES_MAX: usize = 50;
+/// Bytes that are compared at once.
+const PIECE: usize = 1 << 20;
+
+/// A disk image as a block device.
+#[derive(Debug)]
+pub struct Attached {
+    /// `loop0`.
+    name: String,
+}
+
+impl Attached {
+    /// Attaches the image at `disk`.
+    ///
+    /// # Errors
+    /// No loop device is left, or the disk has no partitions.
+    pub fn new(disk: &Path) -> io::Result<Self> {
+        // With this option the kernel removes the partitions when the disk is detached.
+        let mut attach = Command::new("losetup");
+        let device = run(attach.args(["--partscan", "--show", "--find"]).arg(disk))?;
+        let device = device.trim();
+        let name = device.strip_prefix("/dev/").unwrap_or(device).to_owned();
+        let attached = Self { name };
+        // A kernel without CONFIG_EFI_PARTITION does not read the table.
+        let added = run(Command::new("partx").args(["--update", device]));
+        if let Err(error) = added.and_then(|_| attached.number(Some(Part::Cache))) {
+            attached.release();
+            return Err(error);
+        }
+        Ok(attached)
+    }
+
+    /// Detaches the disk once nothing uses it.
+    pub fn release(&self) {
+        // A disk that is gone already needs nothing more.
+        let _ = run(Command::new("losetup").args(["--detach", &format!("/dev/{}", self.name)]));
+    }
+
+    /// Waits until the disk is detached, so that all is written to the image.
+    ///
+    /// # Errors
+    /// Something uses the disk.
+    pub fn wait_released(&self) -> io::Result<()> {
+        let backing = format!("/sys/block/{}/loop/backing_file", self.name);
+        let gone = || (!Path::new(&backing).exists()).then_some(());
+        poll(&format!("{} to be released", self.name), PATIENCE, gone).map_err(io::Error::other)
+    }
+
+    /// Makes the device nodes of the disk and its partitions in `folder`.
+    ///
+    /// # Errors
+    /// The folder's file system takes no device nodes.
+    pub fn make_nodes(&self, folder: &Path) -> io::Result<()> {
+        for part in [None].into_iter().chain(Part::ALL.map(Some)) {
+            let (major, minor) = self.number(part)?;
+            let node = folder.join(self.device(part));
+            let mode = Mode::RUSR | Mode::WUSR;
+            mknodat(CWD, &node, FileType::BlockDevice, mode, makedev(major, minor))?;
+        }
+        Ok(())
+    }
+
+    /// The kernel's name of a partition, or of the disk.
+    pub fn device(&self, part: Option<Part>) -> String {
+        match part {
+            None => self.name.clone(),
+            Some(part) => format!("{}p{}", self.name, number(part)),
+        }
+    }
+
+    /// The folder of a partition in sysfs, below `sys`.
+    pub fn sysfs(&self, sys: &Path, part: Part) -> PathBuf {
+        let devices = sys.join("devices/virtual/block");
+        devices.join(&self.name).join(self.device(Some(part)))
+    }
+
+    fn number(&self, part: Option<Part>) -> io::Result<(u32, u32)> {
+        let file = format!("/sys/class/block/{}/dev", self.device(part));
+        let text = fs::read_to_string(file)?;
+        let number = text.trim().split_once(':');
+        let number =
+            number.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        number.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// The number of a partition in the table.
+pub fn number(part: Part) -> usize {
+    1 + Part::ALL.iter().take_while(|other| **other != part).count()
+}
+
+/// Copies a disk that is in use to `copy`, as it is at one moment: what the file systems have
+/// written to the device, and nothing of what they hold in memory.
+///
+/// # Errors
+/// The disk changes all the time.
+pub fn copy_at_one_moment(disk: &Path, copy: &Path) -> io::Result<()> {
+    for _ in 0..COPIES_MAX {
+        run(Command::new("cp").arg("--sparse=always").args([disk, copy]))?;
+        // Each byte was the same when it was copied and when it is compared, so all of the copy was
+        // on the disk at the moment between.
+        if are_equal(disk, copy)? {
+            return Ok(());
+        }
+    }
+    Err(io::Error::other(format!("{} changes all the time", disk.display())))
+}
+
+/// True when two sparse files are equal. Holes in both are not read.
+fn are_equal(one: &Path, other: &Path) -> io::Result<bool> {
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut buffers = [vec![0; PIECE], vec![0; PIECE]];
+    for Range { mut start, end } in [data(&one)?, data(&other)?].concat() {
+        while start < end {
+            let count = usize::try_from(end - start).unwrap_or(PIECE).min(PIECE);
+            let [left, right] = buffers.each_mut().map(|buffer| &mut buffer[..count]);
+            one.read_exact_at(left, start)?;
+            other.read_exact_at(right, start)?;
+            if left != right {
+                return Ok(false);
+            }
+            start += count as u64;
+        }
+    }
+    Ok(true)
+}
+
+/// The parts of a file that are no holes.
+fn data(file: &File) -> io::Result<Vec<Range<u64>>> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    loop {
+        match seek(file, SeekFrom::Data(at)) {
+            Ok(start) => {
+                let end = seek(file, SeekFrom::Hole(start))?;
+                parts.push(start..end);
+                at = end;
+            }
+            // Behind the last part.
+            Err(Errno::NXIO) => return Ok(parts),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Machines that a box runs on: a test's steps are the same in QEMU and in a container.
+
+use std::path::Path;
+
+use qemu::{Board, Bus, Drive, Error, Nic, Rack, Segment, Serial};
+use stdx::MacAddr;
+
+use crate::contained::{Contained, Place};
+
+/// A box that is on.
+pub trait RunningBox {
+    /// Its serial console.
+    fn serial(&self) -> &Serial;
+
+    /// Takes the power away.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn cut(self) -> Result<(), Error>;
+}
+
+/// A machine without a disk.
+pub trait Machine {
+    /// The machine with a disk, switched on.
+    type Running: RunningBox;
+
+    /// Switches a box with this disk on.
+    ///
+    /// # Errors
+    /// The machine does not start.
+    fn switch_on(&self, disk: &Path) -> Result<Self::Running, Error>;
+}
+
+/// A machine that QEMU emulates, on a rack's near cable.
+#[derive(Debug)]
+pub struct Emulated<'a> {
+    /// The rack.
+    pub rack: &'a Rack,
+    /// The place of the disk.
+    pub bus: Bus,
+    /// The network interface and its hardware address.
+    pub nic: (Nic, MacAddr),
+}
+
+impl RunningBox for Board {
+    fn serial(&self) -> &Serial {
+        Self::serial(self)
+    }
+
+    fn cut(self) -> Result<(), Error> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl Machine for Emulated<'_> {
+    type Running = Board;
+
+    fn switch_on(&self, disk: &Path) -> Result<Board, Error> {
+        let (nic, mac) = self.nic;
+        self.rack.add_board(&Drive::new(disk, self.bus), (Segment::Near, nic, mac))
+    }
+}
+
+impl RunningBox for Contained {
+    fn serial(&self) -> &Serial {
+        Self::serial(self)
+    }
+
+    fn cut(self) -> Result<(), Error> {
+        self.cut_power()
+    }
+}
+
+impl Machine for Place {
+    type Running = Contained;
+
+    fn switch_on(&self, disk: &Path) -> Result<Contained, Error> {
+        self.start(disk)
+    }
+}
