@@ -13,9 +13,9 @@ struct Arguments {
     /// Machines, all switched on within a second
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=40_000))]
     machines: u32,
-    /// The first run's seed; chosen at random when left out
-    #[arg(long, env = "SIM_SEED")]
-    seed: Option<u64>,
+    /// The first run's seed
+    #[arg(long, env = "SIM_SEED", default_value_t = 1)]
+    seed: u64,
     /// Runs, each with the seed after the last one's
     #[arg(long, default_value_t = 1)]
     runs: u64,
@@ -42,8 +42,7 @@ enum Service {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let first = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
-    for seed in (0..arguments.runs).map(|run| first.wrapping_add(run)) {
+    for seed in (0..arguments.runs).map(|run| arguments.seed.wrapping_add(run)) {
         let began = Instant::now();
         match run(&arguments, seed) {
             Ok(summary) => {

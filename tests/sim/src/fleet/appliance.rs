@@ -38,8 +38,8 @@ const KINDS: [Resource; 4] = [WORKFLOW, JOB, TASK, MACHINE];
 const POLL: Duration = Duration::from_secs(300);
 /// Connections that wait to be accepted: Linux' own limit is 4096.
 const BACKLOG: usize = 4096;
-/// The longest that the box is gone.
-const GONE: Duration = Duration::from_secs(20);
+/// The longest that the box is away.
+const AWAY: Duration = Duration::from_secs(20);
 
 /// One life of the box.
 pub struct Appliance {
@@ -70,23 +70,28 @@ impl Appliance {
     pub async fn live(world: Weak<World>) {
         loop {
             let Some(alive) = world.upgrade() else { return };
-            let appliance = Self::start(&alive);
+            let mut appliance = Self::start(&alive);
             let life = alive.chance.life(alive.chance.faults().kill);
+            let dying = Arc::clone(&alive.dying);
             drop(alive);
-            match life {
-                Some(life) => tokio::time::sleep(life).await,
-                None => {
-                    appliance.tasks.join_all().await;
-                    return;
+            let its_time = async {
+                match life {
+                    Some(life) => tokio::time::sleep(life).await,
+                    None => std::future::pending().await,
                 }
+            };
+            tokio::select! {
+                () = its_time => {}
+                () = dying.notified() => {}
+                () = ended(&mut appliance.tasks) => return,
             }
             let Some(alive) = world.upgrade() else { return };
             alive.set_life(None);
             alive.count(|summary| summary.kills += 1);
-            let gone = alive.chance.upto(GONE);
+            let away = alive.time_away().unwrap_or_else(|| alive.chance.upto(AWAY));
             // Everything under way stops where it is.
             drop((appliance, alive));
-            tokio::time::sleep(gone).await;
+            tokio::time::sleep(away).await;
         }
     }
 
@@ -96,7 +101,7 @@ impl Appliance {
         let service = Arc::new(Service::new(
             Arc::clone(&objects),
             runs.clone(),
-            Arc::new(Machines),
+            Arc::new(Machines(Arc::downgrade(world))),
             Arc::clone(&clock),
             Settings::default(),
             CancellationToken::new(),
@@ -135,6 +140,13 @@ impl Appliance {
                 }
             }
         });
+    }
+}
+
+/// Until every part of the box has ended, which none does before the simulation is over.
+async fn ended(tasks: &mut JoinSet<()>) {
+    while let Some(part) = tasks.join_next().await {
+        part.unwrap_or_else(|error| panic!("a part of the box ended: {error}"));
     }
 }
 
@@ -225,7 +237,7 @@ async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>
 }
 
 /// What the service must know of machines: here they are who they say they are.
-struct Machines;
+struct Machines(Weak<World>);
 
 /// The token that a machine was given at its boot.
 pub fn token(agent_id: &str, workflow_uid: &str) -> String {
@@ -251,7 +263,11 @@ impl Rack for Machines {
 
     fn met(&self, _: Told, _: bool) {}
 
-    fn tell(&self, _: &str, _: &Moment) {}
+    fn tell(&self, agent_id: &str, moment: &Moment) {
+        if let Some(world) = self.0.upgrade() {
+            world.history().moments.push((agent_id.to_owned(), format!("{moment:?}")));
+        }
+    }
 
     fn printed(&self, _: &str, _: Vec<String>) {}
 }

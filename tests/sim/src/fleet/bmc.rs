@@ -9,6 +9,7 @@ use bmc::{
 };
 use controllers::Drivers;
 
+use super::incident::Actor;
 use super::nuc::Nuc;
 use super::plan;
 use super::world::World;
@@ -23,7 +24,7 @@ impl Drivers for Controllers {
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver> {
         let nuc = self.0.upgrade().and_then(|world| {
             let index = plan::index_of(&endpoint.address.host)?;
-            world.nucs.get(index).cloned()
+            world.nucs.get(&index).cloned()
         });
         Arc::new(Controller { world: self.0.clone(), nuc, address: endpoint.address })
     }
@@ -48,7 +49,9 @@ impl Controller {
         if fails && world.chance.coin() {
             return Err(silent());
         }
+        world.step(Actor::Box, "a controller is asked").await;
         let answer = ask(&world, nuc);
+        world.step(Actor::Box, "a controller answers").await;
         if fails { Err(silent()) } else { Ok(answer) }
     }
 }
@@ -66,9 +69,9 @@ impl Driver for Controller {
         Box::pin(self.ask(move |world, nuc| {
             world.ledger().switched(&plan::name(nuc.index), nuc.is_wanted());
             match action {
-                PowerAction::On => nuc.switch_on(),
+                PowerAction::On => nuc.is_switched(false),
                 PowerAction::Off | PowerAction::Soft => nuc.switch_off(),
-                PowerAction::Cycle | PowerAction::Reset if nuc.is_on() => nuc.reset(),
+                PowerAction::Cycle | PowerAction::Reset if nuc.is_on() => nuc.is_switched(true),
                 PowerAction::Cycle | PowerAction::Reset => {}
             }
         }))

@@ -9,15 +9,42 @@ use serde_json::Value;
 /// What was seen.
 #[derive(Default)]
 pub struct Ledger {
-    /// Actions that were allowed to begin: the box wrote that they run.
-    allowed: HashSet<String>,
-    /// How often each was begun by its machine.
-    begun: HashMap<String, usize>,
+    /// Actions that were allowed to begin, and the agents of their tasks: the box wrote that they
+    /// run.
+    allowed: HashMap<String, String>,
+    /// Every action that began, in order.
+    begun: Vec<Begun>,
+    /// Actions that an agent began, by the agent's life.
+    lives: HashSet<(By, String)>,
     /// Actions that their machine truly ended well.
     done: HashSet<String>,
     /// Actions of which the box wrote that they ended well.
     credited: HashSet<String>,
+    /// Actions that run by what the box wrote last.
+    running: HashSet<String>,
     violation: Option<String>,
+}
+
+/// An agent in one of its lives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct By {
+    /// Its machine.
+    pub machine: String,
+    /// Its name.
+    pub agent: String,
+    /// Number of times an agent began on this machine.
+    pub life: usize,
+}
+
+/// An action that a machine began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// The machine.
+    pub machine: String,
+    /// The name of the action.
+    pub action: String,
+    /// Its id, another for each attempt.
+    pub id: String,
 }
 
 fn read(object: &Value) -> Workflow {
@@ -30,24 +57,45 @@ impl Ledger {
         self.violation.clone()
     }
 
-    /// Actions begun by all machines.
-    pub fn begun(&self) -> usize {
-        self.begun.values().sum()
+    /// Every action that began, in order.
+    pub fn begun(&self) -> &[Begun] {
+        &self.begun
     }
 
-    fn never(&mut self, what: String) {
+    /// Notes what must never happen; the first is kept.
+    pub fn never(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }
 
-    /// A machine begins an action.
-    pub fn begins(&mut self, machine: &str, id: &str, name: &str) {
+    /// An agent begins an action.
+    pub fn begins(&mut self, by: &By, id: &str, name: &str) {
+        let By { machine, agent, .. } = by;
         if self.credited.contains(id) {
             self.never(format!("{machine} begins {name} again, which ended well"));
         }
-        if !self.allowed.contains(id) {
-            self.never(format!("{machine} begins {name}, and no workflow says that it runs"));
+        match self.allowed.get(id) {
+            None => self.never(format!("{machine} begins {name}, and no workflow says it runs")),
+            Some(owner) if owner != agent => {
+                let what = format!("{machine} begins {name}, which is a task of agent {owner}");
+                self.never(what);
+            }
+            Some(_) => {}
         }
-        *self.begun.entry(id.to_owned()).or_default() += 1;
+        if !self.lives.insert((by.clone(), id.to_owned())) {
+            self.never(format!("{machine} begins {name} twice without a restart"));
+        }
+        self.begun.push(Begun {
+            machine: machine.clone(),
+            action: name.to_owned(),
+            id: id.to_owned(),
+        });
+    }
+
+    /// An agent leaves its system once its report was acknowledged.
+    pub fn leaves(&mut self, machine: &str, id: &str) {
+        if self.running.contains(id) {
+            self.never(format!("{machine} is left, and its report is not stored"));
+        }
     }
 
     /// A machine ended an action well.
@@ -70,25 +118,34 @@ impl Ledger {
         if was.state.ended() && was.attempts == is.attempts && was.state != is.state {
             self.never(format!("{name} was {:?} and is {:?} in one attempt", was.state, is.state));
         }
+        for action in was.tasks.iter().flat_map(|task| &task.actions) {
+            self.running.remove(&action.id);
+        }
         let mut all_well = true;
-        for action in is.tasks.iter().flat_map(|task| &task.actions) {
-            match action.state {
-                ActionState::Running => {
-                    self.allowed.insert(action.id.clone());
-                }
-                ActionState::Success => {
-                    if !self.done.contains(&action.id) {
-                        self.never(format!("{name}: {} is no success", action.name));
+        for task in &is.tasks {
+            for action in &task.actions {
+                match action.state {
+                    ActionState::Running => {
+                        self.allowed.insert(action.id.clone(), task.agent_id.clone());
+                        self.running.insert(action.id.clone());
+                        if is.state.ended() {
+                            self.never(format!("{name} ended, and {} runs", action.name));
+                        }
                     }
-                    self.credited.insert(action.id.clone());
+                    ActionState::Success => {
+                        if !self.done.contains(&action.id) {
+                            self.never(format!("{name}: {} is not a success", action.name));
+                        }
+                        self.credited.insert(action.id.clone());
+                    }
+                    _ => {}
                 }
-                _ => {}
+                let begun = action.state != ActionState::Pending;
+                if begun && !all_well {
+                    self.never(format!("{name}: {} before what comes first ended", action.name));
+                }
+                all_well &= action.state == ActionState::Success;
             }
-            let begun = action.state != ActionState::Pending;
-            if begun && !all_well {
-                self.never(format!("{name}: {} before what comes first ended", action.name));
-            }
-            all_well &= action.state == ActionState::Success;
         }
         if is.state == State::Success && !all_well {
             self.never(format!("{name} succeeded, and not all of its actions did"));

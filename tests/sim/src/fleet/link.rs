@@ -39,6 +39,7 @@ async fn carry(world: Arc<World>, near: DuplexStream, far: DuplexStream) {
         () = copy(&world, from_near, to_far) => {}
         () = copy(&world, from_far, to_near) => {}
         () = cut => world.count(|summary| summary.cuts += 1),
+        () = world.cutting.notified() => world.count(|summary| summary.cuts += 1),
     }
 }
 

@@ -13,6 +13,9 @@ use workflow_rpc::Assignment;
 use workflow_rpc::client::Client;
 
 use super::appliance::token;
+use super::disk::{BLOCKS, Disk, Opened};
+use super::incident::Actor;
+use super::ledger::By;
 use super::link;
 use super::plan;
 use super::world::World;
@@ -23,6 +26,8 @@ const BOOT: (u64, u64) = (5, 40);
 const ASKS: (Duration, usize) = (Duration::from_secs(10), 6);
 /// The longest that a machine is without power by accident.
 const DARK: Duration = Duration::from_secs(60);
+/// Parts of an action, one for each block.
+const PARTS: u32 = BLOCKS as u32;
 /// A workflow that ended so lately may have a job that was sent before.
 const LATELY: i64 = 120;
 
@@ -30,6 +35,8 @@ const LATELY: i64 = 120;
 pub struct Nuc {
     /// Which.
     pub index: usize,
+    /// Data that power cuts leave.
+    pub disk: Arc<Disk>,
     world: Weak<World>,
     state: Mutex<State>,
 }
@@ -42,12 +49,18 @@ struct State {
     doing: Option<AbortHandle>,
     story: &'static str,
     had_mishap: bool,
+    /// Number of times its controller switched it on or restarted it.
+    switched_on: usize,
+    /// Number of times its agent began.
+    agents: usize,
+    /// The last action whose end is to leave the agent's system.
+    leaving: String,
 }
 
 impl Nuc {
     /// One that is off.
     pub fn new(index: usize, world: Weak<World>) -> Self {
-        Self { index, world, state: Mutex::default() }
+        Self { index, disk: Arc::default(), world, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -88,6 +101,23 @@ impl Nuc {
         })
     }
 
+    /// Number of times its controller switched it on or restarted it.
+    pub fn switched_on(&self) -> usize {
+        self.state().switched_on
+    }
+
+    /// Its controller switches it on, or off and on.
+    pub fn is_switched(self: &Arc<Self>, anew: bool) {
+        if anew || !self.is_on() {
+            self.state().switched_on += 1;
+        }
+        if anew {
+            self.reset();
+        } else {
+            self.switch_on();
+        }
+    }
+
     /// Power comes.
     pub fn switch_on(self: &Arc<Self>) {
         let mut state = self.state();
@@ -124,28 +154,56 @@ impl Nuc {
             let (dark, comes_back) = (world.chance.upto(DARK), world.chance.coin());
             tokio::spawn(async move {
                 tokio::time::sleep(at).await;
-                if nuc.is_on() {
-                    nuc.mishap();
-                    nuc.switch_off();
-                    tokio::time::sleep(dark).await;
-                    if comes_back {
-                        nuc.switch_on();
-                    }
-                }
+                nuc.has_power_cut(dark, comes_back);
             });
         }
         if falls_silent {
             let (at, nuc) = (at(&world), Arc::clone(self));
             tokio::spawn(async move {
                 tokio::time::sleep(at).await;
-                let doing = nuc.state().doing.take();
-                if let Some(doing) = doing {
-                    nuc.mishap();
-                    nuc.tell("hangs");
-                    doing.abort();
-                }
+                nuc.hang();
             });
         }
+    }
+
+    /// Loses power, if it is on; a machine that does not come back waits for its controller.
+    pub fn has_power_cut(self: &Arc<Self>, dark: Duration, comes_back: bool) {
+        if !self.is_on() {
+            return;
+        }
+        if comes_back {
+            return self.lose_power(dark);
+        }
+        self.mishap();
+        self.switch_off();
+    }
+
+    /// Loses power that comes back, if it is on.
+    pub fn lose_power(self: &Arc<Self>, dark: Duration) {
+        if self.is_on() {
+            self.mishap();
+            self.switch_off();
+            let nuc = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(dark).await;
+                nuc.switch_on();
+            });
+        }
+    }
+
+    /// Stops where it is, and stays on.
+    pub fn hang(&self) {
+        let doing = self.state().doing.take();
+        if let Some(doing) = doing {
+            self.mishap();
+            self.tell("hangs");
+            doing.abort();
+        }
+    }
+
+    /// True when it starts, or has an agent that works.
+    pub fn is_at_work(&self) -> bool {
+        matches!(self.story(), "boots" | "runs its agent")
     }
 
     /// Whether it lost power by accident, or fell silent.
@@ -166,16 +224,26 @@ impl Nuc {
         tokio::time::sleep(world.chance.between(BOOT.0, BOOT.1)).await;
         self.boot_next(false);
         for _ in 0..ASKS.1 {
+            world.step(Actor::Machine(self.index), "a machine asks").await;
             if let Some(runs) = world.runs() {
-                let run = runs.to_boot(&plan::key(self.index), &[]);
+                let agent_id = plan::mac(self.index).to_string();
+                let run = runs.to_boot(&plan::key(self.index), &[agent_id]);
                 return match run.filter(|_| self.may_netboot(&world)) {
                     Some(run) => self.runs_agent(&world, &run.uid).await,
-                    None => self.tell("boots its disk"),
+                    None => self.boots_disk(&world, "boots its disk"),
                 };
             }
             tokio::time::sleep(ASKS.0).await;
         }
-        self.tell("boots its disk, for nobody answered");
+        self.boots_disk(&world, "boots its disk, for nobody answered");
+    }
+
+    fn boots_disk(&self, world: &World, story: &'static str) {
+        if self.disk.is_bootable() && !self.disk.is_whole() {
+            let machine = plan::name(self.index);
+            world.ledger().never(format!("{machine} boots half an image"));
+        }
+        self.tell(story);
     }
 
     fn may_netboot(&self, world: &World) -> bool {
@@ -185,6 +253,8 @@ impl Nuc {
 
     async fn runs_agent(self: &Arc<Self>, world: &Arc<World>, workflow_uid: &str) {
         self.tell("runs its agent");
+        self.state().agents += 1;
+        world.step(Actor::Machine(self.index), "an agent starts").await;
         let agent_id = plan::mac(self.index).to_string();
         let (wire, token) = (Arc::clone(world), token(&agent_id, workflow_uid).into());
         let client = Client::connect_with(
@@ -214,11 +284,17 @@ impl Host for Pretending {
     }
 
     fn leave(&self, how: Leave) -> Result<(), Error> {
+        let Some(world) = self.0.world.upgrade() else { return Err(Error::Stopped) };
+        if !world.survives(Actor::Machine(self.0.index), "an agent leaves") {
+            return Err(Error::Stopped);
+        }
+        let action = self.0.state().leaving.clone();
+        world.ledger().leaves(&plan::name(self.0.index), &action);
         match how {
             Leave::Reboot => self.0.reset(),
             // The installed system runs on, and has no agent.
             Leave::Kexec => {
-                self.0.tell("runs what was installed");
+                self.0.boots_disk(&world, "runs what was installed");
                 if let Some(doing) = self.0.state().doing.take() {
                     doing.abort();
                 }
@@ -234,30 +310,78 @@ impl Host for Pretending {
         meter: &Arc<Meter>,
     ) -> Result<Acting, Error> {
         let (nuc, meter) = (Arc::clone(&self.0), Arc::clone(meter));
-        let (id, name) = (assignment.action_id.clone(), assignment.name.clone());
-        let (image, workflow_id) = (assignment.image.clone(), assignment.workflow_id.clone());
-        Ok(Box::pin(async move {
-            let world = nuc.world.upgrade().ok_or(Error::Stopped)?;
-            let machine = plan::name(nuc.index);
-            assert!(plan::is_of(&workflow_id, nuc.index), "{machine} was given {workflow_id}");
-            world.ledger().begins(&machine, &id, &name);
-            let (least, most) = plan::takes(&image);
-            meter.say(&name);
-            tokio::time::sleep(world.chance.between(least, most)).await;
-            if image == plan::DOOMED {
-                let source = std::io::Error::other(plan::DOOM);
-                return Err(Error::Io { doing: name, source });
+        let assignment = assignment.clone();
+        Ok(Box::pin(async move { nuc.acts(&assignment, &meter).await }))
+    }
+}
+
+impl Nuc {
+    async fn acts<'a>(&self, assignment: &'a Assignment, meter: &Meter) -> Result<Outcome, Error> {
+        let world = self.world.upgrade().ok_or(Error::Stopped)?;
+        let (id, name, image) = (&assignment.action_id, &assignment.name, &assignment.image);
+        let by = By {
+            machine: plan::name(self.index),
+            agent: plan::mac(self.index).to_string(),
+            life: self.state().agents,
+        };
+        world.ledger().begins(&by, id, name);
+        let me = Actor::Machine(self.index);
+        world.step(me, "an action begins").await;
+        meter.say(name);
+        let leaves = matches!(image.as_str(), "reboot" | "kexec");
+        let disk = (!leaves).then(|| self.disk.open(id)).transpose().map_err(|writer| {
+            world.ledger().never(format!("{writer} and {id} both write {}", by.machine));
+            Error::Stopped
+        })?;
+        let (least, most) = plan::takes(image);
+        let whole = world.chance.between(least, most);
+        for block in (0..BLOCKS).rev() {
+            self.touch(disk.as_ref(), image, block);
+            if block == BLOCKS / 2 {
+                world.step(me, "an action is half done").await;
             }
-            if world.chance.of_hundred(world.chance.faults().actions) {
-                let source = std::io::Error::other("a cosmic ray");
-                return Err(Error::Io { doing: name, source });
+            tokio::time::sleep(whole / PARTS).await;
+        }
+        let failed = |why: &str| {
+            let source = std::io::Error::other(why.to_owned());
+            Err(Error::Io { doing: name.clone(), source })
+        };
+        if image == plan::DOOMED {
+            let says = |it: &'a String| it.strip_prefix(plan::SAYS)?.strip_prefix('=');
+            let says = assignment.environment.iter().find_map(says);
+            return failed(says.unwrap_or(plan::DOOM));
+        }
+        if world.chance.of_hundred(world.chance.faults().actions) {
+            return failed("a cosmic ray");
+        }
+        world.ledger().ends(id);
+        if leaves {
+            self.state().leaving.clone_from(id);
+        }
+        world.step(me, "an action ends").await;
+        Ok(match image.as_str() {
+            "reboot" => Outcome::Leave(Leave::Reboot),
+            "kexec" => Outcome::Leave(Leave::Kexec),
+            _ => Outcome::Done(format!("{name} is done")),
+        })
+    }
+
+    /// Write of an action to a block of the disk.
+    fn touch(&self, disk: Option<&Opened>, image: &str, block: usize) {
+        let (Some(disk), Some(world)) = (disk, self.world.upgrade()) else { return };
+        match image {
+            "image2disk" => {
+                if block == BLOCKS - 1 {
+                    disk.clear_head();
+                }
+                disk.write(block);
             }
-            world.ledger().ends(&id);
-            Ok(match image.as_str() {
-                "reboot" => Outcome::Leave(Leave::Reboot),
-                "kexec" => Outcome::Leave(Leave::Kexec),
-                _ => Outcome::Done(format!("{name} is done")),
-            })
-        }))
+            "disk-wipe" => disk.erase(),
+            "writefile" if !self.disk.is_whole() => {
+                let machine = plan::name(self.index);
+                world.ledger().never(format!("{machine} has a file written to half an image"));
+            }
+            _ => {}
+        }
     }
 }

@@ -12,6 +12,7 @@ use stdx::Clock;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use super::incident::Actor;
 use super::world::World;
 
 /// Changes that a watch may be behind; each takes all there are at once.
@@ -169,8 +170,10 @@ impl Store {
             world.count(|summary| summary.failed_writes += 1);
             return failed();
         }
+        world.step(Actor::Box, "a write is due").await;
         let written = write(&world)?;
         world.count(|summary| summary.writes += 1);
+        world.step(Actor::Box, "a write took effect").await;
         world.chance.delay().await;
         if fails {
             world.count(|summary| summary.failed_writes += 1);
@@ -225,5 +228,9 @@ impl controllers::Objects for Store {
         Box::pin(self.write(move |world| world.objects.remove(resource, key)))
     }
 
-    fn record(&self, _: Happening) {}
+    fn record(&self, event: Happening) {
+        if let Ok(world) = self.world() {
+            world.history().events.push((event.name, event.reason));
+        }
+    }
 }

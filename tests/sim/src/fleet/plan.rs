@@ -13,12 +13,31 @@ use stdx::MacAddr;
 pub const NAMESPACE: &str = "default";
 /// The action that fails whenever it is begun.
 pub const DOOMED: &str = "doomed";
-/// What it says.
+/// Default message, where the environment names no other.
 pub const DOOM: &str = "the disk is broken";
+/// The variable with what a doomed action says.
+pub const SAYS: &str = "SAYS";
 /// Of so many machines one has a doomed workflow.
 const DOOMED_EVERY: usize = 10;
 /// Of so many machines one does its work in two tasks and restarts between two actions.
 const RESTARTS_EVERY: usize = 3;
+/// Of so many machines one shares its workflow with a second machine.
+const PAIR_EVERY: usize = 7;
+/// Machines that have no part in any workflow.
+const BYSTANDERS: usize = 5;
+
+/// Kind of a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Writes an image and restarts the machine.
+    Install,
+    /// Has two tasks, restarts between two actions and ends with kexec.
+    Restarts,
+    /// Has three tasks: one of its machine, one of a second machine, one of its machine again.
+    Pair,
+    /// Fails whatever happens.
+    Doomed,
+}
 
 /// How a workflow is to end, if nobody cancels it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +48,87 @@ pub enum Fate {
     Fails,
 }
 
-/// How the workflow of a machine is to end.
-pub fn fate(index: usize) -> Fate {
-    if index % DOOMED_EVERY == DOOMED_EVERY - 1 { Fate::Fails } else { Fate::Succeeds }
+/// Which machines there are, and what each is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Machines with a workflow: numbers from 0 on.
+    pub machines: usize,
+    /// The kind of every workflow; `None` for a mixture.
+    pub only: Option<Kind>,
+}
+
+impl Plan {
+    /// Kind of the workflow of a machine.
+    pub fn kind(self, index: usize) -> Kind {
+        match self.only {
+            Some(kind) => kind,
+            None if index % DOOMED_EVERY == DOOMED_EVERY - 1 => Kind::Doomed,
+            None if index.is_multiple_of(RESTARTS_EVERY) => Kind::Restarts,
+            None if index % PAIR_EVERY == PAIR_EVERY - 1 => Kind::Pair,
+            None => Kind::Install,
+        }
+    }
+
+    /// Expected end of the workflow of a machine.
+    pub fn fate(self, index: usize) -> Fate {
+        if self.kind(index) == Kind::Doomed { Fate::Fails } else { Fate::Succeeds }
+    }
+
+    /// The machine that does the second task of this one's workflow.
+    pub fn second(self, index: usize) -> Option<usize> {
+        let is_pair = index < self.machines && self.kind(index) == Kind::Pair;
+        is_pair.then_some(self.machines + index)
+    }
+
+    /// The machine whose workflow has a task for this one, beside its own.
+    pub fn first(self, index: usize) -> Option<usize> {
+        let first = index.checked_sub(self.machines)?;
+        self.second(first).map(|_| first)
+    }
+
+    /// Machines of a workflow.
+    pub fn members(self, index: usize) -> impl Iterator<Item = usize> {
+        [index].into_iter().chain(self.second(index))
+    }
+
+    /// Second machines.
+    pub fn seconds(self) -> impl Iterator<Item = usize> {
+        (0..self.machines).filter_map(move |index| self.second(index))
+    }
+
+    /// Machines that have no part in any workflow.
+    pub fn bystanders(self) -> impl Iterator<Item = usize> {
+        (2 * self.machines..).take(BYSTANDERS)
+    }
+
+    /// Every machine there is.
+    pub fn all(self) -> impl Iterator<Item = usize> {
+        (0..self.machines).chain(self.seconds()).chain(self.bystanders())
+    }
+
+    /// Task of a machine.
+    pub fn workflow(self, index: usize) -> Value {
+        let (template, attempts) = match self.kind(index) {
+            Kind::Install => ("install", 20),
+            Kind::Restarts => ("restarts", 20),
+            Kind::Pair => ("pair", 20),
+            Kind::Doomed => ("doomed", 2),
+        };
+        let mut workers = json!({ "machine": mac(index).to_string() });
+        if let Some(second) = self.second(index) {
+            workers["second"] = json!(mac(second).to_string());
+        }
+        json!({
+            "metadata": { "name": name(index), "namespace": NAMESPACE },
+            "spec": {
+                "templateRef": template,
+                "hardwareRef": name(index),
+                "hardwareMap": workers,
+                "bootOptions": { "bootMode": "netboot", "toggleAllowNetboot": true },
+                "retry": { "attempts": attempts, "backoffSeconds": 5, "from": "failed" },
+            },
+        })
+    }
 }
 
 /// The address by which a machine and its agent are known.
@@ -67,11 +164,12 @@ pub fn takes(image: &str) -> (u64, u64) {
 /// The longest that an action may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
-fn template(name: &str, tasks: &[&[(&str, &str)]]) -> Value {
+/// A template: tasks, each with its worker and its actions by name and image.
+fn template(name: &str, tasks: &[(&str, &[(&str, &str)])]) -> Value {
     let limit = LIMIT.as_secs();
     let mut text = format!("name: {name}\nglobal_timeout: 0\ntasks:\n");
-    for (at, actions) in tasks.iter().enumerate() {
-        text += &format!("- name: task{at}\n  worker: \"{{{{.machine}}}}\"\n  actions:\n");
+    for (at, (worker, actions)) in tasks.iter().enumerate() {
+        text += &format!("- name: task{at}\n  worker: \"{{{{.{worker}}}}}\"\n  actions:\n");
         for (action, image) in *actions {
             text += &format!(
                 "  - name: {action}\n    image: {image}\n    timeout: {limit}\n    \
@@ -85,19 +183,46 @@ fn template(name: &str, tasks: &[&[(&str, &str)]]) -> Value {
     })
 }
 
+/// A workflow of one action for a machine, which is booted for another workflow.
+pub fn one_action(index: usize, name: &str, image: &str, says: &str) -> [(Resource, Value); 2] {
+    let text = format!(
+        "name: {name}\nglobal_timeout: 0\ntasks:\n- name: {name}\n  worker: \
+         \"{{{{.machine}}}}\"\n  actions:\n  - name: {name}\n    image: {image}\n    timeout: \
+         600\n    environment: {{{SAYS}: '{says}'}}\n"
+    );
+    let metadata = json!({ "name": name, "namespace": NAMESPACE });
+    let template = json!({ "metadata": metadata, "spec": { "data": text } });
+    let workflow = json!({
+        "metadata": metadata,
+        "spec": {
+            "templateRef": name,
+            "hardwareRef": self::name(index),
+            "hardwareMap": { "machine": mac(index).to_string() },
+        },
+    });
+    [(TEMPLATE, template), (WORKFLOW, workflow)]
+}
+
 /// What all machines share.
 pub fn shared() -> Vec<(Resource, Value)> {
     let (image, leave) = (("image", "image2disk"), ("leave", "reboot"));
+    let (wipe, write) = (("wipe", "disk-wipe"), ("write", "writefile"));
+    let again = [image, ("again", "reboot"), ("seed", "writefile")];
     let templates = [
-        template("install", &[&[("wipe", "disk-wipe"), image, ("write", "writefile"), leave]]),
+        template("install", &[("machine", &[wipe, image, write, leave])]),
         template(
             "restarts",
+            &[("machine", &again), ("machine", &[("user", "writefile"), ("leave", "kexec")])],
+        ),
+        template(
+            "pair",
             &[
-                &[image, ("again", "reboot"), ("seed", "writefile")],
-                &[("user", "writefile"), ("leave", "kexec")],
+                ("machine", &[("write-one", "image2disk")]),
+                ("second", &[("write-two", "image2disk"), ("leave-two", "reboot")]),
+                ("machine", &[("leave-one", "reboot")]),
             ],
         ),
-        template("doomed", &[&[("wipe", "disk-wipe"), ("write", DOOMED), image, leave]]),
+        template("doomed", &[("machine", &[wipe, ("write", DOOMED), image, leave])]),
     ];
     let secret = json!({
         "metadata": { "name": "bmc", "namespace": NAMESPACE },
@@ -107,14 +232,15 @@ pub fn shared() -> Vec<(Resource, Value)> {
     templates.chain([(SECRET, secret)]).collect()
 }
 
-/// What a machine is.
-pub fn machine(index: usize) -> Vec<(Resource, Value)> {
+/// Hardware of a machine. Network boot of a second machine is permitted by its owner, for the
+/// workflow permits it for the machine alone that the workflow is for.
+pub fn machine(index: usize, is_second: bool) -> Vec<(Resource, Value)> {
     let (name, mac) = (name(index), mac(index).to_string());
     let hardware = json!({
         "metadata": { "name": name, "namespace": NAMESPACE },
         "spec": {
             "bmcRef": { "kind": "Machine", "name": name },
-            "interfaces": [{ "dhcp": { "mac": mac }, "netboot": { "allowPXE": false } }],
+            "interfaces": [{ "dhcp": { "mac": mac }, "netboot": { "allowPXE": is_second } }],
         },
     });
     let controller = json!({
@@ -125,31 +251,6 @@ pub fn machine(index: usize) -> Vec<(Resource, Value)> {
         } },
     });
     vec![(HARDWARE, hardware), (MACHINE, controller)]
-}
-
-/// What is to be done to a machine.
-pub fn workflow(index: usize) -> Value {
-    let template = match fate(index) {
-        Fate::Fails => "doomed",
-        Fate::Succeeds if index.is_multiple_of(RESTARTS_EVERY) => "restarts",
-        Fate::Succeeds => "install",
-    };
-    let attempts = if fate(index) == Fate::Fails { 2 } else { 20 };
-    json!({
-        "metadata": { "name": name(index), "namespace": NAMESPACE },
-        "spec": {
-            "templateRef": template,
-            "hardwareRef": name(index),
-            "hardwareMap": { "machine": mac(index).to_string() },
-            "bootOptions": { "bootMode": "netboot", "toggleAllowNetboot": true },
-            "retry": { "attempts": attempts, "backoffSeconds": 5, "from": "failed" },
-        },
-    })
-}
-
-/// The Workflow of this `namespace/name` is of this machine's.
-pub fn is_of(workflow_id: &str, index: usize) -> bool {
-    workflow_id == key(index).to_string()
 }
 
 /// All workflows there are.

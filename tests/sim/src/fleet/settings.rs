@@ -34,8 +34,11 @@ pub struct Faults {
     pub controllers: f64,
     /// Of a hundred actions begun, how many fail by themselves.
     pub actions: f64,
-    /// Of a hundred workflows, how many their owner cancels at some time.
+    /// Of a hundred workflows, how many their owner cancels at some time; half of them are retried.
     pub cancelled: f64,
+    /// The mean time between two moments in which the box and machines lose power at once; zero:
+    /// never.
+    pub blackout: Duration,
     /// When the last of these happens.
     pub until: Duration,
 }
@@ -52,6 +55,7 @@ impl Faults {
         controllers: 0.0,
         actions: 0.0,
         cancelled: 0.0,
+        blackout: Duration::ZERO,
         until: Duration::ZERO,
     };
     /// A bad day.
@@ -65,6 +69,7 @@ impl Faults {
         controllers: 3.0,
         actions: 3.0,
         cancelled: 5.0,
+        blackout: Duration::from_secs(300),
         until: Duration::from_secs(900),
     };
     /// Worse than any rack will see.
@@ -78,6 +83,7 @@ impl Faults {
         controllers: 10.0,
         actions: 10.0,
         cancelled: 10.0,
+        blackout: Duration::from_secs(200),
         until: Duration::from_secs(1800),
     };
 }

@@ -1,48 +1,73 @@
 //! Everything together.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::tinkerbell::{State, Workflow};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 use stdx::Clock;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use workflow_server::Runs;
 
 use super::appliance::Appliance;
 use super::chance::Chance;
+use super::incident::{Injection, Steps};
 use super::ledger::Ledger;
 use super::link::Front;
 use super::nuc::Nuc;
 use super::objects::Objects;
-use super::plan::{self, Fate};
+use super::plan::{self, Fate, Kind, Plan};
 use super::{Settings, Summary};
-
-/// Machines that nobody wants anything of.
-const BYSTANDERS: usize = 5;
-/// Within this time all owners have applied their workflows.
-const APPLIED: Duration = Duration::from_secs(30);
-/// When an owner cancels, at the latest.
-const CANCELS: Duration = Duration::from_secs(300);
 
 /// The rack, the box, and chance.
 pub struct World {
     /// What it is made of.
     pub settings: Settings,
+    /// Which machines there are.
+    pub plan: Plan,
     /// Where chance comes from.
     pub chance: Chance,
     /// What outlives the box.
     pub objects: Objects,
-    /// The machines, bystanders last.
-    pub nucs: Vec<Arc<Nuc>>,
+    /// The machines by number.
+    pub nucs: BTreeMap<usize, Arc<Nuc>>,
+    /// The steps of a trial.
+    pub steps: Steps,
+    /// Breaks every connection.
+    pub cutting: Notify,
+    /// Ends the box's life.
+    pub dying: Arc<Notify>,
+    is_trial: bool,
     start: Instant,
     ledger: Mutex<Ledger>,
     summary: Mutex<Summary>,
+    history: Mutex<History>,
     /// The box, as long as it lives.
     life: Mutex<Option<(Front, Runs)>>,
-    cancelled: Mutex<HashSet<usize>>,
+    time_away: Mutex<Option<Duration>>,
+    wishes: Mutex<HashMap<usize, Wish>>,
+    /// Machines whose workflow did not end yet.
+    open: Mutex<BTreeSet<usize>>,
+}
+
+/// Events that the box recorded.
+#[derive(Default)]
+pub struct History {
+    /// Events of the API: the name of the object and the reason.
+    pub events: Vec<(String, String)>,
+    /// Events of machines: the agent and the event.
+    pub moments: Vec<(String, String)>,
+}
+
+/// Request of an owner beside a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// Its end.
+    Cancelled,
+    /// Its end, and another attempt after that.
+    Retried,
 }
 
 /// The time as it goes by here.
@@ -66,26 +91,36 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    /// Machines that are off, objects that describe them, and nothing that happens yet.
-    pub fn new(settings: Settings) -> Arc<Self> {
+    /// Machines that are off, objects that describe them, and nothing that happens yet. `trial`
+    /// makes all workflows of one kind, and counts steps.
+    pub fn new(settings: Settings, trial: Option<(Kind, Option<Injection>)>) -> Arc<Self> {
+        let plan = Plan { machines: settings.machines, only: trial.map(|(kind, _)| kind) };
         Arc::new_cyclic(|world| {
             let start = Instant::now();
             let objects = Objects::new(Arc::new(VirtualClock(start)));
-            let count = settings.machines + BYSTANDERS;
-            let machines = (0..count).flat_map(plan::machine);
+            let machines = plan.all().flat_map(|it| plan::machine(it, plan.first(it).is_some()));
             for (resource, object) in plan::shared().into_iter().chain(machines) {
                 objects.put(resource, object).expect("each has its own name");
             }
+            let nuc = |index| (index, Arc::new(Nuc::new(index, world.clone())));
             Self {
                 settings,
+                plan,
                 chance: Chance::new(settings.seed, settings.faults),
                 objects,
-                nucs: (0..count).map(|index| Arc::new(Nuc::new(index, world.clone()))).collect(),
+                nucs: plan.all().map(nuc).collect(),
+                steps: Steps::new(trial.and_then(|(_, injection)| injection)),
+                cutting: Notify::default(),
+                dying: Arc::default(),
+                is_trial: trial.is_some(),
                 start,
                 ledger: Mutex::default(),
                 summary: Mutex::default(),
+                history: Mutex::default(),
                 life: Mutex::default(),
-                cancelled: Mutex::default(),
+                time_away: Mutex::default(),
+                wishes: Mutex::default(),
+                open: Mutex::new((0..settings.machines).collect()),
             }
         })
     }
@@ -93,26 +128,53 @@ impl World {
     /// Lets it all begin.
     pub fn begin(self: &Arc<Self>) {
         tokio::spawn(Appliance::live(Arc::downgrade(self)));
-        for index in 0..self.settings.machines {
-            tokio::spawn(Arc::clone(self).owner(index));
-            self.nucs[index].suffer();
+        for moment in self.blackouts() {
+            tokio::spawn(Arc::clone(self).has_blackout(moment));
         }
-        for nuc in &self.nucs[self.settings.machines..] {
-            nuc.switch_on();
+        for index in 0..self.settings.machines {
+            tokio::spawn(Arc::clone(self).owns(index));
+            self.nucs[&index].suffer();
+        }
+        for index in self.plan.seconds() {
+            tokio::spawn(Arc::clone(self).tends(index));
+            self.nucs[&index].suffer();
+        }
+        for index in self.plan.bystanders() {
+            self.nucs[&index].switch_on();
         }
     }
 
-    /// Applies a workflow, and perhaps thinks better of it.
-    async fn owner(self: Arc<Self>, index: usize) {
-        tokio::time::sleep(self.chance.upto(APPLIED)).await;
-        self.objects.put(plan::KIND, plan::workflow(index)).expect("each machine has one");
-        if self.chance.of_hundred(self.settings.faults.cancelled) {
-            tokio::time::sleep(self.chance.upto(CANCELS)).await;
-            locked(&self.cancelled).insert(index);
-            self.objects.edit(plan::KIND, &plan::key(index), |object| {
-                object["metadata"]["annotations"]["tinbox.dev/cancel"] = json!("1");
-            });
+    /// True when steps are counted.
+    pub fn is_trial(&self) -> bool {
+        self.is_trial
+    }
+
+    /// Ends the box's life; it comes back after so long.
+    pub fn kill_box(&self, away: Duration) {
+        if locked(&self.life).take().is_some() {
+            *locked(&self.time_away) = Some(away);
+            self.dying.notify_one();
         }
+    }
+
+    /// Time that the box is away after [`World::kill_box`].
+    pub fn time_away(&self) -> Option<Duration> {
+        locked(&self.time_away).take()
+    }
+
+    /// Breaks every connection.
+    pub fn cut_connections(&self) {
+        self.cutting.notify_waiters();
+    }
+
+    /// Events that the box recorded.
+    pub fn history(&self) -> MutexGuard<'_, History> {
+        locked(&self.history)
+    }
+
+    /// Requests of owners beside their workflows, by machine.
+    pub fn wishes(&self) -> MutexGuard<'_, HashMap<usize, Wish>> {
+        locked(&self.wishes)
     }
 
     /// The time.
@@ -157,24 +219,32 @@ impl World {
 
     /// Whether every workflow ended as it must, for good.
     pub fn have_all_ended(&self) -> bool {
-        let ended = self.workflows().all(|(index, workflow)| {
-            workflow.is_some_and(|workflow| self.is_over(index, &workflow))
+        let mut open = locked(&self.open);
+        open.retain(|index| {
+            let workflow = self.workflow(*index);
+            !workflow.is_some_and(|workflow| self.is_over(*index, &workflow))
         });
-        if ended {
+        if open.is_empty() {
             self.count(|summary| summary.lasted = self.start.elapsed());
         }
-        ended
+        open.is_empty()
     }
 
-    fn is_over(&self, index: usize, workflow: &Workflow) -> bool {
+    /// True when a workflow ended for good.
+    pub fn is_over(&self, index: usize, workflow: &Workflow) -> bool {
         let status = &workflow.status;
         if !status.state.ended() {
             return false;
         }
         let attempts = workflow.spec.retry.as_ref().map_or(1, |retry| retry.attempts);
-        status.state == State::Success
-            || locked(&self.cancelled).contains(&index)
-            || status.attempts >= attempts
+        let is_done = status.state == State::Success || status.attempts >= attempts;
+        match self.wishes().get(&index) {
+            None => is_done,
+            Some(Wish::Cancelled) => {
+                is_done || status.ended.as_ref().is_some_and(|it| it.reason == "Cancelled")
+            }
+            Some(Wish::Retried) => is_done && !status.requests.retry.is_empty(),
+        }
     }
 
     /// Those that did not end, and how far they are.
@@ -191,7 +261,7 @@ impl World {
                     plan::name(index),
                     status.state,
                     status.attempts,
-                    self.nucs[index].story(),
+                    self.nucs[&index].story(),
                     condition.unwrap_or_default()
                 )
             })
@@ -210,21 +280,25 @@ impl World {
         }
         let mut summary = locked(&self.summary).clone();
         summary.machines = self.settings.machines;
-        summary.begun = self.ledger().begun();
+        summary.begun = self.ledger().begun().len();
         for (index, workflow) in self.workflows() {
             let Some(workflow) = workflow else { continue };
             let ended = workflow.status.ended.clone().unwrap_or_default();
-            let was_cancelled = locked(&self.cancelled).contains(&index);
-            match (workflow.status.state, plan::fate(index)) {
-                (State::Success, Fate::Succeeds) => summary.succeeded += 1,
-                (State::Failed, _) if was_cancelled && ended.reason == "Cancelled" => {
+            let wish = self.wishes().get(&index).copied();
+            summary.retried += usize::from(wish == Some(Wish::Retried));
+            match (workflow.status.state, self.plan.fate(index)) {
+                (State::Success, Fate::Succeeds) => {
+                    self.are_installed(index)?;
+                    summary.succeeded += 1;
+                }
+                (State::Failed, _) if wish.is_some() && ended.reason == "Cancelled" => {
                     summary.cancelled += 1;
                 }
                 (State::Failed, Fate::Fails) if ended.message.contains(plan::DOOM) => {
                     summary.failed += 1;
                 }
                 // Its machine was away in its last attempt.
-                (State::Failed | State::Timeout, Fate::Fails) if self.nucs[index].had_mishap() => {
+                (State::Failed | State::Timeout, Fate::Fails) if self.nucs[&index].had_mishap() => {
                     summary.failed += 1;
                 }
                 (state, fate) => {
@@ -234,5 +308,16 @@ impl World {
             }
         }
         Ok(summary)
+    }
+
+    /// True when the machines of a workflow that succeeded have their image, and nothing writes it.
+    fn are_installed(&self, index: usize) -> Result<(), String> {
+        for member in self.plan.members(index) {
+            let disk = &self.nucs[&member].disk;
+            if !disk.is_whole() || disk.is_open() {
+                return Err(format!("{} has no whole image", plan::name(member)));
+            }
+        }
+        Ok(())
     }
 }

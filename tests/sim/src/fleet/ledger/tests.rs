@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Ledger;
+use super::{By, Ledger};
 
 fn workflow(state: &str, actions: &[(&str, &str)]) -> Value {
     let actions: Vec<Value> = actions
@@ -12,8 +12,15 @@ fn workflow(state: &str, actions: &[(&str, &str)]) -> Value {
     json!({
         "metadata": { "name": "wf", "namespace": "default" },
         "spec": {},
-        "status": { "state": state, "tasks": [{ "id": "t", "actions": actions }] },
+        "status": { "state": state, "tasks": [
+            { "id": "t", "agentID": "agent", "actions": actions },
+        ] },
     })
+}
+
+/// An agent in this life.
+fn by(life: usize) -> By {
+    By { machine: "nuc".to_owned(), agent: "agent".to_owned(), life }
 }
 
 #[track_caller]
@@ -32,21 +39,21 @@ fn a_good_run_is_none() {
     {
         let after = workflow(state, &[("a", action)]);
         if action == "SUCCESS" && state == "RUNNING" {
-            ledger.begins("nuc", "a", "a");
+            ledger.begins(&by(1), "a", "a");
             ledger.ends("a");
         }
         ledger.committed(&before, &after);
         before = after;
     }
-    assert_eq!((ledger.violation(), ledger.begun()), (None, 1));
+    assert_eq!((ledger.violation(), ledger.begun().len()), (None, 1));
 }
 
 #[test]
 fn what_must_never_happen_is_noticed() {
     let running = workflow("RUNNING", &[("a", "RUNNING")]);
     let done = workflow("RUNNING", &[("a", "SUCCESS"), ("b", "PENDING")]);
-    noticed(|it| it.begins("nuc", "a", "a"), "no workflow says that it runs");
-    noticed(|it| it.committed(&running, &done), "is no success");
+    noticed(|it| it.begins(&by(1), "a", "a"), "no workflow says it runs");
+    noticed(|it| it.committed(&running, &done), "is not a success");
     noticed(
         |it| {
             it.ends("a");
@@ -59,7 +66,7 @@ fn what_must_never_happen_is_noticed() {
         |it| {
             it.ends("a");
             it.committed(&running, &done);
-            it.begins("nuc", "a", "a");
+            it.begins(&by(1), "a", "a");
         },
         "begins a again",
     );
@@ -69,6 +76,28 @@ fn what_must_never_happen_is_noticed() {
     );
     let failed = workflow("FAILED", &[("a", "FAILED")]);
     noticed(|it| it.committed(&failed, &running), "in one attempt");
-    noticed(|it| it.committed(&running, &workflow("SUCCESS", &[("a", "RUNNING")])), "not all");
+    noticed(|it| it.committed(&running, &workflow("SUCCESS", &[("a", "PENDING")])), "not all");
+    noticed(|it| it.committed(&running, &workflow("FAILED", &[("a", "RUNNING")])), "and a runs");
     noticed(|it| it.switched("nuc", false), "is switched");
+    noticed(
+        |it| {
+            it.committed(&running, &running);
+            it.begins(&By { agent: "other".to_owned(), ..by(1) }, "a", "a");
+        },
+        "a task of agent agent",
+    );
+    noticed(
+        |it| {
+            it.committed(&running, &running);
+            [1, 2, 2].into_iter().for_each(|life| it.begins(&by(life), "a", "a"));
+        },
+        "twice without a restart",
+    );
+    noticed(
+        |it| {
+            it.committed(&running, &running);
+            it.leaves("nuc", "a");
+        },
+        "is not stored",
+    );
 }

@@ -1,19 +1,14 @@
-//! Racks of several sizes, in each mode, by fixed seeds and by one that is new each time. What
-//! fails prints its seed; `SIM_SEED=<seed> cargo test -p sim` repeats it.
+//! Racks of several sizes, in each mode, by fixed seeds. A failure prints its seed, and `SIM_SEED`
+//! in the environment repeats it.
 
 use dhcp::Mode;
 use sim::{Faults, Settings, Summary, Violation};
 
-const MODES: [Mode; 3] = [Mode::Pool, Mode::Reserved, Mode::Proxy];
+use crate::seeds::Seeds;
 
-/// The seeds of a test: fixed ones, and one of today or the one that was asked for.
-fn seeds() -> Vec<u64> {
-    let asked = std::env::var("SIM_SEED").ok();
-    match asked.map(|text| text.parse().expect("SIM_SEED is a number")) {
-        Some(seed) => vec![seed],
-        None => vec![1, 2, 3, fastrand::u64(..)],
-    }
-}
+const MODES: [Mode; 3] = [Mode::Pool, Mode::Reserved, Mode::Proxy];
+/// Seeds of a test with small racks.
+const RUNS: u64 = 4;
 
 #[track_caller]
 fn boot(settings: Settings) -> Summary {
@@ -22,31 +17,34 @@ fn boot(settings: Settings) -> Summary {
 
 #[test]
 fn small_racks_boot_on_a_bad_day() {
-    for seed in seeds() {
+    let seeds = Seeds::new(RUNS);
+    for seed in seeds.all.clone() {
         for (mode, machines) in MODES.into_iter().flat_map(|mode| [(mode, 3), (mode, 200)]) {
             let summary = boot(Settings { mode, ..Settings::new(machines, seed) });
             assert!(summary.boots >= u64::from(machines), "{summary}");
-            assert!(machines < 100 || summary.lost > 0, "{summary}");
+            assert!(seeds.expect(machines < 100 || summary.lost > 0), "{summary}");
         }
     }
 }
 
 #[test]
 fn small_racks_boot_in_a_storm() {
-    for (seed, mode) in seeds().into_iter().flat_map(|seed| MODES.map(|mode| (seed, mode))) {
+    let seeds = Seeds::new(RUNS);
+    for (seed, mode) in seeds.all.clone().flat_map(|seed| MODES.map(|mode| (seed, mode))) {
         let summary = boot(Settings { mode, faults: Faults::STORM, ..Settings::new(200, seed) });
-        assert!(summary.kills > 50 && summary.lost > summary.packets / 8, "{summary}");
+        let is_storm = summary.kills > 50 && summary.lost > summary.packets / 8;
+        assert!(seeds.expect(is_storm), "{summary}");
     }
 }
 
 #[test]
 fn ten_thousand_machines_boot_at_once() {
-    let seed = seeds().pop().expect("there is one");
-    let summary = boot(Settings::new(10_000, seed));
+    let seeds = Seeds::new(1);
+    let summary = boot(Settings::new(10_000, seeds.all.start));
     println!("{summary}");
     assert_eq!(summary.machines, 10_000);
-    assert!(summary.kills > 0 && summary.lost > 10_000, "{summary}");
-    assert!(summary.in_use >= 9_000, "{summary}");
+    assert!(seeds.expect(summary.kills > 0 && summary.lost > 10_000), "{summary}");
+    assert!(seeds.expect(summary.in_use >= 9_000), "{summary}");
 }
 
 #[test]
@@ -60,7 +58,7 @@ fn nothing_goes_wrong_by_itself() {
 
 #[test]
 fn one_seed_is_one_run() {
-    let seed = seeds().pop().expect("there is one");
+    let seed = Seeds::new(1).all.start;
     for (mode, faults) in MODES.into_iter().zip([Faults::ROUGH, Faults::STORM, Faults::ROUGH]) {
         let settings = Settings { mode, faults, ..Settings::new(300, seed) };
         let (first, second) = (boot(settings), boot(settings));

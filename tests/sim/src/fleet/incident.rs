@@ -1,0 +1,182 @@
+//! Incidents that happen at an exact step, so that a test can have one at every step there is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::world::World;
+
+/// Time that the box is away after an incident.
+const AWAY: Duration = Duration::from_secs(10);
+/// Longer than any silence that the box bears.
+const AWAY_FOR_LONG: Duration = Duration::from_secs(600);
+/// Time that a machine is without power that comes back by itself.
+const DARK: Duration = Duration::from_secs(5);
+/// In the middle of the box's time away, and of a machine's start.
+const MEANWHILE: Duration = Duration::from_secs(4);
+
+/// One fault, which happens once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incident {
+    /// The box dies and comes back.
+    Box,
+    /// The box dies and is away for longer than it bears the silence of an agent.
+    BoxForLong,
+    /// Every connection breaks.
+    Connections,
+    /// The agent hangs, and its machine with it.
+    AgentHangs,
+    /// The agent ends, and its kernel restarts the machine.
+    AgentEnds,
+    /// The machine loses power and stays off until somebody switches it on.
+    Power,
+    /// The machine loses power, which comes back.
+    PowerReturns,
+    /// The box and the machine are gone in the same instant.
+    Both,
+    /// The box dies, and the machine loses power while the box is away.
+    BoxThenMachine,
+    /// The machine loses power, and the box dies while the machine starts again.
+    MachineThenBox,
+}
+
+impl Incident {
+    /// The ones from which a machine loses something.
+    pub const OF_MACHINES: [Self; 7] = [
+        Self::AgentHangs,
+        Self::AgentEnds,
+        Self::Power,
+        Self::PowerReturns,
+        Self::Both,
+        Self::BoxThenMachine,
+        Self::MachineThenBox,
+    ];
+
+    /// True when the box dies at once.
+    fn kills_box(self) -> bool {
+        matches!(self, Self::Box | Self::BoxForLong | Self::Both | Self::BoxThenMachine)
+    }
+
+    /// True when the machine stops at once.
+    fn stops_machine(self) -> bool {
+        !self.spares_machines() && self != Self::BoxThenMachine
+    }
+
+    /// True when no machine loses anything.
+    pub fn spares_machines(self) -> bool {
+        matches!(self, Self::Box | Self::BoxForLong | Self::Connections)
+    }
+}
+
+/// Taker of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// The box.
+    Box,
+    /// A machine.
+    Machine(usize),
+}
+
+/// When an incident happens, and to which machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Injection {
+    /// The fault.
+    pub incident: Incident,
+    /// The number of the step, from 0.
+    pub at: usize,
+    /// The machine.
+    pub machine: usize,
+}
+
+/// The steps so far.
+#[derive(Default)]
+pub struct Steps {
+    taken: Mutex<Vec<&'static str>>,
+    injection: Option<Injection>,
+    has_happened: AtomicBool,
+}
+
+impl Steps {
+    /// Steps of a run in which `injection` happens.
+    pub fn new(injection: Option<Injection>) -> Self {
+        Self { injection, ..Self::default() }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Description of each step.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.taken().clone()
+    }
+
+    /// True when the incident happened.
+    pub fn has_happened(&self) -> bool {
+        self.has_happened.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, name: &'static str) -> Option<Injection> {
+        let mut taken = self.taken();
+        taken.push(name);
+        let injection = self.injection.filter(|injection| injection.at + 1 == taken.len());
+        self.has_happened.fetch_or(injection.is_some(), Ordering::Relaxed);
+        injection
+    }
+}
+
+impl World {
+    /// Takes a step. When the incident happens and hits `actor`, the actor goes no further.
+    pub async fn step(self: &Arc<Self>, actor: Actor, name: &'static str) {
+        if !self.survives(actor, name) {
+            std::future::pending().await
+        }
+    }
+
+    /// Takes a step; whether `actor` survives it.
+    pub fn survives(self: &Arc<Self>, actor: Actor, name: &'static str) -> bool {
+        if !self.is_trial() {
+            return true;
+        }
+        let Some(Injection { incident, machine, .. }) = self.steps.take(name) else { return true };
+        self.inject(incident, machine);
+        match actor {
+            Actor::Box => !incident.kills_box(),
+            Actor::Machine(index) => index != machine || !incident.stops_machine(),
+        }
+    }
+
+    /// Lets an incident happen now.
+    pub fn inject(self: &Arc<Self>, incident: Incident, machine: usize) {
+        let nuc = Arc::clone(&self.nucs[&machine]);
+        match incident {
+            Incident::Box => self.kill_box(AWAY),
+            Incident::BoxForLong => self.kill_box(AWAY_FOR_LONG),
+            Incident::Connections => self.cut_connections(),
+            Incident::AgentHangs => nuc.hang(),
+            Incident::AgentEnds if nuc.is_on() => nuc.reset(),
+            Incident::Power => nuc.switch_off(),
+            Incident::PowerReturns => nuc.lose_power(DARK),
+            Incident::Both => {
+                self.kill_box(AWAY);
+                nuc.lose_power(DARK);
+            }
+            Incident::BoxThenMachine => {
+                self.kill_box(AWAY);
+                tokio::spawn(async move {
+                    tokio::time::sleep(MEANWHILE).await;
+                    nuc.lose_power(DARK);
+                });
+            }
+            Incident::MachineThenBox => {
+                nuc.lose_power(DARK);
+                let world = Arc::clone(self);
+                tokio::spawn(async move {
+                    tokio::time::sleep(DARK + MEANWHILE).await;
+                    world.kill_box(AWAY);
+                });
+            }
+            Incident::AgentEnds => {}
+        }
+    }
+}

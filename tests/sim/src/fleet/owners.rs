@@ -1,0 +1,124 @@
+//! Owners: they apply workflows, cancel and retry some, and switch on what the box may not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::state::queue;
+use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom};
+use serde_json::json;
+
+use super::Faults;
+use super::plan;
+use super::world::{Wish, World};
+
+/// Within this time all owners have applied their workflows.
+const APPLIED: Duration = Duration::from_secs(30);
+/// When an owner cancels, at the latest.
+const CANCELS: Duration = Duration::from_secs(300);
+/// Interval between two looks of an owner.
+const LOOKS: Duration = Duration::from_secs(20);
+/// The longest that the box is away after a blackout.
+const AWAY: Duration = Duration::from_secs(20);
+/// The longest that a machine is without power after a blackout.
+const DARK: Duration = Duration::from_secs(60);
+/// Of a hundred machines, how many a blackout reaches.
+const REACHED: f64 = 30.0;
+
+impl World {
+    /// Applies a workflow, and perhaps cancels it, and perhaps has it tried again after that.
+    pub async fn owns(self: Arc<Self>, index: usize) {
+        tokio::time::sleep(self.chance.upto(APPLIED)).await;
+        let workflow = self.plan.workflow(index);
+        self.objects.put(plan::KIND, workflow).expect("each machine has one");
+        if !self.chance.of_hundred(self.settings.faults.cancelled) {
+            return;
+        }
+        tokio::time::sleep(self.chance.upto(CANCELS)).await;
+        if self.chance.coin() {
+            self.cancel(index, Wish::Cancelled);
+            return;
+        }
+        self.cancel(index, Wish::Retried);
+        let from = if self.chance.coin() { RetryFrom::Start } else { RetryFrom::Failed };
+        let is_cancelled = || {
+            self.workflow(index).is_some_and(|workflow| {
+                let status = workflow.status;
+                status.state.ended() && !status.requests.cancel.is_empty()
+            })
+        };
+        while !is_cancelled() {
+            tokio::time::sleep(self.chance.upto(LOOKS)).await;
+        }
+        self.retry(index, from);
+    }
+
+    /// Asks for the end of a workflow.
+    pub fn cancel(&self, index: usize, wish: Wish) {
+        self.wishes().insert(index, wish);
+        self.objects.edit(plan::KIND, &plan::key(index), |object| {
+            object["metadata"]["annotations"][CANCEL_REQUEST] = json!("1");
+        });
+    }
+
+    /// Asks for another attempt of a workflow.
+    pub fn retry(&self, index: usize, from: RetryFrom) {
+        self.wishes().insert(index, Wish::Retried);
+        self.objects.edit(plan::KIND, &plan::key(index), |object| {
+            let annotations = &mut object["metadata"]["annotations"];
+            annotations[RETRY_REQUEST] = json!("1");
+            annotations[RETRY_FROM] = json!(match from {
+                RetryFrom::Start => "start",
+                RetryFrom::Failed => "failed",
+            });
+        });
+    }
+
+    /// Switches a second machine on whenever its workflow waits for its agent: the box has leave to
+    /// boot the machine alone that a workflow is for.
+    pub async fn tends(self: Arc<Self>, second: usize) {
+        let Some(first) = self.plan.first(second) else { return };
+        let (nuc, agent) = (&self.nucs[&second], plan::mac(second).to_string());
+        loop {
+            tokio::time::sleep(LOOKS).await;
+            let Some(workflow) = self.workflow(first) else { continue };
+            if self.is_over(first, &workflow) {
+                return;
+            }
+            let is_awaited =
+                !workflow.status.state.ended() && queue::needs(&workflow.status, &agent);
+            if is_awaited && !nuc.is_at_work() {
+                nuc.reset();
+            }
+        }
+    }
+
+    /// When blackouts come. They are drawn at the start, so that a seed has always as many.
+    pub fn blackouts(&self) -> Vec<Duration> {
+        let Faults { blackout: mean, until, .. } = self.settings.faults;
+        let mut moments = Vec::new();
+        let mut moment = Duration::ZERO;
+        if mean.is_zero() {
+            return moments;
+        }
+        loop {
+            moment += self.chance.life(mean).unwrap_or(until);
+            if moment >= until {
+                return moments;
+            }
+            moments.push(moment);
+        }
+    }
+
+    /// Takes the power of the box and of some machines in the same instant.
+    pub async fn has_blackout(self: Arc<Self>, moment: Duration) {
+        tokio::time::sleep(moment).await;
+        self.count(|summary| summary.blackouts += 1);
+        self.kill_box(self.chance.upto(AWAY));
+        for nuc in self.nucs.values() {
+            let (dark, comes_back) = (self.chance.upto(DARK), self.chance.coin());
+            if self.chance.of_hundred(REACHED) {
+                nuc.has_power_cut(dark, comes_back);
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One workflow, and one incident at an exact step of it.
+
+use std::collections::BTreeMap;
+
+use super::incident::Injection;
+use super::ledger::Begun;
+use super::plan::{self, Kind};
+use super::world::World;
+use super::{Failure, Faults, Settings, Summary, finish, on_virtual_time};
+
+/// Result of a workflow in which an incident happened.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The counts of the run.
+    pub summary: Summary,
+    /// Description of each step.
+    pub steps: Vec<&'static str>,
+    /// True when the incident happened.
+    pub has_happened: bool,
+    /// Attempts of the workflow.
+    pub attempts: i64,
+    /// Number of times each action began, by machine and name.
+    pub begun: BTreeMap<(String, String), usize>,
+    /// Number of times a management controller switched a machine on, by machine.
+    pub switched_on: BTreeMap<String, usize>,
+    /// Last state of each machine.
+    pub machines: BTreeMap<String, &'static str>,
+    /// Actions of which the box made known that they started, by name.
+    pub started: BTreeMap<String, usize>,
+}
+
+/// Lets one workflow of a kind run on a quiet day, and `injection` happen.
+///
+/// # Errors
+/// When something happens that must not, or the workflow does not end as it must.
+pub fn trial(kind: Kind, seed: u64, injection: Option<Injection>) -> Result<Trial, Failure> {
+    let settings = Settings { machines: 1, seed, faults: Faults::CALM };
+    on_virtual_time(seed, async {
+        let world = World::new(settings, Some((kind, injection)));
+        world.begin();
+        let summary =
+            finish(&world).await.map_err(|what| format!("{kind:?} {injection:?}: {what}"))?;
+        let mut begun = BTreeMap::new();
+        for Begun { machine, action, .. } in world.ledger().begun() {
+            *begun.entry((machine.clone(), action.clone())).or_default() += 1;
+        }
+        let mut started = BTreeMap::new();
+        for (_, moment) in &world.history().moments {
+            if let Some(rest) = moment.strip_prefix("ActionStarted { name: \"") {
+                *started.entry(rest.trim_end_matches("\" }").to_owned()).or_default() += 1;
+            }
+        }
+        let members = || world.plan.members(0).map(|it| (plan::name(it), &world.nucs[&it]));
+        Ok(Trial {
+            summary,
+            steps: world.steps.names(),
+            has_happened: world.steps.has_happened(),
+            attempts: world.workflow(0).map_or(0, |workflow| workflow.status.attempts.max(1)),
+            begun,
+            switched_on: members().map(|(name, nuc)| (name, nuc.switched_on())).collect(),
+            machines: members().map(|(name, nuc)| (name, nuc.story())).collect(),
+            started,
+        })
+    })
+}
