@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use stdx::Secret;
+use stdx::testing::PATIENCE;
 
 use crate::namespace::Namespace;
 use crate::{Error, children, machine, poll};
@@ -21,7 +21,6 @@ const PORT: u16 = 623;
 const USER: &str = "admin";
 /// Random bytes of a password; sixteen hexadecimal digits fit IPMI 1.5's sixteen characters.
 const PASSWORD_BYTES: usize = 8;
-const LISTENING_WITHIN: Duration = Duration::from_secs(20);
 
 /// How to reach a BMC.
 #[derive(Debug, Clone)]
@@ -80,7 +79,7 @@ impl Bmc {
         let child = children::spawn(command).map_err(Error::io("start ipmi_sim"))?;
         let mut bmc = Self { child };
         let address = access.address;
-        poll(&format!("ipmi_sim at {address}:{PORT}"), LISTENING_WITHIN, || {
+        poll(&format!("ipmi_sim at {address}:{PORT}"), PATIENCE, || {
             let ended = !matches!(bmc.child.try_wait(), Ok(None));
             (ended || listens(bmc.child.id(), address)).then_some(!ended)
         })?

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stdx::MacAddr;
+use stdx::testing::PATIENCE;
 
 use crate::machine::{OVMF_CODE, OVMF_VARS};
 use crate::namespace::Namespace;
@@ -17,9 +18,6 @@ use crate::{Error, Nic, Serial, children, poll};
 
 /// Memory of the machine; the least that the box is promised to run with is twice this.
 const MEMORY_MIB: u32 = 512;
-
-/// How long QEMU may take to end.
-const END: Duration = Duration::from_secs(30);
 
 /// How the disk is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +51,17 @@ impl<'a> Drive<'a> {
     pub fn logged(self, log: &'a Path) -> Self {
         Self { log: Some(log), ..self }
     }
+}
+
+/// Clock of a board's guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuestClock {
+    /// Real time, and two processors.
+    Real,
+    /// Counted instructions of one processor, 16 ns each. Idle time takes no real time: the clock
+    /// jumps to the next timer. With two processors such a guest takes minutes to boot, and with
+    /// QEMU's own choice of nanoseconds (`shift=auto`) the firmware's waits take minutes.
+    Counted,
 }
 
 /// A network card and the tap at the other end of its cable.
@@ -91,13 +100,31 @@ impl Board {
     /// # Errors
     /// A file or QEMU itself.
     pub fn start(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
-        Self::start_with(folder, drive, Vec::new())
+        Self::launch(folder, drive, Vec::new(), GuestClock::Real)
+    }
+
+    /// Uses a clock that skips idle time, so that minutes of sleep in the guest pass in a
+    /// moment. Only for a guest that waits for nothing outside of itself: no network, no key press.
+    ///
+    /// # Errors
+    /// As [`Board::start`].
+    pub fn start_skipping_idle(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
+        Self::launch(folder, drive, Vec::new(), GuestClock::Counted)
     }
 
     pub(crate) fn start_with(
         folder: &Path,
         drive: &Drive<'_>,
         cables: Vec<Cable>,
+    ) -> Result<Self, Error> {
+        Self::launch(folder, drive, cables, GuestClock::Real)
+    }
+
+    fn launch(
+        folder: &Path,
+        drive: &Drive<'_>,
+        cables: Vec<Cable>,
+        clock: GuestClock,
     ) -> Result<Self, Error> {
         let variables = folder.join("variables");
         std::fs::copy(OVMF_VARS, &variables).map_err(Error::path("copy to", &variables))?;
@@ -111,7 +138,8 @@ impl Board {
             None => Command::new("qemu-system-x86_64"),
         };
         let monitor = folder.join("qmp");
-        command.args(arguments(drive, &variables)).args(network(&cables));
+        command.args(arguments(drive, &variables, clock)).args(network(&cables));
+        command.args(timing(clock)).args(steps(clock));
         command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
@@ -147,7 +175,7 @@ impl Board {
             None => 0,
         };
         self.monitor()?.ask("quit", json!({}))?;
-        self.wait_off(END)?;
+        self.wait_off(PATIENCE)?;
         Ok(logged)
     }
 
@@ -225,7 +253,42 @@ fn network(cables: &[Cable]) -> Vec<String> {
     arguments
 }
 
-fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {
+/// Processors and clock.
+fn timing(clock: GuestClock) -> &'static [&'static str] {
+    match clock {
+        GuestClock::Real => &["-accel", "tcg", "-smp", "2"],
+        GuestClock::Counted => {
+            &["-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=4,sleep=off"]
+        }
+    }
+}
+
+/// Guard that keeps a jumping clock from passing a disk that a busy computer keeps waiting: a timer
+/// every 500 us, so that a jump is no longer than that. Its filter is on a cable that leads
+/// nowhere.
+fn steps(clock: GuestClock) -> &'static [&'static str] {
+    match clock {
+        GuestClock::Real => &[],
+        GuestClock::Counted => &[
+            "-netdev",
+            "hubport,id=nowhere,hubid=0",
+            "-object",
+            "filter-buffer,id=steps,netdev=nowhere,interval=500",
+        ],
+    }
+}
+
+/// Way in which QEMU reads the disk's file: where the clock jumps, without another thread if the
+/// kernel lets, for that thread may be kept waiting.
+fn reading(clock: GuestClock) -> &'static str {
+    let forbidden = || std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    match clock {
+        GuestClock::Counted if forbidden().is_ok_and(|level| level.trim() == "0") => "io_uring",
+        GuestClock::Counted | GuestClock::Real => "threads",
+    }
+}
+
+fn arguments(drive: &Drive<'_>, variables: &Path, clock: GuestClock) -> Vec<String> {
     let flash = "if=pflash,format=raw";
     let device = match drive.bus {
         Bus::Virtio => "virtio-blk-pci,drive=disk,bootindex=1",
@@ -234,7 +297,7 @@ fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {
         Bus::Usb => "usb-storage,drive=disk,bootindex=1",
     };
     let mut arguments = vec!["-nodefaults", "-no-user-config", "-display", "none", "-vga", "std"];
-    arguments.extend(["-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"]);
+    arguments.extend(["-machine", "q35", "-cpu", "max"]);
     arguments.extend(["-chardev", "stdio,id=serial0,signal=off", "-serial", "chardev:serial0"]);
     if drive.bus == Bus::Usb {
         arguments.extend(["-device", "qemu-xhci"]);
@@ -248,7 +311,10 @@ fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {
     match drive.log {
         None => option(
             "-drive",
-            format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={disk}"),
+            format!(
+                "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,aio={},file={disk}",
+                reading(clock)
+            ),
         ),
         // Flushes are in the log; nobody waits for this machine's own disk.
         Some(log) => option(
@@ -263,4 +329,19 @@ fn arguments(drive: &Drive<'_>, variables: &Path) -> Vec<String> {
     }
     option("-device", device.to_owned());
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GuestClock, reading, steps, timing};
+
+    #[test]
+    fn only_one_processor_is_counted_and_its_clock_makes_small_jumps() {
+        let line = |clock| [timing(clock), steps(clock)].concat().join(" ");
+        assert_eq!(line(GuestClock::Real), "-accel tcg -smp 2");
+        assert_eq!(reading(GuestClock::Real), "threads");
+        let counted = line(GuestClock::Counted);
+        assert!(counted.contains("-smp 1 -icount shift=4,sleep=off "), "{counted}");
+        assert!(counted.ends_with("filter-buffer,id=steps,netdev=nowhere,interval=500"));
+    }
 }

@@ -9,11 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stdx::MacAddr;
+use stdx::testing::PATIENCE;
 
 use crate::namespace::Namespace;
 use crate::{DhcpKind, DhcpMessage, Error, children, poll};
-
-const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// A running tcpdump; it ends when this is dropped.
 #[derive(Debug)]
@@ -94,7 +93,7 @@ impl Drop for Capture {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // An interrupt lets it write what it holds; whatever is left is killed below.
             let _ = kill_process(pid, Signal::INT);
-            let _ = poll("tcpdump to end", STOP_WITHIN, || self.child.try_wait().ok().flatten());
+            let _ = poll("tcpdump to end", PATIENCE, || self.child.try_wait().ok().flatten());
         }
         children::end(&mut self.child);
     }

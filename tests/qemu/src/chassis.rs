@@ -8,15 +8,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+
+use stdx::testing::PATIENCE;
 
 use crate::{BootDevice, Error, Nuc};
 
 /// Longest request or answer.
 const MAX_MESSAGE: u64 = 4096;
-/// A power-on waits for QEMU's monitor; ipmi_sim itself waits for ever.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
-const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Asks the rack behind `socket`; what ipmi_sim should read, or a sentence for its log.
 ///
@@ -25,7 +23,7 @@ const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 pub fn ask(socket: &Path, words: &[String]) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("ask the rack at {}: {error}", socket.display());
     let mut stream = UnixStream::connect(socket).map_err(failed)?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN)).map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     stream.write_all(format!("{}\n", words.join("\t")).as_bytes()).map_err(failed)?;
     let mut answer = String::new();
     stream.take(MAX_MESSAGE).read_to_string(&mut answer).map_err(failed)?;
@@ -53,7 +51,7 @@ pub fn serve(listener: UnixListener, nucs: Vec<Arc<Nuc>>) {
 
 fn answer(mut stream: &UnixStream, nucs: &[Arc<Nuc>]) {
     let mut request = String::new();
-    let limited = stream.set_read_timeout(Some(REQUEST_WITHIN));
+    let limited = stream.set_read_timeout(Some(PATIENCE));
     let mut reader = BufReader::new(stream.take(MAX_MESSAGE));
     if limited.is_err() || reader.read_line(&mut request).is_err() {
         return;

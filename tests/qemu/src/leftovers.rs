@@ -11,9 +11,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use stdx::testing::PATIENCE;
 
 use crate::namespace::{NETNS_DIR, Namespace};
 use crate::proc::started;
@@ -22,7 +22,6 @@ use crate::{Error, children, poll};
 /// Disks, sockets and BMC configurations of running racks. Not under `/tmp`, which may be RAM.
 pub const WORK_ROOT: &str = "/var/tmp/tinbox-rack";
 const OWNER_FILE: &str = "owner";
-const KILL_WITHIN: Duration = Duration::from_secs(10);
 
 pub fn rack_namespace(name: &str) -> Namespace {
     Namespace::new(format!("{name}-rack"))
@@ -119,7 +118,7 @@ fn owner(name: &str) -> Option<&str> {
 
 fn kill_inside(namespace: &Namespace) -> Result<(), Error> {
     let what = format!("the processes in {} to end", namespace.name());
-    poll(&what, KILL_WITHIN, || {
+    poll(&what, PATIENCE, || {
         let pids = pids_inside(namespace);
         for pid in &pids {
             // Gone meanwhile is what we want.

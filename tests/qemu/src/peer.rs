@@ -6,16 +6,14 @@ mod relay;
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+
+use stdx::testing::PATIENCE;
 
 use crate::{BoxProcess, Error, children, poll};
 
 pub use dnsmasq::Dnsmasq;
 pub use kea::start as start_kea;
 pub use relay::Relay;
-
-/// They are ready within a second on an idle machine.
-const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// The addresses that a DHCP server gives out, all of one /24.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +28,7 @@ pub struct Pool {
 fn wait_for_log(process: &mut BoxProcess, what: &str, words: &str) -> Result<(), Error> {
     let log = process.log().to_owned();
     let said = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains(words));
-    let ready = poll(&format!("{what} to be ready"), READY_WITHIN, || {
+    let ready = poll(&format!("{what} to be ready"), PATIENCE, || {
         if said(&log) {
             return Some(true);
         }

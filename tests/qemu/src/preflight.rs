@@ -62,23 +62,15 @@ pub fn preflight() -> Result<(), Error> {
         }
     }
     for program in OWN {
-        if own_program(program).is_none() {
+        if programs::find(program).is_err() {
             missing.push(Missing {
                 what: program.to_owned(),
-                why: "the rack's processes need it beside the running program",
-                from: "cargo build -p qemu --bins".to_owned(),
+                why: "it runs a part of the rack",
+                from: "make build".to_owned(),
             });
         }
     }
     if missing.is_empty() { Ok(()) } else { Err(Error::Preflight(missing)) }
-}
-
-/// Finds a program built together with this one: in the same folder, or (for tests, which live in
-/// `deps`) in the one above.
-pub fn own_program(name: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
-    candidates.into_iter().find(|path| path.is_file())
 }
 
 fn from_package(what: &str, why: &'static str, package: &str) -> Missing {

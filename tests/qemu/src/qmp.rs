@@ -7,14 +7,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 
 use crate::{Error, hold, poll};
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(30);
-const REPLY_WITHIN: Duration = Duration::from_secs(30);
 /// QEMU's longest line in use here is its greeting; far below this.
 const MAX_LINE: u64 = 1 << 20;
 
@@ -46,7 +44,7 @@ impl Qmp {
     pub fn connect(path: &Path, mut alive: impl FnMut() -> bool) -> Result<Self, Error> {
         let failed =
             |answer: &str| Error::Qmp { command: "connection".into(), answer: answer.into() };
-        let stream = poll("QEMU's monitor socket", CONNECT_WITHIN, || {
+        let stream = poll("QEMU's monitor socket", PATIENCE, || {
             UnixStream::connect(path).map_or_else(|_| (!alive()).then_some(None), |s| Some(Some(s)))
         })?;
         let stream = stream.ok_or_else(|| failed("it ended before its monitor was up"))?;
@@ -83,7 +81,7 @@ impl Qmp {
 
     /// Waits for the answer to a posted command.
     pub fn wait(&self, command: &str, receiver: &Posted) -> Result<Value, Error> {
-        let answer = match receiver.recv_timeout(REPLY_WITHIN) {
+        let answer = match receiver.recv_timeout(PATIENCE) {
             Ok(answer) => answer,
             Err(_) => Err("no answer; the connection ended or QEMU hangs".to_owned()),
         };

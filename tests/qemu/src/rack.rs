@@ -16,7 +16,6 @@ use crate::bmc::{self, Bmc};
 use crate::board::Cable;
 use crate::config::MAX_NUCS;
 use crate::host::complete_checksums;
-use crate::preflight::own_program;
 use crate::{
     BmcAccess, Board, BoxProcess, BoxProgram, Capture, Direction, Drive, Error, Host, Nic, Nuc,
     NucConfig, RackConfig, Segment, chassis, children, impairment, leftovers, machine, nuc,
@@ -164,6 +163,8 @@ impl Rack {
         let mut command = self.box_command("ipmitool");
         // -C 3: ipmi_sim does not answer the question for its suites, which costs ten seconds.
         command.args(["-I", "lanplus", "-C", "3", "-E", "-U", user, "-H", &address.to_string()]);
+        // Sent again after a second, as it does by default, a command would be done twice.
+        command.args(["-N", "30"]);
         command.args(arguments).env("IPMI_PASSWORD", password.expose());
         children::run(command, "")
     }
@@ -250,8 +251,8 @@ impl Rack {
     }
 
     fn start_warden(&mut self) -> Result<(), Error> {
-        let program = own_program("rack-warden")
-            .ok_or_else(|| Error::Config("rack-warden is not beside this program".into()))?;
+        let program =
+            programs::find("rack-warden").map_err(|missing| Error::Config(missing.to_string()))?;
         let mut command = Command::new(program);
         // Its own group: an interrupt from the terminal is not meant for it.
         command.arg(&self.name).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -301,8 +302,8 @@ impl Rack {
     /// Puts NUCs and BMCs in.
     fn mount(&mut self, configs: Vec<NucConfig>) -> Result<(), Error> {
         let work = self.work_dir();
-        let program = own_program("rack-chassis")
-            .ok_or_else(|| Error::Config("rack-chassis is not beside this program".into()))?;
+        let program =
+            programs::find("rack-chassis").map_err(|missing| Error::Config(missing.to_string()))?;
         let link = bmc::chassis_program(&work);
         std::os::unix::fs::symlink(program, &link).map_err(Error::path("link", &link))?;
         let socket = bmc::chassis_socket(&work);

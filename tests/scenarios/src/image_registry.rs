@@ -4,18 +4,16 @@
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use qemu::{BoxProcess, BoxProgram, poll};
+use stdx::testing::PATIENCE;
 
 use crate::Lab;
 
 /// Where it listens.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const PORT: u16 = 5000;
-/// How long it may take to answer.
-const START: Duration = Duration::from_secs(30);
 
 /// Where a busybox may be that needs no library.
 const BUSYBOX: [&str; 2] = ["/usr/bin/busybox", "/bin/busybox"];
@@ -67,7 +65,7 @@ impl ImageRegistry {
         let process = lab.rack.spawn_box(registry)?;
         let connects = || TcpStream::connect((ADDRESS, PORT)).ok();
         let answers = || lab.rack.in_box(connects).ok().flatten();
-        poll("the registry to answer", START, answers)?;
+        poll("the registry to answer", PATIENCE, answers)?;
         Ok(Self { process, program })
     }
 

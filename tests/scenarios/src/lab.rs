@@ -9,12 +9,14 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use qemu::{BoxProcess, BoxProgram, Firmware, Rack, RackConfig, poll};
 use serde_json::Value;
+use stdx::testing::PATIENCE;
 
 use crate::state::WorkflowView;
 use crate::{Artifacts, Image, TemplateFile, install_template, nuc_manifest};
 
-/// How long the box may take to answer after its start.
-const BOX_START: Duration = Duration::from_secs(60);
+/// Seconds of silence before a machine is booted again. The emulator of a machine that is well may
+/// get no processor for longer than the product's 60 s.
+const SILENCE_SECS: u32 = 120;
 
 /// What a lab should be.
 pub struct LabConfig {
@@ -36,12 +38,12 @@ pub struct LabConfig {
 pub const RESERVED: &str = "mode = \"reserved\"";
 
 impl LabConfig {
-    /// A lab with this rack and the product's own patience.
+    /// A lab with this rack, and time for machines that are emulated.
     pub fn new(rack: RackConfig) -> Self {
         let network = RESERVED.to_owned();
         Self {
             rack,
-            silence_secs: 60,
+            silence_secs: SILENCE_SECS,
             network,
             reservations: true,
             images: false,
@@ -60,15 +62,6 @@ pub struct Lab {
     reservations: bool,
     state: PathBuf,
     files: PathBuf,
-}
-
-fn program(name: &str) -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find the running program")?;
-    let folders = own.ancestors().skip(1).take(2);
-    folders
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
-        .with_context(|| format!("{name} is not built\nhint: make build"))
 }
 
 impl Lab {
@@ -110,7 +103,7 @@ impl Lab {
             config.silence_secs,
         );
         fs::write(&settings, text).context("cannot write box.toml")?;
-        let daemon = BoxProgram::new(program("tinboxd")?, rack.dir().join("tinboxd.log"))
+        let daemon = BoxProgram::new(programs::find("tinboxd")?, rack.dir().join("tinboxd.log"))
             .args(["--state".as_ref(), state.as_os_str()])
             .args(["--config".as_ref(), settings.as_os_str()])
             // People and tests read its log as a file.
@@ -126,7 +119,7 @@ impl Lab {
     /// Wait until the box has found no other DHCP server and answers machines.
     fn wait_until_serving(&self) -> anyhow::Result<()> {
         let serving = || self.event_about("eth0", "Serving").map(drop);
-        poll("the box to serve its network", BOX_START, serving)?;
+        poll("the box to serve its network", PATIENCE, serving)?;
         Ok(())
     }
 
@@ -139,7 +132,7 @@ impl Lab {
             let output = self.cli(&["hardware", "list"]).ok()?;
             output.status.success().then_some(())
         };
-        poll("the box's API to answer", BOX_START, up).map_err(|error| {
+        poll("the box's API to answer", PATIENCE, up).map_err(|error| {
             let log = fs::read_to_string(self.daemon.log()).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let end = lines[lines.len().saturating_sub(15)..].join("\n");
@@ -170,7 +163,7 @@ impl Lab {
     /// # Errors
     /// When the program is not built.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
-        let mut command = self.rack.box_command(program("tinbox")?);
+        let mut command = self.rack.box_command(programs::find("tinbox")?);
         command.env("TINBOX_KUBECONFIG", self.kubeconfig()).args(arguments);
         Ok(command)
     }

@@ -17,14 +17,12 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use qemu::{BoxProcess, BoxProgram, poll};
 use serde_json::Value;
+use stdx::testing::PATIENCE;
 
 use self::components::{Ports, WithWebhooks};
 use self::programs::Programs;
 use self::server::Server;
 use crate::Lab;
-
-/// How long a manager may take to answer its health check.
-const MANAGER_START: Duration = Duration::from_secs(120);
 
 /// Cluster API's own managers, as `tests/peers/cluster-api` names them, and where they listen.
 const MANAGERS: [(&str, Ports); 3] = [
@@ -67,7 +65,7 @@ impl Management {
             new.install(name, ports)?;
         }
         let mut wait = new.kubectl(new.kubeconfig());
-        wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=60s"]);
+        wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=120s"]);
         run(wait, "").context("the kinds of Cluster API are not served")?;
         for (name, ports) in MANAGERS {
             new.start_manager(name, ports)?;
@@ -243,7 +241,7 @@ impl Management {
             }
             self.lab.rack.in_box(|| ok(&address)).ok()?.then_some(())
         };
-        poll(&format!("{what} to be healthy"), MANAGER_START, healthy).map_err(|error| {
+        poll(&format!("{what} to be healthy"), PATIENCE, healthy).map_err(|error| {
             let log = fs::read_to_string(process.log()).unwrap_or_default();
             anyhow::Error::new(error).context(format!("its last words:\n{}", end_of(&log)))
         })

@@ -20,7 +20,7 @@ const MAX_CONNECTIONS: usize = 64;
 /// Longest request head.
 const MAX_HEAD: u64 = 16 << 10;
 /// A client that stops reading or writing is let go after this.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(120);
 const CHUNK: usize = 64 << 10;
 
 /// Serves files, badly when asked to.

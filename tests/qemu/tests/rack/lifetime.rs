@@ -123,7 +123,7 @@ fn a_stale_rack_is_swept_and_a_living_one_is_not() {
     })
     .expect("ip becomes sleep");
     // A folder of that form which is no rack's must survive.
-    let foreign = "/var/tmp/tinbox-rack/keep-me";
+    let foreign = &format!("/var/tmp/tinbox-rack/keep-{}", std::process::id());
     fs::create_dir_all(foreign).expect("make a foreign folder");
 
     // Another test's rack may have swept it at the same moment: the outcome is what counts.

@@ -75,18 +75,13 @@ impl Drop for Loop {
     }
 }
 
-fn beside(name: &str) -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find the running program")?;
-    Ok(own.with_file_name(name))
-}
-
 fn image_write() -> anyhow::Result<()> {
     let artifacts = Artifacts::open()?;
     let images = artifacts.root().join("images");
     let image = images.join("debian.raw.zst");
     let sum = artifacts.sha256("debian.raw.zst")?;
     let disk = Loop::new()?;
-    let mut server = Command::new(beside("rack-httpd")?)
+    let mut server = Command::new(programs::find("rack-httpd")?)
         .arg("--dir")
         .arg(&images)
         .args(["--listen", "127.0.0.1:8098"])
@@ -111,7 +106,7 @@ fn write_rows(image: &Path, sum: &str, device: &Path) -> anyhow::Result<()> {
          dd of={device_text} bs=4M iflag=fullblock oflag=direct conv=fsync"
     );
     let peer = median(|| timed(Command::new("bash").args(["-c", &pipe])))?;
-    let agent = beside("tinbox-agent")?;
+    let agent = programs::find("tinbox-agent")?;
     let ours = median(|| {
         timed(
             Command::new(&agent)

@@ -4,15 +4,13 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use qemu::{BoxProcess, BoxProgram, Rack, poll};
+use stdx::testing::PATIENCE;
 
 use super::programs::Programs;
 
-/// How long the API server may take to be ready.
-const START: Duration = Duration::from_secs(120);
 /// Not 6443: that is the box's.
 const PORT: u16 = 26443;
 
@@ -68,7 +66,7 @@ impl Server {
             status.is_ok_and(|status| status.success()).then_some(true)
         };
         let what = "the management cluster's API to be ready";
-        ensure!(poll(what, START, ready)?, "it ended; its words are in {}", api.log().display());
+        ensure!(poll(what, PATIENCE, ready)?, "it ended; its words are in {}", api.log().display());
         // Finalisers of namespaces and collection of what has lost its owner, nothing more.
         let controllers =
             BoxProgram::new(programs.program("kube-controller-manager")?, log("controllers"))

@@ -1,28 +1,51 @@
-//! How many machines are on at once, in all tests of this program together.
+//! Number of machines that are on at once, over all processes that boot machines of this matrix:
+//! nextest runs each test in a process of its own.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use scenarios::poll;
 
 /// Firmware spends a third of its boot waiting, so one machine more than there are processors.
 const MORE_THAN_PROCESSORS: usize = 1;
+/// Time until a place is free: every machine of the matrix may be before this one.
+const TURN: Duration = Duration::from_secs(3600);
 
-static ON: Mutex<usize> = Mutex::new(0);
-static ONE_LESS: Condvar = Condvar::new();
-
-/// The permission to have one machine on, until this is dropped.
-pub struct Place(());
+/// Permission to have one machine on, until this is dropped. The kernel takes it back from a
+/// process that dies.
+pub struct Place {
+    _lock: File,
+}
 
 /// Waits for a place.
 pub fn enter() -> Place {
     let places = std::thread::available_parallelism().map_or(1, usize::from) + MORE_THAN_PROCESSORS;
-    let on = ON.lock().unwrap_or_else(PoisonError::into_inner);
-    let on = ONE_LESS.wait_while(on, |on| *on >= places);
-    *on.unwrap_or_else(PoisonError::into_inner) += 1;
-    Place(())
+    let folder = std::env::temp_dir();
+    let free = || (0..places).find_map(|number| take(&file(&folder, number)));
+    poll("a place for one more machine", TURN, free).unwrap()
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        *ON.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        ONE_LESS.notify_one();
+fn file(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("tinbox-boot-matrix-{number}.lock"))
+}
+
+/// The place whose lock is this file, where it is free.
+fn take(path: &Path) -> Option<Place> {
+    let lock = File::options().create(true).append(true).open(path).unwrap();
+    lock.try_lock().ok().map(|()| Place { _lock: lock })
+}
+
+mod tests {
+    use super::{file, take};
+
+    #[test]
+    fn a_place_is_for_one_machine_at_a_time() {
+        let path = file(&std::env::temp_dir(), std::process::id() as usize + 1000);
+        let place = take(&path).unwrap();
+        assert!(take(&path).is_none());
+        drop(place);
+        assert!(take(&path).is_some());
+        std::fs::remove_file(path).unwrap();
     }
 }

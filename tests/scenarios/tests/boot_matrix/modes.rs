@@ -5,17 +5,16 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use scenarios::{
-    BootOrder, BootPath, Dnsmasq, Lab, LabConfig, Nic, NucConfig, Pool, RackConfig, Segment, poll,
+    BootOrder, BootPath, Dnsmasq, Lab, LabConfig, NucConfig, Pool, RackConfig, Segment, poll,
     start_kea,
 };
 use serde_json::Value;
 
-use crate::row::{Goal, Matrix, Row};
-use crate::{gate, row};
+use crate::gate;
+use crate::row::Matrix;
+use crate::table::{BOTH, Network};
 
-use BootPath::{BiosIpxeRom, BiosPlainPxe, UefiHttp4, UefiPxe4, UefiPxe6};
-use Goal::{Agent, Direct, Script};
-use Nic::{E1000, E1000e, Virtio};
+use BootPath::{BiosIpxeRom, UefiPxe4};
 use Segment::Near;
 
 /// Above the BMCs' addresses and below the relay's.
@@ -26,22 +25,15 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const OTHERS: Pool =
     Pool { first: Ipv4Addr::new(10, 77, 0, 150), last: Ipv4Addr::new(10, 77, 0, 199) };
 
-const ROWS: [Row; 5] = [
-    row(BiosIpxeRom, E1000e, Near, Agent),
-    row(BiosIpxeRom, E1000, Near, Script),
-    row(BiosPlainPxe, Virtio, Near, Script),
-    row(UefiPxe4, Virtio, Near, Agent),
-    row(UefiHttp4, Virtio, Near, Script),
-];
-
 #[test]
 fn pool() {
-    Matrix::new("boot-pool", POOL).without_reservations().boot(&ROWS, |_| ());
+    Matrix::new("boot-pool", POOL).without_reservations().boot(Network::Pool, &BOTH, |_| ());
 }
 
 #[test]
 fn proxy_beside_kea() {
-    Matrix::new("boot-proxy-kea", PROXY).without_reservations().boot(&ROWS, |lab| {
+    let matrix = Matrix::new("boot-proxy-kea", PROXY).without_reservations();
+    matrix.boot(Network::ProxyKea, &BOTH, |lab| {
         let host = lab.rack.add_host("kea", &[(Near, OTHER)]).unwrap();
         let kea = start_kea(&host, lab.rack.dir(), OTHERS).unwrap();
         (host, kea)
@@ -50,7 +42,8 @@ fn proxy_beside_kea() {
 
 #[test]
 fn proxy_beside_dnsmasq() {
-    Matrix::new("boot-proxy-dnsmasq", PROXY).without_reservations().boot(&ROWS, |lab| {
+    let matrix = Matrix::new("boot-proxy-dnsmasq", PROXY).without_reservations();
+    matrix.boot(Network::ProxyDnsmasq, &BOTH, |lab| {
         let host = lab.rack.add_host("dnsmasq", &[(Near, OTHER)]).unwrap();
         let dnsmasq = Dnsmasq::new(OTHERS).start(&host, lab.rack.dir(), "dnsmasq").unwrap();
         (host, dnsmasq)
@@ -62,14 +55,13 @@ fn proxy_beside_dnsmasq() {
 fn without_ipxe() {
     let network = "mode = \"reserved\"\n\
         loaders = { 7 = \"agent-x86_64.efi\", 16 = \"agent-x86_64.efi\" }";
-    let rows = [row(UefiHttp4, Virtio, Near, Direct), row(UefiPxe4, Virtio, Near, Direct)];
-    Matrix::new("boot-uki", network).boot(&rows, |_| ());
+    Matrix::new("boot-uki", network).boot(Network::WithoutIpxe, &BOTH, |_| ());
 }
 
 #[test]
 fn ipv6() {
     let network = "mode = \"reserved\"\nipv6 = true";
-    Matrix::new("boot-ipv6", network).boot(&[row(UefiPxe6, Virtio, Near, Script)], |_| ());
+    Matrix::new("boot-ipv6", network).boot(Network::Ipv6, &BOTH, |_| ());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use scenarios::{
     BoxProcess, BoxProgram, DhcpKind, DhcpMessage, Dnsmasq, Host, Lab, LabConfig, NucConfig, Pool,
     RackConfig, Segment, poll,
 };
+use stdx::testing::PATIENCE;
 
 const BOX: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const ROGUE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 66);
@@ -17,7 +18,6 @@ const ROGUES: Pool =
 const SILENT_WITHIN: Duration = Duration::from_secs(1);
 /// How long the silence is listened to.
 const LISTEN: Duration = Duration::from_secs(8);
-const SOON: Duration = Duration::from_secs(60);
 
 /// A rack whose only machine is described and stays off: a client in its place asks for its address
 /// over and over.
@@ -50,7 +50,7 @@ fn wait(
     test: impl Fn(&DhcpMessage) -> bool,
 ) -> DhcpMessage {
     let found = || messages(lab).into_iter().find(|it| it.at() > since && test(it));
-    poll(what, SOON, found).unwrap()
+    poll(what, PATIENCE, found).unwrap()
 }
 
 fn is_offer(message: &DhcpMessage, server: Ipv4Addr) -> bool {

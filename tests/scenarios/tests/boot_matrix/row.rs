@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use scenarios::{BootPath, Lab, LabConfig, Nic, NucConfig, RackConfig, Segment, poll};
+use scenarios::{BootPath, Firmware, Lab, LabConfig, NucConfig, RackConfig, poll};
 
 use crate::gate;
+use crate::table::{self, Goal, Network, Row};
 
 /// A UEFI boot takes 14 s on an idle machine, and others may be on.
 const BOOT: Duration = Duration::from_secs(240);
@@ -22,30 +23,6 @@ const TEMPLATE: &str = "version: \"0.1\"\n\
     \x20 - name: ask-for-work\n\
     \x20   image: quay.io/tinkerbell/actions/writefile:latest\n\
     \x20   timeout: 60\n";
-
-/// How far a row's machine comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// The agent runs, has asked for work and told how it went.
-    Agent,
-    /// As [`Self::Agent`], without iPXE: the firmware loads the agent OS itself.
-    Direct,
-    /// Kernel and initramfs are there. The agent's kernel has no driver for this card, which no NUC
-    /// has.
-    Files,
-    /// The script is there. Another row of the same way goes further; over UNDI every file takes
-    /// its time.
-    Script,
-}
-
-/// One machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
-    pub path: BootPath,
-    pub nic: Nic,
-    pub segment: Segment,
-    pub goal: Goal,
-}
 
 /// A box in a network.
 pub struct Matrix {
@@ -66,13 +43,16 @@ impl Matrix {
         self
     }
 
-    /// Boots every row and fails with the list of those that did not come to their goal.
-    /// `prepare` puts in the network what else is there; it stays until the end.
-    pub fn boot<T>(self, rows: &[Row], prepare: impl FnOnce(&Lab) -> T) {
+    /// Boots the rows of a network and a kind of firmware, and fails with the list of those that
+    /// did not come to their goal. `prepare` puts in the network what else is there; it stays until
+    /// the end.
+    pub fn boot<T>(self, network: Network, firmware: &[Firmware], prepare: impl FnOnce(&Lab) -> T) {
+        let rows = table::selected(network, firmware, table::boots_all());
+        assert!(!rows.is_empty(), "{network:?} boots no machine");
         let nucs = rows.iter().map(|row| NucConfig {
             path: row.path,
             nic: row.nic,
-            segment: row.segment,
+            segment: row.segment(),
             ..NucConfig::bios()
         });
         let mut rack = RackConfig::new(self.name).capture(WIRE);
@@ -101,7 +81,7 @@ impl Matrix {
 
 fn boot(lab: &Lab, row: Row, number: usize) -> Result<(), String> {
     let _place = gate::enter();
-    let name = format!("{:?} on {} ({:?})", row.path, row.nic.device(), row.segment);
+    let name = format!("{:?} on {} ({:?})", row.path, row.nic.device(), row.segment());
     let failed = |what: String| format!("  nuc{number}, {name}: {what}");
     lab.push_nuc(number, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
     let start = Instant::now();

@@ -10,7 +10,7 @@ use std::process::Command;
 use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, WorkflowView};
 
 use crate::faults::bad_server;
-use crate::watch::{SMALL, file_server, small_lab, switched_on, wait_small_system};
+use crate::watch::{ONE_START, SMALL, file_server, small_lab, switched_on, wait_small_system};
 
 /// Bytes that somebody left on the disk, beyond what any image reaches.
 const SECRET_AT: u64 = 2 << 30;
@@ -174,7 +174,7 @@ fn a_disk_is_erased_filled_and_mended_by_actions() {
         log.lines().any(|line| line.contains("action") && line.contains("this is try 3")),
         "{log}"
     );
-    assert_eq!(switched_on(&lab), 1);
+    assert_eq!(switched_on(&lab), 1, "{ONE_START}");
     for (path, at) in [(lab.rack.nuc(1).disk(), SECRET_AT), (&lab.rack.nuc(1).nvme_disk(), 0)] {
         let mut disk = File::open(path).unwrap();
         let mut left = vec![1; SECRET.len()];

@@ -10,12 +10,12 @@ use scenarios::{
 };
 use serde_json::Value;
 
-use crate::watch::SMALL;
+use crate::watch::{ONE_START, SMALL};
 
 /// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
 const WHOLE: Duration = Duration::from_secs(1500);
 /// Something that needs no machine to boot.
-const SOON: Duration = Duration::from_secs(120);
+const SOON: Duration = Duration::from_secs(240);
 
 const PROVIDER_ID: &str = "tinkerbell://default/nuc1";
 const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
@@ -23,8 +23,7 @@ const JOBS: &str = "jobs.bmc.tinkerbell.org";
 const LABEL: &str = "rack: \"one\"";
 
 /// A lab with one labelled machine and a management cluster that reaches the box.
-fn managed(mut config: LabConfig) -> Management {
-    config.silence_secs = 20;
+fn managed(config: LabConfig) -> Management {
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
     let mut management = Management::start(lab).unwrap();
@@ -139,11 +138,13 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
     wait_ready(&management, &machine, WHOLE);
     let serial = management.lab.rack.nuc(1).serial();
     serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
-    assert_eq!(crate::watch::switched_on(&management.lab), 1);
+    assert_eq!(crate::watch::switched_on(&management.lab), 1, "{ONE_START}");
     assert_eq!(crate::watch::told(&management.lab, "action stream image started"), 1);
     let log = registry.log().unwrap();
     let asked = log.lines().filter(|line| line.contains(" GET /v2/") && line.contains("/blobs/"));
-    assert_eq!(asked.count(), 1, "it is read there once:\n{log}");
+    // A read that broke off goes on where it was.
+    let from_the_start = asked.filter(|line| !line.contains("bytes="));
+    assert_eq!(from_the_start.count(), 1, "it is read there once:\n{log}");
 
     delete_cluster(&management, "edge");
     wait_given_back(&management, "edge", &machine);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use scenarios::{ImageRegistry, Lab, LabConfig, NucConfig, RackConfig, WorkflowView};
 
-use crate::watch::{SMALL, switched_on};
+use crate::watch::{ONE_START, SMALL, switched_on};
 
 const NAME: &str = "tools/busybox:v1";
 
@@ -101,6 +101,6 @@ fn a_container_marks_the_disk_and_says_so() {
     assert_eq!(&mark, b"MARKED");
     let log = registry.log().unwrap();
     assert!(log.contains("/v2/tools/busybox/blobs/sha256:"), "it came from there: {log}");
-    assert_eq!(switched_on(&lab), 1);
+    assert_eq!(switched_on(&lab), 1, "{ONE_START}");
     lab.rack.succeed();
 }

@@ -29,8 +29,10 @@ fn an_image_of_another_server_is_read_there_once() {
 
     let log = std::fs::read_to_string(server.as_ref().unwrap().log()).unwrap();
     let asked: Vec<&str> = log.lines().filter(|line| line.starts_with("GET ")).collect();
-    assert_eq!(asked.len(), 2, "one half each: {asked:?}");
-    assert!(asked[1].contains(" 206 "), "{asked:?}");
+    let (first, more) = asked.split_first().unwrap();
+    assert!(first.contains(" 200 "), "{asked:?}");
+    // Once for the other half, and again should that break off too.
+    assert!(!more.is_empty() && more.iter().all(|it| it.contains(" 206 ")), "{asked:?}");
     let list = lab.tinbox(&["image", "list"]).unwrap();
     assert!(list.contains("ready") && list.contains("default/install-nuc1"), "{list}");
     lab.rack.succeed();

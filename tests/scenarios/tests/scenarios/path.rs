@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, poll};
 
-use crate::watch::{file_server, switched_on, told};
+use crate::watch::{ONE_START, file_server, switched_on, told};
 
 /// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
 const WHOLE: Duration = Duration::from_secs(1500);
@@ -109,7 +109,7 @@ fn whole_path(name: &str, nuc: NucConfig) {
     let home = || (told(&lab, "phoned home as nuc1") > 0).then_some(());
     poll("Debian to phone home", Duration::from_secs(300), home).unwrap();
 
-    assert_eq!(switched_on(&lab), 1);
+    assert_eq!(switched_on(&lab), 1, "{ONE_START}");
     assert_eq!(told(&lab, "action stream-image started"), 1);
     crate::path::capture::check(&lab);
     lab.rack.succeed();

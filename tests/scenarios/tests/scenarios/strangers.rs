@@ -1,7 +1,6 @@
 //! Machines the box does not know, and machines it has nothing for.
 
 use std::process::Command;
-use std::time::Duration;
 
 use scenarios::{BootOrder, Lab, LabConfig, NucConfig, RackConfig, poll};
 
@@ -45,6 +44,6 @@ fn a_machine_without_a_workflow_boots_its_disk() {
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
     install_directly(&lab);
     lab.rack.nuc(1).power_on().unwrap();
-    lab.rack.nuc(1).serial().wait_for("TINY-BOOTED", Duration::from_secs(240)).unwrap();
+    lab.rack.nuc(1).serial().wait_for("TINY-BOOTED", SMALL).unwrap();
     lab.rack.succeed();
 }

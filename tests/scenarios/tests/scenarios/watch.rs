@@ -8,6 +8,9 @@ use scenarios::{
     RackConfig,
 };
 
+/// Reason for an exact count of starts.
+pub const ONE_START: &str = "only silence repeats a start, and a lab allows 120 s of it";
+
 /// A boot, an installation of the small system and its first boot, on a busy machine.
 pub const SMALL: Duration = Duration::from_secs(420);
 
@@ -17,8 +20,7 @@ pub fn small_lab(name: &str, nuc: NucConfig, image: impl FnOnce(&Lab) -> Image) 
 }
 
 /// The same in a lab of one's own.
-pub fn small_lab_of(mut config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
-    config.silence_secs = 20;
+pub fn small_lab_of(config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
     let image = image(&lab);
@@ -33,7 +35,7 @@ pub fn tiny(lab: &Lab) -> Image {
 
 /// A file server in the box's namespace, which can be told to misbehave.
 pub fn file_server(lab: &Lab, folder: &Path, listen: &str, arguments: &[&str]) -> BoxProcess {
-    let program = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("rack-httpd");
+    let program = programs::find("rack-httpd").unwrap();
     let server = BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
         .args(["--dir".as_ref(), folder.as_os_str()])
         .args(["--listen", listen])

@@ -1,0 +1,63 @@
+//! A program whose standard streams are a serial console: a machine that is no QEMU.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Error, Serial, children, poll};
+
+/// A running program with its console. Drop kills it.
+#[derive(Debug)]
+pub struct ConsoleProcess {
+    child: Child,
+    serial: Arc<Serial>,
+}
+
+impl ConsoleProcess {
+    /// Starts `command`, for instance of [`Host::command`](crate::Host::command). Its standard
+    /// output goes to `log` too. It dies with the harness.
+    ///
+    /// # Errors
+    /// The log cannot be made, or the program does not start.
+    pub fn start(mut command: Command, log: &Path) -> Result<Self, Error> {
+        let file = File::create(log).map_err(Error::path("create", log))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let words = children::describe(&command);
+        let mut child = children::spawn(command).map_err(Error::io(format!("start `{words}`")))?;
+        let serial = Arc::new(Serial::new(0, file));
+        let attached = serial.attach(&mut child);
+        let process = Self { child, serial };
+        attached.map(|()| process)
+    }
+
+    /// Output and input of the program.
+    pub fn serial(&self) -> &Serial {
+        &self.serial
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True when it runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// The program did not end `within` the time.
+    pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
+        poll("the program to end", within, || self.child.try_wait().ok().flatten())
+    }
+}
+
+impl Drop for ConsoleProcess {
+    fn drop(&mut self) {
+        children::end(&mut self.child);
+    }
+}

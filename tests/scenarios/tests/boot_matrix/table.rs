@@ -1,0 +1,192 @@
+//! Every boot of the matrix, and the ones that CI boots.
+//!
+//! The network cards try iPXE's drivers, which are not ours, so CI boots each way to boot on one
+//! card: virtio where the ROM can drive nothing else, and where it can the e1000e, which stands in
+//! a NUC and for which the agent's kernel needs a driver. `BOOT_MATRIX=all` boots every row.
+
+use scenarios::{BootPath, Firmware, Nic, Segment};
+
+use BootPath::{BiosIpxeRom, BiosPlainPxe, UefiHttp4, UefiIpxeRom, UefiPxe4, UefiPxe6};
+use Goal::{Agent, Direct, Files, Script};
+use Network::{Ipv6, Pool, ProxyDnsmasq, ProxyKea, Relay, Reserved, WithoutIpxe};
+use Nic::{E1000, E1000e, Rtl8139, Virtio, Vmxnet3};
+use Tier::{Ci, Soak};
+
+/// Last step of a row's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// The agent runs, has asked for work and told how it went.
+    Agent,
+    /// As [`Self::Agent`], without iPXE: the firmware loads the agent OS itself.
+    Direct,
+    /// Kernel and initramfs are there. The agent's kernel has no driver for this card, which no NUC
+    /// has.
+    Files,
+    /// The script is there. Another row of the same way goes further; over UNDI every file takes
+    /// its time.
+    Script,
+}
+
+/// The box's part in DHCP, and the server beside the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Each machine has a reservation.
+    Reserved,
+    /// Each machine has a reservation, and is behind a relay.
+    Relay,
+    /// Addresses come from the box's pool.
+    Pool,
+    /// Addresses come from Kea, and the box answers beside it.
+    ProxyKea,
+    /// Addresses come from dnsmasq, and the box answers beside it.
+    ProxyDnsmasq,
+    /// The firmware loads the agent OS's unified kernel image.
+    WithoutIpxe,
+    /// The box answers over IPv6 too.
+    Ipv6,
+}
+
+/// When a row is booted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// In CI and in the soak.
+    Ci,
+    /// With `BOOT_MATRIX=all` only.
+    Soak,
+}
+
+/// One machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    pub network: Network,
+    pub path: BootPath,
+    pub nic: Nic,
+    pub goal: Goal,
+    pub tier: Tier,
+}
+
+impl Row {
+    /// The part of the network that the machine is in.
+    pub fn segment(self) -> Segment {
+        if self.network == Relay { Segment::Far } else { Segment::Near }
+    }
+}
+
+const fn row(network: Network, path: BootPath, nic: Nic, goal: Goal, tier: Tier) -> Row {
+    Row { network, path, nic, goal, tier }
+}
+
+/// All of them.
+pub const ROWS: [Row; 37] = [
+    row(Reserved, BiosIpxeRom, Virtio, Agent, Soak),
+    row(Reserved, BiosIpxeRom, E1000e, Agent, Ci),
+    row(Reserved, BiosIpxeRom, E1000, Agent, Soak),
+    row(Reserved, BiosIpxeRom, Rtl8139, Files, Soak),
+    row(Reserved, BiosIpxeRom, Vmxnet3, Files, Soak),
+    row(Reserved, BiosPlainPxe, Virtio, Agent, Ci),
+    row(Reserved, BiosPlainPxe, E1000e, Script, Soak),
+    row(Reserved, BiosPlainPxe, E1000, Script, Soak),
+    row(Reserved, UefiPxe4, Virtio, Agent, Ci),
+    row(Reserved, UefiHttp4, Virtio, Agent, Ci),
+    row(Reserved, UefiIpxeRom, Virtio, Agent, Soak),
+    row(Reserved, UefiIpxeRom, E1000e, Agent, Ci),
+    row(Reserved, UefiIpxeRom, E1000, Agent, Soak),
+    row(Reserved, UefiIpxeRom, Rtl8139, Files, Soak),
+    row(Reserved, UefiIpxeRom, Vmxnet3, Files, Soak),
+    row(Relay, BiosIpxeRom, E1000e, Agent, Ci),
+    row(Relay, BiosPlainPxe, Virtio, Script, Soak),
+    row(Relay, UefiPxe4, Virtio, Agent, Soak),
+    row(Relay, UefiHttp4, Virtio, Agent, Soak),
+    row(Pool, BiosIpxeRom, E1000e, Agent, Soak),
+    row(Pool, BiosIpxeRom, E1000, Script, Soak),
+    row(Pool, BiosPlainPxe, Virtio, Script, Soak),
+    row(Pool, UefiPxe4, Virtio, Agent, Ci),
+    row(Pool, UefiHttp4, Virtio, Script, Soak),
+    row(ProxyKea, BiosIpxeRom, E1000e, Agent, Soak),
+    row(ProxyKea, BiosIpxeRom, E1000, Script, Soak),
+    row(ProxyKea, BiosPlainPxe, Virtio, Script, Soak),
+    row(ProxyKea, UefiPxe4, Virtio, Agent, Ci),
+    row(ProxyKea, UefiHttp4, Virtio, Script, Soak),
+    row(ProxyDnsmasq, BiosIpxeRom, E1000e, Agent, Soak),
+    row(ProxyDnsmasq, BiosIpxeRom, E1000, Script, Soak),
+    row(ProxyDnsmasq, BiosPlainPxe, Virtio, Script, Ci),
+    row(ProxyDnsmasq, UefiPxe4, Virtio, Agent, Soak),
+    row(ProxyDnsmasq, UefiHttp4, Virtio, Script, Soak),
+    row(WithoutIpxe, UefiHttp4, Virtio, Direct, Ci),
+    row(WithoutIpxe, UefiPxe4, Virtio, Direct, Soak),
+    row(Ipv6, UefiPxe6, Virtio, Script, Ci),
+];
+
+/// The rows of a test: those of its network and firmware, all of them or the ones for CI.
+pub fn selected(network: Network, firmware: &[Firmware], all: bool) -> Vec<Row> {
+    let wanted = |row: &&Row| {
+        row.network == network && firmware.contains(&row.path.firmware()) && (all || row.tier == Ci)
+    };
+    ROWS.iter().filter(wanted).copied().collect()
+}
+
+/// Both kinds of firmware.
+pub const BOTH: [Firmware; 2] = [Firmware::Bios, Firmware::Uefi];
+
+/// True when `BOOT_MATRIX` asks for every row.
+pub fn boots_all() -> bool {
+    match std::env::var("BOOT_MATRIX").as_deref() {
+        Err(_) => false,
+        Ok("all") => true,
+        Ok(other) => panic!("BOOT_MATRIX is not set, or \"all\"; found {other:?}"),
+    }
+}
+
+mod tests {
+    use super::*;
+
+    const NETWORKS: [Network; 7] =
+        [Reserved, Relay, Pool, ProxyKea, ProxyDnsmasq, WithoutIpxe, Ipv6];
+    const PATHS: [BootPath; 6] =
+        [BiosIpxeRom, BiosPlainPxe, UefiPxe4, UefiHttp4, UefiPxe6, UefiIpxeRom];
+
+    fn rows(all: bool) -> Vec<Row> {
+        NETWORKS.iter().flat_map(|network| selected(*network, &BOTH, all)).collect()
+    }
+
+    #[test]
+    fn a_soak_boots_every_row() {
+        assert_eq!(rows(true), ROWS);
+        for (at, row) in ROWS.iter().enumerate() {
+            let twice = |other: &Row| {
+                (other.network, other.path, other.nic) == (row.network, row.path, row.nic)
+            };
+            assert!(!ROWS[..at].iter().any(twice), "{row:?} is there twice");
+        }
+    }
+
+    #[test]
+    fn ci_boots_every_rom_in_every_network_on_one_card_each() {
+        let ci = rows(false);
+        assert_eq!(ci.len(), 11, "{ci:?}");
+        for path in PATHS {
+            let cards: Vec<Nic> =
+                ci.iter().filter(|row| row.path == path).map(|row| row.nic).collect();
+            assert!(!cards.is_empty(), "{path:?} is booted by nothing");
+            assert!(cards.iter().all(|card| *card == cards[0]), "{path:?}: {cards:?}");
+        }
+        for network in NETWORKS {
+            assert!(ci.iter().any(|row| row.network == network), "{network:?} boots nothing");
+        }
+        let firmware_beside = |networks: &[Network]| {
+            let rows = ci.iter().filter(|row| networks.contains(&row.network));
+            let mut firmware: Vec<Firmware> = rows.map(|row| row.path.firmware()).collect();
+            firmware.dedup();
+            firmware.len()
+        };
+        for networks in [&[Reserved][..], &[Relay, Pool], &[ProxyKea, ProxyDnsmasq]] {
+            assert_eq!(firmware_beside(networks), 2, "{networks:?}: BIOS and UEFI");
+        }
+        // The agent is reached wherever the same way reaches the agent in a soak.
+        for path in PATHS {
+            let far = |rows: &[Row]| rows.iter().any(|row| row.path == path && row.goal == Agent);
+            assert_eq!(far(&ci), far(&ROWS), "{path:?}");
+        }
+        assert!(ci.iter().any(|row| row.goal == Direct));
+    }
+}
