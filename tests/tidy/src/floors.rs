@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 29] = [
+const PLACES: [Place; 28] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -58,7 +58,6 @@ const PLACES: [Place; 29] = [
             "stdx",
         ],
     ),
-    place("capi", 3, &["api", "stdx"]),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),
     place("cli", 3, &["status", "api", "template", "stdx"]),
@@ -120,6 +119,24 @@ pub fn floors(tree: &Tree) -> Vec<Violation> {
         }
     }
     violations
+}
+
+/// Every crate that the table of floors names is a member.
+pub fn dead_floors(tree: &Tree) -> Vec<Violation> {
+    dead_among(tree, &PLACES)
+}
+
+fn dead_among(tree: &Tree, places: &[Place]) -> Vec<Violation> {
+    let members = manifest::members(tree).0;
+    let names = places.iter().flat_map(|place| std::iter::once(&place.name).chain(place.may_use));
+    let mut dead: Vec<&str> = names
+        .copied()
+        .filter(|name| !members.iter().any(|member| member.name() == *name))
+        .collect();
+    dead.sort_unstable();
+    dead.dedup();
+    let what = |name: &str| format!("{name} is not a crate: strike it from the floors");
+    dead.into_iter().map(|name| Violation::of("tests/tidy/src/floors.rs", what(name))).collect()
 }
 
 /// Every member is named as its folder, obeys the workspace's lints, and takes version, edition

@@ -7,14 +7,21 @@
 //! Enter at `tests/laws.rs`, which holds each law against the tree. Each law is a function from the
 //! tree to its violations, tried beside it on planted ones.
 
+pub mod counts;
+pub mod exceptions;
+pub mod features;
 pub mod floors;
 pub mod manifest;
+pub mod places;
 pub mod scripts;
+pub mod seeds;
 pub mod shape;
 pub mod source;
 pub mod supply;
+pub mod targets;
 pub mod tree;
 pub mod unsafety;
+pub mod waits;
 pub mod words;
 
 use std::fmt;

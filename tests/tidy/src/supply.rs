@@ -81,7 +81,7 @@ impl Built {
 }
 
 /// No crate is banned, none has a licence that is not allowed, and of none are there two versions
-/// but those that are borne.
+/// but those that are borne; an entry of those without two versions is dead.
 pub fn crates(rules: &Rules, built: &[Built]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -93,6 +93,16 @@ pub fn crates(rules: &Rules, built: &[Built]) -> Vec<Violation> {
         if let Err(reason) = licence::check(licence, &rules.licences) {
             let what = format!("the licence of {name} {version}: {reason}");
             violations.push(Violation::of("Cargo.lock", what));
+        }
+    }
+    for entry in &rules.doubled {
+        let is_used = versions.iter().any(|(name, versions)| {
+            let list = std::slice::from_ref(entry);
+            versions.len() > 1 && versions.iter().any(|version| is_borne(list, name, version))
+        });
+        if !is_used {
+            let what = format!("{entry} is not doubled any more: strike it from skip");
+            violations.push(Violation::of("deny.toml", what));
         }
     }
     for (name, mut versions) in versions {
@@ -155,6 +165,7 @@ mod tests {
             "Cargo.lock: the licence of b 1.0.0: it names none",
             "Cargo.lock: the licence of c 2.0.0: \"GPL-3.0\" asks for what is not allowed",
             "Cargo.lock: openssl 1.0.0 is banned",
+            "deny.toml: syn@1 is not doubled any more: strike it from skip",
             "Cargo.lock: c in versions 1.0.0 and 2.0.0: one is enough",
             "Cargo.lock: syn in versions 10.0.0 and 2.0.0: one is enough",
         ];

@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 
 use tidy::supply::{Built, Rules};
 use tidy::tree::Tree;
-use tidy::{Violation, floors, scripts, shape, supply, unsafety, words};
+use tidy::{
+    Violation, counts, features, floors, places, scripts, seeds, shape, supply, targets, unsafety,
+    waits, words,
+};
 
 static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
 
@@ -26,6 +29,11 @@ fn the_tree_was_read() {
 #[test]
 fn nobody_reaches_above_their_floor() {
     holds("a crate uses its floor's crates only", &floors::floors(&TREE));
+}
+
+#[test]
+fn floors_have_crates() {
+    holds("each crate of the table of floors is a member", &floors::dead_floors(&TREE));
 }
 
 #[test]
@@ -67,7 +75,35 @@ fn nothing_is_unwrapped() {
 
 #[test]
 fn no_test_sleeps_and_hopes() {
-    holds("tests poll with a limit", &words::sleeps(&TREE));
+    holds("tests poll with a limit, asynchronous ones on virtual time", &waits::sleeps(&TREE));
+}
+
+#[test]
+fn no_test_fails_because_the_machine_is_slow() {
+    holds("measured time has no upper bound", &waits::bounds(&TREE));
+    holds("a wait may take a minute", &waits::patience(&TREE));
+    holds("what these laws leave out is there", &waits::free_folders(&TREE));
+}
+
+#[test]
+fn no_test_draws_its_own_seed() {
+    holds("chance has a seed", &seeds::seeds(&TREE));
+}
+
+#[test]
+fn no_test_takes_a_name_of_the_whole_machine() {
+    holds("namespaces, interfaces and folders are a test's own", &places::fixed_names(&TREE));
+}
+
+#[test]
+fn an_exact_count_has_its_reason() {
+    holds("what may be repeated is not counted", &counts::counts(&TREE));
+}
+
+#[test]
+fn a_crate_has_one_binary_of_tests() {
+    holds("one binary of tests for each member", &targets::test_binaries(&TREE));
+    holds("doctest = false where there is no example", &targets::doc_tests(&TREE));
 }
 
 #[test]
@@ -91,22 +127,36 @@ fn nothing_names_what_a_reader_lacks() {
     holds("paths are relative", &scripts::portable(&TREE, &Tree::root(), &tools));
 }
 
-#[test]
-fn only_known_crates_are_built_in() {
-    let deny = TREE.file("deny.toml").expect("the tree has deny.toml");
-    let rules = Rules::read(&deny.text).expect("deny.toml");
-    // The lock file alone would name crates that no feature asks for.
+/// Output of `cargo tree` for the whole workspace.
+fn cargo_tree(edges: &str, format: &str) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--workspace", "--edges", "normal,build,dev"])
-        .args(["--prefix", "none", "--format", Built::FORMAT])
+        .args(["tree", "--locked", "--workspace", "--edges", edges])
+        .args(["--prefix", "none", "--format", format])
         .current_dir(Tree::root())
         .output()
         .expect("cargo runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "cargo tree: {error}");
-    let built = Built::read(&String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn only_known_crates_are_built_in() {
+    let deny = TREE.file("deny.toml").expect("the tree has deny.toml");
+    let rules = Rules::read(&deny.text).expect("deny.toml");
+    // The lock file alone would name crates that no feature asks for.
+    let answer = cargo_tree("normal,build,dev", Built::FORMAT);
+    let built = Built::read(&answer);
     assert!(built.iter().any(|one| one.name == "tokio"), "{} crates", built.len());
     holds("deny.toml's licences, bans and doubles", &supply::crates(&rules, &built));
+}
+
+#[test]
+fn programs_and_tests_are_built_of_the_same() {
+    let [programs, tests] =
+        ["normal,build", "normal,build,dev"].map(|edges| cargo_tree(edges, features::FORMAT));
+    assert!(programs.contains("tokio v"), "{} bytes", programs.len());
+    holds("tests add crates, no features", &features::features(&programs, &tests));
 }
 
 #[test]

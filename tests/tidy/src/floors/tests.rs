@@ -92,3 +92,16 @@ fn the_rules_stay_pure_however_far_down() {
     assert_eq!(said(&purity(&tree)), expected);
     assert_eq!(said(&ground(&tree)), ["appliance/stdx/src/a.rs:2: stdx knows no dhcp"]);
 }
+
+#[test]
+fn a_floor_has_its_crate() {
+    let tree = workspace(&[("appliance/stdx", "stdx", ""), ("appliance/api", "api", "")]);
+    let places = [place("stdx", 0, &[]), place("api", 1, &["stdx"])];
+    assert_eq!(dead_among(&tree, &places), []);
+    let places = [place("stdx", 0, &["gone"]), place("lost", 1, &["stdx"])];
+    let expected = [
+        "tests/tidy/src/floors.rs: gone is not a crate: strike it from the floors",
+        "tests/tidy/src/floors.rs: lost is not a crate: strike it from the floors",
+    ];
+    assert_eq!(said(&dead_among(&tree, &places)), expected);
+}

@@ -18,6 +18,11 @@ impl Function {
     pub fn length(&self) -> usize {
         self.lines.end() - self.lines.start() + 1
     }
+
+    /// Offsets of the body, braces included.
+    pub fn body(&self) -> Range<usize> {
+        self.body.clone()
+    }
 }
 
 /// An item under `cfg(test)`.
@@ -48,15 +53,15 @@ pub(super) fn functions(code: &str) -> Vec<Function> {
     found
 }
 
-/// The bodies of the loops in a function.
-pub(super) fn loops(code: &str, function: &Function) -> Vec<RangeInclusive<usize>> {
+/// The loops in a function, from keyword to last brace.
+pub(super) fn loops(code: &str, function: &Function) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let inside = &code[..function.body.end];
     for (at, word) in words(inside).filter(|(at, _)| *at > function.body.start) {
         if matches!(word, "loop" | "while" | "for")
             && let Some(body) = body(inside, at)
         {
-            found.push(line(code, at)..=line(code, body.end - 1));
+            found.push(at..body.end);
         }
     }
     found
@@ -109,7 +114,7 @@ fn body(code: &str, at: usize) -> Option<Range<usize>> {
 }
 
 /// From the bracket at `open` past the one that closes it.
-fn bracketed(code: &str, open: usize) -> Option<Range<usize>> {
+pub(super) fn bracketed(code: &str, open: usize) -> Option<Range<usize>> {
     let mut depth = 0_usize;
     for (index, byte) in code.bytes().enumerate().skip(open) {
         match byte {

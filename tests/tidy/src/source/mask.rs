@@ -1,5 +1,7 @@
 //! Comments and texts made blank.
 
+use std::ops::Range;
+
 /// The code alone: what is inside comments, string and character literals becomes spaces. Line
 /// breaks stay, and every byte keeps its place.
 pub fn mask(text: &str) -> String {
@@ -17,6 +19,22 @@ pub fn mask(text: &str) -> String {
     }
     // Only whole literals were overwritten, with ASCII.
     String::from_utf8(code).unwrap_or_default()
+}
+
+/// The string literals of a text, with their quotes.
+pub fn strings(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let Some(end) = literal_end(text, at) else {
+            at += 1;
+            continue;
+        };
+        if !matches!(text.as_bytes()[at], b'/' | b'\'') {
+            found.push(at..end.min(text.len()));
+        }
+        at = end;
+    }
+    found
 }
 
 fn blank(bytes: &mut [u8]) {
@@ -101,7 +119,7 @@ fn character_end(text: &str, at: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::mask;
+    use super::{mask, strings};
 
     #[test]
     fn only_code_stays() {
@@ -124,6 +142,13 @@ mod tests {
             assert_eq!(masked.len(), text.len(), "{text}");
             assert_eq!(masked.lines().count(), text.lines().count(), "{text}");
         }
+    }
+
+    #[test]
+    fn strings_are_found() {
+        let text = "a(\"b\", 'c', b\"d\", r#\"e\"#) // \"f\"\n";
+        let found: Vec<&str> = strings(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["\"b\"", "\"d\"", "r#\"e\"#"]);
     }
 
     #[test]
