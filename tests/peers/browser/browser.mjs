@@ -12,6 +12,9 @@ export const looks = [
   ["small", "dark", 360, 640],
 ];
 
+// Milliseconds that anything may take on a busy machine.
+export const PATIENCE = 120_000;
+
 // A browser for the box at URL, driven by the library in the file LIBRARY, with pictures in FOLDER.
 export const open = async (url, library, folder) => {
   const { chromium } = await import(pathToFileURL(library).href);
@@ -19,12 +22,14 @@ export const open = async (url, library, folder) => {
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: "/usr/bin/chromium",
     headless: true,
+    timeout: PATIENCE,
     ignoreHTTPSErrors: true,
     args: [
       "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync",
     ],
   });
+  context.setDefaultTimeout(PATIENCE);
   const complaints = [];
   const newPage = async () => {
     const page = await context.newPage();

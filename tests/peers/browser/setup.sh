@@ -37,12 +37,12 @@ for device in null zero full random urandom; do
 done
 mount -o remount,ro "$root/boot"
 
-# Until a command succeeds, for a minute at most.
+# Until a command succeeds, for two minutes at most.
 until_it() {
   tries=0
   until "$@"; do
     tries=$((tries + 1))
-    if [ "$tries" -gt 600 ]; then
+    if [ "$tries" -gt 1200 ]; then
       echo "error: never came true: $*" >&2
       tail -n 20 "$root/state/log" >&2
       exit 1

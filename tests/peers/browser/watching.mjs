@@ -7,7 +7,6 @@ import { createServer } from "node:http";
 import { end, open } from "./browser.mjs";
 
 const [url, code, folder, library, machine, target, ...agent] = process.argv.slice(2);
-const LIMIT = 60_000;
 // Shares of the image, each sent once the one before it was seen in the pages.
 const SHARES = [30, 70, 100];
 
@@ -64,7 +63,7 @@ const shows = async (page, part, ...words) => {
     return all.every((word) => text.includes(word));
   };
   try {
-    await page.waitForFunction(said, [part, words], { timeout: LIMIT });
+    await page.waitForFunction(said, [part, words]);
   } catch {
     const text = await page.textContent(`#${part}`);
     throw new Error(`${page.url()}: #${part} never says ${JSON.stringify(words)}, but: ${text}`);
@@ -74,7 +73,6 @@ const shows = async (page, part, ...words) => {
 const reaches = (page, part, percent) => page.waitForFunction(
   ([id, least]) => (document.querySelector(`#${id} progress`)?.value ?? 0) >= least,
   [part, percent],
-  { timeout: LIMIT },
 );
 const look = async (name) => {
   await browser.look(now, `watching-now-${name}`);

@@ -57,7 +57,7 @@ def typed(api_client, namespace):
     seen = []
     looking = watch.Watch()
     stream = looking.stream(
-        core.list_namespaced_config_map, namespace, label_selector="n", timeout_seconds=60
+        core.list_namespaced_config_map, namespace, label_selector="n", timeout_seconds=120
     )
     for event in stream:
         seen.append((event["type"], event["object"].metadata.name))
@@ -98,7 +98,7 @@ def discovered(api_client, namespace):
     def look():
         revision = made.metadata.resourceVersion
         for event in widgets.watch(
-            namespace=namespace, name="one", resource_version=revision, timeout=60
+            namespace=namespace, name="one", resource_version=revision, timeout=120
         ):
             events.append(event["type"])
             if event["type"] == "DELETED":
@@ -134,7 +134,7 @@ def discovered(api_client, namespace):
     names = [item.metadata.name for item in widgets.get(namespace=namespace).items]
     expect("names", names, ["applied", "one"])
     widgets.delete(name="one", namespace=namespace)
-    watcher.join(timeout=30)
+    watcher.join(timeout=120)
     expect("events", events, ["MODIFIED", "MODIFIED", "DELETED"])
     refused("gone", NotFoundError, lambda: widgets.get(name="one", namespace=namespace))
     widgets.delete(namespace=namespace, label_selector="!nothing")

@@ -10,7 +10,7 @@ start() {
 
 # Wait until a file has a line that matches: until_line FILE PATTERN
 until_line() {
-  local deadline=$((SECONDS + 30))
+  local deadline=$((SECONDS + 120))
   until grep -qE -- "$2" "$1" 2>/dev/null; do
     if [ $SECONDS -ge $deadline ]; then
       echo "no line with $2 came"
@@ -22,7 +22,7 @@ until_line() {
 
 # Wait until a command succeeds: until_true COMMAND…
 until_true() {
-  local deadline=$((SECONDS + 30))
+  local deadline=$((SECONDS + 120))
   until "$@" >/dev/null 2>&1; do
     if [ $SECONDS -ge $deadline ]; then
       echo "never true: $*"

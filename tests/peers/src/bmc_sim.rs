@@ -5,8 +5,8 @@
 mod chassis;
 mod machine;
 
-use std::net::UdpSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,6 +16,11 @@ use bmc::{Address, CipherSuite, Credentials, Endpoint};
 
 pub use chassis::Chassis;
 use machine::Machine;
+
+use crate::loopback_address;
+
+/// Longest wait for a datagram before a pause is counted.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Which datagrams get lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,8 +81,9 @@ pub struct Traffic {
 
 /// A running BMC, ended when dropped.
 pub struct BmcSim {
-    port: u16,
+    address: SocketAddr,
     machine: Arc<Mutex<Machine>>,
+    pauses: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -88,24 +94,26 @@ impl BmcSim {
     /// That user's password: as long as IPMI allows.
     pub const PASSWORD: &str = "correct horse batter";
 
-    /// Start one on a free port of 127.0.0.1. The machine is off.
+    /// Start one on a loopback address of its own. The machine is off.
     pub fn start(config: Config) -> Result<Self> {
-        let socket = UdpSocket::bind("127.0.0.1:0")?;
-        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
-        let port = socket.local_addr()?.port();
+        let socket = UdpSocket::bind((loopback_address()?, 0))?;
+        socket.set_read_timeout(Some(PAUSE))?;
+        let address = socket.local_addr()?;
         let machine = Arc::new(Mutex::new(Machine::new(config)));
+        let pauses = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
-            let (machine, stop) = (Arc::clone(&machine), Arc::clone(&stop));
-            move || serve(&socket, &machine, &stop)
+            let (machine, pauses, stop) =
+                (Arc::clone(&machine), Arc::clone(&pauses), Arc::clone(&stop));
+            move || serve(&socket, &machine, &pauses, &stop)
         });
-        Ok(Self { port, machine, stop, thread: Some(thread) })
+        Ok(Self { address, machine, pauses, stop, thread: Some(thread) })
     }
 
     /// How to reach it, asking for this suite.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
-            address: Address { host: "127.0.0.1".into(), port: self.port },
+            address: Address { host: self.address.ip().to_string(), port: self.address.port() },
             credentials: Credentials {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
@@ -124,6 +132,12 @@ impl BmcSim {
         self.machine().traffic
     }
 
+    /// Pauses so far: moments when every datagram that had arrived was answered and no other came
+    /// for 5 ms.
+    pub fn pauses(&self) -> usize {
+        self.pauses.load(Ordering::Acquire)
+    }
+
     /// Sessions open now.
     pub fn sessions(&self) -> usize {
         self.machine().sessions()
@@ -139,10 +153,13 @@ impl BmcSim {
     }
 }
 
-fn serve(socket: &UdpSocket, machine: &Mutex<Machine>, stop: &AtomicBool) {
+fn serve(socket: &UdpSocket, machine: &Mutex<Machine>, pauses: &AtomicUsize, stop: &AtomicBool) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
-        let Ok((len, peer)) = socket.recv_from(&mut buffer) else { continue };
+        let Ok((len, peer)) = socket.recv_from(&mut buffer) else {
+            pauses.fetch_add(1, Ordering::Release);
+            continue;
+        };
         let answer = machine.lock().unwrap_or_else(PoisonError::into_inner).receive(&buffer[..len]);
         if let Some(answer) = answer {
             let _ = socket.send_to(&answer, peer);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::{Process, built, find, loopback_address};
 
 /// How long the engine and the registry may take to start.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_secs(120);
 /// Where the registry listens.
 const REGISTRY_PORT: u16 = 5000;
 /// What older workers bind into every container, of the machine they run on. The engine sees one in

@@ -2,7 +2,7 @@
 //! files. It knows cipher suite 3, not 17, and never answers Get Channel Cipher Suites.
 
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,10 +12,10 @@ use anyhow::{Context, Result};
 use bmc::{Address, CipherSuite, Credentials, Endpoint};
 use tempfile::TempDir;
 
-use crate::{find, poll};
+use crate::{find, loopback_address, poll};
 
 /// How long it may take to answer after it was started.
-const START_LIMIT: Duration = Duration::from_secs(20);
+const START_LIMIT: Duration = Duration::from_secs(120);
 
 const COMMANDS: &str = "mc_setbmc 0x20
 mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
@@ -47,6 +47,9 @@ done
 exit 0
 "#;
 
+/// RMCP's port (IPMI v2.0, 13.1.1).
+const PORT: u16 = 623;
+
 /// Get Channel Authentication Capabilities before a session: what any BMC answers.
 const ANYONE_THERE: [u8; 23] = [
     0x06, 0x00, 0xFF, 0x07, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x20, 0x18, 0xC8, 0x81, 0x00, 0x38,
@@ -57,7 +60,7 @@ const ANYONE_THERE: [u8; 23] = [
 pub struct IpmiSim {
     child: Child,
     folder: TempDir,
-    port: u16,
+    address: Ipv4Addr,
 }
 
 impl IpmiSim {
@@ -66,16 +69,16 @@ impl IpmiSim {
     /// That user's password.
     pub const PASSWORD: &str = "secret";
 
-    /// Start one on a free port of 127.0.0.1 and wait until it answers. The machine is off.
+    /// Start one on a loopback address of its own and wait until it answers. The machine is off.
     pub fn start() -> Result<Self> {
         let program = find("ipmi_sim", "openipmi")?;
         let folder = TempDir::with_prefix("ipmi_sim-")?;
         let at = |name: &str| folder.path().join(name);
-        let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
+        let address = loopback_address()?;
         fs::write(at("chassis"), CHASSIS)?;
         fs::set_permissions(at("chassis"), fs::Permissions::from_mode(0o755))?;
         fs::write(at("commands"), COMMANDS)?;
-        fs::write(at("lan"), configuration(port, &at("chassis")))?;
+        fs::write(at("lan"), configuration(address, &at("chassis")))?;
         fs::create_dir(at("state"))?;
         let output = fs::File::create(at("output"))?;
         let child = Command::new(&program)
@@ -91,14 +94,14 @@ impl IpmiSim {
             .stdout(output)
             .spawn()
             .with_context(|| format!("cannot run {}", program.display()))?;
-        let sim = Self { child, folder, port };
+        let sim = Self { child, folder, address };
         sim.wait_until_it_answers()?;
         Ok(sim)
     }
 
     fn wait_until_it_answers(&self) -> Result<()> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
-        socket.connect(("127.0.0.1", self.port))?;
+        socket.connect((self.address, PORT))?;
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let answers = || {
             let mut buffer = [0; 64];
@@ -113,7 +116,7 @@ impl IpmiSim {
     /// How to reach it, asking for this suite.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
-            address: Address { host: "127.0.0.1".into(), port: self.port },
+            address: Address { host: self.address.to_string(), port: PORT },
             credentials: Credentials {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
@@ -136,12 +139,12 @@ impl Drop for IpmiSim {
     }
 }
 
-fn configuration(port: u16, chassis: &Path) -> String {
+fn configuration(address: Ipv4Addr, chassis: &Path) -> String {
     let levels = ["callback", "user", "operator", "admin"]
         .map(|level| format!("    allowed_auths_{level} none md2 md5 straight\n"))
         .concat();
     format!(
-        "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr 127.0.0.1 {port}\n    \
+        "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {PORT}\n    \
          priv_limit admin\n{levels}    guid a123456789abcdefa123456789abcdef\n  endlan\n  \
          chassis_control \"{} 1\"\n  \
          user 1 true  \"\"        \"test\" user     10       none md2 md5 straight\n  \

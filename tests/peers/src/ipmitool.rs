@@ -29,6 +29,8 @@ impl Ipmitool {
         let output = Command::new(&self.program)
             .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
             .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
+            // Sent again after a second, as it does by default, a command would be done twice.
+            .args(["-N", "30"])
             .args(command.split_whitespace())
             .env("IPMI_PASSWORD", credentials.password.expose())
             .env("LC_ALL", "C")

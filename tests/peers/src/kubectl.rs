@@ -60,7 +60,7 @@ impl Kubectl {
 
     /// Whether the server says that it is ready.
     pub fn is_ready(&self) -> bool {
-        let look = self.run(&["get", "--raw", "/readyz", "--request-timeout=2s"], "");
+        let look = self.run(&["get", "--raw", "/readyz", "--request-timeout=20s"], "");
         look.is_ok_and(|printed| printed.success && printed.out == "ok")
     }
 }

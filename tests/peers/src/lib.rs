@@ -18,6 +18,7 @@ mod loopback;
 mod process;
 mod program;
 mod tinboxd;
+mod turn;
 
 pub use built::{built, printed};
 pub use cluster::{Cluster, ClusterConfig};
@@ -29,3 +30,4 @@ pub use loopback::loopback_address;
 pub use process::Process;
 pub use program::{find, poll};
 pub use tinboxd::Tinboxd;
+pub use turn::turn;

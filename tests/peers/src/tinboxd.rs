@@ -22,8 +22,8 @@ pub struct Tinboxd {
 }
 
 impl Tinboxd {
-    /// Starts the program that the build left beside the tests (or that `TINBOXD` names) and waits
-    /// until it is ready.
+    /// Starts the program that `TINBOXD` names, else the one that was built, and waits until it is
+    /// ready.
     ///
     /// # Errors
     /// It is not built, or does not start; with the end of its log.
@@ -36,7 +36,10 @@ impl Tinboxd {
     /// # Errors
     /// As [`Tinboxd::start`].
     pub fn start_with(sections: &str) -> Result<Self> {
-        let program = program("tinboxd", "TINBOXD")?;
+        let program = match std::env::var_os("TINBOXD") {
+            Some(path) => path.into(),
+            None => programs::find("tinboxd")?,
+        };
         let folder = TempDir::with_prefix("tinboxd-").context("cannot make a folder")?;
         let address = loopback_address()?;
         let artifacts = folder.path().join("artifacts");
@@ -114,15 +117,4 @@ fn spawn(program: &Path, folder: &Path) -> Result<Process> {
     let arguments =
         ["--state".to_owned(), argument("state"), "--config".to_owned(), argument("box.toml")];
     Process::start(program, &arguments, &folder.join("tinboxd.log"))
-}
-
-/// A program of ours: where `variable` says, else beside the running test.
-fn program(name: &str, variable: &str) -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(variable) {
-        return Ok(path.into());
-    }
-    let own = std::env::current_exe().context("cannot find the running program")?;
-    let mut folders = own.ancestors().skip(1).take(2);
-    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
-    found.with_context(|| format!("{name} is not built\nhint: make build"))
 }

@@ -27,7 +27,7 @@ const NAMES: u64 = 40;
 /// Between two tries to reach a server that is gone.
 const RETRY: Duration = Duration::from_millis(20);
 /// How long the reflector may take to hear of the last write.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Name, and what was written or the revision.
 type Objects = BTreeMap<String, String>;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use peers::kubeconfig::{self, Identity};
 use peers::{Cluster, ClusterConfig, Kubectl, Printed, Tinboxd, built};
+use stdx::testing::PATIENCE;
 
 /// A server, with the parts of it that differ from server to server.
 struct Place {
@@ -178,9 +179,7 @@ fn access_reads_the_same_as_on_a_real_server() {
     }
     // A real server remembers tokens it has seen for a few seconds.
     let unknown = |place: &Place, robot: &Kubectl| {
-        peers::poll("the token to end", std::time::Duration::from_secs(60), || {
-            !place.run(robot, "auth whoami", "").success
-        })
+        peers::poll("the token to end", PATIENCE, || !place.run(robot, "auth whoami", "").success)
     };
     unknown(&real, &robots[0]).unwrap();
     unknown(&ours, &robots[1]).unwrap();

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use peers::{Kubectl, Tinboxd, built, poll};
+use stdx::testing::PATIENCE;
 
 use super::claim::{claim, code, pin, program, unclaimed};
 
@@ -26,8 +26,6 @@ spec:
       mac: 52:54:00:77:00:01
       ip: {address: 10.77.0.11, netmask: 255.255.255.0}
 ";
-/// How long a restart may take.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// The stock programs, which find each other.
 struct Age(Vec<PathBuf>);
@@ -204,13 +202,13 @@ fn a_fresh_box_becomes_the_one_of_the_backup() {
     // The old tokens, over the old authority's TLS, at the new address.
     let kubeconfig = moved(&old, &new);
     let kubectl = with(&kubeconfig, &new);
-    poll("the new box to be the old one", LIMIT, || kubectl.is_ready()).unwrap();
+    poll("the new box to be the old one", PATIENCE, || kubectl.is_ready()).unwrap();
     let secret = ["get", "secret", "bmc-nuc1", "-o", "jsonpath={.data.password}"];
     let secret = kubectl.run(&secret, "").unwrap();
     assert_eq!(secret.out, "aHVudGVyMg==", "{secret:?}");
     let machine = kubectl.run(&["get", "hardware", "nuc1", "-o", "name"], "").unwrap();
     assert!(machine.success, "{machine:?}");
-    poll("its pages to be there", LIMIT, || login(&new).contains("__Host-tinbox=")).unwrap();
+    poll("its pages to be there", PATIENCE, || login(&new).contains("__Host-tinbox=")).unwrap();
     let late = told(&attempt(&right, WORDS));
     assert!(late.contains("the box at") && late.contains(&old_pin), "another pin answers: {late}");
 }
@@ -235,7 +233,7 @@ fn an_administrator_goes_back_to_a_backup_and_nobody_else_may() {
     assert!(told(&unasked).contains("give --yes"), "{unasked:?}");
     good(tinbox(&tinboxd, &kubeconfig, &["backup", "restore", "box.boxbak", "--yes"]));
     let back = || kubectl.run(&["get", "hardware", "nuc1"], "").is_ok_and(|it| it.success);
-    poll("the machine to be back", LIMIT, back).unwrap();
+    poll("the machine to be back", PATIENCE, back).unwrap();
 
     for line in [
         &["create", "serviceaccount", "operator"][..],

@@ -18,7 +18,7 @@ pub fn unclaimed() -> Tinboxd {
 /// The page that asks for the code; the API may answer a little before the pages do.
 fn first_page(tinboxd: &Tinboxd) -> String {
     let mut curl = Command::new("curl");
-    curl.args(["-ksSf", "--retry", "60", "--retry-delay", "1", "--retry-connrefused"]);
+    curl.args(["-ksSf", "--retry", "120", "--retry-delay", "1", "--retry-connrefused"]);
     let output = curl.arg(format!("https://{}:8443/S", tinboxd.address())).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -55,12 +55,9 @@ fn a_browser_claims_the_box_and_sees_its_pages() {
     assert!(printed.success, "{printed:?}");
 }
 
-/// A program of ours that the build left beside the tests.
+/// Path of a program of this workspace.
 pub fn program(name: &str) -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let mut folders = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
-    let found = folders.find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("{name} is not built\nhint: make build"))
+    programs::find(name).unwrap()
 }
 
 /// `tinbox box claim` with these words on its standard input.

@@ -15,7 +15,7 @@ fn define(kubectl: &Kubectl) {
     let file = folder().join("scripts/widgets.yaml").display().to_string();
     let created = kubectl.run(&["create", "--filename", &file], "").unwrap();
     assert!(created.success, "{created:?}");
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "--filename", &file];
+    let wait = ["wait", "--for=condition=Established", "--timeout=120s", "--filename", &file];
     let waited = kubectl.run(&wait, "").unwrap();
     assert!(waited.success, "{waited:?}");
 }

@@ -129,7 +129,7 @@ fn installers_find_their_definitions_in_place() {
     assert!(applied.success, "{applied:?}");
     let after = kubectl.run(&["get", "crds", "-o", "jsonpath={.items[*].spec}"], "").unwrap();
     assert_eq!(before.out, after.out);
-    let wait = ["wait", "--for=condition=Established", "crds", "--all", "--timeout=20s"];
+    let wait = ["wait", "--for=condition=Established", "crds", "--all", "--timeout=120s"];
     let waited = kubectl.run(&wait, "").unwrap();
     assert!(waited.success, "{waited:?}");
     // A newer generation of the same kinds is not what the box has, and it says so.

@@ -5,15 +5,14 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use netboot::cache::registry::Credentials;
 use netboot::cache::{Blob, Cache, Digest, HttpOrigin, Wanted};
 use peers::{Process, built, loopback_address};
+use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const PORT: u16 = 5000;
 /// The one that a name need not have, and stock clients' names cannot have within a path.
 const PLAIN_PORT: u16 = 80;

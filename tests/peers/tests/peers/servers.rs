@@ -3,7 +3,7 @@
 use peers::{Cluster, ClusterConfig, Tinboxd};
 
 /// Longest a namespace may take to be deleted.
-const DELETE: &str = "--timeout=60s";
+const DELETE: &str = "--timeout=120s";
 
 #[test]
 fn a_real_cluster_starts_and_deletes_namespaces() {

@@ -4,12 +4,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use peers::{Process, Tinboxd, built, loopback_address, poll};
+use stdx::testing::PATIENCE;
 
-/// How long a server may take to answer.
-const LIMIT: Duration = Duration::from_secs(20);
 /// Where proxies are that both believe.
 const PROXIES: &str = "127.78.0.0/24";
 const PROXY: &str = "127.78.0.1";
@@ -79,7 +77,7 @@ impl Pair {
         let log = tinboxd.folder().join("tootles.log");
         let process = Process::start(&program, &arguments, &log).unwrap();
         let pair = Self { tinboxd, tootles, _process: process };
-        poll("both to know every machine", LIMIT, || {
+        poll("both to know every machine", PATIENCE, || {
             let know = |server| {
                 let known = |machine: &&str| ask(server, machine, "/metadata", &[]).status == "200";
                 MACHINES.iter().all(known)

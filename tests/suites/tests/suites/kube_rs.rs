@@ -2,19 +2,18 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use peers::{Tinboxd, poll};
+use stdx::testing::PATIENCE;
 use suites::Suite;
 
 const FOLDER: &str = "kube-rs";
 /// How often the box is killed while it is watched.
 const RESTARTS: usize = 50;
-/// Longest wait for a write to be acknowledged.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program that writes and watches. Left alone where the test fails, it would look for the box
 /// for ever, and whoever waits for the end of the tests' output would wait as long.
@@ -51,7 +50,7 @@ fn facade() -> Result<()> {
 #[test]
 fn a_reflector_lives_through_restarts() -> Result<()> {
     let watching = Suite::build(FOLDER, "watching")?;
-    let _turn = crate::TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = peers::turn(crate::TURN)?;
     let begun = Instant::now();
     let mut tinboxd = Tinboxd::start()?;
     let child = Command::new(watching.program())

@@ -4,21 +4,20 @@ mod apiextensions;
 mod controller_runtime;
 mod kube_rs;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use suites::{LeftOut, Outcome, Suite};
 
-/// Suites measure time: one at a time.
-static TURN: Mutex<()> = Mutex::new(());
+/// Suites measure time: one at a time on this machine.
+const TURN: &str = "suites";
 
 /// Runs the suite of one package against our server and holds what fails against the folder's
 /// `left-out.md`.
 fn holds(folder: &str, package: &str, run: impl Fn(&Suite) -> Result<Outcome>) -> Result<()> {
     let suite = Suite::build(folder, package)?;
     let left_out = LeftOut::read(folder)?;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = peers::turn(TURN)?;
     let begun = Instant::now();
     let outcome = run(&suite)?;
     let (passed, failed) = (outcome.passed.len(), outcome.failed.len());

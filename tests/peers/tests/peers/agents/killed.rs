@@ -4,8 +4,9 @@ use std::fs;
 
 use peers::poll;
 use serde_json::json;
+use stdx::testing::PATIENCE;
 
-use super::rack::{Generation, LIMIT, Rack, act, holding};
+use super::rack::{Generation, Rack, act, holding};
 
 /// One after the other, by one box that keeps its state.
 pub fn each(generation: Generation) {
@@ -155,7 +156,7 @@ fn unreported(rack: &mut Rack, generation: Generation) {
     rack.wait_log("end unreported-1", 1);
     // The agent removes it before it reports.
     let gone = || rack.docker.containers().unwrap().is_empty();
-    poll("the container to be gone", LIMIT, gone).unwrap();
+    poll("the container to be gone", PATIENCE, gone).unwrap();
     rack.tinboxd.restart().unwrap();
     finish(rack, "unreported");
     assert_eq!(rack.log(), lines("unreported", &ONCE));

@@ -2,14 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use peers::{Docker, Kubectl, Process, Tinboxd, built, poll};
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
-/// How long anything may take to come about on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(120);
 /// The agents that there are, and with them Hardware of the same name.
 const AGENTS: [&str; 2] = ["older", "today"];
 /// What an action runs: it writes down what it was given and, where it is told to, waits for a sign
@@ -185,7 +183,7 @@ impl Rack {
     pub fn wait(&self, name: &str, state: &str) -> Value {
         let mut status = Value::Null;
         let what = format!("workflow {name} to be {state}");
-        let waited = poll(&what, LIMIT, || {
+        let waited = poll(&what, PATIENCE, || {
             status = self.status(name);
             let now = status["state"].as_str().unwrap_or_default();
             let ended = ["SUCCESS", "FAILED", "TIMEOUT"].contains(&now);
@@ -199,7 +197,7 @@ impl Rack {
     /// Waits until an action is in this state.
     pub fn wait_action(&self, name: &str, action: &str, state: &str) {
         let what = format!("action {action} of {name} to be {state}");
-        let waited = poll(&what, LIMIT, || self.state_of(name, action) == state);
+        let waited = poll(&what, PATIENCE, || self.state_of(name, action) == state);
         waited.unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.status(name), self.words()));
     }
 
@@ -220,7 +218,7 @@ impl Rack {
     /// Waits until the actions have written this line so often.
     pub fn wait_log(&self, line: &str, times: usize) {
         let count = || self.log().iter().filter(|it| *it == line).count();
-        let waited = poll(&format!("{line:?} {times} times"), LIMIT, || count() == times);
+        let waited = poll(&format!("{line:?} {times} times"), PATIENCE, || count() == times);
         waited.unwrap_or_else(|error| panic!("{error}\n{:?}\n{}", self.log(), self.words()));
     }
 
@@ -238,7 +236,7 @@ impl Rack {
     pub fn wait_said(&self, agent: &str, words: &str) {
         let log = self.record().join(format!("{agent}.txt"));
         let said = || fs::read_to_string(&log).is_ok_and(|text| text.contains(words));
-        let waited = poll(&format!("{agent} to say {words:?}"), LIMIT, said);
+        let waited = poll(&format!("{agent} to say {words:?}"), PATIENCE, said);
         waited.unwrap_or_else(|error| panic!("{error}\n{}", self.words()));
     }
 

@@ -1,6 +1,7 @@
 //! What an agent is given arrives, in order, and how an action ends is how its workflow ends.
 
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 
 use super::rack::{Generation, Rack, act, holding};
 
@@ -117,7 +118,7 @@ pub fn failures(generation: Generation) {
         let state = rack.status("slow")["state"].clone();
         ends.iter().any(|end| state == *end)
     };
-    peers::poll("the slow workflow to end", super::rack::LIMIT, ended).unwrap();
+    peers::poll("the slow workflow to end", PATIENCE, ended).unwrap();
     assert_eq!(rack.log(), ["begin works", "end works", "begin fails", "end fails", "begin slow"]);
 
     rack.apply("after", &one(json!([act(&rack, "after")])));

@@ -1,24 +1,20 @@
 //! Against a BMC in software that speaks cipher suite 17: first `ipmitool` proves it, then our
 //! client meets it, on a good day and on bad ones.
 
-use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bmc::{
-    Address, BootDevice, CipherSuite, Credentials, Driver, Endpoint, Error, Pending, Power,
-    PowerAction, registry,
-};
+use bmc::{BootDevice, CipherSuite, Driver, Error, Power, PowerAction, registry};
+use peers::Ipmitool;
 use peers::bmc_sim::{BmcSim, Config, Loss};
-use peers::{Ipmitool, poll};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::advance;
 
-use super::{PLENTY, boot};
+use super::{boot, clock};
 
 const SEVENTEEN: Option<CipherSuite> = Some(CipherSuite::Seventeen);
 
-/// Between two looks at a condition.
-const LOOK: Duration = Duration::from_millis(10);
+/// Longer than an idle session is kept open.
+const IDLE: Duration = Duration::from_secs(4);
 
 fn start(config: Config) -> (BmcSim, Box<dyn Driver>) {
     let sim = BmcSim::start(config).unwrap();
@@ -51,8 +47,9 @@ fn ipmitool_finds_the_simulator_right() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ours_and_ipmitool_agree() {
+    let _stopped = clock::stop();
     let (sim, ours) = start(Config::default());
     let theirs = Ipmitool::new(&sim.endpoint(None), CipherSuite::Seventeen).unwrap();
     assert_eq!(ours.power().await.unwrap(), Power::Off);
@@ -91,8 +88,9 @@ async fn ours_and_ipmitool_agree() {
 }
 
 /// ipmitool may set the same parameters in another order, but no more of them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn boot_options_are_those_ipmitool_sets() {
+    let _stopped = clock::stop();
     let (sim, ours) = start(Config::default());
     let theirs = Ipmitool::new(&sim.endpoint(None), CipherSuite::Seventeen).unwrap();
     theirs.run("chassis bootdev pxe options=efiboot").unwrap();
@@ -105,8 +103,9 @@ async fn boot_options_are_those_ipmitool_sets() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn a_cold_reading_is_twelve_datagrams_and_a_warm_one_two() {
+    let _stopped = clock::stop();
     let sim = BmcSim::start(Config::default()).unwrap();
     let driver = registry::open(sim.endpoint(SEVENTEEN));
     driver.power().await.unwrap();
@@ -117,18 +116,19 @@ async fn a_cold_reading_is_twelve_datagrams_and_a_warm_one_two() {
     assert_eq!((warm.received - cold.received, warm.sent - cold.sent), (1, 1));
     assert_eq!(sim.sessions(), 1);
     // The session is given back soon after, by itself.
-    poll("the session's end", PLENTY, || sim.traffic().closed == 1).unwrap();
+    advance(IDLE).await;
+    clock::until(|| sim.traffic().closed == 1).await;
     let after = sim.traffic();
     assert_eq!((after.received, after.sent), (6 + 1, 6 + 1));
     assert_eq!(sim.sessions(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn lost_requests_are_sent_again() {
     assert_eq!(everything_in_spite_of(Loss::Requests).await, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn lost_replies_are_asked_for_again() {
     // The two sides of a lost RAKP message 4 differ on whether there is a session: one more.
     assert_eq!(everything_in_spite_of(Loss::Replies).await, 2);
@@ -137,19 +137,22 @@ async fn lost_replies_are_asked_for_again() {
 /// All that is done on the way to a boot; the sessions it took.
 async fn everything_in_spite_of(loss: Loss) -> usize {
     let (sim, driver) = start(Config { loss, ..Config::default() });
-    driver.set_power(PowerAction::On).await.unwrap();
-    assert_eq!(driver.power().await.unwrap(), Power::On);
-    assert!(sim.chassis().on);
-    let wanted = boot(BootDevice::Pxe, false, true);
-    driver.set_boot_device(wanted).await.unwrap();
-    assert_eq!(driver.boot_device().await.unwrap(), Some(wanted));
+    clock::paced(&sim, async {
+        driver.set_power(PowerAction::On).await.unwrap();
+        assert_eq!(driver.power().await.unwrap(), Power::On);
+        assert!(sim.chassis().on);
+        let wanted = boot(BootDevice::Pxe, false, true);
+        driver.set_boot_device(wanted).await.unwrap();
+        assert_eq!(driver.boot_device().await.unwrap(), Some(wanted));
+    })
+    .await;
     let traffic = sim.traffic();
     assert!(traffic.received > traffic.sent, "something was lost: {traffic:?}");
     assert!(traffic.received > 2 * 11, "everything was sent twice: {traffic:?}");
     traffic.opened
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn negotiation_takes_the_best_both_have() {
     use CipherSuite::{Seventeen, Three};
     let both = || vec![Three, Seventeen];
@@ -164,21 +167,24 @@ async fn negotiation_takes_the_best_both_have() {
     ];
     for (what, config, suite) in rows {
         let sim = BmcSim::start(config).unwrap();
-        assert_eq!(registry::open(sim.endpoint(None)).power().await.unwrap(), Power::Off, "{what}");
+        let driver = registry::open(sim.endpoint(None));
+        assert_eq!(clock::paced(&sim, driver.power()).await.unwrap(), Power::Off, "{what}");
         // Which suite it was: the other one, asked for by name, needs a session of its own.
         let opened = sim.traffic().opened;
         let same = registry::open(sim.endpoint(CipherSuite::from_id(suite)));
-        assert_eq!(same.power().await.unwrap(), Power::Off, "{what}");
+        assert_eq!(clock::paced(&sim, same.power()).await.unwrap(), Power::Off, "{what}");
         assert_eq!(sim.traffic().opened, opened, "{what}: the session had suite {suite}");
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn what_was_learnt_is_not_asked_again() {
+    let _stopped = clock::stop();
     let config = config(vec![CipherSuite::Three], vec![3, 17]);
     let sim = BmcSim::start(config).unwrap();
     registry::open(sim.endpoint(None)).power().await.unwrap();
-    poll("the session's end", PLENTY, || sim.traffic().closed == 1).unwrap();
+    advance(IDLE).await;
+    clock::until(|| sim.traffic().closed == 1).await;
     let first = sim.traffic().received;
     assert_eq!(first, 2 + 6, "the list, the refusal of 17, and a cold reading with 3");
     registry::open(sim.endpoint(None)).power().await.unwrap();
@@ -189,8 +195,9 @@ fn config(suites: Vec<CipherSuite>, listed: Vec<u8>) -> Config {
     Config { suites, listed: Some(listed), ..Config::default() }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn weak_suites_are_never_used() {
+    let _stopped = clock::stop();
     let (sim, driver) = start(config(vec![], vec![0, 1, 2]));
     let error = driver.power().await.unwrap_err();
     assert!(matches!(error, Error::SuiteRefused { .. }), "{error}");
@@ -199,15 +206,17 @@ async fn weak_suites_are_never_used() {
     assert_eq!((traffic.received, traffic.opened), (1, 0), "the list was enough");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn users_without_the_right_are_told_so() {
+    let _stopped = clock::stop();
     let (_sim, driver) = start(Config { privilege: 2, ..Config::default() });
     let error = driver.power().await.unwrap_err();
     assert!(matches!(error, Error::Privilege { .. }), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_wrong_password_leaves_no_session_behind() {
+    let _stopped = clock::stop();
     let sim = BmcSim::start(Config::default()).unwrap();
     let mut endpoint = sim.endpoint(None);
     endpoint.credentials.password = "correct horse".into();
@@ -218,65 +227,9 @@ async fn a_wrong_password_leaves_no_session_behind() {
     assert_eq!(registry::open(sim.endpoint(None)).power().await.unwrap(), Power::Off);
 }
 
-#[tokio::test]
-async fn silence_is_no_answer_and_ends_soon() {
-    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let closed = {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.local_addr().unwrap().port()
-    };
-    let ask = async |port: u16| {
-        let start = Instant::now();
-        let error = registry::open(at(port)).power().await.unwrap_err();
-        assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
-        assert!(error.is_transient());
-        assert!(start.elapsed().as_secs() < 12, "{:?}", start.elapsed());
-    };
-    tokio::join!(ask(silent.local_addr().unwrap().port()), ask(closed));
-}
-
-fn at(port: u16) -> Endpoint {
-    Endpoint {
-        address: Address { host: "127.0.0.1".into(), port },
-        credentials: Credentials { username: "admin".into(), password: "secret".into() },
-        cipher_suite: None,
-    }
-}
-
-#[tokio::test]
-async fn rubbish_is_told_apart_from_silence() {
-    let (_sim, driver) = start(Config { rubbish: true, ..Config::default() });
-    let error = driver.power().await.unwrap_err();
-    assert!(matches!(error, Error::Hostile { .. }), "{error}");
-}
-
-/// Rubbish without end, faster than it can be read, holds nobody longer than silence does.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_rubbish_ends_as_soon_as_silence() {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = socket.local_addr().unwrap().port();
-    let stop = Arc::new(AtomicBool::new(false));
-    let flood = std::thread::spawn({
-        let stop = Arc::clone(&stop);
-        move || {
-            let (_, peer) = socket.recv_from(&mut [0; 64]).unwrap();
-            let mut sent = 0_u64;
-            while !stop.load(Ordering::Relaxed) {
-                sent += u64::from(socket.send_to(&[6, 0, 0xFF, 7, 6, 0x11], peer).is_ok());
-            }
-            sent
-        }
-    });
-    let start = Instant::now();
-    let error = registry::open(at(port)).power().await.unwrap_err();
-    stop.store(true, Ordering::Relaxed);
-    assert!(matches!(error, Error::Hostile { .. }), "{error}");
-    assert!(start.elapsed().as_secs() < 12, "{:?}", start.elapsed());
-    assert!(flood.join().unwrap() > 1000);
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drivers_of_one_bmc_take_turns() {
+    let _stopped = clock::stop();
     let sim = BmcSim::start(Config::default()).unwrap();
     let tasks: Vec<_> = (0..16)
         .map(|_| {
@@ -291,14 +244,17 @@ async fn drivers_of_one_bmc_take_turns() {
     assert_eq!((traffic.opened, traffic.received), (1, 4 + 16), "one session for all of them");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_bmc_that_restarted_is_spoken_to_anew() {
     let (sim, driver) = start(Config::default());
-    driver.set_power(PowerAction::On).await.unwrap();
-    sim.restart();
-    assert_eq!(driver.power().await.unwrap(), Power::On);
-    sim.restart();
-    driver.set_power(PowerAction::Cycle).await.unwrap();
+    clock::paced(&sim, async {
+        driver.set_power(PowerAction::On).await.unwrap();
+        sim.restart();
+        assert_eq!(driver.power().await.unwrap(), Power::On);
+        sim.restart();
+        driver.set_power(PowerAction::Cycle).await.unwrap();
+    })
+    .await;
     assert_eq!(sim.chassis().controls, [1, 2]);
     assert_eq!(sim.traffic().opened, 3);
 }
@@ -307,40 +263,41 @@ async fn a_bmc_that_restarted_is_spoken_to_anew() {
 #[test]
 fn a_line_goes_from_runtime_to_runtime() {
     let sim = BmcSim::start(Config::default()).unwrap();
-    let runtime = || {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-    };
     for sessions in 1..=3 {
         let runtime = runtime();
         let driver = registry::open(sim.endpoint(SEVENTEEN));
-        assert_eq!(runtime.block_on(driver.power()).unwrap(), Power::Off);
+        let power = runtime.block_on(clock::paced(&sim, driver.power()));
+        assert_eq!(power.unwrap(), Power::Off);
         assert_eq!(sim.traffic().opened, sessions);
     }
-    let runtime = runtime();
-    let driver = registry::open(sim.endpoint(SEVENTEEN));
-    runtime.block_on(driver.power()).unwrap();
-    let closed = sim.traffic().closed;
-    poll("the session's end", PLENTY, || sim.traffic().closed > closed).unwrap();
+    runtime().block_on(async {
+        let driver = registry::open(sim.endpoint(SEVENTEEN));
+        clock::paced(&sim, driver.power()).await.unwrap();
+        let closed = sim.traffic().closed;
+        advance(IDLE).await;
+        clock::until(|| sim.traffic().closed > closed).await;
+    });
 }
 
-#[tokio::test]
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_dropped_half_way_leaves_no_session_behind() {
     let (sim, driver) = start(Config { loss: Loss::StatusReplies, ..Config::default() });
+    let _stopped = clock::stop();
     let mut call = driver.power();
-    poll_until(&mut call, || sim.traffic().opened == 1).await;
+    tokio::select! {
+        biased;
+        _ = &mut call => panic!("no answer can come"),
+        // The list, four messages that open the session, and the question that is not answered.
+        () = clock::until(|| sim.traffic().received == 6) => {}
+    }
     assert_eq!(sim.sessions(), 1);
     drop(call);
-    poll("the session's end", PLENTY, || sim.sessions() == 0).unwrap();
+    clock::until(|| sim.sessions() == 0).await;
     assert_eq!(sim.traffic().closed, 1);
     driver.set_power(PowerAction::On).await.unwrap();
     assert!(sim.chassis().on, "and the next call starts afresh");
-}
-
-/// Drive a call that must not end until the condition holds.
-async fn poll_until(call: &mut Pending<'_, Power>, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PLENTY);
-        assert!(tokio::time::timeout(LOOK, &mut *call).await.is_err(), "no answer can come");
-    }
 }

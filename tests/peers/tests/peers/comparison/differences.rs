@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::script::Said;
 
@@ -85,36 +85,67 @@ fn cell(text: &str) -> String {
     text.chars().take(MAX_CELL).collect()
 }
 
-/// Holds what was found against the list, and rewrites the list where that is asked for.
-///
-/// # Panics
-/// When a difference is not listed, is listed without a reason, or is listed and gone.
-pub fn settle(
-    file: &Path,
-    found: &[Difference],
-    every_version: &[&str],
-    expected: impl Fn(&Difference) -> bool,
-) {
-    let text = fs::read_to_string(file).unwrap();
-    let (head, rows) = read(&text, every_version);
-    let mut found = found.to_vec();
-    for one in &mut found {
-        let same = |row: &&Difference| (&row.script, &row.step) == (&one.script, &one.step);
-        if let Some(row) = rows.iter().find(same) {
-            one.why.clone_from(&row.why);
+/// The list in a file.
+pub struct List<'a> {
+    /// Where it is.
+    pub file: PathBuf,
+    /// Every version of kubectl that rows may name, in order.
+    pub versions: &'a [&'a str],
+}
+
+impl List<'_> {
+    /// Holds what was found by some versions against the rows for these versions, and rewrites the
+    /// list where `UPDATE` asks for it.
+    ///
+    /// # Panics
+    /// When a difference is not listed, is listed without a reason, or is listed and gone.
+    pub fn settle(
+        &self,
+        found: &[Difference],
+        versions: &[&str],
+        expected: impl Fn(&Difference) -> bool,
+    ) {
+        let text = fs::read_to_string(&self.file).unwrap();
+        let (head, rows) = read(&text, self.versions);
+        let mut found = found.to_vec();
+        for one in &mut found {
+            let same = |row: &&Difference| (&row.script, &row.step) == (&one.script, &one.step);
+            if let Some(row) = rows.iter().find(same) {
+                one.why.clone_from(&row.why);
+            }
         }
+        if std::env::var_os("UPDATE").is_some() {
+            let others = rows.iter().filter(|row| !expected(row)).cloned();
+            let mut all: Vec<Difference> = others.chain(found).collect();
+            all.sort_by(|a, b| a.script.cmp(&b.script));
+            fs::write(&self.file, write(head, &all, self.versions)).unwrap();
+            return;
+        }
+        let rows = rows.into_iter().filter(expected).filter_map(|row| row.of(versions));
+        let problems = problems(&found, rows, versions);
+        let count = problems.len();
+        assert!(problems.is_empty(), "{count} differences:\n{}", problems.join("\n"));
     }
-    if std::env::var_os("UPDATE").is_some() {
-        let others = rows.iter().filter(|row| !expected(row)).cloned();
-        let mut all: Vec<Difference> = others.chain(found).collect();
-        all.sort_by(|a, b| a.script.cmp(&b.script));
-        fs::write(file, write(head, &all, every_version)).unwrap();
-        return;
+}
+
+impl Difference {
+    /// The part of a row that speaks of `versions`.
+    fn of(mut self, versions: &[&str]) -> Option<Self> {
+        self.versions.retain(|one| versions.contains(&one.as_str()));
+        (!self.versions.is_empty()).then_some(self)
     }
-    let line = |one: &Difference| row(one, every_version);
+}
+
+/// Mistakes of the rows, given what was found by the same versions.
+fn problems(
+    found: &[Difference],
+    rows: impl Iterator<Item = Difference>,
+    versions: &[&str],
+) -> Vec<String> {
+    let line = |one: &Difference| row(one, versions);
     let found_by_row: BTreeMap<String, &Difference> =
         found.iter().map(|one| (line(one), one)).collect();
-    let listed: Vec<String> = rows.iter().filter(|row| expected(row)).map(line).collect();
+    let listed: Vec<String> = rows.map(|one| line(&one)).collect();
     let mut problems = Vec::new();
     for (row, one) in &found_by_row {
         if !listed.contains(row) {
@@ -125,8 +156,7 @@ pub fn settle(
     }
     let gone = listed.iter().filter(|row| !found_by_row.contains_key(*row));
     problems.extend(gone.map(|row| format!("listed, but gone: {row}")));
-    let count = problems.len();
-    assert!(problems.is_empty(), "{count} differences:\n{}", problems.join("\n"));
+    problems
 }
 
 const COLUMNS: &str =

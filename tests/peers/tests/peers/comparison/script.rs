@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::normal::Normal;
 
 /// Seconds a step may take; `timeout` ends it then, and its status tells.
-const STEP_LIMIT: u64 = 90;
+const STEP_LIMIT: u64 = 300;
 /// What a step is noted to have said that did not end in that time.
 pub const CUT_OFF: &str = "(cut off)\n";
 

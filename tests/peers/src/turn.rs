@@ -1,0 +1,31 @@
+//! Turns that hold between processes: nextest runs each test in one of its own.
+
+use std::env;
+use std::fs::{File, create_dir_all};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+/// Waits for the turn of that name on this machine. It lasts until the file is dropped, or its
+/// process ends.
+///
+/// # Errors
+/// The cache's folder cannot be written.
+pub fn turn(name: &str) -> Result<File> {
+    let folder = cache()?.join("turns");
+    create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let path = folder.join(format!("{name}.lock"));
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
+/// The folder that `tests/cached.sh` keeps its programs in.
+fn cache() -> Result<PathBuf> {
+    let of = |variable: &str| env::var_os(variable).map(PathBuf::from);
+    of("TINBOX_CACHE")
+        .or_else(|| of("XDG_CACHE_HOME").map(|folder| folder.join("tinbox")))
+        .or_else(|| of("HOME").map(|folder| folder.join(".cache/tinbox")))
+        .context("neither TINBOX_CACHE, XDG_CACHE_HOME nor HOME is set")
+}
