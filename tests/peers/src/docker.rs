@@ -42,8 +42,17 @@ impl Docker {
         let folder = TempDir::with_prefix("docker-").context("cannot make a folder")?;
         let (registry, server) = registry(folder.path())?;
         let at = |name: &str| folder.path().join(name).display().to_string();
+        // dockerd gives a containerd that it starts itself 15 s, too little on a busy machine.
         let script = format!(
-            "mkdir -p {WORKER_FOLDER} && mount -t tmpfs worker {WORKER_FOLDER} && exec \"$@\""
+            "mkdir -p {WORKER_FOLDER} && mount -t tmpfs worker {WORKER_FOLDER} || exit 1\n\
+             {containerd} --config {config} --address {socket} --root {root} --state {state} &\n\
+             while [ ! -S {socket} ]; do kill -0 $! || exit 1; sleep 0.1; done\n\
+             exec \"$@\"",
+            containerd = programs.join("containerd").display(),
+            config = at("containerd.toml"),
+            socket = at("containerd.sock"),
+            root = at("containerd"),
+            state = at("containerd-state"),
         );
         let mut arguments: Vec<String> =
             ["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "env"]
@@ -56,6 +65,7 @@ impl Docker {
         arguments.extend(flags.map(str::to_owned));
         arguments.extend(["--ip-forward=false", "--storage-driver=vfs"].map(str::to_owned));
         for (flag, value) in [
+            ("--containerd", at("containerd.sock")),
             ("--host", format!("unix://{}", at("docker.sock"))),
             ("--data-root", at("data")),
             ("--exec-root", at("exec")),
@@ -66,6 +76,9 @@ impl Docker {
             arguments.extend([flag.to_owned(), value]);
         }
         fs::write(at("none.json"), "{}").context("cannot write the engine's configuration")?;
+        // Kubernetes' interface needs a network plugin.
+        let config = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
+        fs::write(at("containerd.toml"), config).context("cannot write containerd.toml")?;
         let unshare = find("unshare", "util-linux")?;
         let engine = Process::start(&unshare, &arguments, &folder.path().join("dockerd.log"))?;
         let client = programs.join("docker");
