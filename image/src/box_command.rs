@@ -50,7 +50,8 @@ pub struct Arguments {
     /// Public keys whose updates the box takes, instead of that key's own
     #[arg(long)]
     update_keys: Option<PathBuf>,
-    /// Compress the root in seconds and less well; its size is then nobody's budget
+    /// Make an image for emulated machines, in seconds: less compressed, outside the size budget,
+    /// and with a kernel that skips its timer check
     #[arg(long)]
     quick: bool,
     /// Write what is published: compressed, with SBOM, sums and signature; this is the list of
