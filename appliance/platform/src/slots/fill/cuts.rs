@@ -3,7 +3,7 @@
 //! `tests/firmware`, which add the kernel's FAT, a disk's own cache and a whole box.
 //!
 //! [`Filling`] runs as it is. It stops at a step because something stands in that step's way, and
-//! what the power would have left of the step's file is put there afterwards.
+//! the rest that a power cut leaves of the step's file is put there afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,9 @@ enum Step {
     Kernel(Left),
     /// The kernel is there, and the boot script is being written.
     Script(Left),
-    /// All of it is there, and the loader is not told.
+    /// The whole system is there, and the loader does not know of it.
     Variables,
-    /// The loader was told; the system then works or does not.
+    /// The loader knows of the system, which then works or does not.
     Told(bool),
 }
 
@@ -140,7 +140,7 @@ impl Disk {
         let filling = Filling::of(volume, self.running, manifest(release), &self.root(slot));
         let mut filling = filling.unwrap();
         half_written(&before, &self.block());
-        assert!(!self.volume.read().unwrap().whole(slot), "it is no system from the first byte");
+        assert!(!self.volume.read().unwrap().whole(slot), "not a system from the first byte");
 
         let pieces = if let Step::Root(pieces, _) = step { pieces } else { PIECES };
         let new_root = root(release);
