@@ -45,12 +45,18 @@ pub enum Error {
         source: io::Error,
     },
     /// A variable the action cannot do without.
-    #[error("{action} needs {name} in its environment")]
+    #[error(
+        "{action} needs {name} in its environment, and has {}; an action of another publisher may \
+         have the same name and other settings",
+        if given.is_empty() { "nothing" } else { given.as_str() }
+    )]
     MissingSetting {
         /// The action's name.
         action: &'static str,
         /// The variable.
         name: &'static str,
+        /// Names of the variables that it has.
+        given: String,
     },
     /// A variable whose value cannot be meant.
     #[error("{action} cannot use {name}: {reason}")]
@@ -113,6 +119,31 @@ pub enum Error {
         url: String,
         /// What it begins like.
         found: String,
+    },
+    /// An archive of files in place of an image.
+    #[error(
+        "{url} is a tar archive, not the image of a disk: nothing was written. Use archive2disk to \
+         unpack it into a file system, or pack the image alone with gzip, xz or zstd"
+    )]
+    Tar {
+        /// What was being read.
+        url: String,
+    },
+    /// The image's partition table counts in other sectors than the disk.
+    #[error(
+        "the image {url} is for disks with sectors of {image} bytes, and those of {} have \
+         {sector}: the disk would have no partitions. Make the image for {sector}-byte sectors",
+        disk.display()
+    )]
+    Sectors {
+        /// What was read.
+        url: String,
+        /// Bytes of a sector by the image's partition table.
+        image: usize,
+        /// The disk.
+        disk: PathBuf,
+        /// Bytes of its sectors.
+        sector: usize,
     },
     /// The decoder met bytes it cannot decode, or too few of them.
     #[error("cannot decode the {format} image {url}")]
@@ -203,6 +234,18 @@ pub enum Error {
         path: PathBuf,
         /// The disk below it.
         disk: String,
+    },
+    /// The owner's policy names a disk that is not known.
+    #[error(
+        "{} is not written: {word} is to be preserved, and no disk of this machine is known by \
+         that name, so that any disk may be the one; name it by serialNumber=… or wwn=… in the \
+         annotation tinbox.dev/preserve-disks of its Hardware, or plug it in", path.display()
+    )]
+    PreservedUnknown {
+        /// What was to be written.
+        path: PathBuf,
+        /// The name in the policy.
+        word: String,
     },
     /// A disk that cannot be erased as was asked for, or has not been.
     #[error("cannot erase {}: {reason}", path.display())]

@@ -4,6 +4,8 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -14,11 +16,44 @@ use crate::{Error, disk, preserve, select};
 /// Where partitions are mounted, one at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
 
+/// Longest wait for the mount before: work that a stopped action began ends by itself.
+const IN_USE: Duration = Duration::from_secs(60);
+
 /// A mounted filesystem; unmounted when dropped.
 #[derive(Debug)]
 pub struct Mounted {
     root: Option<File>,
     device: PathBuf,
+    /// Dropped last, after the unmount.
+    _place: Place,
+}
+
+/// The mount point, which one mount has at a time: a mount that a stopped action left to a thread
+/// would otherwise be followed by its unmount of the next action's.
+#[derive(Debug)]
+struct Place;
+
+static TAKEN: Mutex<bool> = Mutex::new(false);
+static FREED: Condvar = Condvar::new();
+
+impl Place {
+    fn take() -> Option<Self> {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = FREED.wait_timeout_while(taken, IN_USE, |taken| *taken);
+        let (mut taken, end) = waited.unwrap_or_else(PoisonError::into_inner);
+        if end.timed_out() {
+            return None;
+        }
+        *taken = true;
+        Some(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        FREED.notify_one();
+    }
 }
 
 /// What a filesystem is mounted for.
@@ -56,6 +91,21 @@ pub struct Owner {
     pub dir_mode: u32,
 }
 
+/// A file that makes room for a stand-in for a while, and the names beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Aside<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// Name of the original meanwhile.
+    pub aside: &'a str,
+    /// Name of the mark that there was no original.
+    pub absent: &'a str,
+}
+
+fn exists(folder: &File, name: &str) -> bool {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
 impl Mounted {
     /// Mount `device`, waiting for it to appear. Blocks.
     pub fn mount(device: &Path, fs_type: &str, purpose: Purpose) -> Result<Self, Error> {
@@ -64,6 +114,11 @@ impl Mounted {
         if purpose != Purpose::Read {
             preserve::check(device)?;
         }
+        let place = Place::take();
+        let place = place.ok_or_else(|| Error::Io {
+            doing: format!("mount {}: an action before still has {MOUNT_POINT}", device.display()),
+            source: io::ErrorKind::ResourceBusy.into(),
+        })?;
         std::fs::create_dir_all(MOUNT_POINT).map_err(Error::io(format!("create {MOUNT_POINT}")))?;
         rustix::mount::mount(device, MOUNT_POINT, fs_type, purpose.flags(), None).map_err(
             |errno| match errno {
@@ -78,7 +133,7 @@ impl Mounted {
         if opened.is_err() {
             detach();
         }
-        Ok(Self { root: Some(opened?), device: device.to_owned() })
+        Ok(Self { root: Some(opened?), device: device.to_owned(), _place: place })
     }
 
     fn root(&self) -> Result<&File, Error> {
@@ -94,33 +149,51 @@ impl Mounted {
     /// Where its root is, for a program's.
     pub const PLACE: &CStr = c"/run/tinbox-agent/mnt";
 
-    /// Take a file out of the way; whether there was one.
-    pub fn set_aside(&self, path: &str, aside: &str) -> Result<bool, Error> {
-        let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let folder = open_within(self.root()?, &format!("/{folder}"), flags, 0)
-            .map_err(what("open the folder of"))?;
-        match rustix::fs::renameat(&folder, name, &folder, aside) {
-            Ok(()) => Ok(true),
-            Err(Errno::NOENT) => Ok(false),
+    /// Takes a file out of the way. A file that an interrupted run set aside stays the original:
+    /// the one in its place is a stand-in. Where there is no file, an empty mark says so.
+    pub fn set_aside(&self, file: &Aside) -> Result<(), Error> {
+        let what = |doing| self.what(doing, file.path);
+        let (folder, name) = self.folder_of(file)?;
+        if exists(&folder, file.aside) || exists(&folder, file.absent) {
+            return Ok(());
+        }
+        match rustix::fs::renameat(&folder, name, &folder, file.aside) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+                let mark = rustix::fs::openat(&folder, file.absent, flags, Mode::RUSR);
+                mark.map(drop).map_err(|errno| what("mark the absence of")(errno.into()))
+            }
             Err(errno) => Err(what("set aside")(errno.into())),
         }
     }
 
-    /// Undo [`Mounted::set_aside`]; with nothing set aside the file is removed.
-    pub fn put_back(&self, path: &str, aside: &str, was_there: bool) -> Result<(), Error> {
-        let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    /// Undoes [`Mounted::set_aside`].
+    pub fn put_back(&self, file: &Aside) -> Result<(), Error> {
+        let (folder, name) = self.folder_of(file)?;
+        let result = match rustix::fs::renameat(&folder, file.aside, &folder, name) {
+            Err(Errno::NOENT) if exists(&folder, file.absent) => {
+                let remove = |name| match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+                    Err(Errno::NOENT) => Ok(()),
+                    removed => removed,
+                };
+                remove(name).and_then(|()| remove(file.absent))
+            }
+            result => result,
+        };
+        result.map_err(io::Error::from).map_err(self.what("put back", file.path))
+    }
+
+    fn folder_of<'a>(&self, file: &Aside<'a>) -> Result<(File, &'a str), Error> {
+        let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let folder = open_within(self.root()?, &format!("/{folder}"), flags, 0)
-            .map_err(what("open the folder of"))?;
-        let result = if was_there {
-            rustix::fs::renameat(&folder, aside, &folder, name)
-        } else {
-            rustix::fs::unlinkat(&folder, name, AtFlags::empty())
-        };
-        result.map_err(io::Error::from).map_err(what("put back"))
+            .map_err(self.what("open the folder of", file.path))?;
+        Ok((folder, name))
+    }
+
+    fn what(&self, doing: &str, path: &str) -> impl FnOnce(io::Error) -> Error {
+        Error::io(format!("{doing} {path} on {}", self.device.display()))
     }
 
     /// The folder at `path` with the folders above it, made where they are missing.

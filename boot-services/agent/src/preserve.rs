@@ -1,17 +1,24 @@
 //! Disks that no action may write: `tinbox.preserve` of the kernel command line, selectors parted
 //! by `;`. The box writes it there; an action cannot take it back.
 //!
+//! A name that fits no disk protects nothing, and may be that of any disk: then no disk is written
+//! at all ([`Error::PreservedUnknown`]). A partition, an array or a volume stands for all disks
+//! that it lies on.
+//!
 //! A built-in action asks before it writes ([`check`]). A container does not ask: while one runs,
 //! the kernel refuses writes to these disks, whoever makes them, and the container has none of
 //! their device nodes ([`guard`]). That is against a wrong name and a script that wipes whatever it
 //! finds. An image with all rights that means to undo it can.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::select::{Described, Selector, describe};
+use crate::disk::{APPEAR, LOOK};
+use crate::select::{Described, Selector, describe, disks};
 use crate::{Error, sys};
 
 /// Where the kernel tells of its block devices.
@@ -20,33 +27,87 @@ const CLASS: &str = "/sys/class/block";
 const COMMANDS_DEPTH: u32 = 2;
 
 /// Of this machine; set once as it starts.
-static PRESERVED: Mutex<Vec<Selector>> = Mutex::new(Vec::new());
+static PRESERVED: Mutex<Vec<Word>> = Mutex::new(Vec::new());
+
+/// One name of the policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    text: String,
+    selector: Selector,
+    /// Disks that this name was found to mean since the start; each stays protected.
+    disks: BTreeSet<String>,
+}
 
 /// Understand the list.
 ///
 /// # Errors
 /// A sentence: a policy that is not understood must not be taken for none.
-pub fn parse(text: &str) -> Result<Vec<Selector>, String> {
+pub fn parse(text: &str) -> Result<Vec<Word>, String> {
     let words = text.split(';').map(str::trim).filter(|word| !word.is_empty());
-    words.map(Selector::parse).collect()
+    let word = |text: &str| {
+        let selector = Selector::parse(text)?;
+        Ok(Word { text: text.to_owned(), selector, disks: BTreeSet::new() })
+    };
+    words.map(word).collect()
 }
 
 /// From now on nothing writes to these.
-pub fn set(selectors: Vec<Selector>) {
-    *PRESERVED.lock().unwrap_or_else(PoisonError::into_inner) = selectors;
+pub fn set(words: Vec<Word>) {
+    *PRESERVED.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-/// Refuse `device` when it, or a disk that it lies on, is preserved.
+impl Word {
+    /// Adds the disks that the name means now.
+    fn look(&mut self) {
+        match &self.selector {
+            Selector::Path(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                let mut found = Vec::new();
+                if let Some(name) = path.file_name().filter(|_| path.starts_with("/dev")) {
+                    lies_on(Path::new(CLASS), &name.to_string_lossy(), &mut found);
+                }
+                self.disks.extend(found.into_iter().map(|disk| disk.name));
+            }
+            selector => {
+                let found = disks().into_iter().filter(|disk| selector.fits(disk));
+                self.disks.extend(found.map(|disk| disk.name));
+            }
+        }
+    }
+}
+
+/// Names of all disks to be preserved; waits for those that have not appeared. Blocks.
+fn protected(device: &Path, patience: Duration) -> Result<BTreeSet<String>, Error> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let mut words = PRESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+        words.iter_mut().for_each(Word::look);
+        let Some(unknown) = words.iter().find(|word| word.disks.is_empty()) else {
+            return Ok(words.iter().flat_map(|word| word.disks.iter().cloned()).collect());
+        };
+        if Instant::now() >= deadline {
+            let (path, word) = (device.to_owned(), unknown.text.clone());
+            return Err(Error::PreservedUnknown { path, word });
+        }
+        drop(words);
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Refuses `device` when it, or a disk that it lies on, is preserved. Blocks.
+///
+/// # Errors
+/// [`Error::Preserved`], or [`Error::PreservedUnknown`] for every device.
 pub fn check(device: &Path) -> Result<(), Error> {
-    let preserved = PRESERVED.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if preserved.is_empty() {
+    let protected = protected(device, APPEAR)?;
+    if protected.is_empty() {
         return Ok(());
     }
     let path = device.canonicalize().unwrap_or_else(|_| device.to_owned());
     let mut disks = Vec::new();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     lies_on(Path::new(CLASS), &name.unwrap_or_default(), &mut disks);
-    match disks.iter().find(|disk| preserved.iter().any(|selector| selector.fits(disk))) {
+    match disks.iter().find(|disk| protected.contains(&disk.name)) {
         Some(disk) => {
             let (path, disk) = (device.to_owned(), disk.name.clone());
             Err(Error::Preserved { path, disk })
@@ -60,13 +121,14 @@ pub fn check(device: &Path) -> Result<(), Error> {
 /// kernel.
 ///
 /// # Errors
-/// [`Error::Io`]: one of them could not be protected.
+/// [`Error::Io`]: one of them could not be protected. [`Error::PreservedUnknown`]: a name of the
+/// policy fits no disk.
 pub fn guard() -> Result<Vec<PathBuf>, Error> {
-    let preserved = PRESERVED.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if preserved.is_empty() {
+    let protected = protected(Path::new("/dev"), APPEAR)?;
+    if protected.is_empty() {
         return Ok(Vec::new());
     }
-    let is_preserved = |disk: &Described| preserved.iter().any(|selector| selector.fits(disk));
+    let is_preserved = |disk: &Described| protected.contains(&disk.name);
     let Nodes { block, mut commands } = Nodes::find(Path::new(CLASS), is_preserved);
     commands.extend(block.iter().cloned());
     for path in block {

@@ -1,17 +1,24 @@
 //! Which disk is meant: by path, by what udev would call it, or by what the disk says of itself.
 //!
-//! The agent's OS has no udev, so `/dev/disk/by-id/…` is understood here. Hints are those of
+//! The agent's OS has no udev, so the links of `/dev/disk` are understood here. Hints are those of
 //! Metal3's rootDeviceHints, as `key=value` parted by commas: `wwn=0x5002538e40a21d6f`,
 //! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All must fit, and exactly
 //! one disk: a guess is no way to choose what is written over.
 
+mod links;
+mod superblock;
+
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::disk::{APPEAR, LOOK};
+use links::{Folder, Roots};
 
 const BY_ID: &str = "/dev/disk/by-id/";
+/// Time without a new disk after which all disks count as found.
+const SETTLED: Duration = Duration::from_secs(3);
 /// Block devices that are no disks of the machine, by the beginning of their name.
 const VIRTUAL: [&str; 7] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md"];
 
@@ -41,6 +48,8 @@ pub enum Selector {
     Path(PathBuf),
     /// A name in `/dev/disk/by-id`, without `-partN`.
     Id(String, Option<u32>),
+    /// A name in another folder of `/dev/disk`.
+    Link(Folder, String),
     /// Every hint fits.
     Hints(Vec<Hint>, Option<u32>),
 }
@@ -73,11 +82,11 @@ impl Selector {
     /// A sentence about the part that is not understood.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(id) = text.strip_prefix(BY_ID) {
-            let parted = id
-                .rsplit_once("-part")
-                .and_then(|(id, part)| Some((id.to_owned(), Some(part.parse::<u32>().ok()?))));
-            let (id, part) = parted.unwrap_or((id.to_owned(), None));
-            return Ok(Self::Id(id, part));
+            let (id, part) = without_part(id);
+            return Ok(Self::Id(id.to_owned(), part));
+        }
+        if let Some((folder, name)) = Folder::split(text) {
+            return Ok(Self::Link(folder, name.to_owned()));
         }
         if text.starts_with('/') {
             return Ok(Self::Path(text.into()));
@@ -103,7 +112,7 @@ impl Selector {
         Ok(Self::Hints(hints, part))
     }
 
-    /// Whether `disk` is meant.
+    /// True when `disk` is meant, or a partition of it.
     pub fn fits(&self, disk: &Described) -> bool {
         match self {
             Self::Path(path) => {
@@ -111,14 +120,31 @@ impl Selector {
                 path == Path::new("/dev").join(&disk.name)
             }
             Self::Id(id, _) => ids(disk).contains(id) || has_serial(id, disk),
+            Self::Link(folder, name) => links::target(Roots::own(), *folder, name, disk).is_some(),
             Self::Hints(hints, _) => hints.iter().all(|hint| hint.fits(disk)),
         }
     }
 
-    fn partition(&self) -> Option<u32> {
+    /// The partition of `disk` that is meant; `None` for the whole disk.
+    fn partition(&self, disk: &Described) -> Option<u32> {
         match self {
             Self::Path(_) => None,
             Self::Id(_, part) | Self::Hints(_, part) => *part,
+            Self::Link(folder, name) => {
+                let number = links::target(Roots::own(), *folder, name, disk);
+                number.filter(|number| *number > 0)
+            }
+        }
+    }
+
+    /// True when at most one disk in the world fits, so that a disk that appears later cannot make
+    /// the choice another one.
+    fn is_identity(&self) -> bool {
+        match self {
+            Self::Path(_) | Self::Id(..) | Self::Link(..) => true,
+            Self::Hints(hints, _) => hints
+                .iter()
+                .any(|hint| matches!(hint, Hint::Wwn(_) | Hint::Serial(_) | Hint::DeviceName(_))),
         }
     }
 }
@@ -163,6 +189,14 @@ fn bare(wwn: &str) -> String {
     kinds.iter().fold(lower.as_str(), |text, kind| text.trim_start_matches(kind)).to_owned()
 }
 
+/// A name of udev's without `-partN`, and the number of the partition.
+fn without_part(name: &str) -> (&str, Option<u32>) {
+    let parted = name
+        .rsplit_once("-part")
+        .and_then(|(whole, part)| Some((whole, Some(part.parse::<u32>().ok()?))));
+    parted.unwrap_or((name, None))
+}
+
 /// Names that udev gives a disk (`60-persistent-storage.rules`).
 fn ids(disk: &Described) -> Vec<String> {
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
@@ -171,6 +205,8 @@ fn ids(disk: &Described) -> Vec<String> {
     names.push(format!("nvme-{}_{}_1", joined(&disk.model), joined(&disk.serial)));
     if let Some(wwn) = disk.wwn.strip_prefix("naa.") {
         names.push(format!("wwn-0x{wwn}"));
+        // scsi_id: the designator's type, then the number.
+        names.push(format!("scsi-3{wwn}"));
     }
     if disk.wwn.starts_with("eui.") {
         names.push(format!("nvme-{}", disk.wwn));
@@ -179,11 +215,16 @@ fn ids(disk: &Described) -> Vec<String> {
 }
 
 /// `ata-MODEL_SERIAL`: the kernel keeps but the beginning of the model, so the serial decides.
+/// `usb-VENDOR_MODEL_SERIAL-0:0` ends with target and unit.
 fn has_serial(id: &str, disk: &Described) -> bool {
     let serial = disk.serial.split_whitespace().collect::<Vec<_>>().join("_");
-    (id.starts_with("ata-") || id.starts_with("scsi-"))
+    let bare = match id.rsplit_once('-') {
+        Some((bare, unit)) if id.starts_with("usb-") && unit.contains(':') => bare,
+        _ => id,
+    };
+    ["ata-", "scsi-", "usb-", "mmc-"].iter().any(|kind| id.starts_with(kind))
         && !serial.is_empty()
-        && id.ends_with(&format!("_{serial}"))
+        && bare.ends_with(&format!("_{serial}"))
 }
 
 /// The machine's disks, by `/sys/block`.
@@ -212,6 +253,9 @@ pub fn describe(folder: &Path) -> Option<Described> {
         let page = std::fs::read(folder.join("device/vpd_pg80")).unwrap_or_default();
         serial = String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned();
     }
+    if serial.is_empty() {
+        serial = usb_serial(folder).unwrap_or_default();
+    }
     Some(Described {
         name: folder.file_name()?.to_string_lossy().into_owned(),
         size: sectors.saturating_mul(512),
@@ -221,6 +265,14 @@ pub fn describe(folder: &Path) -> Option<Described> {
         wwn: first(["wwid", "device/wwid"]),
         rotational: read("queue/rotational") == "1",
     })
+}
+
+/// Serial number of the USB device that a disk is in.
+fn usb_serial(folder: &Path) -> Option<String> {
+    let place = folder.canonicalize().ok()?;
+    let device = place.ancestors().skip(1).find(|path| path.join("idVendor").exists())?;
+    let serial = std::fs::read_to_string(device.join("serial")).ok()?;
+    Some(serial.trim().to_owned())
 }
 
 /// The one disk of `disks` that is meant, or a sentence.
@@ -246,11 +298,36 @@ pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
     }
     let deadline = Instant::now() + APPEAR;
     loop {
-        match choose(&selector, &disks()) {
-            Ok(disk) => return Ok(device(&disk.name, selector.partition())),
+        let disks = disks();
+        let mut settling = SETTLING.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_settled = settling.look(&disks, Instant::now());
+        drop(settling);
+        let may_choose = selector.is_identity() || is_settled || Instant::now() >= deadline;
+        match choose(&selector, &disks) {
+            Ok(disk) if may_choose => return Ok(device(&disk.name, selector.partition(disk))),
             Err(reason) if Instant::now() >= deadline => return Err(refused(reason)),
-            Err(_) => std::thread::sleep(LOOK),
+            Ok(_) | Err(_) => std::thread::sleep(LOOK),
         }
+    }
+}
+
+/// The machine's disks as they were looked at last.
+#[derive(Debug, Default)]
+struct Settling {
+    disks: Vec<Described>,
+    since: Option<Instant>,
+}
+
+/// Of this boot.
+static SETTLING: Mutex<Settling> = Mutex::new(Settling { disks: Vec::new(), since: None });
+
+impl Settling {
+    /// Takes a look; true when no disk has come or gone for [`SETTLED`]. Controllers find their
+    /// disks at different times: a hint that fits one disk now may fit two in a moment.
+    fn look(&mut self, disks: &[Described], now: Instant) -> bool {
+        let since = self.since.filter(|_| self.disks == disks).unwrap_or(now);
+        (self.disks, self.since) = (disks.to_vec(), Some(since));
+        now.duration_since(since) >= SETTLED
     }
 }
 

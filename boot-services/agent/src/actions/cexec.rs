@@ -12,15 +12,17 @@ use std::sync::Arc;
 
 use super::environment::Environment;
 use crate::inside::Inside;
-use crate::mount::{Mounted, Owner, Purpose};
+use crate::mount::{Aside, Mounted, Owner, Purpose};
 use crate::program::{Program, SURROUNDINGS};
 use crate::stream::blocking;
 use crate::sys;
 use crate::{Error, Meter};
 
-const RESOLV_CONF: &str = "etc/resolv.conf";
-/// Where the partition's own is meanwhile.
-const RESOLV_CONF_ASIDE: &str = "resolv.conf.tinbox-aside";
+const RESOLV_CONF: Aside<'static> = Aside {
+    path: "etc/resolv.conf",
+    aside: "resolv.conf.tinbox-aside",
+    absent: "resolv.conf.tinbox-absent",
+};
 const READABLE: Owner = Owner { uid: 0, gid: 0, mode: 0o644, dir_mode: 0o755 };
 
 /// Programs to be run.
@@ -74,10 +76,9 @@ impl Cexec {
         let this = self.clone();
         let mounted = blocking("mounting", move || {
             let mounted = Mounted::mount(&this.device, &this.fs_type, Purpose::Run)?;
-            let aside = this.resolv_conf.then(|| lend_resolv_conf(&mounted)).transpose()?;
-            Ok((mounted, aside))
+            Partition::new(mounted, this.resolv_conf)
         });
-        let (mounted, aside) = mounted.await?;
+        let partition = mounted.await?;
         let mut result = Ok(());
         for command in &self.commands {
             result = self.run_one(command, meter).await;
@@ -85,13 +86,7 @@ impl Cexec {
                 break;
             }
         }
-        let unmounted = blocking("unmounting", move || {
-            if let Some(was_there) = aside {
-                mounted.put_back(RESOLV_CONF, RESOLV_CONF_ASIDE, was_there)?;
-            }
-            mounted.unmount()
-        })
-        .await;
+        let unmounted = blocking("unmounting", move || partition.unmount()).await;
         result.and(unmounted)?;
         let count = self.commands.len();
         let plural = if count == 1 { "" } else { "s" };
@@ -113,10 +108,43 @@ impl Cexec {
     }
 }
 
-/// Give the programs this OS's name servers; whether the partition had a file of its own.
-fn lend_resolv_conf(mounted: &Mounted) -> Result<bool, Error> {
-    let ours = std::fs::read(format!("/{RESOLV_CONF}")).unwrap_or_default();
-    let was_there = mounted.set_aside(RESOLV_CONF, RESOLV_CONF_ASIDE)?;
-    mounted.write(RESOLV_CONF, &ours, READABLE)?;
-    Ok(was_there)
+/// The mounted partition, with this OS's name servers for a while. An action that is stopped half
+/// way gives the partition its own back too.
+struct Partition {
+    mounted: Option<Mounted>,
+    /// Its resolv.conf is a stand-in.
+    is_lent: bool,
+}
+
+impl Partition {
+    fn new(mounted: Mounted, lend: bool) -> Result<Self, Error> {
+        let mut partition = Self { mounted: Some(mounted), is_lent: false };
+        if let Some(mounted) = partition.mounted.as_ref().filter(|_| lend) {
+            let ours = std::fs::read(format!("/{}", RESOLV_CONF.path)).unwrap_or_default();
+            mounted.set_aside(&RESOLV_CONF)?;
+            partition.is_lent = true;
+            mounted.write(RESOLV_CONF.path, &ours, READABLE)?;
+        }
+        Ok(partition)
+    }
+
+    fn give_back(&mut self) -> Result<(), Error> {
+        match &self.mounted {
+            Some(mounted) if std::mem::take(&mut self.is_lent) => mounted.put_back(&RESOLV_CONF),
+            _ => Ok(()),
+        }
+    }
+
+    fn unmount(mut self) -> Result<(), Error> {
+        self.give_back()?;
+        self.mounted.take().map_or(Ok(()), Mounted::unmount)
+    }
+}
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        if let Err(error) = self.give_back() {
+            tracing::warn!(reason = %stdx::chain(&error), "resolv.conf stays a stand-in");
+        }
+    }
 }

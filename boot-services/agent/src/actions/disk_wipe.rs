@@ -57,6 +57,12 @@ impl DiskWipe {
         meter.set_total(size);
         let (device, mut handle) = match self.method {
             Method::Zero | Method::Discard => (erase::Device::Other("a disk"), erase::Handle::None),
+            Method::Auto => erase::look(disk.path()).unwrap_or_else(|error| {
+                let reason = stdx::chain(&error);
+                tracing::warn!(disk = %disk.path().display(), reason, "no controller");
+                let what = "a disk whose controller cannot be asked";
+                (erase::Device::Other(what), erase::Handle::None)
+            }),
             _ => erase::look(disk.path())?,
         };
         let (way, why) = erase::decide(self.method, &device)

@@ -9,6 +9,9 @@ use crate::stream::Checksum;
 /// Longest wait that can be asked for: a week.
 const MINUTES_MAX: u64 = 7 * 24 * 60;
 
+/// Names that an error lists.
+const NAMES_MAX: usize = 20;
+
 /// The `KEY=value` list of one action.
 pub(super) struct Environment<'a> {
     action: &'static str,
@@ -37,7 +40,20 @@ impl<'a> Environment<'a> {
     }
 
     pub(super) fn required(&self, name: &'static str) -> Result<&'a str, Error> {
-        self.optional(name).ok_or(Error::MissingSetting { action: self.action, name })
+        self.optional(name).ok_or_else(|| self.missing(name))
+    }
+
+    /// The value of `name`, which may be empty but must be there.
+    pub(super) fn present(&self, name: &'static str) -> Result<&'a str, Error> {
+        let is_there = |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key == name);
+        let is_there = self.list.iter().any(|entry| is_there(&entry));
+        is_there.then(|| self.optional(name).unwrap_or_default()).ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &'static str) -> Error {
+        let names = self.list.iter().map(|entry| entry.split('=').next().unwrap_or_default());
+        let given = names.take(NAMES_MAX).collect::<Vec<_>>().join(", ");
+        Error::MissingSetting { action: self.action, name, given }
     }
 
     pub(super) fn bad(&self, name: &'static str, reason: impl Into<String>) -> Error {

@@ -104,6 +104,7 @@ fn image2disk_reads_its_environment() {
 fn every_mistake_has_its_sentence() {
     let url = "IMG_URL=http://box/a";
     let disk = "DEST_DISK=/dev/vda";
+    let (path, fs) = ("DEST_PATH=/a", "FS_TYPE=ext4");
     let cases: &[(&str, &[&str], &str)] = &[
         ("image2disk", &[disk], "image2disk needs IMG_URL in its environment"),
         ("image2disk", &[url], "image2disk needs DEST_DISK in its environment"),
@@ -124,8 +125,9 @@ fn every_mistake_has_its_sentence() {
         ("writefile", &[], "writefile needs DEST_PATH"),
         ("writefile", &["DEST_PATH=etc/a", disk, "FS_TYPE=ext4"], "is not an absolute path"),
         ("writefile", &["DEST_PATH=/a/../b", disk, "FS_TYPE=ext4"], "without .."),
-        ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "MODE=9"], "not an octal mode"),
-        ("writefile", &["DEST_PATH=/a", disk, "FS_TYPE=ext4", "UID=root"], "not a number"),
+        ("writefile", &[path, disk, fs, "CONTENTS=", "MODE=9"], "not an octal mode"),
+        ("writefile", &[path, disk, fs, "CONTENTS=", "UID=root"], "not a number"),
+        ("writefile", &[path, disk, fs], "writefile needs CONTENTS"),
         ("disk-wipe", &[], "disk-wipe needs BLOCK_DEVICE"),
         (
             "disk-wipe",
@@ -159,6 +161,18 @@ fn every_mistake_has_its_sentence() {
         let error = parse(image, environment).unwrap_err();
         assert!(error.contains(words), "{image} {environment:?}: {error}");
     }
+}
+
+#[test]
+fn an_action_of_another_publisher_is_refused() {
+    let environment =
+        ["DEST_PATH=/a", "DEST_DISK=/dev/vda3", "FS_TYPE=ext4", "STATIC_NETPLAN=true"];
+    let error = parse("public.ecr.aws/eks-anywhere/writefile:1", &environment).unwrap_err();
+    let expected = "writefile needs CONTENTS in its environment, and has DEST_PATH, DEST_DISK, \
+                    FS_TYPE, STATIC_NETPLAN; an action of another publisher may have the same name";
+    assert!(error.starts_with(expected), "{error}");
+    let empty = ["DEST_PATH=/a", "DEST_DISK=/dev/vda3", "FS_TYPE=ext4", "CONTENTS="];
+    assert!(parse("writefile", &empty).is_ok());
 }
 
 #[test]

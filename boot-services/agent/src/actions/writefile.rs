@@ -43,7 +43,7 @@ impl WriteFile {
             device: environment.device("DEST_DISK")?,
             fs_type: environment.required("FS_TYPE")?.to_owned(),
             path: path.to_owned(),
-            contents: environment.optional("CONTENTS").unwrap_or_default().to_owned(),
+            contents: environment.present("CONTENTS")?.to_owned(),
             owner: Owner {
                 uid: environment.id("UID")?,
                 gid: environment.id("GID")?,

@@ -129,8 +129,11 @@ impl Namespace {
         let device = folder.join("device").canonicalize();
         let device =
             device.map_err(Error::io(format!("find the controller of {}", path.display())))?;
-        let name = device.file_name().unwrap_or_default();
-        let controller = Path::new("/dev").join(name);
+        let missing = || Error::Io {
+            doing: format!("find a live controller of {}", path.display()),
+            source: io::ErrorKind::NotFound.into(),
+        };
+        let controller = Path::new("/dev").join(controller(&device).ok_or_else(missing)?);
         let opened = File::open(&controller);
         let text = std::fs::read_to_string(folder.join("nsid")).unwrap_or_default();
         let number = text.trim().parse();
@@ -168,6 +171,28 @@ impl Controller for Namespace {
     fn rest(&mut self) {
         std::thread::sleep(LOOK);
     }
+}
+
+/// Name of the controller of a namespace's device. With native multipath the device is a subsystem,
+/// which has no node: one of its controllers takes the commands.
+pub(super) fn controller(device: &Path) -> Option<String> {
+    let name = device.file_name()?.to_string_lossy().into_owned();
+    if !name.starts_with("nvme-subsys") {
+        return Some(name);
+    }
+    let is_controller = |name: &String| {
+        let number = name.strip_prefix("nvme");
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let entries = std::fs::read_dir(device).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut controllers: Vec<String> = names.filter(is_controller).collect();
+    controllers.sort();
+    let is_live = |name: &String| {
+        let state = std::fs::read_to_string(device.join(name).join("state"));
+        state.is_ok_and(|state| state.trim() == "live")
+    };
+    controllers.into_iter().find(is_live)
 }
 
 /// The other namespaces of the subsystem that the one at `folder` is of.

@@ -8,7 +8,7 @@ use workflow_rpc::Pin;
 
 use super::ipam::Ipam;
 use crate::Error;
-use crate::select::Selector;
+use crate::preserve::{self, Word};
 
 /// What DHCP servers are told this is.
 const VENDOR_CLASS: &str = "tinbox-agent";
@@ -27,7 +27,7 @@ pub struct CommandLine {
     /// `ipam`: an address for a machine that gets none by DHCP.
     pub ipam: Option<Ipam>,
     /// `tinbox.preserve`: disks that no action may write.
-    pub preserve: Vec<Selector>,
+    pub preserve: Vec<Word>,
     /// `tinbox.token`: proves to the box which boot this is.
     pub token: Option<Secret>,
     /// `tinbox.pin`: the box's key, by which the workflow service is known and spoken to over TLS.
@@ -78,7 +78,7 @@ impl CommandLine {
             ipam: value("ipam")
                 .map(|text| text.parse().map_err(|reason| bad("ipam", reason)))
                 .transpose()?,
-            preserve: crate::preserve::parse(&value("tinbox.preserve").unwrap_or_default())
+            preserve: preserve::parse(&value("tinbox.preserve").unwrap_or_default())
                 .map_err(|reason| bad("tinbox.preserve", reason))?,
             token: value("tinbox.token").map(Secret::from),
             pin: value("tinbox.pin")

@@ -1,14 +1,49 @@
 //! Which device nodes reach a disk, by a tree like the kernel's.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
 
-use super::{Nodes, lies_on, parse};
+use super::{Nodes, lies_on, parse, protected, set};
+use crate::Error;
 
 #[test]
 fn a_list_is_understood_whole_or_not_at_all() {
     assert_eq!(parse("/dev/sda; serial=X,model=Y ;").unwrap().len(), 2);
     assert_eq!(parse("").unwrap(), []);
     assert!(parse("serial=X;nonsense").is_err());
+}
+
+/// The only test of this binary that sets the policy of the process.
+#[test]
+fn a_name_that_fits_no_disk_closes_every_disk() {
+    let look = || protected(Path::new("/dev/sda"), Duration::ZERO);
+    set(Vec::new());
+    assert!(look().unwrap().is_empty());
+    for word in [
+        "serialNumber=no-such-disk",
+        "wwn=0xffffffffffffffff",
+        "/dev/no-such-disk1",
+        "/dev/mapper/no-such-volume",
+        "/dev/no-such-group/volume",
+        "/dev/disk/by-id/scsi-3ffffffffffffffff",
+        "/dev/disk/by-id/dm-name-no-such-volume",
+        "/dev/disk/by-path/pci-ffff:ff:1f.7-ata-1",
+        "/dev/disk/by-partuuid/ffffffff-ff",
+        "/dev/disk/by-partlabel/no-such-partition",
+        "/dev/disk/by-uuid/ffff-ffff",
+        "/dev/disk/by-label/no-such-label",
+        "/dev/disk/by-diskseq/999999",
+        "/etc/hostname",
+    ] {
+        set(parse(word).unwrap());
+        let error = look().unwrap_err();
+        assert!(
+            matches!(&error, Error::PreservedUnknown { word: it, .. } if it == word),
+            "{error}"
+        );
+    }
+    set(Vec::new());
 }
 
 #[test]
@@ -30,6 +65,7 @@ fn a_partition_and_a_mapping_lie_on_their_disks() {
         assert_eq!(names, expected, "{name}");
     }
 }
+
 #[test]
 fn every_node_that_reaches_a_disk_is_found_and_no_other() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
 //! Disks as they describe themselves, and what may be said to mean them.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::{Described, Selector, choose, describe, device};
+use super::{Described, SETTLED, Selector, Settling, choose, describe, device};
 
 fn disks() -> Vec<Described> {
     let disk = |name: &str, gib: u64, model: &str, serial: &str, wwn: &str, rotational| Described {
@@ -32,6 +33,8 @@ fn a_disk_is_found_by_every_name_it_has() {
         ("/dev/disk/by-id/nvme-KINGSTON_SNVS250G_50026B7684C2", "nvme0n1"),
         ("/dev/disk/by-id/nvme-KINGSTON_SNVS250G_50026B7684C2_1", "nvme0n1"),
         ("/dev/disk/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K1", "sdb"),
+        ("/dev/disk/by-id/scsi-35002538e40a21d6f", "sda"),
+        ("/dev/disk/by-id/usb-WDC_WD40EFRX_WD-WCC7K1-0:0-part1", "sdb"),
         ("/dev/disk/by-id/virtio-disk-1", "vda"),
         ("wwn=0x5002538E40A21D6F", "sda"),
         ("wwn=naa.5002538e40a21d6f", "sda"),
@@ -104,4 +107,29 @@ fn the_kernel_describes_a_disk_in_files() {
     let told = (disk.name.as_str(), disk.size, disk.model.as_str(), disk.serial.as_str());
     assert_eq!(told, ("sda", 512_000, "Samsung SSD 860", "S3Z9NB0K"));
     assert_eq!((disk.wwn.as_str(), disk.rotational), ("naa.5002538e40a21d6f", false));
+}
+
+#[test]
+fn a_hint_waits_until_the_disks_have_settled() {
+    let (mut settling, start) = (Settling::default(), Instant::now());
+    let all = disks();
+    let at = |millis| start + Duration::from_millis(millis);
+    assert!(!settling.look(&all[..1], at(0)));
+    assert!(!settling.look(&all[..1], at(2_900)));
+    assert!(!settling.look(&all, at(3_000)), "one more has appeared");
+    assert!(!settling.look(&all, at(5_900)));
+    assert!(settling.look(&all, at(6_000)));
+    assert!(settling.look(&all, at(100_000)), "the next action does not wait");
+    assert!(!settling.look(&all[..2], at(100_001)), "one has gone");
+    assert!(settling.look(&all[..2], at(100_001) + SETTLED));
+    for (text, is_identity) in [
+        ("model=Samsung", false),
+        ("minSizeGigabytes=100,rotational=false", false),
+        ("vendor=ATA,serial=1", true),
+        ("wwn=0x5", true),
+        ("/dev/sda", true),
+        ("/dev/disk/by-path/pci-0000:00:1f.2-ata-1", true),
+    ] {
+        assert_eq!(Selector::parse(text).unwrap().is_identity(), is_identity, "{text}");
+    }
 }

@@ -5,6 +5,7 @@
 //! power cut, comes to the same end as the first.
 
 mod amount;
+mod assemble;
 mod description;
 mod grow;
 mod plan;
@@ -18,6 +19,8 @@ pub use amount::Amount;
 pub use description::{SWAP, Storage, TEXT_BYTES};
 pub use grow::Grow;
 pub use plan::{Seen, Slice, Step, Table};
+
+use assemble::{Assembler, Composed};
 
 use crate::disk::{Accept, Disk, wait_for};
 use crate::mount::{Mounted, Purpose};
@@ -50,7 +53,7 @@ pub async fn partition(storage: Storage, table: Table, meter: &Meter) -> Result<
 pub async fn format(storage: Storage, meter: &Meter) -> Result<String, Error> {
     let storage = blocking("finding the disks", move || resolved(storage)).await?;
     let tools = Tools::get(meter).await?;
-    bring_up(&tools, storage.filesystems.iter().map(|it| &*it.mount.device), meter).await;
+    bring_up(&tools, storage.filesystems.iter().map(|it| &*it.mount.device), meter).await?;
     carry_out(&plan::format(&storage), &tools, meter).await?;
     let made = storage.filesystems.iter();
     let made: Vec<_> =
@@ -226,58 +229,35 @@ async fn carry_out(steps: &[Step], tools: &Tools, meter: &Meter) -> Result<(), E
     .await
 }
 
-/// Assemble arrays and activate volumes where one of `devices` is of that kind and is not there:
-/// nothing does so by itself in this OS.
-async fn bring_up(tools: &Tools, devices: impl Iterator<Item = &str>, meter: &Meter) {
-    if devices.into_iter().any(is_composed_and_missing) {
-        // Whether it was enough, the one who waits for the device sees.
-        for run in plan::bring_up() {
-            if let Err(error) = tools.run(&run, meter).await {
-                tracing::info!(reason = %stdx::chain(&error), "nothing was brought up");
-            }
+/// Brings up the arrays and volumes among `devices` that are not there: nothing does so by itself
+/// in this OS.
+async fn bring_up(
+    tools: &Tools,
+    devices: impl Iterator<Item = &str>,
+    meter: &Meter,
+) -> Result<(), Error> {
+    for device in devices {
+        if is_composed_and_missing(device) {
+            Assembler { tools, meter }.bring_up(device).await?;
         }
     }
+    Ok(())
 }
 
-/// Have `device` be there if it is an array or a volume that lies on this machine's disks.
+/// Brings up `device` if it is an array or a volume that lies on this machine's disks.
 ///
 /// # Errors
-/// When there are no tools to bring it up with.
+/// When there are no tools for this, or members are missing.
 pub async fn ready(device: &Path, meter: &Meter) -> Result<(), Error> {
     match device.to_str() {
         Some(path) if is_composed_and_missing(path) => {
             let tools = Tools::get(meter).await?;
-            bring_up(&tools, std::iter::once(path), meter).await;
-            Ok(())
+            bring_up(&tools, std::iter::once(path), meter).await
         }
         _ => Ok(()),
     }
 }
 
 fn is_composed_and_missing(path: &str) -> bool {
-    is_composed(path) && File::open(path).is_err()
-}
-
-/// `/dev/md0`, `/dev/md/root`, `/dev/mapper/vg-root`, `/dev/vg/root`.
-fn is_composed(path: &str) -> bool {
-    let Some(name) = path.strip_prefix("/dev/") else { return false };
-    match name.split_once('/') {
-        Some((folder, _)) => folder != "disk",
-        None => name.starts_with("md"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_composed;
-
-    #[test]
-    fn arrays_and_volumes_are_told_from_disks() {
-        for path in ["/dev/md0", "/dev/md/root", "/dev/vg0/root", "/dev/mapper/vg0-root"] {
-            assert!(is_composed(path), "{path}");
-        }
-        for path in ["/dev/sda", "/dev/mmcblk0p1", "/dev/disk/by-id/x", "serialNumber=1", ""] {
-            assert!(!is_composed(path), "{path}");
-        }
-    }
+    Composed::of(path).is_some() && File::open(path).is_err()
 }

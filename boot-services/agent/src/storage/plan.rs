@@ -305,15 +305,6 @@ fn filesystem(filesystem: &Filesystem) -> Vec<Step> {
     steps
 }
 
-/// Assemble every array of the machine's disks, and activate every volume.
-pub fn bring_up() -> [Run; 2] {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    [
-        Run::new("mdadm", words(&["--assemble", "--scan", "--run"])),
-        Run::new("lvm", words(&["vgchange", "--activate=y"])),
-    ]
-}
-
 /// What was made, for the operator: `2 disks, md0 (RAID 1 of 2 devices), vg0 (1 volume)`.
 pub fn made(storage: &Storage) -> String {
     let count =

@@ -1,9 +1,16 @@
-//! The one thing a raw image says of its own length: where its second partition table is.
+//! What a raw image says of itself: the size of its sectors, and where its second partition table
+//! is.
 
 use crate::Error;
 
 /// Sector sizes that GPT is met with.
 const SECTORS: [usize; 2] = [512, 4096];
+
+/// Size of the sectors that the image's GPT is for; `None` without a GPT.
+pub(super) fn sector(head: &[u8]) -> Option<usize> {
+    let is_header = |at: &usize| head.get(*at..).is_some_and(|rest| rest.starts_with(b"EFI PART"));
+    SECTORS.into_iter().find(is_header)
+}
 
 /// Refuse an image that ends before its GPT does (UEFI specification 5.3.2: AlternateLBA, the last
 /// sector of the disk): it was cut where it is served from, and nothing else would show it.

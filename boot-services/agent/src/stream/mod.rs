@@ -23,6 +23,7 @@
 
 mod archive;
 mod body;
+mod check;
 mod checksum;
 mod decode;
 mod fetch;

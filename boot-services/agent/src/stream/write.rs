@@ -5,6 +5,7 @@ use std::io;
 
 use tokio::runtime::Handle;
 
+use super::check;
 use super::decode::{Decoder, Format, detect};
 use super::gpt;
 use super::piece::{Gone, PIECE, Sink, Source, channel};
@@ -13,6 +14,10 @@ use super::target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 use super::url::Url;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
+
+/// Bytes at the end of a disk that hold marks of arrays, pools and tables: md 0.90 has its own
+/// within the last 128 KiB, ZFS two labels in the last 512 KiB.
+const TAIL: u64 = 1 << 20;
 
 /// An image on the disk but for its beginning.
 pub(super) struct Staged {
@@ -90,6 +95,7 @@ fn pass(
             let (before, length) = (intake.length(), piece.bytes().len());
             check_size(&target.disk, before + length as u64, url)?;
             if before == 0 {
+                check::check(piece.bytes(), &target.disk, url)?;
                 target.clear_head()?;
             }
             for step in intake.accept(piece.padded(target.disk.sector()), length) {
@@ -148,6 +154,22 @@ fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> 
     }
 }
 
+/// Zeros the end of a disk that the image does not reach. A member of an array (md 0.90 and 1.0,
+/// firmware RAID), a ZFS pool and a GPT have their marks there, which the new system would find.
+fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
+    let Some(size) = disk.size() else { return Ok(()) };
+    let sector = disk.sector() as u64;
+    let end = length.next_multiple_of(sector);
+    let mut at = end.max(size.saturating_sub(TAIL).next_multiple_of(sector));
+    let zeros = Aligned::new(BUFFER);
+    while at < size {
+        let count = (size - at).min(BUFFER as u64);
+        disk.write(&zeros.bytes()[..usize::try_from(count).unwrap_or(BUFFER)], at)?;
+        at += count;
+    }
+    Ok(())
+}
+
 /// A failure to decode, or the failure to read that a reader below met.
 pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Error {
     match error.downcast::<Error>() {
@@ -167,6 +189,7 @@ impl Staged {
         }
         let filled = usize::try_from(length).unwrap_or(BUFFER).min(BUFFER);
         gpt::check_whole(&head.bytes()[..filled], length, &url)?;
+        check::check_whole(&head.bytes()[..filled], length, &disk, &url)?;
         Ok(Self { disk, head, length, holes, sums: sums.map(Sums::finish), url })
     }
 
@@ -178,6 +201,7 @@ impl Staged {
         let padded = filled.next_multiple_of(disk.sector()).min(BUFFER);
         let path = disk.path().display().to_string();
         let doing = |doing: &str| Error::io(format!("{doing} {path}"));
+        clear_tail(&disk, length).map_err(doing("clear the end of"))?;
         // Everything else first, durably: the beginning is what makes the disk boot.
         disk.flush().map_err(doing("flush"))?;
         disk.write(&head.bytes()[..padded], 0).map_err(doing("write the beginning of"))?;

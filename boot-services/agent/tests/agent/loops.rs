@@ -47,6 +47,11 @@ impl Loop {
         Self::over(size, None, &["--partscan"])
     }
 
+    /// One with sectors of so many bytes.
+    pub fn with_sectors(size: u64, bytes: u32) -> Self {
+        Self::over(size, None, &["--sector-size", &bytes.to_string()])
+    }
+
     fn over(size: u64, room: Option<u64>, options: &[&str]) -> Self {
         let machine = machine();
         // Not in memory: a loop device over tmpfs has no direct I/O to prove anything with.

@@ -3,6 +3,7 @@
 
 mod archive;
 mod containers;
+mod images;
 mod loaders;
 mod loops;
 mod machine;

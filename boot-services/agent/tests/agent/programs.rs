@@ -3,6 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use stdx::testing::Wait;
+
 use crate::loops::{Loop, act, inspect, run};
 
 /// A partition with busybox as its only program, under a few names.
@@ -81,4 +83,63 @@ async fn what_a_program_leaves_behind_ends_with_it() {
     let script = "CMD_LINE=sleep 1000 > /dev/null 2>&1 & touch /made";
     cexec(&disk, &["DEFAULT_INTERPRETER=/bin/sh -c", script]).await.unwrap();
     inspect(&disk.path, |root| assert!(root.join("made").exists()));
+}
+
+const RESOLVING: &str = "UPDATE_RESOLV_CONF=true";
+
+/// The partition's own resolv.conf is there, and nothing beside it.
+fn has_its_own(disk: &Loop) {
+    inspect(&disk.path, |root| {
+        let link = std::fs::read_link(root.join("etc/resolv.conf")).unwrap();
+        assert_eq!(link, Path::new("/run/nowhere/resolv.conf"));
+        assert_eq!(std::fs::read_dir(root.join("etc")).unwrap().count(), 1);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_action_gives_the_partition_its_own_resolv_conf_back() {
+    let disk = system();
+    let settings = ["DEFAULT_INTERPRETER=/bin/sh -c", RESOLVING];
+    let mut stopped = settings.to_vec();
+    stopped.push("CMD_LINE=touch /started; sleep 1000");
+    let wait = Wait::new("the program");
+    let started = async {
+        while !Path::new("/run/tinbox-agent/mnt/started").exists() {
+            tokio::time::sleep(wait.pause()).await;
+        }
+    };
+    tokio::select! {
+        ended = cexec(&disk, &stopped) => panic!("{ended:?}"),
+        () = started => {}
+    }
+    let mut again = settings.to_vec();
+    again.push("CMD_LINE=test -e /started && cat /etc/resolv.conf > /dev/null");
+    cexec(&disk, &again).await.unwrap();
+    has_its_own(&disk);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_after_a_power_cut_keeps_the_original_resolv_conf() {
+    for was_there in [true, false] {
+        let disk = system();
+        inspect(&disk.path, |root| {
+            let [own, aside, absent] = ["", ".tinbox-aside", ".tinbox-absent"]
+                .map(|end| root.join(format!("etc/resolv.conf{end}")));
+            if was_there {
+                std::fs::rename(&own, aside).unwrap();
+            } else {
+                std::fs::remove_file(&own).unwrap();
+                std::fs::write(absent, "").unwrap();
+            }
+            std::fs::write(own, "nameserver 10.77.0.1\n").unwrap();
+        });
+        cexec(&disk, &[RESOLVING, "CMD_LINE=touch /made"]).await.unwrap();
+        if was_there {
+            has_its_own(&disk);
+        } else {
+            inspect(&disk.path, |root| {
+                assert_eq!(std::fs::read_dir(root.join("etc")).unwrap().count(), 0);
+            });
+        }
+    }
 }

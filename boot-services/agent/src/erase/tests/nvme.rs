@@ -149,3 +149,18 @@ fn a_log_is_understood() {
         assert_eq!(progress(&log).state, state, "{byte}");
     }
 }
+
+#[test]
+fn a_namespace_with_several_ways_has_a_live_controller() {
+    use super::super::nvme::controller;
+    let folder = tempfile::tempdir().unwrap();
+    let subsystem = folder.path().join("nvme-subsys0");
+    for (name, state) in [("nvme0", "dead\n"), ("nvme1", "live\n"), ("nvme0n1", "live\n")] {
+        std::fs::create_dir_all(subsystem.join(name)).unwrap();
+        std::fs::write(subsystem.join(name).join("state"), state).unwrap();
+    }
+    assert_eq!(controller(&subsystem).as_deref(), Some("nvme1"));
+    std::fs::write(subsystem.join("nvme1/state"), "connecting\n").unwrap();
+    assert_eq!(controller(&subsystem), None);
+    assert_eq!(controller(&folder.path().join("nvme3")).as_deref(), Some("nvme3"));
+}

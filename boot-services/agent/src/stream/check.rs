@@ -1,0 +1,98 @@
+//! Checks of an image's first bytes against the disk, before anything is written.
+
+use super::gpt;
+use crate::Error;
+use crate::disk::Disk;
+
+/// Place and text of the mark of a tar archive (POSIX.1-2017, ustar; GNU tar writes the same).
+const TAR: (usize, &[u8]) = (257, b"ustar");
+
+/// Refuses what is no image of this disk.
+pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
+    let (at, mark) = TAR;
+    if head.get(at..).is_some_and(|rest| rest.starts_with(mark)) {
+        return Err(Error::Tar { url: url.to_owned() });
+    }
+    match disk.size() {
+        Some(_) => check_sectors(gpt::sector(head), disk.sector(), disk, url),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an image whose MBR is for sectors of another size. The length of the image tells it.
+pub(super) fn check_whole(head: &[u8], length: u64, disk: &Disk, url: &str) -> Result<(), Error> {
+    match disk.size() {
+        Some(_) => check_sectors(mbr_sector(head, length), disk.sector(), disk, url),
+        None => Ok(()),
+    }
+}
+
+fn check_sectors(image: Option<usize>, sector: usize, disk: &Disk, url: &str) -> Result<(), Error> {
+    match image {
+        Some(image) if image != sector => {
+            Err(Error::Sectors { url: url.to_owned(), image, disk: disk.path().to_owned(), sector })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Size of the sectors that an MBR counts in, where the image's length allows one size alone.
+fn mbr_sector(head: &[u8], length: u64) -> Option<usize> {
+    /// Partition type of the MBR that protects a GPT.
+    const PROTECTIVE: u8 = 0xee;
+    let table = head.get(446..510)?;
+    let has_mark = head.get(510..512)? == b"\x55\xaa";
+    if !has_mark || gpt::sector(head).is_some() {
+        return None;
+    }
+    let number = |entry: &[u8], at: usize| {
+        let bytes: [u8; 4] = entry[at..at + 4].try_into().unwrap_or_default();
+        u64::from(u32::from_le_bytes(bytes))
+    };
+    let mut end = 0;
+    for entry in table.chunks(16).filter(|entry| entry[4] != 0) {
+        // Boot sectors of file systems have code here.
+        if !matches!(entry[0], 0 | 0x80) || entry[4] == PROTECTIVE {
+            return None;
+        }
+        end = end.max(number(entry, 8) + number(entry, 12));
+    }
+    let fits = |sector: u64| end * sector <= length;
+    match (end, fits(512), fits(4096)) {
+        (0, ..) | (_, _, true) | (_, false, _) => None,
+        (_, true, false) => Some(512),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mbr_sector;
+
+    fn mbr(entries: &[(u8, u8, u32, u32)]) -> Vec<u8> {
+        let mut head = vec![0; 8192];
+        for (at, (flag, kind, start, size)) in entries.iter().enumerate() {
+            let entry = &mut head[446 + 16 * at..];
+            (entry[0], entry[4]) = (*flag, *kind);
+            entry[8..12].copy_from_slice(&start.to_le_bytes());
+            entry[12..16].copy_from_slice(&size.to_le_bytes());
+        }
+        head[510..512].copy_from_slice(b"\x55\xaa");
+        head
+    }
+
+    #[test]
+    fn a_table_tells_its_sectors_by_the_length_of_the_image() {
+        let mib = 1 << 20;
+        let linux = mbr(&[(0x80, 0x83, 2048, 8 * 2048)]);
+        assert_eq!(mbr_sector(&linux, 9 * mib), Some(512));
+        assert_eq!(mbr_sector(&linux, 100 * mib), None, "either is possible");
+        assert_eq!(mbr_sector(&linux, mib), None, "a part of an image");
+        assert_eq!(mbr_sector(&mbr(&[]), 9 * mib), None);
+        assert_eq!(mbr_sector(&mbr(&[(0, 0xee, 1, 8 * 2048)]), 9 * mib), None);
+        assert_eq!(mbr_sector(&mbr(&[(0x33, 0x83, 2048, 2048)]), 9 * mib), None, "a boot sector");
+        let mut gpt = mbr(&[(0, 0x83, 2048, 8 * 2048)]);
+        gpt[512..520].copy_from_slice(b"EFI PART");
+        assert_eq!(mbr_sector(&gpt, 9 * mib), None, "its GPT says it");
+        assert_eq!(mbr_sector(&[], 0), None);
+    }
+}
