@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use super::{AgentOs, Pieces, cd, unified};
+use sha2::{Digest as _, Sha256};
+
+use super::{AgentOs, cd, unified};
 use crate::Error;
 use crate::files::{Files, Shelf};
 
@@ -15,11 +16,14 @@ pub const STUB: &str = "linuxx64.efi.stub";
 pub const UNIFIED: &str = "agent-x86_64.efi";
 /// The CD's name in the folder of media.
 pub const CD: &str = "agent-x86_64.iso";
+/// Name of the file beside the CD with the sums of what the media were made of.
+const SUMS: &str = "agent-x86_64.sums";
 
 /// Makes `agent/agent-x86_64.efi` and `iso/agent-x86_64.iso` out of the `agent` folder's stub
-/// ([`STUB`]), `kernel` and `initramfs`, unless both are there and newer than those. Whoever reads
-/// at that moment gets the old file or the new one, whole. Blocks; holds kernel and initramfs in
-/// memory for as long.
+/// ([`STUB`]), `kernel` and `initramfs`, unless both are there and were made of these. Times of
+/// files do not tell: after a rollback the right inputs are older than the media of the release
+/// that was undone. Whoever reads at that moment gets the old file or the new one, whole. Blocks;
+/// holds kernel and initramfs in memory for as long.
 ///
 /// # Errors
 /// [`Error::Artifact`], and what [`unified`] and [`cd`] give. `Ok(false)`: there was nothing to do.
@@ -32,28 +36,36 @@ pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Err
     let inputs = [agent(STUB)?, agent(kernel)?, agent(initramfs)?];
     let folder = files.shelf(Shelf::Iso);
     let outputs = [agent(UNIFIED)?, folder.join(CD)];
-    let made = outputs.iter().map(|path| modified(path)).collect::<Result<Vec<_>, _>>();
-    let newest = inputs.iter().map(|path| modified(path)).collect::<Result<Vec<_>, _>>()?;
-    if made.is_ok_and(|made| made.iter().min() > newest.iter().max()) {
-        return Ok(false);
-    }
     let read = |path: &PathBuf| fs::read(path).map_err(at(path));
     let [stub, kernel, initramfs] = [read(&inputs[0])?, read(&inputs[1])?, read(&inputs[2])?];
+    let sums: String =
+        [&stub, &kernel, &initramfs].map(|it| stdx::hex(&Sha256::digest(it)) + "\n").concat();
+    let known = folder.join(SUMS);
+    let is_made = outputs.iter().all(|path| path.exists());
+    if is_made && fs::read_to_string(&known).is_ok_and(|known| known == sums) {
+        return Ok(false);
+    }
     let os = AgentOs { stub: &stub, kernel: &kernel, initramfs: &initramfs };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    write(&outputs[0], &unified(&os)?)?;
-    write(&outputs[1], &cd(&os)?)?;
+    // Half of the media may be of other inputs until all are written.
+    match fs::remove_file(&known) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&known)(error)),
+        _ => {}
+    }
+    write(&outputs[0], |out| unified(&os)?.write_to(out).map_err(at(&outputs[0])))?;
+    write(&outputs[1], |out| cd(&os)?.write_to(out).map_err(at(&outputs[1])))?;
+    write(&known, |out| out.write_all(sums.as_bytes()).map_err(at(&known)))?;
     Ok(true)
 }
 
-fn modified(path: &Path) -> Result<SystemTime, Error> {
-    fs::metadata(path).and_then(|metadata| metadata.modified()).map_err(at(path))
-}
-
-fn write(path: &Path, pieces: &Pieces<'_>) -> Result<(), Error> {
+fn write(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let part = path.with_extension("part");
     let mut out = BufWriter::new(File::create(&part).map_err(at(&part))?);
-    pieces.write_to(&mut out).and_then(|()| out.flush()).map_err(at(&part))?;
+    content(&mut out)?;
+    out.flush().map_err(at(&part))?;
     out.get_ref().sync_all().map_err(at(&part))?;
     fs::rename(&part, path).map_err(at(path))
 }

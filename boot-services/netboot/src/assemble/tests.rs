@@ -92,14 +92,23 @@ fn media_are_made_anew_when_their_parts_change() {
     assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
     let iso = folder.path().join("iso").join(CD);
     assert_eq!(places(&std::fs::read(&iso).unwrap()[..], 4096).unwrap().len(), 1);
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
-    for path in [agent.join(UNIFIED), iso] {
-        std::fs::File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
-    }
     assert!(!refresh(&files, "vmlinuz", "initramfs").unwrap());
-    let later = later + std::time::Duration::from_secs(5);
-    let kernel = std::fs::File::options().write(true).open(agent.join("vmlinuz")).unwrap();
-    kernel.set_modified(later).unwrap();
+    // A release that is undone afterwards: its media are newer than what comes back.
+    let kernel = |bytes: &[u8], seconds| {
+        std::fs::write(agent.join("vmlinuz"), bytes).unwrap();
+        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        let file = std::fs::File::options().write(true).open(agent.join("vmlinuz")).unwrap();
+        file.set_modified(time).unwrap();
+    };
+    let first = std::fs::read(agent.join(UNIFIED)).unwrap();
+    kernel(b"new", 2_000_000_000);
+    assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
+    assert!(std::fs::read(agent.join(UNIFIED)).unwrap() != first);
+    kernel(b"k", 1_000_000_000);
+    assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
+    assert!(std::fs::read(agent.join(UNIFIED)).unwrap() == first, "of the release before");
+    // Media that were begun and not ended are made again.
+    std::fs::remove_file(folder.path().join("iso/agent-x86_64.sums")).unwrap();
     assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
 }
 
