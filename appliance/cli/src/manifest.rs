@@ -1,5 +1,6 @@
 //! Objects out of files: YAML with one or many documents, JSON, and the JSON of older Tinkerbell.
 
+mod apply;
 mod legacy;
 mod push;
 

@@ -1,10 +1,10 @@
-//! Makes the box's object what a manifest says, and touches it only when it is not.
+//! Brings a manifest's changes to the box's object, and touches it only when there are some.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::Manifest;
+use super::{Manifest, apply};
 use crate::client::{Client, Path};
 use crate::error::Error;
 
@@ -49,11 +49,11 @@ pub async fn push(
     loop {
         let outcome = match client.get_if_any(&path).await? {
             None => client
-                .create(&collection, &created(manifest, namespace))
+                .create(&collection, &apply::created(&encoded(manifest, namespace)))
                 .await
                 .map(|object| (object, Pushed::Created)),
             Some(live) => {
-                let wanted = desired(&live, &manifest.object);
+                let wanted = apply::applied(&live, &encoded(manifest, namespace));
                 if wanted == live {
                     return Ok((live, Pushed::Unchanged));
                 }
@@ -72,12 +72,24 @@ pub async fn push(
     }
 }
 
-fn created(manifest: &Manifest, namespace: &str) -> Value {
+/// The manifest's object with its namespace, its status left out and its texts encoded.
+fn encoded(manifest: &Manifest, namespace: &str) -> Value {
     let mut object = manifest.object.clone();
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = json!(namespace);
     }
+    let texts = object.as_object_mut().and_then(|object| {
+        object.remove("status");
+        object.remove("stringData")
+    });
+    for (key, text) in texts.as_ref().and_then(Value::as_object).into_iter().flatten() {
+        object["data"][key] = base64_of(text);
+    }
     object
+}
+
+fn base64_of(text: &Value) -> Value {
+    text.as_str().map_or_else(|| text.clone(), |text| json!(STANDARD.encode(text)))
 }
 
 /// The live object with everything the manifest speaks of as the manifest has it.
@@ -104,10 +116,7 @@ pub fn desired(live: &Value, manifest: &Value) -> Value {
             wanted["data"] = json!({});
         }
         for (key, text) in texts {
-            wanted["data"][key] = match text {
-                Value::String(text) => json!(STANDARD.encode(text)),
-                other => other.clone(),
-            };
+            wanted["data"][key] = base64_of(text);
         }
     }
     wanted

@@ -1,9 +1,10 @@
 //! An image onto a disk: by everyday tools and by the command line, and what is refused.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use firmware::{flip, run};
 use image::disk::{Part, disk_size};
@@ -219,4 +220,42 @@ fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     pack.args(["-ec", "xz -0 -T0 -c \"$0\" | head -c 9000000 >\"$1\" || true"]);
     run(pack.arg(&image).arg(&xz)).unwrap();
     disk.refuses(&mut disk.flash(&xz), "the image is damaged or cannot be read");
+}
+
+/// Between the question and its answer another stick gets the name of the one that was shown.
+#[test]
+fn the_disk_that_was_shown_is_written_whatever_has_its_name_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let image = made(folder.path()).path;
+    let shown = Loop::of(&at("shown"), disk_size());
+    let other = Loop::of(&at("other"), disk_size());
+    let stick = at("stick");
+    symlink(&shown.0, &stick).unwrap();
+    let tinbox = program("tinbox");
+    let words =
+        [tinbox.as_path(), "box".as_ref(), "flash".as_ref(), &image, "--to".as_ref(), &stick];
+    let line = words.map(|word| word.display().to_string()).join(" ");
+    // A question needs a terminal.
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = script.stdout.take().unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"to erase it: ") {
+        let mut byte = [0];
+        let count = output.read(&mut byte).unwrap();
+        assert_eq!(count, 1, "no question: {}", String::from_utf8_lossy(&said));
+        said.push(byte[0]);
+    }
+    fs::remove_file(&stick).unwrap();
+    symlink(&other.0, &stick).unwrap();
+    let mut input = script.stdin.take().unwrap();
+    writeln!(input, "{}", &shown.0[shown.0.len() - 4..]).unwrap();
+    output.read_to_end(&mut said).unwrap();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(script.wait().unwrap().success(), "{said}");
+    other.has_no_box(&said);
+    let table = run(Command::new("sgdisk").arg("--print").arg(&shown.0)).unwrap();
+    assert!(table.contains("TINBOX"), "{table}");
 }

@@ -68,11 +68,20 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     let image = Image::find(&image, keys.as_ref())?;
     let cannot =
         |why: String, hint| Error::Unable { what: format!("write to {}", to.display()), why, hint };
-    let target = Target::find(&to)
-        .map_err(|error| cannot(error.to_string(), "`lsblk` shows which disks there are"))?;
-    if let Some((why, hint)) = target.refusal(image.map.size) {
-        return Err(cannot(why, hint));
-    }
+    let looked = |found: io::Result<Target>| {
+        let target = found
+            .map_err(|error| cannot(error.to_string(), "`lsblk` shows which disks there are"))?;
+        match target.refusal(image.map.size) {
+            Some((why, hint)) => Err(cannot(why, hint)),
+            None => Ok(target),
+        }
+    };
+    // The name says why a disk cannot be opened. All else is about the disk that is open: another
+    // one may have its name when a person has answered.
+    looked(Target::find(&to))?;
+    let busy = "is it mounted, or part of something? `lsblk` shows it";
+    let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
+    let target = looked(Target::of(&disk))?;
     for line in target.lines() {
         printer.note(&line);
     }
@@ -87,8 +96,10 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
         printer.note("who made the image was not checked: --key names whose images you take");
     }
     prove(&target, erase)?;
-    let busy = "is it mounted, or part of something? `lsblk` shows it";
-    let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
+    let (now, again) = (looked(Target::of(&disk))?, "run the command again");
+    if now.sequence != target.sequence {
+        return Err(cannot("another medium was put into it".to_owned(), again));
+    }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
     let written = write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
@@ -180,8 +191,8 @@ fn flash(
     let mut stream = image.open(read)?;
     let (written, head) = writer.write(&mut stream, &image.map).map_err(why)?;
     image.check(stream)?;
+    writer.compare(&written, &head, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
     writer.finish(&head).map_err(why)?;
-    writer.compare(&written, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
     Ok(written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum())
 }
 

@@ -1,7 +1,7 @@
 //! An image onto a disk: what its map names, in one pass, with every sum; and read again.
 //!
-//! The beginning of the disk, with its partition table, is written last: a disk with half an image
-//! does not start.
+//! The beginning of the disk, with its partition table, is written last, when all else was read
+//! again and is right: a disk with half an image, or a disk that fails, does not start.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -102,22 +102,46 @@ impl Writer<'_> {
         Ok((Map { size: Some(at), parts }, head))
     }
 
-    /// Writes the beginning, which makes the disk one that starts.
+    /// Writes the beginning, which makes the disk one that starts, and reads it again. A beginning
+    /// that the disk does not keep is taken away.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// The disk does not take it, or has something else.
     pub fn finish(&self, head: &[u8]) -> Result<(), Failure> {
+        let failed = |error| Failure::Disk(0, error);
         self.put(head, 0)?;
-        self.disk.sync_all().map_err(|error| Failure::Disk(0, error))
+        self.disk.sync_all().map_err(failed)?;
+        self.forget_pages();
+        let mut found = vec![0; head.len()];
+        let read = self.disk.read_exact_at(&mut found, 0).map_err(failed);
+        let same = read.and_then(|()| match found == head {
+            true => Ok(()),
+            false => Err(Failure::Differs(0)),
+        });
+        if same.is_err() {
+            self.put(&vec![0; head.len()], 0)?;
+            self.disk.sync_all().map_err(failed)?;
+        }
+        same
     }
 
-    /// Reads what was written from the disk itself, and tells how far it is.
+    /// The kernel's memory is not the disk.
+    fn forget_pages(&self) {
+        let _ = fadvise(self.disk, 0, None, Advice::DontNeed);
+    }
+
+    /// Reads what was written from the disk itself, but for the beginning that is still to be
+    /// written, and tells how far it is.
     ///
     /// # Errors
     /// The disk has something else.
-    pub fn compare(&self, written: &Map, mut tell: impl FnMut(u64)) -> Result<(), Failure> {
-        // Else the kernel's memory answers, and not the disk.
-        let _ = fadvise(self.disk, 0, None, Advice::DontNeed);
+    pub fn compare(
+        &self,
+        written: &Map,
+        head: &[u8],
+        mut tell: impl FnMut(u64),
+    ) -> Result<(), Failure> {
+        self.forget_pages();
         let mut piece = vec![0; PIECE];
         for part in &written.parts {
             let (mut sum, mut at) = (Sha256::new(), part.bytes.start);
@@ -126,10 +150,19 @@ impl Writer<'_> {
                     return Err(Failure::Stopped);
                 }
                 let most = usize::try_from(part.bytes.end - at).unwrap_or(PIECE).min(PIECE);
-                let read = self.disk.read_exact_at(&mut piece[..most], at);
-                read.map_err(|error| Failure::Disk(at, error))?;
-                sum.update(&piece[..most]);
-                at += most as u64;
+                match usize::try_from(at).ok().and_then(|at| head.get(at..)) {
+                    Some(kept) if !kept.is_empty() => {
+                        let count = kept.len().min(most);
+                        sum.update(&kept[..count]);
+                        at += count as u64;
+                    }
+                    _ => {
+                        let read = self.disk.read_exact_at(&mut piece[..most], at);
+                        read.map_err(|error| Failure::Disk(at, error))?;
+                        sum.update(&piece[..most]);
+                        at += most as u64;
+                    }
+                }
                 tell(at);
             }
             let found: [u8; 32] = sum.finalize().into();

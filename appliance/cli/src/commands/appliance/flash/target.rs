@@ -1,6 +1,6 @@
 //! The disk that is to be overwritten: what it is, and whether it may be.
 
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub struct Target {
     pub removable: bool,
     /// It refuses writes.
     pub read_only: bool,
+    /// The kernel's number of this disk and medium, never given twice.
+    pub sequence: String,
     /// Of which disk it is a part.
     pub part_of: Option<String>,
     /// What is on it: `sdb1`, `sdb2`.
@@ -34,12 +36,23 @@ pub struct Target {
 }
 
 impl Target {
-    /// What `path` names.
+    /// The disk that `path` names now.
     ///
     /// # Errors
     /// It cannot be looked at, or is no disk.
     pub fn find(path: &Path) -> io::Result<Self> {
-        let data = fs::metadata(path)?;
+        Self::described(&fs::metadata(path)?)
+    }
+
+    /// The disk that is open, whatever its name means now.
+    ///
+    /// # Errors
+    /// It cannot be looked at, or is no disk.
+    pub fn of(disk: &File) -> io::Result<Self> {
+        Self::described(&disk.metadata()?)
+    }
+
+    fn described(data: &Metadata) -> io::Result<Self> {
         if !data.file_type().is_block_device() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no disk"));
         }
@@ -56,6 +69,7 @@ impl Target {
             size: number("size") * SECTOR,
             removable: number("removable") == 1,
             read_only: number("ro") == 1,
+            sequence: text(&sys.join("diskseq")),
             in_use: in_use(&sys, &partitions),
             partitions: partitions.iter().map(|part| name_of(part)).collect(),
             name,

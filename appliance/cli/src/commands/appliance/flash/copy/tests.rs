@@ -1,7 +1,8 @@
 use std::fs::{self, File};
 use std::io::Cursor;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
@@ -30,8 +31,8 @@ fn written(image: &[u8], map: &Map, size: usize, stop: bool) -> (Result<(), Fail
     let (disk, stop) = (disk(folder.path(), size), AtomicBool::new(stop));
     let writer = Writer { disk: &disk, size: size as u64, stop: &stop };
     let whole = writer.write(&mut Cursor::new(image), map).and_then(|(map, head)| {
-        writer.finish(&head)?;
-        writer.compare(&map, |_| ())
+        writer.compare(&map, &head, |_| ())?;
+        writer.finish(&head)
     });
     (whole, fs::read(folder.path().join("disk")).unwrap())
 }
@@ -80,8 +81,14 @@ fn a_disk_that_forgets_is_found_out() {
     let (disk, stop) = (disk(folder.path(), SIZE), AtomicBool::new(false));
     let writer = Writer { disk: &disk, size: SIZE as u64, stop: &stop };
     let (map, head) = writer.write(&mut Cursor::new(&image), &Map::whole(None)).unwrap();
-    let unfinished = writer.compare(&map, |_| ()).unwrap_err();
-    assert!(matches!(unfinished, Failure::Differs(0)), "{unfinished}");
-    writer.finish(&head).unwrap();
-    writer.compare(&map, |_| ()).unwrap();
+    writer.compare(&map, &head, |_| ()).unwrap();
+    disk.write_all_at(b"x", 2 << 20).unwrap();
+    let other = writer.compare(&map, &head, |_| ()).unwrap_err();
+    assert!(matches!(other, Failure::Differs(0)), "{other}");
+    stop.store(true, Ordering::Relaxed);
+    let stopped = writer.compare(&map, &head, |_| ()).unwrap_err();
+    assert!(matches!(stopped, Failure::Stopped), "{stopped}");
+    let mut start = vec![1; 1 << 20];
+    disk.read_exact_at(&mut start, 0).unwrap();
+    assert!(start.iter().all(|byte| *byte == 0), "it may start");
 }

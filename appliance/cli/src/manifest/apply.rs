@@ -1,0 +1,132 @@
+//! What a push makes of an object that is there: a three-way merge, as `kubectl apply` does it.
+//!
+//! The file as it was pushed last is kept in kubectl's annotation, so that either command continues
+//! the other's work. A field that the file changed since then is written, one that it no longer has
+//! is removed, and every other field stays as it is: others wrote it.
+
+use serde_json::{Map, Value, json};
+
+/// kubectl's annotation, with the object as it was applied last.
+const LAST: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Longest text kept there, in bytes: all annotations together have 256 KiB.
+const LAST_BYTES: usize = 200 << 10;
+/// Fields that say whether two elements of a list are the same one.
+const IDENTITIES: [&str; 4] = ["/name", "/dhcp/mac", "/id", "/device"];
+
+/// The live object with the changes of a file, `file`, whose texts are encoded already.
+pub fn applied(live: &Value, file: &Value) -> Value {
+    let last = last(live);
+    let mut wanted = live.clone();
+    let (none, empty) = (Map::new(), json!({}));
+    let keys = [file, &last].map(|it| it.as_object().unwrap_or(&none));
+    for key in keys.into_iter().flat_map(Map::keys) {
+        match key.as_str() {
+            "apiVersion" | "kind" | "status" | "metadata" => {}
+            key => change(&mut wanted, key, last.get(key), file.get(key)),
+        }
+    }
+    for part in ["labels", "annotations"] {
+        let [last, file] = [&last, file].map(|it| it["metadata"].get(part));
+        if last.is_some() || file.is_some() {
+            let file = file.unwrap_or(&empty);
+            change(&mut wanted["metadata"], part, last, Some(file));
+        }
+    }
+    let known = live.pointer("/metadata/annotations").and_then(|all| all.get(LAST));
+    let text = text(file);
+    if text.as_deref() != known.and_then(Value::as_str) {
+        remember(&mut wanted, text);
+    }
+    wanted
+}
+
+/// A new object that remembers its file.
+pub fn created(file: &Value) -> Value {
+    let mut object = file.clone();
+    remember(&mut object, text(file));
+    object
+}
+
+fn remember(object: &mut Value, text: Option<String>) {
+    match text {
+        Some(text) => object["metadata"]["annotations"][LAST] = json!(text),
+        None => {
+            let annotations = object.pointer_mut("/metadata/annotations");
+            annotations.and_then(Value::as_object_mut).map(|all| all.remove(LAST));
+        }
+    }
+}
+
+/// The file's text to keep. Of a Secret the names alone are kept: they say what to remove.
+fn text(file: &Value) -> Option<String> {
+    let mut kept = file.clone();
+    if file["kind"] == "Secret"
+        && let Some(data) = kept["data"].as_object_mut()
+    {
+        data.values_mut().for_each(|value| *value = json!(""));
+    }
+    let text = format!("{kept}\n");
+    (text.len() <= LAST_BYTES).then_some(text)
+}
+
+fn last(live: &Value) -> Value {
+    let text = live["metadata"]["annotations"][LAST].as_str().unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn change(object: &mut Value, key: &str, last: Option<&Value>, file: Option<&Value>) {
+    let wanted = match file {
+        Some(file) => merged(last, file, object.get(key)),
+        None => None,
+    };
+    match (wanted, object.as_object_mut()) {
+        (Some(wanted), _) => object[key] = wanted,
+        (None, Some(object)) => drop(object.remove(key)),
+        (None, None) => {}
+    }
+}
+
+/// A value with the changes that the file made since the last push; `None` for none.
+fn merged(last: Option<&Value>, file: &Value, live: Option<&Value>) -> Option<Value> {
+    if last == Some(file) {
+        return live.cloned();
+    }
+    match (file, live) {
+        (Value::Object(file), Some(live @ Value::Object(_))) => {
+            let mut wanted = live.clone();
+            let none = Map::new();
+            let before = last.and_then(Value::as_object).unwrap_or(&none);
+            for key in file.keys().chain(before.keys().filter(|key| !file.contains_key(*key))) {
+                change(&mut wanted, key, before.get(key), file.get(key));
+            }
+            Some(wanted)
+        }
+        (Value::Array(file), Some(Value::Array(live))) => Some(elements(last, file, live)),
+        _ => Some(file.clone()),
+    }
+}
+
+/// Elements that are the same one at the same place are merged; all else is as the file has it.
+fn elements(last: Option<&Value>, file: &[Value], live: &[Value]) -> Value {
+    let last = last.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let element = |(at, file): (usize, &Value)| {
+        let (last, live) = (last.get(at), live.get(at));
+        let is_same = |other: &Value| other.is_object() && is_same_element(file, other);
+        match (last.is_none_or(is_same), live.is_some_and(is_same)) {
+            (true, true) => merged(last, file, live).unwrap_or_else(|| file.clone()),
+            _ => file.clone(),
+        }
+    };
+    file.iter().enumerate().map(element).collect()
+}
+
+fn is_same_element(a: &Value, b: &Value) -> bool {
+    let identity = IDENTITIES.iter().find_map(|path| match (a.pointer(path), b.pointer(path)) {
+        (None, None) => None,
+        (a, b) => Some(a == b),
+    });
+    identity.unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests;
