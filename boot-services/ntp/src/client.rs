@@ -68,7 +68,9 @@ pub fn judge(
     if packet.mode != Mode::Server || packet.origin != nonce {
         return None;
     }
-    if packet.stratum == 0 && packet.leap != Leap::Unsynchronised {
+    // ntpd and chrony send a kiss with the leap bits of a clock that does not know the time.
+    let is_kiss = packet.reference_id.iter().all(u8::is_ascii_uppercase);
+    if packet.stratum == 0 && (is_kiss || packet.leap != Leap::Unsynchronised) {
         let word = String::from_utf8_lossy(&packet.reference_id);
         return Some(Err(Refusal::Kiss(word.trim_end_matches('\0').to_owned())));
     }

@@ -9,8 +9,9 @@ const ALONE: u8 = 10;
 const DRIFT_PPM: u64 = 15;
 /// Strata beyond are not synchronised (RFC 5905 section 7.3).
 const STRATUM_MAX: u8 = 15;
-/// How wrong a clock may be that knows the time from its battery alone, in 2^-16 s.
-const BATTERY: u32 = 5 << 16;
+/// Most that a clock which runs by itself says of its error, in 2^-16 s. chrony follows no server
+/// that is more than 3 s off by its own account, ntpd none beyond 1.5 s; the stratum says enough.
+const ALONE_MAX: u32 = 1 << 16;
 
 /// What a server said when the clock was put right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,13 +59,18 @@ impl Standing {
                 let stratum = told.stratum.saturating_add(1);
                 (stratum <= STRATUM_MAX).then(|| of(told, now, stratum))
             }
-            Self::Holdover(Some(told)) => Some(of(told, now, ALONE.max(told.stratum))),
+            Self::Holdover(Some(told)) => {
+                let claims = of(told, now, ALONE.max(told.stratum));
+                let root_delay = claims.root_delay.min(ALONE_MAX);
+                let root_dispersion = claims.root_dispersion.min(ALONE_MAX);
+                Some(Claims { root_delay, root_dispersion, ..claims })
+            }
             Self::Holdover(None) => Some(Claims {
                 stratum: ALONE,
                 id: *b"LOCL",
                 reference: now,
                 root_delay: 0,
-                root_dispersion: BATTERY,
+                root_dispersion: ALONE_MAX,
             }),
         }
     }
@@ -107,6 +113,7 @@ mod tests {
         // 15 ppm of 100,000 s is 1.5 s.
         assert_eq!(claims(Standing::Synced(TOLD), 100_000), (3, 9 + 98_304));
         assert_eq!(claims(Standing::Holdover(Some(TOLD)), 0), (10, 9));
-        assert_eq!(claims(Standing::Holdover(None), 7), (10, BATTERY));
+        assert_eq!(claims(Standing::Holdover(Some(TOLD)), 1_000_000), (10, ALONE_MAX));
+        assert_eq!(claims(Standing::Holdover(None), 7), (10, ALONE_MAX));
     }
 }

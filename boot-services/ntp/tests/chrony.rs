@@ -94,6 +94,15 @@ fn chrony_is_told_the_time() {
             tokio::time::sleep(wait.pause()).await;
         }
 
+        // A box on its battery, and one that nobody has told the time for ten days.
+        let ten_days = Timestamp(Timestamp::now().0 - (864_000 << 32));
+        let old = Told { at: ten_days, ..told };
+        for alone in [Standing::Holdover(None), Standing::Holdover(Some(old))] {
+            say.send(alone).unwrap();
+            let words = tokio::task::spawn_blocking(|| query(PATIENCE)).await.unwrap();
+            assert!(words.contains("System clock wrong"), "{alone:?} is not followed: {words}");
+        }
+
         say.send(Standing::Unset).unwrap();
         let words = tokio::task::spawn_blocking(|| query(GUESS)).await.unwrap();
         assert!(!words.contains("System clock wrong"), "a guess was believed: {words}");

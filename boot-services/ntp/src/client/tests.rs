@@ -50,7 +50,11 @@ fn who_does_not_know_is_not_believed() {
     let why = |packet: Packet| judged(&packet).expect("an answer").expect_err("no belief");
     let kiss = why(Packet { stratum: 0, reference_id: *b"RATE", ..answer() });
     assert!(matches!(kiss, Refusal::Kiss(word) if word == "RATE"));
+    let real = Packet { leap: Leap::Unsynchronised, stratum: 0, ..answer() };
+    let kiss = why(Packet { reference_id: *b"DENY", ..real.clone() });
+    assert!(matches!(kiss, Refusal::Kiss(word) if word == "DENY"), "as chrony sends it");
     for packet in [
+        real,
         Packet { leap: Leap::Unsynchronised, ..answer() },
         Packet { stratum: 15, ..answer() },
         Packet { stratum: 16, ..answer() },
