@@ -16,16 +16,29 @@
       if (again) again.focus({ preventScroll: true });
     }
   };
-  const source = new EventSource("/events?page=" + encodeURIComponent(location.pathname));
-  source.addEventListener("parts", (event) => {
-    last = Date.now();
-    const parts = JSON.parse(event.data);
-    for (const id of Object.keys(parts)) swap(id, parts[id]);
-  });
-  source.addEventListener("out", () => {
-    source.close();
-    location.reload();
-  });
+  const connect = () => {
+    const source = new EventSource("/events?page=" + encodeURIComponent(location.pathname));
+    source.addEventListener("parts", (event) => {
+      last = Date.now();
+      const parts = JSON.parse(event.data);
+      for (const id of Object.keys(parts)) swap(id, parts[id]);
+    });
+    source.addEventListener("out", () => {
+      source.close();
+      location.reload();
+    });
+    // The browser opens a broken connection again; an answer other than 200 ends the source.
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) setTimeout(again, 5000);
+    });
+  };
+  // After a restart the box knows no session: the page leads to the login then.
+  const again = () => {
+    fetch(location.href, { redirect: "manual", cache: "no-store" })
+      .then((answer) => (answer.type === "opaqueredirect" ? location.reload() : connect()))
+      .catch(() => setTimeout(again, 5000));
+  };
+  connect();
   setInterval(() => {
     const silent = Math.round((Date.now() - last) / 1000);
     const stale = silent >= 10;

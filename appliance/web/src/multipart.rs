@@ -2,6 +2,7 @@
 //! passed on piece by piece and never held.
 
 use std::fmt;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -15,6 +16,8 @@ const BOUNDARY_BYTES_MAX: usize = 70;
 const HEADER_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a field that is no file.
 const FIELD_BYTES_MAX: usize = 4 << 10;
+/// Longest wait for the next piece: a browser that is gone holds no restore.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes of the whole form.
 pub const FORM_BYTES_MAX: u64 = 513 << 20;
 
@@ -149,7 +152,8 @@ where
     }
 
     async fn more(&mut self) -> Result<(), Broken> {
-        let piece = self.stream.next().await.and_then(Result::ok).ok_or(Broken::Cut)?;
+        let next = tokio::time::timeout(SILENCE, self.stream.next()).await;
+        let piece = next.ok().flatten().and_then(Result::ok).ok_or(Broken::Cut)?;
         self.left = self.left.checked_sub(piece.len() as u64).ok_or(Broken::Long)?;
         self.held.extend(&piece);
         Ok(())
@@ -161,80 +165,4 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use axum::body::Bytes;
-    use axum::http::HeaderMap;
-    use futures_util::stream;
-    use tokio::sync::mpsc;
-
-    use super::{Broken, FIELD_BYTES_MAX, Form, HEADER_BYTES_MAX};
-
-    const FORM: &str = "--xyz\r\nContent-Disposition: form-data; name=\"code\"\r\n\r\n7KQ4M2\r\n\
-        --xyz\r\nContent-Disposition: form-data; name=\"passphrase\"\r\n\r\n\r\n\
-        --xyz\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.boxbak\"\r\n\
-        Content-Type: application/octet-stream\r\n\r\nTINBOX\r\n--xy\r\n\r\n--xyz--\r\n";
-
-    fn headers(kind: &str) -> HeaderMap {
-        [(axum::http::header::CONTENT_TYPE, kind.parse().unwrap())].into_iter().collect()
-    }
-
-    type Read = Result<(String, String, Vec<u8>), Broken>;
-
-    async fn read(kind: &str, body: &[u8], piece: usize) -> Read {
-        let pieces: Vec<_> =
-            body.chunks(piece).map(|it| Ok::<_, Infallible>(Bytes::copy_from_slice(it))).collect();
-        let mut form = Form::of(&headers(kind), stream::iter(pieces))?;
-        let code = form.field("code").await?;
-        let passphrase = form.field("passphrase").await?;
-        let (send, mut pieces) = mpsc::channel(1);
-        let collecting = async {
-            let mut file = Vec::new();
-            while let Some(piece) = pieces.recv().await {
-                file.extend(piece);
-            }
-            file
-        };
-        let (passed, file) = tokio::join!(form.pass("file", send), collecting);
-        passed.map(|()| (code, passphrase, file))
-    }
-
-    #[tokio::test]
-    async fn a_form_is_read_however_it_is_cut_into_pieces() {
-        let want = ("7KQ4M2".to_owned(), String::new(), b"TINBOX\r\n--xy\r\n".to_vec());
-        for piece in 1..FORM.len() {
-            for kind in
-                ["multipart/form-data; boundary=xyz", "multipart/form-data; boundary=\"xyz\""]
-            {
-                assert_eq!(read(kind, FORM.as_bytes(), piece).await.unwrap(), want, "{piece}");
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_no_form_is_refused() {
-        let kind = "multipart/form-data; boundary=xyz";
-        let long = "x".repeat(71);
-        for bad in [
-            "application/x-www-form-urlencoded",
-            "multipart/form-data; boundary=",
-            "multipart/form-data; boundary=a b",
-            &format!("multipart/form-data; boundary={long}"),
-            "multipart/form-data; boundary=other",
-        ] {
-            let refused = read(bad, FORM.as_bytes(), 100).await;
-            assert_eq!(refused, Err(Broken::Shape), "{bad}");
-        }
-        for end in 0..FORM.len() - 10 {
-            let refused = read(kind, &FORM.as_bytes()[..end], 100).await;
-            assert!(refused.is_err(), "cut at {end}");
-        }
-        let swapped = FORM.replace("\"code\"", "\"passphrase\"");
-        assert_eq!(read(kind, swapped.as_bytes(), 100).await, Err(Broken::Shape));
-        let field = FORM.replace("7KQ4M2", &"7".repeat(FIELD_BYTES_MAX + 1));
-        assert_eq!(read(kind, field.as_bytes(), 100).await, Err(Broken::Long));
-        let head = FORM.replace("\r\n\r\n7", &"x".repeat(2 * HEADER_BYTES_MAX));
-        assert_eq!(read(kind, head.as_bytes(), 100).await, Err(Broken::Long));
-    }
-}
+mod tests;

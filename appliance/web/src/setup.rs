@@ -152,8 +152,11 @@ async fn take_cards(State(site): Here, headers: HeaderMap, Form(fields): Fields)
         return foreign();
     }
     let done = ask(&site, move |setup| {
-        let cards = forms::cards(setup.cards(), &fields);
-        setup.set_cards(&cards).map_err(|why| (cards, why))
+        let now = setup.cards();
+        match forms::cards(&now, &fields) {
+            Ok(cards) => setup.set_cards(&cards).map_err(|why| (cards, why)),
+            Err(why) => Err((now, why)),
+        }
     });
     match done.await {
         Ok(Ok(())) => see("/setup/time"),
@@ -186,9 +189,9 @@ async fn take_times(State(site): Here, headers: HeaderMap, Form(fields): Fields)
     if !own_form(&site, &headers, &fields) {
         return foreign();
     }
-    let done = ask(&site, move |setup| {
-        let times = forms::times(&fields);
-        (setup.set_times(&times), times, setup.zones())
+    let done = ask(&site, move |setup| match forms::times(&fields) {
+        Ok(times) => (setup.set_times(&times), times, setup.zones()),
+        Err(why) => (Err(why), setup.times(), setup.zones()),
     });
     match done.await {
         Ok((Ok(()), ..)) => see("/setup/done"),

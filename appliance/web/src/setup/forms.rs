@@ -6,14 +6,25 @@ use status::view::Role;
 
 use super::{Card, Times};
 
-/// Characters of a field.
-const FIELD_CHARS_MAX: usize = 100;
+/// Longest field, in characters: a pool of many ranges.
+const FIELD_CHARS_MAX: usize = 4096;
 
 type Fields = HashMap<String, String>;
 
-fn field(fields: &Fields, name: &str) -> Option<String> {
-    let text = fields.get(name)?.trim();
-    Some(text.chars().filter(|char| !char.is_control()).take(FIELD_CHARS_MAX).collect())
+/// The text of a field, `None` where the form has none.
+fn field(fields: &Fields, name: &str) -> Result<Option<String>, String> {
+    let Some(text) = fields.get(name) else { return Ok(None) };
+    let text = text.trim();
+    let length = text.chars().count();
+    if length > FIELD_CHARS_MAX {
+        return Err(format!(
+            "{name} has {length} characters, {FIELD_CHARS_MAX} are the most; nothing was changed."
+        ));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(format!("{name} has a character that is not text; nothing was changed."));
+    }
+    Ok(Some(text.to_owned()))
 }
 
 /// A role by its word.
@@ -22,25 +33,66 @@ pub fn role(word: &str) -> Option<Role> {
     all.into_iter().find(|role| role.word() == word)
 }
 
-/// The cards as somebody wants them.
-pub fn cards(cards: Vec<Card>, fields: &Fields) -> Vec<Card> {
-    let read = |card: Card| {
+/// The NICs with the changes of a form.
+///
+/// # Errors
+/// A sentence about a field that cannot be taken whole.
+pub fn cards(cards: &[Card], fields: &Fields) -> Result<Vec<Card>, String> {
+    let read = |card: &Card| {
         let said = |what: &str| field(fields, &format!("{what}.{}", card.name));
-        let wanted = said("role").and_then(|word| role(&word));
-        Card {
+        // The page never shows digits that were typed before.
+        let keeps = |what: &str, text: &String| what != "confirm" || !text.is_empty();
+        let or = |what: &str, now: &str| {
+            let text = said(what)?.filter(|text| keeps(what, text));
+            Ok::<_, String>(text.unwrap_or_else(|| now.to_owned()))
+        };
+        let wanted = said("role")?.and_then(|word| role(&word));
+        Ok(Card {
             role: wanted.unwrap_or(card.role),
-            mode: said("mode").unwrap_or_else(|| card.mode.clone()),
-            own: said("own").unwrap_or_else(|| card.own.clone()),
-            pool: said("pool").unwrap_or_else(|| card.pool.clone()),
-            confirm: said("confirm").unwrap_or_default().to_ascii_lowercase(),
-            ..card
-        }
+            mode: or("mode", &card.mode)?,
+            own: or("own", &card.own)?,
+            pool: or("pool", &card.pool)?,
+            confirm: or("confirm", &card.confirm)?.to_ascii_lowercase(),
+            ..card.clone()
+        })
     };
-    cards.into_iter().map(read).collect()
+    cards.iter().map(read).collect()
 }
 
-/// The times as somebody wants them.
-pub fn times(fields: &Fields) -> Times {
-    let said = |name: &str| field(fields, name).unwrap_or_default();
-    Times { zone: said("zone"), from: said("from"), to: said("to"), ask: said("restart") == "ask" }
+/// The times of a form.
+///
+/// # Errors
+/// A sentence about a field that cannot be taken whole.
+pub fn times(fields: &Fields) -> Result<Times, String> {
+    let said = |name: &str| Ok::<_, String>(field(fields, name)?.unwrap_or_default());
+    let (zone, from, to) = (said("zone")?, said("from")?, said("to")?);
+    Ok(Times { zone, from, to, ask: said("restart")? == "ask" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Card, FIELD_CHARS_MAX, Fields, cards, times};
+
+    fn fields(pairs: &[(&str, &str)]) -> Fields {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_field_that_is_too_long_is_refused_and_nothing_is_cut() {
+        let pool: Vec<String> =
+            (0..8).map(|net| format!("10.77.10{net}.100-10.77.10{net}.199")).collect();
+        let pool = pool.join(", ");
+        let card = Card { name: "eth1".into(), confirm: "ab01".into(), ..Card::default() };
+        let form =
+            fields(&[("pool.eth1", &pool), ("confirm.eth1", ""), ("own.eth1", " 10.9.0.1 ")]);
+        let read = cards(std::slice::from_ref(&card), &form).unwrap();
+        assert_eq!((read[0].pool.as_str(), read[0].own.as_str()), (pool.as_str(), "10.9.0.1"));
+        assert_eq!(read[0].confirm, "ab01", "digits that were typed before stay");
+        let long = "1".repeat(FIELD_CHARS_MAX + 1);
+        for value in [long.as_str(), "10.0.0.1\n10.0.0.2"] {
+            let error = cards(std::slice::from_ref(&card), &fields(&[("pool.eth1", value)]));
+            assert!(error.unwrap_err().starts_with("pool.eth1 has"));
+            assert!(times(&fields(&[("zone", value)])).is_err());
+        }
+    }
 }

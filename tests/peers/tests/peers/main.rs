@@ -15,6 +15,7 @@ mod merge;
 mod openapi;
 mod pattern;
 mod protobuf;
+mod reconnecting;
 mod registry;
 mod servers;
 mod setup;
