@@ -14,6 +14,7 @@ mod sweep;
 mod verdict;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -143,7 +144,7 @@ impl Collector {
         let revision = engine.revision();
         let watch = engine.inner.store.watch_all(revision);
         let watch = watch.map_err(|error| failed("follow changes", &error))?;
-        (self.graph, self.expiries) = (Graph::default(), Expiries::default());
+        (self.graph, self.expiries) = (Graph::default(), mem::take(&mut self.expiries).again());
         (self.ending, self.queue) = (BTreeSet::new(), Queue::default());
         self.seen = revision;
         self.generation = engine.registry().generation();
@@ -166,6 +167,7 @@ impl Collector {
                 self.put(key, revision, &head, true);
             }
         }
+        self.expiries.surveyed();
         Ok(watch)
     }
 
@@ -189,9 +191,10 @@ impl Collector {
         let registry = self.engine.registry();
         let Some(definition) = registry.by_id(&key.resource) else { return };
         if let Some(lives) = definition.time_to_live {
-            let now = self.engine.clock().now();
-            let since = head.written().filter(|since| surveyed && *since < now).unwrap_or(now);
-            self.expiries.put(&key, revision, since, lives);
+            let (now, steady) = (self.engine.clock().now(), self.engine.clock().steady());
+            let written = head.written().filter(|_| surveyed).unwrap_or(now);
+            let age = Duration::try_from(now.duration_since(written)).unwrap_or_default();
+            self.expiries.put(&key, revision, steady + lives.saturating_sub(age));
         }
         let before = self.graph.put(&key, head);
         if before != head.owner_references {
@@ -264,7 +267,7 @@ impl Collector {
                 self.queue.push(Work::Dependent(owned.clone()), Instant::now());
             }
         }
-        for (key, revision) in self.expiries.due(self.engine.clock().now()) {
+        for (key, revision) in self.expiries.due(self.engine.clock().steady()) {
             self.engine.expire(key, revision).await?;
         }
         Ok(())

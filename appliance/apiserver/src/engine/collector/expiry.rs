@@ -1,38 +1,52 @@
-//! When records have outlived their time.
+//! When records have outlived their time, by a clock that nobody can set.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use store::Key;
 
 /// Records whose end is kept in mind; more are found at the next start.
 const MAX_RECORDS: usize = 100_000;
 
-/// Ends of records, the nearest first.
+/// Ends of records as moments of the steady clock, the nearest first.
 #[derive(Debug, Default)]
-pub(crate) struct Expiries(BinaryHeap<Reverse<(Timestamp, u64, Key)>>);
+pub(crate) struct Expiries {
+    ends: BinaryHeap<Reverse<(Duration, u64, Key)>>,
+    /// Ends that were known before the survey that is under way.
+    known: HashMap<(Key, u64), Duration>,
+}
 
 impl Expiries {
-    /// A record that was written with `revision` at `since`, and lives so long.
-    pub fn put(&mut self, key: &Key, revision: u64, since: Timestamp, lives: Duration) {
-        if self.0.len() >= MAX_RECORDS {
-            return;
-        }
-        if let Ok(end) = since.checked_add(lives) {
-            self.0.push(Reverse((end, revision, key.clone())));
+    /// No ends, for another survey. A record that it finds again keeps its end, whatever the time
+    /// of day is now.
+    pub fn again(self) -> Self {
+        let known =
+            self.ends.into_iter().map(|Reverse((end, revision, key))| ((key, revision), end));
+        Self { ends: BinaryHeap::new(), known: known.collect() }
+    }
+
+    /// The survey is over.
+    pub fn surveyed(&mut self) {
+        self.known = HashMap::new();
+    }
+
+    /// A record that was written with `revision` and ends at `end`.
+    pub fn put(&mut self, key: &Key, revision: u64, end: Duration) {
+        if self.ends.len() < MAX_RECORDS {
+            let known = self.known.get(&(key.clone(), revision));
+            self.ends.push(Reverse((known.copied().unwrap_or(end), revision, key.clone())));
         }
     }
 
     /// The records that have come to their end, with the revision they were written with; those
     /// written again since are not over.
-    pub fn due(&mut self, now: Timestamp) -> Vec<(Key, u64)> {
+    pub fn due(&mut self, now: Duration) -> Vec<(Key, u64)> {
         let mut due = Vec::new();
-        while let Some(Reverse((end, ..))) = self.0.peek()
+        while let Some(Reverse((end, ..))) = self.ends.peek()
             && *end <= now
         {
-            due.extend(self.0.pop().map(|Reverse((_, revision, key))| (key, revision)));
+            due.extend(self.ends.pop().map(|Reverse((_, revision, key))| (key, revision)));
         }
         due
     }
@@ -42,23 +56,41 @@ impl Expiries {
 mod tests {
     use std::time::Duration;
 
-    use jiff::Timestamp;
     use store::Key;
 
     use super::Expiries;
 
+    fn key(name: &str) -> Key {
+        Key::new("/events", "x", name)
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
     #[test]
     fn the_nearest_end_comes_first() {
-        let at = |second| Timestamp::from_second(second).unwrap();
-        let key = |name: &str| Key::new("/events", "x", name);
         let mut ends = Expiries::default();
-        let hour = Duration::from_secs(3600);
-        ends.put(&key("new"), 3, at(5000), hour);
-        ends.put(&key("old"), 1, at(0), hour);
-        ends.put(&key("older"), 2, at(-10), hour);
+        ends.put(&key("new"), 3, at(8600));
+        ends.put(&key("old"), 1, at(3600));
+        ends.put(&key("older"), 2, at(3590));
         assert_eq!(ends.due(at(3599)), [(key("older"), 2)]);
         assert_eq!(ends.due(at(3600)), [(key("old"), 1)]);
         assert_eq!(ends.due(at(8599)), []);
         assert_eq!(ends.due(at(8600)), [(key("new"), 3)]);
+    }
+
+    #[test]
+    fn a_record_that_is_found_again_keeps_its_end() {
+        let mut ends = Expiries::default();
+        ends.put(&key("a"), 1, at(3600));
+        ends.put(&key("b"), 2, at(3600));
+        let mut ends = ends.again();
+        // By a clock that was set forward meanwhile both would be over.
+        ends.put(&key("a"), 1, at(0));
+        ends.put(&key("b"), 3, at(10));
+        ends.surveyed();
+        assert_eq!(ends.due(at(3599)), [(key("b"), 3)]);
+        assert_eq!(ends.due(at(3600)), [(key("a"), 1)]);
     }
 }
