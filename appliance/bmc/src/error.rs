@@ -132,6 +132,28 @@ pub enum Error {
         /// What was asked of it.
         action: PowerAction,
     },
+    /// The command was sent, and no answer to it came: it may have been carried out. Reported for
+    /// commands that must not be sent twice.
+    #[error("BMC {address} did not answer {action}: it may have been carried out")]
+    Unanswered {
+        /// The BMC.
+        address: Address,
+        /// The command.
+        action: PowerAction,
+        /// Failure of the wait for the answer.
+        #[source]
+        source: Box<Error>,
+    },
+    /// The caller does not permit the command, which was not sent.
+    #[error("cannot {action}: {reason}")]
+    Withheld {
+        /// The command.
+        action: PowerAction,
+        /// The caller's reason.
+        reason: String,
+        /// The caller may permit it later.
+        may_pass: bool,
+    },
     /// The BMC took the request, and the power did not follow.
     #[error("power was not confirmed {want} within {:.1} s, last seen {last}", after.as_secs_f32())]
     NotConfirmed {
@@ -145,9 +167,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The BMC refused the user: the same login would be refused again, and may lock the account.
+    pub fn refuses_login(&self) -> bool {
+        matches!(self, Self::WrongPassword { .. } | Self::Privilege { .. })
+    }
+
     /// Whether the same call may succeed later with nothing changed: silence, a busy BMC, a reply
     /// garbled on the way. Wrong passwords and refused suites do not pass by themselves, and some
-    /// BMCs lock the account when they are repeated.
+    /// BMCs lock the account when they are repeated. A command that may have been carried out is
+    /// not to be sent again.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Resolve { .. }
@@ -158,11 +186,13 @@ impl Error {
             | Self::NotConfirmed { .. } => true,
             Self::SessionRefused { status, .. } => status.is_transient(),
             Self::CommandRefused { code, .. } => code.is_transient(),
+            Self::Withheld { may_pass, .. } => *may_pass,
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
             | Self::SuiteRefused { .. }
             | Self::Credentials { .. }
             | Self::UnknownSuite { .. }
+            | Self::Unanswered { .. }
             | Self::Unsupported { .. } => false,
         }
     }

@@ -23,6 +23,23 @@ pub enum Call {
     BootDevice,
 }
 
+impl Call {
+    fn is_reading(self) -> bool {
+        matches!(self, Self::Power | Self::BootDevice)
+    }
+
+    /// The driver's error when the reply to this call was lost.
+    fn unanswered(self, failure: Failure) -> Error {
+        match self {
+            Self::SetPower(action @ (PowerAction::Cycle | PowerAction::Reset)) => {
+                let source = Box::new(failure.error());
+                Error::Unanswered { address: Address::ipmi("fake"), action, source }
+            }
+            _ => failure.error(),
+        }
+    }
+}
+
 /// How the fake takes what it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -36,6 +53,9 @@ pub enum Mode {
     Failing(Failure),
     /// Does every change and answers it with this failure: the reply was lost. Readings are honest.
     ReplyLost(Failure),
+    /// Answers every change with this failure and does nothing: the request was lost. Readings are
+    /// honest.
+    RequestLost(Failure),
 }
 
 /// The failures a fake can show.
@@ -152,10 +172,9 @@ impl Fake {
             Mode::Honest | Mode::Slow(_) => (true, None),
             Mode::Lying => (false, None),
             Mode::Failing(failure) => (false, Some(failure.error())),
-            Mode::ReplyLost(failure) => match call {
-                Call::Power | Call::BootDevice => (true, None),
-                Call::SetPower(_) | Call::SetBootDevice(_) => (true, Some(failure.error())),
-            },
+            Mode::ReplyLost(_) | Mode::RequestLost(_) if call.is_reading() => (true, None),
+            Mode::ReplyLost(failure) => (true, Some(call.unanswered(failure))),
+            Mode::RequestLost(failure) => (false, Some(failure.error())),
         }
     }
 }
@@ -173,8 +192,10 @@ impl State {
         if boots && self.boot.is_some_and(|boot| !boot.persistent) {
             self.boot = None;
         }
-        if let Mode::Slow(readings) = self.mode {
-            self.stale = Some((shown, readings));
+        match (self.mode, action) {
+            (Mode::Slow(readings), _) => self.stale = Some((shown, readings)),
+            (Mode::Honest, PowerAction::Cycle) => self.stale = Some((Power::Off, 2)),
+            _ => {}
         }
     }
 

@@ -7,6 +7,7 @@
 //! Never: the store, HTTP, sockets (objects come through [`Objects`], controllers of machines
 //! through [`Drivers`]). Enter at [`runtime::Controller`].
 
+pub mod ages;
 pub mod job;
 pub mod machine;
 mod objects;

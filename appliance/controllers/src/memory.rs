@@ -21,6 +21,11 @@ fn key_of(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
+/// Finalizers hold an object that is being deleted.
+fn is_held(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
 impl Memory {
     fn stamp(&self, object: &mut Value) {
         let mut revision = self.revision.lock().unwrap();
@@ -60,8 +65,16 @@ impl Memory {
         }
         let part = if status { "status" } else { "spec" };
         old[part] = new[part].clone();
+        if !status {
+            let finalizers = new["metadata"].get("finalizers").cloned();
+            old["metadata"]["finalizers"] = finalizers.unwrap_or_else(|| json!([]));
+        }
         self.stamp(old);
-        Ok(old.clone())
+        let new = old.clone();
+        if !new["metadata"]["deletionTimestamp"].is_null() && !is_held(&new) {
+            objects.remove(&(resource.plural, key));
+        }
+        Ok(new)
     }
 }
 
@@ -107,8 +120,17 @@ impl Objects for Memory {
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
         Box::pin(async move {
-            let gone = self.objects.lock().unwrap().remove(&(resource.plural, key.clone()));
-            gone.map(drop).ok_or_else(|| ObjectError::NotFound(key.to_string()))
+            let mut objects = self.objects.lock().unwrap();
+            let place = (resource.plural, key.clone());
+            let object = objects.get_mut(&place);
+            let object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
+            if is_held(object) {
+                object["metadata"]["deletionTimestamp"] = json!(jiff::Timestamp::UNIX_EPOCH);
+                self.stamp(object);
+            } else {
+                objects.remove(&place);
+            }
+            Ok(())
         })
     }
 

@@ -13,19 +13,29 @@ use crate::{Error, sys};
 const SAVED: &str = "clock";
 /// What the system's making wrote; it is as old as the sources.
 const BUILT: &str = "/etc/os-release";
+/// A box that was off for longer has its time from its battery.
+const AHEAD_MAX: Duration = Duration::from_hours(2 * 366 * 24);
 
 /// Sets the clock forward where it is behind, which says that no battery kept it. A box without a
 /// clock works all the same.
 ///
 /// Returns whether the time is a guess.
 pub fn begin(state: &Path) -> bool {
-    let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    let known = [modified(&state.join(SAVED)), modified(Path::new(BUILT))];
-    let Some(time) = earliest(SystemTime::now(), known) else { return false };
+    let saved = modified(&state.join(SAVED));
+    let Some(time) = earliest(SystemTime::now(), saved, built()) else { return false };
     if let Err(error) = set(time) {
         eprintln!("tinbox: {}", stdx::chain(&error));
     }
     true
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|data| data.modified()).ok()
+}
+
+/// When the system was made.
+pub fn built() -> Option<SystemTime> {
+    modified(Path::new(BUILT))
 }
 
 /// Sets the clock.
@@ -49,12 +59,16 @@ pub fn slew(micros: i64) -> Result<(), Error> {
     sys::slew(micros).map_err(Error::io::<std::io::Error>("let the clock run at another pace"))
 }
 
-/// What the clock must be set to, if it is behind what is known.
+/// What the clock must be set to, if it is behind what is known. A battery that is alive wins over
+/// a saved time from far ahead of it, which a wrong server may have told once.
 fn earliest(
     now: SystemTime,
-    known: impl IntoIterator<Item = Option<SystemTime>>,
+    saved: Option<SystemTime>,
+    built: Option<SystemTime>,
 ) -> Option<SystemTime> {
-    known.into_iter().flatten().max().filter(|known| *known > now)
+    let is_alive = built.is_some_and(|built| now >= built);
+    let saved = saved.filter(|saved| !is_alive || *saved < now + AHEAD_MAX);
+    saved.into_iter().chain(built).max().filter(|known| *known > now)
 }
 
 /// Remembers the time.
@@ -77,8 +91,21 @@ mod tests {
     #[test]
     fn the_clock_only_goes_forward() {
         let at = |secs| SystemTime::UNIX_EPOCH + Duration::from_secs(secs);
-        assert_eq!(earliest(at(0), [Some(at(70)), Some(at(90))]), Some(at(90)));
-        assert_eq!(earliest(at(100), [Some(at(70)), Some(at(90))]), None);
-        assert_eq!(earliest(at(0), [None, None]), None);
+        assert_eq!(earliest(at(0), Some(at(70)), Some(at(90))), Some(at(90)));
+        assert_eq!(earliest(at(0), Some(at(90)), Some(at(70))), Some(at(90)));
+        assert_eq!(earliest(at(100), Some(at(70)), Some(at(90))), None);
+        assert_eq!(earliest(at(0), None, None), None);
+    }
+
+    #[test]
+    fn a_battery_that_is_alive_wins_over_a_saved_time_of_years_ahead() {
+        let built = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_000_000);
+        let (day, year) = (Duration::from_hours(24), Duration::from_hours(366 * 24));
+        let now = built + day;
+        assert_eq!(earliest(now, Some(built + year * 20), Some(built)), None);
+        assert_eq!(earliest(now, Some(now + year), Some(built)), Some(now + year));
+        let dead = SystemTime::UNIX_EPOCH;
+        let saved = built + year * 20;
+        assert_eq!(earliest(dead, Some(saved), Some(built)), Some(saved), "all there is");
     }
 }

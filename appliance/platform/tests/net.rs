@@ -3,9 +3,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use platform::net::{
-    Address, Addressing, Caller, Wanted, Which, configure, leave_link_local, look, stand_in,
+    Address, Addressing, Caller, Wanted, Which, configure, keep, leave_link_local, look, stand_in,
 };
 use stdx::MacAddr;
 use stdx::testing::Wait;
@@ -14,6 +15,8 @@ use stdx::testing::Wait;
 const INSIDE: &str = "TINBOX_NET_INSIDE";
 /// An address that the switch has too.
 const TAKEN: &str = "TINBOX_NET_TAKEN";
+/// Time of a lease, as dnsmasq takes it: 2 minutes at least.
+const LEASE: &str = "TINBOX_NET_LEASE";
 /// A machine's network card, and a server at the other end of its cable. The names of namespaces
 /// are this namespace's own: they end with it.
 const NAMESPACE: &str = r#"
@@ -27,7 +30,8 @@ ip -n switch link set port up
 ip -n switch addr add 10.7.0.1/24 dev port
 [ -z "$TINBOX_NET_TAKEN" ] || ip -n switch addr add $TINBOX_NET_TAKEN/16 dev port
 ip netns exec switch dnsmasq --no-daemon --port=0 --conf-file=/dev/null --interface=port \
-  --dhcp-range=10.7.0.9,10.7.0.9,255.255.255.0,1h --dhcp-vendorclass=set:nuc,tinbox-test \
+  --dhcp-range=10.7.0.9,10.7.0.9,255.255.255.0,$TINBOX_NET_LEASE \
+  --dhcp-vendorclass=set:nuc,tinbox-test \
   --dhcp-ignore=tag:!nuc --dhcp-leasefile=/dev/null --log-dhcp --pid-file= &
 until ip netns exec switch grep -q ':0043 ' /proc/net/udp; do kill -0 $!; sleep 0.1; done
 resolv=$(mktemp); mount --bind $resolv /etc/resolv.conf
@@ -51,12 +55,18 @@ fn after(test: &str, wanted: Wanted) -> String {
 
 /// What the namespace looks like after `test` ran in it, where somebody has the address `taken`.
 fn in_a_network(test: &str, taken: &str) -> String {
+    in_a_network_for(test, taken, "1h")
+}
+
+/// The same with leases of so long.
+fn in_a_network_for(test: &str, taken: &str, lease: &str) -> String {
     // All processes end with this test, also when the test is killed.
     let mut unshare = Command::new("setpriv");
     unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
     unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
     unshare.arg(std::env::current_exe().expect("this test")).arg(test);
-    let output = unshare.env(INSIDE, "1").env(TAKEN, taken).output().expect("unshare runs");
+    unshare.env(INSIDE, "1").env(TAKEN, taken).env(LEASE, lease);
+    let output = unshare.output().expect("unshare runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
@@ -68,6 +78,38 @@ fn wanted(addressing: Addressing) -> Wanted {
     let caller = Caller { class: "tinbox-test", name: "box-0001".to_owned() };
     Wanted { interface: Which::Mac(mac), vlan: None, addressing, caller }
 }
+
+/// The server dies, and the lease of two minutes ends.
+#[test]
+fn an_address_whose_lease_has_ended_is_given_up() {
+    if std::env::var_os(INSIDE).is_some() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let configured = configure(wanted(Addressing::Dhcp)).await.expect("an address");
+            let address = IpAddr::V4(configured.address());
+            let killed = Command::new("pkill").args(["-KILL", "-x", "dnsmasq"]).status();
+            assert!(killed.expect("pkill runs").success());
+            let begun = Instant::now();
+            tokio::spawn(keep(configured));
+            let wait = Wait::limited("the end of the lease", LEASE_ENDS);
+            loop {
+                let seen = look().await.expect("what there is");
+                let nuc = seen.iter().find(|seen| seen.link.name == "nuc").expect("the card");
+                if nuc.addresses.iter().all(|(found, _)| *found != address) {
+                    break;
+                }
+                tokio::time::sleep(wait.pause()).await;
+            }
+            let kept = begun.elapsed();
+            assert!(kept > Duration::from_secs(110), "given up after {kept:?}");
+        });
+        return;
+    }
+    in_a_network_for("an_address_whose_lease_has_ended_is_given_up", "", "2m");
+}
+
+/// Two minutes of the lease, and the last question before its end.
+const LEASE_ENDS: Duration = Duration::from_secs(600);
 
 #[test]
 fn a_server_gives_an_address() {

@@ -35,7 +35,7 @@ use crate::images::Images;
 use crate::networks::leases::OpenLeases;
 use crate::private_file;
 pub use answers::router;
-pub use place::resume;
+pub use place::{resume, unrestored};
 pub use spool::Made;
 
 /// Pieces of an upload that may wait for the disk.

@@ -5,6 +5,8 @@
 //! netboot is allowed, so that the machine can be given something to do, and that a machine that
 //! is known by more than its MAC does not become a second one.
 
+mod reports;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,41 +18,40 @@ use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware, WORKFLOW, WORKFLOW_R
 use controllers::{ObjectError, Objects, read};
 use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use workflow_server::Told;
 
 use crate::enrolment::{self, Mistake};
 use crate::index::{ENROLLED, Index};
 use crate::inventory::{self, INVENTORY};
+pub use reports::Reports;
 
 /// Says that nobody wrote this Hardware.
 const LABEL: &str = "tinkerbell.org/auto-discovered";
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
-/// What agents said that waits to be dealt with; more say it again.
-const WAITING_MAX: usize = 64;
 /// Interfaces and disks of one machine that are written.
 const PARTS_MAX: usize = 64;
 /// An agent that repeats itself is listened to once in this time.
 const ONCE_EVERY: Duration = Duration::from_secs(10);
 /// Agents of which that is remembered.
-const AGENTS_MAX: usize = 4096;
+const AGENTS_MAX: usize = 16_384;
 /// Happenings that are remembered, so that their owners are not told again.
 const TOLD_MAX: usize = 1024;
 
 /// Takes in what agents say.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Discovery {
-    sender: mpsc::Sender<Told>,
+    reports: Reports,
     last: Arc<Mutex<HashMap<String, Instant>>>,
 }
 
 impl Discovery {
-    /// With the end at which it comes out.
-    pub fn new() -> (Self, mpsc::Receiver<Told>) {
-        let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { sender, last: Arc::default() }, receiver)
+    /// Returns it with the queue that it fills.
+    pub fn new() -> (Self, Reports) {
+        let discovery = Self::default();
+        let reports = discovery.reports.clone();
+        (discovery, reports)
     }
 
     /// An agent said something that it goes on saying. Never waits.
@@ -64,18 +65,22 @@ impl Discovery {
         if last.len() >= AGENTS_MAX {
             last.retain(|_, at| is_new(at));
         }
+        // One that is not remembered is listened to each time.
         if last.len() < AGENTS_MAX {
             last.insert(told.agent_id.clone(), now);
-            drop(last);
-            self.once(told);
         }
+        drop(last);
+        self.once(told);
     }
 
     /// An agent said something that it says once. Never waits.
     pub fn once(&self, told: Told) {
-        if let Err(error) = self.sender.try_send(told) {
-            let agent_id = error.into_inner().agent_id;
-            tracing::debug!(agent_id, "too many agents speak at once: it will say it again");
+        let agent_id = told.agent_id.clone();
+        if !self.reports.add(told) {
+            tracing::warn!(
+                agent_id,
+                "too many agents speak at once: restart this one to enroll it"
+            );
         }
     }
 }
@@ -105,9 +110,10 @@ impl Reception {
     }
 
     /// One after the other, for ever.
-    pub async fn run(self, mut said: mpsc::Receiver<Told>) {
+    pub async fn run(self, reports: Reports) {
         let mut heard = Vec::new();
-        while let Some(told) = said.recv().await {
+        loop {
+            let told = reports.next().await;
             let agent_id = told.agent_id.clone();
             if let Err(error) = self.deal(&told, &mut heard).await {
                 tracing::warn!(agent_id, %error, "what an agent said is not kept");

@@ -48,17 +48,16 @@ pub fn settings() -> PathBuf {
     Path::new(BOOT).join("box.toml")
 }
 
-/// Writes it anew, out of a backup. A volume that does not take it stops nothing: the box is
-/// reached by what it has without.
+/// Writes it anew, out of a backup.
+///
+/// # Errors
+/// The boot volume does not take it.
 pub fn replace_settings(text: &str) -> std::io::Result<()> {
     // A number that no other change had: seconds are far above what they are counted to.
     let now = jiff::Timestamp::now().as_second().rem_euclid(1 << 31);
     let number = u32::try_from(now).unwrap_or(u32::MAX);
-    if let Err(error) = BootVolume::own().replace_settings(text, number) {
-        let why = stdx::chain(&error);
-        eprintln!("error: box.toml of the backup is not on the boot volume: {why}");
-    }
-    Ok(())
+    let replaced = BootVolume::own().replace_settings(text, number);
+    replaced.map_err(|error| std::io::Error::other(stdx::chain(&error)))
 }
 
 /// What the box is beside its services.

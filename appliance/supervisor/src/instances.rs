@@ -7,6 +7,7 @@ use api::tinkerbell::{Dhcp, Hardware, InstanceIp, Interface};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use metadata::{Instance, OperatingSystem, Provisioning, Route};
+use workflow_server::End;
 
 use crate::hardware_views::HardwareViews;
 
@@ -35,12 +36,14 @@ impl HardwareViews {
     }
 }
 
-fn provisioning(underway: bool, ended: Option<Timestamp>, now: Timestamp) -> Provisioning {
+fn provisioning(underway: bool, ended: Option<End>, now: Timestamp) -> Provisioning {
     match ended {
         _ if underway => Provisioning::Underway,
+        // A clock that is set closes no window: this run of the box saw the end itself.
+        Some(End { seen: Some(seen), .. }) => Provisioning::Ended { ago: seen.elapsed() },
         // An end in the future is of a clock that was set back: as good as now.
-        Some(end) => Provisioning::Ended {
-            ago: Duration::try_from(now.duration_since(end)).unwrap_or_default(),
+        Some(End { time, seen: None }) => Provisioning::Ended {
+            ago: Duration::try_from(now.duration_since(time)).unwrap_or_default(),
         },
         None => Provisioning::Unrecorded,
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 /// Where a machine's loader is kept.
 const ANNOTATION: &str = "tinbox.dev/loader";
 /// Machines that are learned of at once.
-const MACHINES_MAX: usize = 4096;
+const MACHINES_MAX: usize = 16_384;
 /// Lessons that wait to be written; more are learned again at the next boot.
 const LESSONS_MAX: usize = 64;
 

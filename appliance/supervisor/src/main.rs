@@ -45,6 +45,7 @@ mod settings;
 mod setup;
 mod start;
 mod update;
+mod upload;
 mod wiring;
 
 use std::ffi::OsStr;

@@ -122,7 +122,8 @@ impl Updates {
     }
 
     fn judge(&self, said: Option<String>) -> anyhow::Result<()> {
-        let loader = self.volume.read()?;
+        // A block that a power cut tore would keep this box from updates for good.
+        let loader = self.volume.mended(self.running)?;
         let kept = Record::load(&self.state).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was kept of the last update cannot be read");
             None

@@ -2,6 +2,7 @@
 
 mod api;
 mod boot;
+mod controllers;
 mod kept;
 mod own;
 mod pages;
@@ -12,29 +13,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::controllers::Objects;
 use anyhow::Context as _;
 use apiserver::{Engine, Pki, builtin, roles};
-use controllers::job::JobReconciler;
-use controllers::machine::MachineReconciler;
-use controllers::runtime::{Controller, Reconciler, Signals};
-use controllers::task::TaskReconciler;
-use controllers::workflow::{Patience, WorkflowReconciler};
-use controllers::{BmcDrivers, Objects};
-use jiff::SignedDuration;
 use netboot::syslog;
 use stdx::{Clock, SystemClock};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
-use workflow_server::Told;
 
 use crate::boot_token::BootTokens;
 use crate::config::Config;
-use crate::discovery::{Discovery, Reception};
+use crate::discovery::{Discovery, Reception, Reports};
 use crate::firmware::Firmware;
 use crate::hands::Sought;
 use crate::hardware_views::HardwareViews;
@@ -48,18 +41,14 @@ use crate::networks::leases::OpenLeases;
 use crate::objects::EngineObjects;
 use crate::observers::Observers;
 use crate::power_button;
-use crate::pump::{KINDS, Pump, Wakes};
 use crate::rack::Machines;
 use crate::recorder::recorder;
-use crate::references::Referred;
 use crate::settings::Settings;
 use crate::start::{Start, Step};
 use crate::update::Updates;
 
 /// Agents.
 const AGENT_PORT: u16 = 42113;
-/// How long reading everything that is stored may take.
-const LIST_WAIT: Duration = Duration::from_secs(60);
 /// How long services may take to stop.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
@@ -173,7 +162,7 @@ impl Wiring {
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
         let (loaders, lessons) = Loaders::new();
         let loaders = Arc::new(loaders);
-        let (discovery, said) = Discovery::new();
+        let (discovery, reports) = Discovery::new();
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,
@@ -219,18 +208,18 @@ impl Wiring {
             services,
             shutdown,
         };
-        wiring.upkeep(lessons, said);
+        wiring.upkeep(lessons, reports);
         wiring
     }
 
     /// What boots and agents say of machines goes into their Hardware.
-    fn upkeep(&mut self, lessons: Receiver<Lesson>, said: Receiver<Told>) {
+    fn upkeep(&mut self, lessons: Receiver<Lesson>, reports: Reports) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
         let reception = Reception::new(&objects, &self.index, &self.clock, enrollment);
         self.spawn("upkeep of hardware", async move {
             let learning = loaders::keep(objects.as_ref(), lessons);
-            let both = async { tokio::join!(learning, reception.run(said)) };
+            let both = async { tokio::join!(learning, reception.run(reports)) };
             shutdown.run_until_cancelled(both).await;
             Ok(())
         });
@@ -248,77 +237,6 @@ impl Wiring {
         TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address} for {what}"))
-    }
-
-    fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
-        let controller = Controller::new(Arc::new(reconciler));
-        let signals = controller.signals();
-        if self.safe_mode.is_some() {
-            return signals;
-        }
-        let running = controller.run(self.shutdown.clone());
-        self.spawn(name, async move {
-            running.await;
-            Ok(())
-        });
-        signals
-    }
-
-    /// Returns once everything stored is in the index: a machine that asks earlier would be told
-    /// that there is nothing for it.
-    async fn controllers(&mut self) -> anyhow::Result<()> {
-        let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
-        let drivers = Arc::new(BmcDrivers);
-        let patience = Patience {
-            agent: SignedDuration::from_secs(self.config.agents.silence_secs.into()),
-            boot: SignedDuration::from_secs(self.config.agents.boot_secs.into()),
-        };
-        let workflow = WorkflowReconciler {
-            objects: Arc::clone(&objects),
-            agents: Arc::clone(&self.agents) as _,
-            references: Arc::new(Referred::new(&self.engine, &self.config.templates)),
-            clock: Arc::clone(&clock),
-            patience,
-            deadlines: Arc::default(),
-        };
-        let job = JobReconciler { objects: Arc::clone(&objects), clock: Arc::clone(&clock) };
-        let task = TaskReconciler {
-            objects: Arc::clone(&objects),
-            drivers: drivers.clone(),
-            clock: Arc::clone(&clock),
-        };
-        let machine = MachineReconciler { objects, drivers, clock, poll: self.config.bmc.poll() };
-        let wakes = Wakes {
-            workflow: self.controller("workflow controller", workflow),
-            job: self.controller("job controller", job),
-            task: self.controller("task controller", task),
-            machine: self.controller("machine controller", machine),
-        };
-        let pump = Pump {
-            engine: self.engine.clone(),
-            objects: Arc::clone(&self.objects),
-            index: self.index.clone(),
-            wakes,
-            images: self.images.clone(),
-            observers: Arc::clone(&self.observers),
-        };
-        let mut lists = Vec::new();
-        for resource in KINDS {
-            let (listed, list) = oneshot::channel();
-            lists.push((resource.kind, list));
-            let running = pump.clone().run(resource, listed, self.shutdown.clone());
-            self.spawn("watch", async move {
-                running.await;
-                Ok(())
-            });
-        }
-        for (kind, list) in lists {
-            tokio::time::timeout(LIST_WAIT, list)
-                .await
-                .with_context(|| format!("cannot list every {kind} in time"))?
-                .with_context(|| format!("cannot list every {kind}"))?;
-        }
-        Ok(())
     }
 
     /// DHCP on every network, as its object says; on none in safe mode.

@@ -1,13 +1,15 @@
 //! What is remembered of agents, in memory: after a restart of the box each is given fresh time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use workflow_rpc::Progress;
 
-/// How many agents are remembered.
-const AGENTS_MAX: usize = 4096;
+/// Agents that are remembered, and workflows whose progress is: more than a box has machines. For
+/// one more, the quarter that was silent for longest is forgotten.
+const AGENTS_MAX: usize = 16_384;
 
 /// How far an action has come, as an agent last said.
 #[derive(Debug, Clone)]
@@ -20,17 +22,34 @@ pub struct Latest {
     pub at: Timestamp,
 }
 
-/// Who was heard when, in which boot, and how far it is.
+/// The last message of each agent, its boot, and the progress of its action.
 #[derive(Default)]
 pub struct Known(Mutex<Tables>);
 
 #[derive(Default)]
 struct Tables {
-    heard: HashMap<String, Timestamp>,
-    beating: HashSet<String>,
-    /// The boot each is in, of those that say so.
-    boots: HashMap<String, String>,
+    agents: HashMap<String, Agent>,
+    /// Newest message of all agents that were forgotten.
+    forgotten: Duration,
     progress: HashMap<String, Latest>,
+}
+
+struct Agent {
+    /// Moment of the steady clock of its last message.
+    heard: Duration,
+    /// The boot of its machine, of agents that send it; these beat.
+    boot: Option<String>,
+}
+
+/// The record of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Moment of the steady clock of its last message; `None` without a record.
+    pub heard: Option<Duration>,
+    /// The agent sends heartbeats.
+    pub beats: bool,
+    /// An agent without a record was not heard after this moment.
+    pub forgotten: Duration,
 }
 
 impl Known {
@@ -38,34 +57,44 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An agent was heard.
-    pub fn hear(&self, agent_id: &str, now: Timestamp) {
+    /// Records a message of an agent at the moment `now` of the steady clock.
+    pub fn hear(&self, agent_id: &str, now: Duration) {
         let mut known = self.tables();
-        if known.heard.len() < AGENTS_MAX || known.heard.contains_key(agent_id) {
-            known.heard.insert(agent_id.to_owned(), now);
+        if let Some(agent) = known.agents.get_mut(agent_id) {
+            agent.heard = now;
+            return;
+        }
+        if let Some(limit) = room_from(known.agents.values().map(|agent| agent.heard)) {
+            known.agents.retain(|_, agent| agent.heard > limit);
+            known.forgotten = known.forgotten.max(limit);
+        }
+        known.agents.insert(agent_id.to_owned(), Agent { heard: now, boot: None });
+    }
+
+    /// The record of an agent.
+    pub fn record(&self, agent_id: &str) -> Record {
+        let known = self.tables();
+        let agent = known.agents.get(agent_id);
+        Record {
+            heard: agent.map(|agent| agent.heard),
+            beats: agent.is_some_and(|agent| agent.boot.is_some()),
+            forgotten: known.forgotten,
         }
     }
 
-    /// When an agent was last heard, and whether it is one that beats.
-    pub fn heard(&self, agent_id: &str) -> (Option<Timestamp>, bool) {
-        let known = self.tables();
-        (known.heard.get(agent_id).copied(), known.beating.contains(agent_id))
-    }
-
-    /// An agent that was heard is in this boot; whether that is news.
+    /// Records the boot of an agent's machine; true when it is another boot than before.
     pub fn boots(&self, agent_id: &str, boot_id: &str) -> bool {
         let mut known = self.tables();
-        let is_news = known.boots.get(agent_id).is_none_or(|boot| boot != boot_id);
-        if known.beating.len() < AGENTS_MAX && known.heard.contains_key(agent_id) {
-            known.beating.insert(agent_id.to_owned());
-            known.boots.insert(agent_id.to_owned(), boot_id.to_owned());
-        }
+        let Some(agent) = known.agents.get_mut(agent_id) else { return true };
+        let is_news = agent.boot.as_deref() != Some(boot_id);
+        agent.boot = Some(boot_id.to_owned());
         is_news
     }
 
     /// The boot of its machine that an agent is in; empty where it never said.
     pub fn boot_of(&self, agent_id: &str) -> String {
-        self.tables().boots.get(agent_id).cloned().unwrap_or_default()
+        let known = self.tables();
+        known.agents.get(agent_id).and_then(|agent| agent.boot.clone()).unwrap_or_default()
     }
 
     /// Remember how far an action has come.
@@ -76,10 +105,13 @@ impl Known {
             Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
             _ => at,
         };
-        if known.progress.len() < AGENTS_MAX || before.is_some() {
-            let latest = Latest { since, at, progress };
-            known.progress.insert(latest.progress.workflow_id.clone(), latest);
+        if before.is_none()
+            && let Some(limit) = room_from(known.progress.values().map(|latest| latest.at))
+        {
+            known.progress.retain(|_, latest| latest.at > limit);
         }
+        let latest = Latest { since, at, progress };
+        known.progress.insert(latest.progress.workflow_id.clone(), latest);
     }
 
     /// The last progress of a workflow (`namespace/name`).
@@ -90,5 +122,61 @@ impl Known {
     /// An action of a workflow began or ended: how far the one before was says nothing any more.
     pub fn forget_progress(&self, workflow_id: &str) {
         self.tables().progress.remove(workflow_id);
+    }
+}
+
+/// The time up to which entries of a full table are to go: that of its oldest quarter.
+fn room_from<T: Ord + Copy>(times: impl ExactSizeIterator<Item = T>) -> Option<T> {
+    if times.len() < AGENTS_MAX {
+        return None;
+    }
+    let mut times: Vec<T> = times.collect();
+    let quarter = times.len() / 4;
+    Some(*times.select_nth_unstable(quarter).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{AGENTS_MAX, Known};
+
+    fn seconds(seconds: usize) -> Duration {
+        Duration::from_secs(seconds as u64)
+    }
+
+    #[test]
+    fn one_agent_too_many_forgets_the_longest_silent_ones() {
+        let known = Known::default();
+        for number in 0..AGENTS_MAX {
+            known.hear(&number.to_string(), seconds(number));
+        }
+        known.hear("0", seconds(AGENTS_MAX));
+        assert_eq!(known.record("one more").forgotten, Duration::ZERO);
+        known.hear("one more", seconds(AGENTS_MAX + 1));
+        assert_eq!(known.record("one more").heard, Some(seconds(AGENTS_MAX + 1)));
+        assert_eq!(known.record("0").heard, Some(seconds(AGENTS_MAX)), "it spoke again");
+        let lost = known.record("1");
+        assert_eq!(lost.heard, None);
+        // An agent without a record may have been heard until then.
+        assert!(lost.forgotten >= seconds(1) && lost.forgotten < seconds(AGENTS_MAX / 2));
+        let last = (AGENTS_MAX - 1).to_string();
+        assert_eq!(known.record(&last).heard, Some(seconds(AGENTS_MAX - 1)));
+    }
+
+    #[test]
+    fn however_many_agents_speak_none_counts_as_silent() {
+        let known = Known::default();
+        let agents = AGENTS_MAX * 3 / 2;
+        for round in 1..4 {
+            for number in 0..agents {
+                known.hear(&number.to_string(), seconds(round * 100));
+            }
+        }
+        for number in 0..agents {
+            let record = known.record(&number.to_string());
+            let silent_since = record.heard.unwrap_or_default().max(record.forgotten);
+            assert!(silent_since >= seconds(200), "{number}: {record:?}");
+        }
     }
 }

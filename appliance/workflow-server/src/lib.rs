@@ -23,6 +23,6 @@ mod worker;
 
 pub use known::Latest;
 pub use rack::{Rack, Told};
-pub use run::Run;
+pub use run::{End, Run};
 pub use runs::Runs;
 pub use service::{Service, Settings};

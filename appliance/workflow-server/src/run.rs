@@ -4,6 +4,7 @@ use api::meta::ObjectKey;
 use api::state::queue::{self, Place};
 use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, State, Workflow};
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 /// The part of a Workflow that the boot path needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,17 @@ pub struct Run {
     pub enrolled: bool,
     /// Ids of its actions that have not ended.
     pub open: Vec<String>,
+    /// When this run of the box saw it succeed.
+    pub succeeded: Option<Instant>,
+}
+
+/// The end of a machine's last installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// The time of day that is stored.
+    pub time: Timestamp,
+    /// When this run of the box saw it; `None` for an end from before.
+    pub seen: Option<Instant>,
 }
 
 impl Run {
@@ -55,6 +67,15 @@ impl Run {
             idle: queue::idle(workflow),
             enrolled: workflow.metadata.labels.get(AUTO_ENROLLMENT).is_some_and(|it| it == "true"),
             open: actions().filter(|it| is_open(it.state)).map(|it| it.id.clone()).collect(),
+            succeeded: None,
+        }
+    }
+
+    /// Takes over what was seen of the same Workflow before.
+    pub(crate) fn after(&mut self, before: &Self) {
+        if self.state == State::Success && self.uid == before.uid {
+            let had_succeeded = before.state == State::Success;
+            self.succeeded = if had_succeeded { before.succeeded } else { Some(Instant::now()) };
         }
     }
 }

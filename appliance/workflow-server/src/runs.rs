@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{State, Workflow};
-use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use crate::run::Run;
+use crate::run::{End, Run};
 
 /// How many agents may wait for work at once; more are answered at once.
 const WAITING_MAX: usize = 4096;
@@ -72,8 +71,11 @@ impl Runs {
         self.0.complete.store(true, Ordering::Release);
     }
 
-    fn replace(&self, key: ObjectKey, run: Option<Run>) {
+    fn replace(&self, key: ObjectKey, mut run: Option<Run>) {
         let mut tables = self.0.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(run), Some(before)) = (&mut run, tables.runs.get(&key)) {
+            run.after(before);
+        }
         let run = run.map(Arc::new);
         let before = match &run {
             Some(run) => tables.runs.insert(key.clone(), Arc::clone(run)),
@@ -184,11 +186,13 @@ impl Runs {
     }
 
     /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
-    pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<Timestamp>) {
+    pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<End>) {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).map(|(_, run)| run).collect();
         let done = own.iter().filter(|run| run.state == State::Success);
-        let ended = done.filter_map(|run| run.stopped.or(run.created)).max();
+        let end =
+            |run: &Arc<Run>| Some(End { time: run.stopped.or(run.created)?, seen: run.succeeded });
+        let ended = done.filter_map(end).max_by_key(|end| end.time);
         (own.iter().any(|run| !run.idle && !run.state.ended()), ended)
     }
 

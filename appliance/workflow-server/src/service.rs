@@ -16,7 +16,7 @@ use workflow_rpc::{
     Turn, Workflows,
 };
 
-use crate::known::{Known, Latest};
+use crate::known::{Known, Latest, Record};
 use crate::rack::{Rack, Told};
 use crate::runs::Runs;
 use crate::wire::workflow_key;
@@ -42,8 +42,9 @@ pub struct Service {
     pub(crate) known: Known,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
-    /// When the box began to listen: silence is counted from here at the earliest.
-    since: Timestamp,
+    /// Moment of the steady clock when the box began to listen: silence is counted from here at the
+    /// earliest.
+    since: Duration,
 }
 
 impl Service {
@@ -57,14 +58,14 @@ impl Service {
         settings: Settings,
         closing: CancellationToken,
     ) -> Self {
-        let since = clock.now();
+        let since = clock.steady();
         Self { objects, runs, rack, clock, known: Known::default(), closing, settings, since }
     }
 
     pub(crate) fn hear(&self, agent_id: &str) {
         // Whoever makes up names is not remembered, so that those with a name have room.
         if self.rack.knows(agent_id) || self.runs.know(agent_id) {
-            self.known.hear(agent_id, self.clock.now());
+            self.known.hear(agent_id, self.clock.steady());
         }
     }
 
@@ -76,6 +77,13 @@ impl Service {
             let agent_id = agent_id.to_owned();
             self.rack.met(Told { agent_id, attributes, inventory: None }, true);
         }
+    }
+
+    /// Time of day of an agent's last message, by the clock as it is now.
+    pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
+        let heard = self.known.record(agent_id).heard?;
+        let ago = self.clock.steady().saturating_sub(heard);
+        self.clock.now().checked_sub(ago).ok()
     }
 
     /// The last progress of a workflow (`namespace/name`).
@@ -194,10 +202,10 @@ impl Workflows for Service {
 
 impl Agents for Service {
     fn life(&self, agent_id: &str) -> Life {
-        let (heard, beating) = self.known.heard(agent_id);
+        let Record { heard, beats, forgotten } = self.known.record(agent_id);
         // Without permissive mode every agent is one of ours, and ours beat.
-        let beats = !self.settings.permissive || beating;
-        Life { heard, listening_since: self.since, beats }
+        let beats = !self.settings.permissive || beats;
+        Life { heard, listening_since: self.since.max(forgotten), beats }
     }
 
     fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {

@@ -152,5 +152,6 @@ async fn finish(world: &World) -> Result<Summary, String> {
     }
     // Late news must not change what is over.
     tokio::time::sleep(Duration::from_secs(600)).await;
+    world.ledger().ends_on();
     world.summary()
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::command::{
     BootFlags, ChassisControl, ChassisStatus, DeviceId, GetBootFlags, GetDeviceId, SetBootOption,
@@ -44,16 +45,25 @@ impl Ipmi {
     }
 
     async fn control(&self, action: PowerAction) -> Result<(), Error> {
-        self.line
-            .turn(&self.endpoint, async |turn| {
-                let command = ChassisControl(action);
-                if !command.may_repeat() {
-                    // It is not sent again in another session: find out first that this one lives.
-                    turn.call(&ChassisStatus).await?;
-                }
-                turn.call(&command).await
-            })
-            .await
+        // True from the moment on at which the BMC may have a command that is not to be repeated.
+        let is_sent = AtomicBool::new(false);
+        let done = self.line.turn(&self.endpoint, async |turn| {
+            let command = ChassisControl(action);
+            if !command.may_repeat() {
+                // It is not sent again in another session: find out first that this one lives.
+                turn.call(&ChassisStatus).await?;
+                is_sent.store(true, Ordering::Relaxed);
+            }
+            turn.call(&command).await
+        });
+        match done.await {
+            Err(error @ Error::CommandRefused { .. }) => Err(error),
+            Err(error) if is_sent.load(Ordering::Relaxed) => {
+                let (address, source) = (self.endpoint.address.clone(), Box::new(error));
+                Err(Error::Unanswered { address, action, source })
+            }
+            done => done,
+        }
     }
 }
 

@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
-use api::bmc::{Job, Machine, RunStatus, Task, TaskSpec};
+use api::bmc::{Job, Machine, PowerAction, RunStatus, Task, TaskSpec};
 use jiff::Timestamp;
 
 use crate::runtime::Again;
+use crate::task::may_be_off;
+
+/// Finalizer of a Job that switches a machine off and on: a Job that is deleted in between stays
+/// until the machine is on.
+pub const POWER_ON: &str = "tinbox.dev/power-on";
 
 /// The wait for a Machine that does not exist yet.
 const MACHINE_WAIT: Duration = Duration::from_secs(2);
+/// Time for which a Job without an owner is kept after its end.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The wait for the Task of an earlier Job to go.
 const DELETE_WAIT: Duration = Duration::from_millis(100);
 
@@ -23,6 +30,8 @@ pub struct Observed {
     pub tasks: Vec<Option<Task>>,
     /// The Workflow it was made for is there and not done; true for a Job of nobody's.
     pub wanted: bool,
+    /// Time since its end.
+    pub ended_for: Duration,
 }
 
 /// One thing to do.
@@ -39,6 +48,10 @@ pub enum Step {
     },
     /// Remove a Task that an earlier Job of this name left.
     DeleteTask(String),
+    /// Add the finalizer [`POWER_ON`], or remove it.
+    Hold(bool),
+    /// Remove the Job.
+    DeleteJob,
 }
 
 /// The steps, and when to look again.
@@ -58,8 +71,9 @@ pub fn task_name(job: &str, at: usize) -> String {
 /// What to do next for a Job.
 pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     let job = &observed.job;
-    if job.status.ended() || job.metadata.deletion_timestamp.is_some() {
-        return Decision { steps: vec![], again: Again::OnSignal };
+    let is_held = job.metadata.finalizers.iter().any(|it| it == POWER_ON);
+    if job.status.ended() {
+        return ended(observed, is_held);
     }
     let end = |kind: &str, message: String| {
         let mut status = job.status.clone();
@@ -69,8 +83,10 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         status.set(kind, message);
         Decision { steps: vec![Step::Status(status)], again: Again::OnSignal }
     };
-    if !observed.wanted {
-        return end("Failed", "its workflow is gone or has ended".to_owned());
+    let is_deleted = job.metadata.deletion_timestamp.is_some();
+    if (is_deleted || !observed.wanted) && !is_off(observed) {
+        let why = if is_deleted { "it was deleted" } else { "its workflow is gone or has ended" };
+        return end("Failed", why.to_owned());
     }
     let foreign = |task: &&Task| {
         task.metadata.owner_references.iter().all(|owner| owner.uid != job.metadata.uid)
@@ -90,6 +106,12 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
             if observed.tasks[at..].iter().any(Option::is_some) {
                 return end("Failed", format!("task {at} was removed after it was begun"));
             }
+            if !is_held && !is_deleted && switches_off_and_on(job) {
+                return Decision { steps: vec![Step::Hold(true)], again: Again::OnSignal };
+            }
+            if is_deleted && observed.machine.is_none() {
+                return end("Failed", "its machine is gone".to_owned());
+            }
             return start(observed, at, now);
         };
         if let Some(failed) = task.status.condition("Failed").filter(|it| it.status == "True") {
@@ -100,6 +122,48 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         }
     }
     end("Completed", format!("{} task(s) done", observed.tasks.len()))
+}
+
+/// Steps for a Job that has ended. A Job without an owner is removed after a while: nothing else
+/// ever removes it.
+fn ended(observed: &Observed, is_held: bool) -> Decision {
+    let metadata = &observed.job.metadata;
+    if is_held {
+        return Decision { steps: vec![Step::Hold(false)], again: Again::OnSignal };
+    }
+    if !metadata.owner_references.is_empty() || metadata.deletion_timestamp.is_some() {
+        return Decision { steps: vec![], again: Again::OnSignal };
+    }
+    match KEPT.saturating_sub(observed.ended_for) {
+        Duration::ZERO => Decision { steps: vec![Step::DeleteJob], again: Again::OnSignal },
+        left => Decision { steps: vec![], again: Again::After(left) },
+    }
+}
+
+fn switches_on(action: &api::bmc::Action) -> bool {
+    action.power_action == Some(PowerAction::On)
+}
+
+fn switches_off_and_on(job: &Job) -> bool {
+    let takes_power =
+        |it: &Option<PowerAction>| matches!(it, Some(PowerAction::Off | PowerAction::Soft));
+    let off = job.spec.tasks.iter().position(|action| takes_power(&action.power_action));
+    off.is_some_and(|off| job.spec.tasks[off..].iter().any(switches_on))
+}
+
+/// The machine may be off because of this Job, which is to switch it on again.
+fn is_off(observed: &Observed) -> bool {
+    let job = &observed.job;
+    let own = |task: &&Task| {
+        task.metadata.owner_references.iter().any(|owner| owner.uid == job.metadata.uid)
+    };
+    let tasks: Vec<_> = observed.tasks.iter().map(|task| task.as_ref().filter(own)).collect();
+    let off = tasks.iter().rposition(|task| task.is_some_and(may_be_off));
+    off.is_some_and(|off| {
+        let rest = job.spec.tasks.iter().zip(&tasks).skip(off + 1);
+        rest.filter(|(action, _)| switches_on(action))
+            .any(|(_, task)| task.is_none_or(|task| !task.status.ended()))
+    })
 }
 
 fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {

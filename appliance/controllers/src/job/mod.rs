@@ -10,9 +10,11 @@ use api::tinkerbell::{WORKFLOW, Workflow};
 use serde_json::json;
 use stdx::Clock;
 
+use crate::ages::Ages;
 use crate::objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 use crate::runtime::{Reconciled, Reconciler};
 use crate::workflow::is_post_job;
+pub(crate) use decide::task_name;
 use decide::{Observed, Step};
 
 /// Brings Jobs to their end.
@@ -21,6 +23,8 @@ pub struct JobReconciler {
     pub objects: Arc<dyn Objects>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Ages of the Jobs.
+    pub ages: Ages,
 }
 
 impl Reconciler for JobReconciler {
@@ -43,7 +47,8 @@ impl Reconciler for JobReconciler {
 impl JobReconciler {
     async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
         let objects = self.objects.as_ref();
-        let job: Job = fetch(objects, JOB, key).await?;
+        let found: Result<Job, _> = fetch(objects, JOB, key).await;
+        let job = found.inspect_err(|_| self.ages.forget(key))?;
         let machine_ref = &job.spec.machine_ref;
         let namespace = match machine_ref.namespace.as_str() {
             "" => &key.namespace,
@@ -68,7 +73,10 @@ impl JobReconciler {
             }
             None => true,
         };
-        Ok(Observed { job, machine, tasks, wanted })
+        let end = job.status.completion_time;
+        let moments = self.ages.look(key, end, self.clock.as_ref());
+        let ended_for = end.map(|end| moments.since(moments.at(end))).unwrap_or_default();
+        Ok(Observed { job, machine, tasks, wanted, ended_for })
     }
 
     async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {
@@ -76,6 +84,8 @@ impl JobReconciler {
         let job = &observed.job;
         match step {
             Step::Status(status) => self.write(job, &status).await,
+            Step::Hold(hold) => self.hold(job, hold).await,
+            Step::DeleteJob => gone_is_fine(objects.delete(JOB, &job.key()).await),
             Step::DeleteTask(name) => {
                 let key = ObjectKey::new(&job.metadata.namespace, name);
                 gone_is_fine(objects.delete(TASK, &key).await)
@@ -100,6 +110,20 @@ impl JobReconciler {
                 }
             }
         }
+    }
+
+    /// Adds the finalizer or removes it.
+    async fn hold(&self, job: &Job, hold: bool) -> Result<(), ObjectError> {
+        let mut finalizers = job.metadata.finalizers.clone();
+        finalizers.retain(|it| it != decide::POWER_ON);
+        if hold {
+            finalizers.push(decide::POWER_ON.to_owned());
+        }
+        let mut object = self.objects.get(JOB, &job.key()).await?;
+        object["metadata"]["finalizers"] = json!(finalizers);
+        // As it was looked at: another writer's finalizers are not lost.
+        object["metadata"]["resourceVersion"] = json!(job.metadata.resource_version);
+        self.objects.update(JOB, object).await.map(drop)
     }
 
     async fn write(&self, job: &Job, status: &RunStatus) -> Result<(), ObjectError> {

@@ -28,13 +28,25 @@ impl Drivers for BmcDrivers {
 /// The driver a connection names, with the credentials its Secret holds.
 ///
 /// # Errors
-/// A sentence: a missing Secret, a key it lacks, an option that names nothing.
+/// As [`login`].
 pub async fn connect(
     objects: &dyn Objects,
     drivers: &dyn Drivers,
     connection: &Connection,
     owner: &ObjectKey,
 ) -> Result<Arc<dyn Driver>, String> {
+    Ok(drivers.open(login(objects, connection, owner).await?))
+}
+
+/// Address and credentials of a connection.
+///
+/// # Errors
+/// A sentence: a missing Secret, a key it lacks, an option that names nothing.
+pub(super) async fn login(
+    objects: &dyn Objects,
+    connection: &Connection,
+    owner: &ObjectKey,
+) -> Result<Endpoint, String> {
     let secret_ref = &connection.auth_secret_ref;
     let namespace = match secret_ref.namespace.as_str() {
         "" => &owner.namespace,
@@ -51,7 +63,7 @@ pub async fn connect(
         username: text("username")?.expose().to_owned(),
         password: text("password")?,
     };
-    Ok(drivers.open(endpoint(connection, credentials)?))
+    endpoint(connection, credentials)
 }
 
 fn endpoint(connection: &Connection, credentials: Credentials) -> Result<Endpoint, String> {

@@ -1,17 +1,19 @@
 //! `bmc.tinkerbell.org` Machine: asks each management controller for its power state now and then.
 
 mod drivers;
+mod refusals;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::bmc::{MACHINE, Machine, MachineCondition, MachineStatus};
 use api::meta::ObjectKey;
-use bmc::Power;
+use bmc::{Endpoint, Power};
 use jiff::Timestamp;
 use stdx::Clock;
 
 pub use drivers::{BmcDrivers, Drivers, connect};
+pub use refusals::Refusals;
 
 use crate::objects::{Objects, fetch, write_status};
 use crate::runtime::{Again, Reconciled, Reconciler};
@@ -26,6 +28,8 @@ pub struct MachineReconciler {
     pub clock: Arc<dyn Clock>,
     /// How often a controller is asked.
     pub poll: Duration,
+    /// Controllers that refused to log in.
+    pub refusals: Refusals,
 }
 
 impl Reconciler for MachineReconciler {
@@ -36,11 +40,13 @@ impl Reconciler for MachineReconciler {
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
             let objects = self.objects.as_ref();
-            let machine: Machine = fetch(objects, MACHINE, key).await?;
-            let heard = match connect(objects, self.drivers.as_ref(), &machine.spec.connection, key)
-                .await
-            {
-                Ok(driver) => driver.power().await.map_err(|error| stdx::chain(&error)),
+            let found: Result<Machine, _> = fetch(objects, MACHINE, key).await;
+            let machine = found.inspect_err(|_| self.refusals.forget(key))?;
+            let heard = match drivers::login(objects, &machine.spec.connection, key).await {
+                Ok(login) if self.refusals.holds(key, &login, self.clock.steady()) => {
+                    return Ok(Again::After(self.poll));
+                }
+                Ok(login) => self.ask(key, login).await,
                 Err(error) => Err(error),
             };
             if let Some(status) = decide(&machine.status, &heard, self.clock.now()) {
@@ -48,6 +54,21 @@ impl Reconciler for MachineReconciler {
             }
             Ok(Again::After(self.poll))
         })
+    }
+}
+
+impl MachineReconciler {
+    /// Reads the power state.
+    async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Result<Power, String> {
+        let power = self.drivers.open(login.clone()).power().await;
+        match &power {
+            Err(error) if error.refuses_login() => {
+                self.refusals.refused(key, login, self.clock.steady());
+            }
+            Ok(_) => self.refusals.forget(key),
+            Err(_) => {}
+        }
+        power.map_err(|error| stdx::chain(&error))
     }
 }
 

@@ -13,6 +13,9 @@ const POWER_CONFIRM: Duration = Duration::from_secs(60);
 const SHUT_DOWN: Duration = Duration::from_secs(300);
 /// Between two readings of the power state.
 const POLL: Duration = Duration::from_secs(1);
+/// Time in which a BMC that cycles takes the power away, and gives it back; some report the old
+/// state until then.
+const CYCLE_STEP: Duration = Duration::from_secs(15);
 
 /// Why an attempt failed.
 #[derive(Debug)]
@@ -21,6 +24,10 @@ pub enum Failure {
     NotConnected(String),
     /// The controller or the way to it.
     Bmc(bmc::Error),
+    /// A command that must not be repeated was not carried out.
+    NotDone(bmc::Error),
+    /// A command that must not be repeated may have been carried out.
+    Unknown(bmc::Error),
     /// The operating system did not shut down.
     StillOn,
 }
@@ -31,8 +38,8 @@ impl Failure {
         match self {
             Self::NotConnected(_) => true,
             Self::Bmc(bmc::Error::NotConfirmed { .. }) => true,
-            Self::Bmc(error) => error.is_transient(),
-            Self::StillOn => false,
+            Self::Bmc(error) | Self::NotDone(error) => error.is_transient(),
+            Self::Unknown(_) | Self::StillOn => false,
         }
     }
 }
@@ -41,7 +48,12 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotConnected(why) => f.write_str(why),
-            Self::Bmc(error) => f.write_str(&stdx::chain(error)),
+            Self::Bmc(error) | Self::NotDone(error) => f.write_str(&stdx::chain(error)),
+            Self::Unknown(error) => write!(
+                f,
+                "{}; not sent again: look at the machine, then ask again",
+                stdx::chain(error)
+            ),
             Self::StillOn => write!(
                 f,
                 "the operating system did not shut down within {} s of being asked",
@@ -57,8 +69,8 @@ impl From<bmc::Error> for Failure {
     }
 }
 
-/// Carry out `plan`; `sent` tells that an earlier life of the box already sent it. Returns what
-/// is now true, for people.
+/// Carries out `plan`; `sent` tells that an earlier attempt sent a command that must not be
+/// repeated. Returns what is now true, for people.
 pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, Failure> {
     let deadline = Instant::now() + POWER_CONFIRM;
     match plan {
@@ -70,12 +82,26 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
         Plan::Read => Ok(format!("power is {}", driver.power().await?)),
         Plan::Restart(_) if sent => {
             bmc::ensure(driver, Power::On, deadline).await?;
-            Ok("sent before the box restarted; not repeated; power is on".to_owned())
+            Ok("sent by an earlier attempt and not repeated; power is on".to_owned())
         }
         Plan::Restart(action) => {
-            driver.set_power(action).await?;
+            driver.set_power(action).await.map_err(|error| match error {
+                bmc::Error::Unanswered { .. } => Failure::Unknown(error),
+                error => Failure::NotDone(error),
+            })?;
+            let was_off = action == PowerAction::Cycle && is_seen(driver, Power::Off).await;
+            if was_off {
+                // It comes back by itself; a machine that does not is switched on.
+                is_seen(driver, Power::On).await;
+            }
             bmc::ensure(driver, Power::On, deadline).await?;
-            Ok(format!("{action} done; power is on, confirmed"))
+            Ok(match (action, was_off) {
+                (_, true) => format!("{action} done: power was off and is on, confirmed"),
+                (PowerAction::Cycle, false) => {
+                    format!("{action} acknowledged; power is on and was not seen off")
+                }
+                (_, false) => format!("{action} acknowledged; power is on"),
+            })
         }
         Plan::Boot(boot) => {
             driver.set_boot_device(boot).await?;
@@ -83,6 +109,19 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
             Ok(format!("{when} from {}", boot.device))
         }
     }
+}
+
+/// Waits until the power is read as `power` in a cycle. A BMC that cannot be read for a moment is
+/// read again.
+async fn is_seen(driver: &dyn Driver, power: Power) -> bool {
+    let deadline = Instant::now() + CYCLE_STEP;
+    while Instant::now() < deadline {
+        if matches!(driver.power().await, Ok(found) if found == power) {
+            return true;
+        }
+        tokio::time::sleep(POLL / 2).await;
+    }
+    false
 }
 
 async fn shut_down(driver: &dyn Driver) -> Result<String, Failure> {

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use api::bmc::{Action, BootDevice, PowerAction, RunStatus};
 use bmc::{BootOverride, Power};
-use jiff::{SignedDuration, Timestamp};
 
 use super::act::Failure;
 
 /// A Task that could not be carried out for this long has failed (upstream's limit too).
-const LIMIT: SignedDuration = SignedDuration::from_mins(10);
+const LIMIT: Duration = Duration::from_secs(600);
 /// The wait after a controller did not answer.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -17,6 +16,8 @@ const RETRY: Duration = Duration::from_secs(2);
 pub const BEGUN: &str = "begun";
 /// Message of the condition `Running` once an action that must not be repeated is on its way.
 pub const SENT: &str = "sent; not to be repeated";
+/// Message of the condition `Running` once the machine may be off because of this Task.
+const OFF_SENT: &str = "power off sent";
 
 /// An action in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,11 @@ impl Plan {
     /// Doing it twice differs from doing it once.
     pub fn needs_mark(self) -> bool {
         matches!(self, Self::Restart(_))
+    }
+
+    /// The machine is left without power.
+    pub fn takes_power(self) -> bool {
+        matches!(self, Self::Reach(Power::Off) | Self::ShutDown)
     }
 }
 
@@ -89,17 +95,29 @@ pub fn sent(status: &RunStatus) -> bool {
     status.condition("Running").is_some_and(|running| running.message == SENT)
 }
 
-/// The wait before the next attempt, or `None` when there is to be none.
-pub fn after(failure: &Failure, start: Timestamp, now: Timestamp) -> Option<Duration> {
-    let in_time = now.duration_since(start) < LIMIT;
-    (failure.is_transient() && in_time).then_some(RETRY)
+/// The machine may be off because of a Task with this status and an action that takes power. A
+/// machine that was off before is not.
+pub fn may_be_off(status: &RunStatus) -> bool {
+    status.condition("Running").is_some_and(|running| running.message == OFF_SENT)
+}
+
+/// Writes down that the machine may be off from now on.
+pub fn set_off_sent(status: &mut RunStatus) {
+    status.set("Running", OFF_SENT);
+}
+
+/// The wait before the next attempt of a Task that began so long ago, or `None` when there is to be
+/// none.
+pub fn after(failure: &Failure, age: Duration) -> Option<Duration> {
+    (failure.is_transient() && age < LIMIT).then_some(RETRY)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use api::bmc::{Action, BootDevice, BootDeviceConfig, OneTimeBootDevice, PowerAction};
     use bmc::{BootOverride, Power};
-    use jiff::{SignedDuration, Timestamp};
 
     use super::{Failure, LIMIT, Plan, after, plan};
 
@@ -138,9 +156,7 @@ mod tests {
     #[test]
     fn patience_ends() {
         let failure = Failure::NotConnected("no secret".into());
-        let start = Timestamp::UNIX_EPOCH;
-        assert!(after(&failure, start, start).is_some());
-        let end = start.checked_add(LIMIT + SignedDuration::from_secs(1)).unwrap();
-        assert_eq!(after(&failure, start, end), None);
+        assert!(after(&failure, Duration::ZERO).is_some());
+        assert_eq!(after(&failure, LIMIT), None);
     }
 }

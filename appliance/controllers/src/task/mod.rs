@@ -5,18 +5,31 @@
 
 mod act;
 mod decide;
+mod permit;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::bmc::{JOB, Job, RunStatus, TASK, Task};
 use api::meta::ObjectKey;
+use jiff::Timestamp;
 use stdx::Clock;
 
+use crate::ages::Ages;
 use crate::machine::{Drivers, connect};
 use crate::objects::{Objects, fetch, find, write_status};
 use crate::runtime::{Again, Reconciled, Reconciler};
 use act::Failure;
 use decide::Plan;
+#[cfg(test)]
+pub(crate) use decide::set_off_sent;
+use permit::Permitted;
+
+/// The machine may be off because of this Task, which takes power away.
+pub(crate) fn may_be_off(task: &Task) -> bool {
+    let takes_power = decide::plan(&task.spec.task).is_ok_and(Plan::takes_power);
+    takes_power && decide::may_be_off(&task.status)
+}
 
 /// Brings Tasks to their end.
 pub struct TaskReconciler {
@@ -26,6 +39,8 @@ pub struct TaskReconciler {
     pub drivers: Arc<dyn Drivers>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Ages of the Tasks.
+    pub ages: Ages,
 }
 
 impl Reconciler for TaskReconciler {
@@ -35,7 +50,8 @@ impl Reconciler for TaskReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let task: Task = fetch(self.objects.as_ref(), TASK, key).await?;
+            let found: Result<Task, _> = fetch(self.objects.as_ref(), TASK, key).await;
+            let task = found.inspect_err(|_| self.ages.forget(key))?;
             if task.status.ended() || task.metadata.deletion_timestamp.is_some() {
                 return Ok(Again::OnSignal);
             }
@@ -50,13 +66,18 @@ impl Reconciler for TaskReconciler {
                 Ok(plan) => plan,
                 Err(why) => return self.end(&task, Err(why)).await,
             };
-            if !self.is_wanted(&task).await? {
+            if !self.is_wanted(&task, plan.takes_power() || plan.needs_mark()).await? {
                 return self.end(&task, Err("its job is gone or has ended".to_owned())).await;
             }
             match self.run(&task, plan, key).await? {
                 Ok(message) => self.end(&task, Ok(message)).await,
-                Err(failure) => match decide::after(&failure, start, self.clock.now()) {
-                    Some(wait) => Ok(Again::After(wait)),
+                Err(failure) => match decide::after(&failure, self.age(key, start)) {
+                    Some(wait) => {
+                        if matches!(failure, Failure::NotDone(_)) {
+                            self.unmark(&task).await?;
+                        }
+                        Ok(Again::After(wait))
+                    }
                     None => self.end(&task, Err(failure.to_string())).await,
                 },
             }
@@ -65,14 +86,19 @@ impl Reconciler for TaskReconciler {
 }
 
 impl TaskReconciler {
-    /// The Job this Task was made for is there and not done. A Task that nobody made for a Job is
-    /// wanted by whoever wrote it.
-    async fn is_wanted(&self, task: &Task) -> Result<bool, crate::ObjectError> {
+    /// The Job this Task was made for is there and not done; a Job that is being deleted takes no
+    /// power away any more, and gives back what it took. A Task without a Job is always wanted.
+    async fn is_wanted(&self, task: &Task, takes_power: bool) -> Result<bool, crate::ObjectError> {
+        let has_begun = decide::may_be_off(&task.status) || decide::sent(&task.status);
         let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
         let Some(owner) = owner else { return Ok(true) };
         let key = ObjectKey::new(&task.metadata.namespace, &owner.name);
         let job: Option<Job> = find(self.objects.as_ref(), JOB, &key).await?;
-        Ok(job.is_some_and(|job| job.metadata.uid == owner.uid && !job.status.ended()))
+        Ok(job.is_some_and(|job| {
+            let is_deleted = job.metadata.deletion_timestamp.is_some();
+            let may = !takes_power || !is_deleted || has_begun;
+            job.metadata.uid == owner.uid && !job.status.ended() && may
+        }))
     }
 
     async fn run(
@@ -97,7 +123,25 @@ impl TaskReconciler {
             status.set("Running", decide::SENT);
             self.write(task, status).await?;
         }
-        Ok(act::act(driver.as_ref(), plan, sent).await)
+        let driver = Permitted { driver: driver.as_ref(), tasks: self, task };
+        Ok(act::act(&driver, plan, sent).await)
+    }
+
+    /// Time since the Task began.
+    fn age(&self, key: &ObjectKey, start: Timestamp) -> Duration {
+        let moments = self.ages.look(key, [start], self.clock.as_ref());
+        moments.since(moments.at(start))
+    }
+
+    /// Takes the mark away: the command was not carried out and may be sent again.
+    async fn unmark(&self, task: &Task) -> Result<(), crate::ObjectError> {
+        let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
+        if current.metadata.uid == task.metadata.uid && !current.status.ended() {
+            let mut status = current.status.clone();
+            status.set("Running", decide::BEGUN);
+            self.write(&current, status).await?;
+        }
+        Ok(())
     }
 
     async fn end(
@@ -105,6 +149,7 @@ impl TaskReconciler {
         task: &Task,
         outcome: Result<String, String>,
     ) -> Result<Again, crate::ObjectError> {
+        self.ages.forget(&task.key());
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid != task.metadata.uid {
             // Another Task of that name took its place meanwhile; this result is not its own.

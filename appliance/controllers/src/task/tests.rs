@@ -1,6 +1,7 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use api::bmc::TASK;
+use api::bmc::{JOB, TASK};
 use api::core::SECRET;
 use api::meta::ObjectKey;
 use bmc::fake::{Call, Failure, Fake, Mode};
@@ -10,8 +11,10 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::TaskReconciler;
+use crate::ages::Ages;
 use crate::machine::Drivers;
 use crate::memory::Memory;
+use crate::objects::Objects as _;
 use crate::runtime::{Again, Reconciler};
 
 struct One(Fake);
@@ -59,8 +62,28 @@ impl World {
             objects: self.memory.clone(),
             drivers: Arc::new(One(self.fake.clone())),
             clock: Arc::new(self.clock.clone()),
+            ages: Ages::default(),
         };
         reconciler.reconcile(&self.key).await.unwrap()
+    }
+
+    /// Makes the Task one of a Job with this metadata.
+    fn of_job(&self, mut metadata: Value) {
+        metadata["name"] = json!("j");
+        metadata["namespace"] = json!("default");
+        metadata["uid"] = json!("job");
+        self.memory.put(JOB, json!({ "metadata": metadata, "spec": {} }));
+        let mut task = self.memory.peek(TASK, "t").unwrap();
+        let owner = json!({ "kind": "Job", "name": "j", "uid": "job" });
+        task["metadata"]["ownerReferences"] = json!([owner]);
+        self.memory.put(TASK, task);
+    }
+
+    /// Message of the last condition.
+    fn message(&self) -> String {
+        let task = self.memory.peek(TASK, "t").unwrap();
+        let last = task["status"]["conditions"].as_array().and_then(|all| all.last());
+        last.and_then(|it| it["message"].as_str()).unwrap_or_default().to_owned()
     }
 
     fn conditions(&self) -> Vec<String> {
@@ -92,15 +115,107 @@ async fn on_and_off_do_nothing_where_nothing_is_to_be_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cycle_whose_reply_was_lost_is_not_repeated() {
+async fn a_cycle_whose_reply_was_lost_is_unknown_and_not_repeated() {
     let world = World::new(json!({ "powerAction": "cycle" }), Power::On);
     world.fake.set_mode(Mode::ReplyLost(Failure::NoAnswer));
     world.once().await;
-    assert!(matches!(world.once().await, Again::After(_)));
+    world.once().await;
+    assert_eq!(world.conditions(), ["Failed"]);
+    assert!(world.message().contains("may have been carried out"), "{}", world.message());
     world.fake.set_mode(Mode::Honest);
     world.once().await;
     assert_eq!(world.fake.actions(), [PowerAction::Cycle]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cycle_whose_request_was_lost_is_sent_again() {
+    for action in ["cycle", "reset"] {
+        let world = World::new(json!({ "powerAction": action }), Power::On);
+        world.fake.set_mode(Mode::RequestLost(Failure::Timeout));
+        world.once().await;
+        for _ in 0..3 {
+            assert!(matches!(world.once().await, Again::After(_)), "nothing was done");
+        }
+        world.fake.set_mode(Mode::Honest);
+        world.once().await;
+        assert_eq!(world.fake.actions().len(), 4, "one of them arrived");
+        assert_eq!(world.conditions(), ["Completed"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cycle_is_confirmed_by_seeing_the_power_off() {
+    for (mode, message) in [
+        (Mode::Honest, "power cycle done: power was off and is on, confirmed"),
+        (Mode::Lying, "power cycle acknowledged; power is on and was not seen off"),
+    ] {
+        let world = World::new(json!({ "powerAction": "cycle" }), Power::On);
+        world.fake.set_mode(mode);
+        world.once().await;
+        world.once().await;
+        assert_eq!(world.conditions(), ["Completed"], "{mode:?}");
+        assert_eq!(world.message(), message);
+        assert_eq!(world.fake.actions(), [PowerAction::Cycle], "it comes back by itself");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_box_that_restarted_does_not_repeat_a_cycle() {
+    let world = World::new(json!({ "powerAction": "cycle" }), Power::On);
+    world.once().await;
+    let mut task = world.memory.peek(TASK, "t").unwrap();
+    task["status"]["conditions"][0]["message"] = json!(super::decide::SENT);
+    world.memory.put(TASK, task);
+    world.once().await;
+    assert!(world.fake.actions().is_empty());
     assert_eq!(world.conditions(), ["Completed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_deleted_takes_no_power() {
+    for action in ["off", "soft", "cycle"] {
+        let world = World::new(json!({ "powerAction": action }), Power::On);
+        world.of_job(json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
+        world.once().await;
+        world.once().await;
+        assert!(world.fake.actions().is_empty(), "{action}");
+        assert_eq!(world.conditions(), ["Failed"]);
+    }
+    // It gives back what it took.
+    let world = World::new(json!({ "powerAction": "on" }), Power::Off);
+    world.of_job(json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
+    world.once().await;
+    world.once().await;
+    assert_eq!(world.fake.actions(), [PowerAction::On]);
+}
+
+/// The BMC was away while the Job was deleted, and answers again.
+#[tokio::test(start_paused = true)]
+async fn the_job_is_looked_up_right_before_power_is_taken() {
+    let world = World::new(json!({ "powerAction": "off" }), Power::On);
+    world.of_job(json!({}));
+    world.once().await;
+    world.fake.set_mode(Mode::Failing(Failure::NoAnswer));
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        world.memory.delete(JOB, &ObjectKey::new("default", "j")).await.unwrap();
+        world.fake.set_mode(Mode::Honest);
+    };
+    tokio::join!(world.once(), meanwhile);
+    assert_eq!(world.fake.real_power(), Power::On);
+    assert!(world.fake.actions().is_empty());
+    assert_eq!(world.conditions(), ["Failed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn power_that_may_be_off_is_written_down_first() {
+    let world = World::new(json!({ "powerAction": "off" }), Power::On);
+    world.of_job(json!({}));
+    world.once().await;
+    world.fake.set_mode(Mode::RequestLost(Failure::NoAnswer));
+    assert!(matches!(world.once().await, Again::After(_)));
+    let task = serde_json::from_value(world.memory.peek(TASK, "t").unwrap()).unwrap();
+    assert!(super::may_be_off(&task));
 }
 
 #[tokio::test(start_paused = true)]

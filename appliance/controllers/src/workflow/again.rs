@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::state::attempt;
 use api::tinkerbell::{RetryFrom, State};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::boot;
 use super::decide::{Decision, Step, with_condition};
@@ -16,7 +16,7 @@ use super::rescue;
 const RETRYING: &str = "Retrying";
 /// How long an agent has to be heard after another attempt began before its machine is booted:
 /// ours ask every two seconds, upstream's every five.
-const HEARD_WITHIN: SignedDuration = SignedDuration::from_secs(15);
+const HEARD_WITHIN: Duration = Duration::from_secs(15);
 
 /// What is due after the end: tidying up, then another attempt when its time has come.
 pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
@@ -36,8 +36,9 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     if !failed || held || number >= most {
         return Decision::rest();
     }
-    let wait = attempt::backoff(retry, number);
-    let left = wait - now.duration_since(ended.time).clamp(SignedDuration::ZERO, wait);
+    let wait = Duration::try_from(attempt::backoff(retry, number)).unwrap_or_default();
+    let moments = &observed.moments;
+    let left = wait.saturating_sub(moments.since(moments.at(ended.time)));
     if left.is_zero() {
         return self::retry(observed, retry.from, "by its retry policy", now);
     }
@@ -49,7 +50,6 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     let status = with_condition(status, RETRYING, true, "Backoff", &message, now);
     let news = status != workflow.status;
     let steps = news.then(|| Step::Status(Box::new(status))).into_iter().collect();
-    let left = Duration::try_from(left).unwrap_or_default();
     Decision { steps, again: Some(left + Duration::from_millis(100)) }
 }
 
@@ -87,14 +87,14 @@ pub enum Agent {
 }
 
 /// Look for the agent of a later attempt; a first attempt always boots its machine.
-pub fn agent(observed: &Observed, now: Timestamp) -> Agent {
+pub fn agent(observed: &Observed) -> Agent {
     let Some(begun) = observed.workflow.status.attempt_start else { return Agent::Gone };
+    let begun = observed.moments.at(begun);
     if !rescue::ours(observed) || observed.life.heard.is_some_and(|heard| heard > begun) {
         return Agent::There;
     }
-    let left = HEARD_WITHIN - now.duration_since(begun).clamp(SignedDuration::ZERO, HEARD_WITHIN);
-    match Duration::try_from(left) {
-        Ok(left) if !left.is_zero() => Agent::Unheard(left),
-        _ => Agent::Gone,
+    match HEARD_WITHIN.saturating_sub(observed.moments.since(begun)) {
+        Duration::ZERO => Agent::Gone,
+        left => Agent::Unheard(left),
     }
 }

@@ -125,7 +125,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     };
     let Some((name, actions)) = job else { return prepared("network boot is permitted") };
     if !workflow.status.boot_options.jobs.contains_key(&name) {
-        match again::agent(observed, now) {
+        match again::agent(observed) {
             Agent::There => return prepared("its agent is there: the machine is not booted again"),
             Agent::Unheard(left) => return Decision::later(left),
             Agent::Gone => {}

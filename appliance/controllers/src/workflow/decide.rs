@@ -237,7 +237,7 @@ pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let at = running(status)?;
     let action = &status.tasks[at.0].actions[at.1];
     let heard = match observed.life.heard {
-        Some(heard) => format!("last heard {} s ago", now.duration_since(heard).as_secs().max(0)),
+        Some(heard) => format!("last heard {} s ago", observed.moments.since(heard).as_secs()),
         None => "not heard of since the box started".to_owned(),
     };
     let agent = &status.tasks[at.0].agent_id;

@@ -13,25 +13,27 @@ mod request;
 mod rescue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::meta::ObjectKey;
 pub use boot::is_post_job;
 pub use clocks::Deadlines;
-use jiff::{SignedDuration, Timestamp};
 pub use references::References;
 use stdx::Clock;
 
 use crate::ObjectError;
+use crate::ages::Ages;
 use crate::objects::Objects;
 use crate::runtime::{Again, Reconciled, Reconciler};
 
-/// A sign of life of an agent.
+/// The last message of an agent, in moments of the steady clock ([`Clock::steady`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
-    /// When it was last heard; `None` since the box began to listen.
-    pub heard: Option<Timestamp>,
-    /// When the box began to listen.
-    pub listening_since: Timestamp,
+    /// Moment of the last message; `None` where none is recorded.
+    pub heard: Option<Duration>,
+    /// An agent without a record may have been heard up to this moment, and not since: the start of
+    /// the box, or the last message of the newest record that was dropped for want of room.
+    pub listening_since: Duration,
     /// It says so every few seconds while an action runs, so that silence means it is gone.
     pub beats: bool,
 }
@@ -49,9 +51,9 @@ pub trait Agents: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// For an agent that was heard and runs an action.
-    pub agent: SignedDuration,
+    pub agent: Duration,
     /// For a machine that was powered on and has not asked for its first action.
-    pub boot: SignedDuration,
+    pub boot: Duration,
 }
 
 /// Brings Workflows to their end.
@@ -68,6 +70,8 @@ pub struct WorkflowReconciler {
     pub patience: Patience,
     /// What each has left.
     pub deadlines: Arc<Deadlines>,
+    /// Ages of the times in Workflows and their Jobs.
+    pub ages: Arc<Ages>,
 }
 
 impl Reconciler for WorkflowReconciler {
@@ -80,6 +84,7 @@ impl Reconciler for WorkflowReconciler {
             let observed = match self.observe(key).await {
                 Err(error @ ObjectError::NotFound(_)) => {
                     self.deadlines.forget(key);
+                    self.ages.forget(key);
                     return Err(error);
                 }
                 observed => observed?,

@@ -1,16 +1,20 @@
 //! What there is around a Workflow.
 
-use api::bmc::{JOB, Job, MACHINE, Machine};
+use api::bmc::{JOB, Job, MACHINE, Machine, TASK, Task};
 use api::meta::ObjectKey;
 use api::state::queue;
 use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, Workflow};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::clocks::Left;
 use super::references::Referred;
 use super::{Life, WorkflowReconciler, boot};
 use crate::ObjectError;
+use crate::ages::Moments;
+use crate::job::task_name;
 use crate::objects::{fetch, find, read};
+use crate::task::may_be_off;
 
 /// A Workflow with everything a decision about it needs.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ pub struct Observed {
     pub referred: Referred,
     /// Its boot Jobs by name, those that exist.
     pub jobs: Vec<Job>,
+    /// Names of those boot Jobs that may have switched the machine off.
+    pub off_jobs: Vec<String>,
     /// Its agent's last sign of life.
     pub life: Life,
     /// Its machine's BMC did not answer when it was last asked.
@@ -35,6 +41,8 @@ pub struct Observed {
     pub ahead: Option<String>,
     /// How long its action and the whole may still take.
     pub left: Left,
+    /// The times in the Workflow and its Jobs, and the moment of this look.
+    pub moments: Moments,
 }
 
 impl Observed {
@@ -42,6 +50,17 @@ impl Observed {
     pub fn job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.metadata.name == name)
     }
+}
+
+/// The times that decisions compare.
+fn times(workflow: &Workflow, jobs: &[Job]) -> Vec<Timestamp> {
+    let status = &workflow.status;
+    let of_jobs = jobs.iter().flat_map(|job| {
+        [job.metadata.creation_timestamp, job.status.completion_time].into_iter().flatten()
+    });
+    let conditions = status.conditions.iter().filter_map(|it| it.time);
+    let ended = status.ended.iter().map(|ended| ended.time);
+    of_jobs.chain(conditions).chain(ended).chain(status.attempt_start).collect()
 }
 
 impl WorkflowReconciler {
@@ -74,6 +93,12 @@ impl WorkflowReconciler {
         for name in boot::job_names(&workflow) {
             jobs.extend(find::<Job>(objects, JOB, &beside(&name)).await?);
         }
+        let mut off_jobs = Vec::new();
+        for job in jobs.iter().filter(|job| !job.status.ended()) {
+            if self.is_off(job).await? {
+                off_jobs.push(job.metadata.name.clone());
+            }
+        }
         let bmc_ref = hardware.as_ref().and_then(|hardware| hardware.spec.bmc_ref.as_ref());
         let bmc_away = match bmc_ref {
             Some(bmc) => find::<Machine>(objects, MACHINE, &beside(&bmc.name))
@@ -84,6 +109,7 @@ impl WorkflowReconciler {
         let ahead = self.ahead(&workflow).await?;
         let life = self.agents.life(&workflow.status.agent_id);
         let left = self.deadlines.left(key, &workflow.status, self.clock.as_ref());
+        let moments = self.ages.look(key, times(&workflow, &jobs), self.clock.as_ref());
         Ok(Observed {
             workflow,
             template,
@@ -91,11 +117,29 @@ impl WorkflowReconciler {
             hardware_json,
             referred,
             jobs,
+            off_jobs,
             life,
             bmc_away,
             ahead,
             left,
+            moments,
         })
+    }
+
+    /// A Job that runs may have switched its machine off.
+    async fn is_off(&self, job: &Job) -> Result<bool, ObjectError> {
+        for at in 0..job.spec.tasks.len() {
+            let name = task_name(&job.metadata.name, at);
+            let key = ObjectKey::new(&job.metadata.namespace, &name);
+            let task: Option<Task> = find(self.objects.as_ref(), TASK, &key).await?;
+            let own = |task: &Task| {
+                task.metadata.owner_references.iter().any(|owner| owner.uid == job.metadata.uid)
+            };
+            if task.is_some_and(|task| own(&task) && may_be_off(&task)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The Workflow this one waits for. Asked only until this one begins: later it is this one

@@ -8,13 +8,21 @@ use api::state::workflow::Event;
 use api::tinkerbell::{ActionState, BootMode, State, Workflow};
 use jiff::Timestamp;
 
-use super::Patience;
 use super::boot::{self, Progress};
-use super::decide::{Decision, Step, moved};
+use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
+use super::{Life, Patience};
 
 /// Between two looks while the BMC is away.
 const BMC_WAIT: Duration = Duration::from_secs(5);
+/// Longest wait for a machine of which neither the agent nor the BMC answers: a weekend without
+/// power.
+const UNREACHABLE_MAX: Duration = Duration::from_secs(72 * 3600);
+/// A look falls after the moment that it waits for.
+const MARGIN: Duration = Duration::from_millis(100);
+
+/// Condition of a Workflow that waits for its machine's BMC to answer.
+const UNREACHABLE: &str = "Unreachable";
 
 /// How often a machine is booted for one Workflow before it has failed.
 const BOOTS_MAX: usize = 4;
@@ -52,11 +60,8 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
         return lost(observed, patience, now);
     }
     let boots = boots(workflow);
-    if let Some(last) = boots.last() {
-        match follow(observed, last, now) {
-            None => {}
-            Some(decision) => return decision,
-        }
+    if let Some(decision) = boots.last().and_then(|last| follow(observed, last, now)) {
+        return decision;
     }
     let running = workflow.status.state == State::Running;
     if running && !observed.life.beats {
@@ -70,18 +75,58 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
         Some(heard) if at_work(workflow) && heard > booted => patience.agent,
         _ => patience.boot,
     };
-    let since = life.heard.unwrap_or(Timestamp::MIN).max(booted).max(life.listening_since);
-    let silent = now.duration_since(since);
-    if silent < patience {
-        let left = Duration::try_from(patience - silent).unwrap_or_default();
-        return Decision::later(left + Duration::from_millis(100));
+    let silent = silence(observed).min(observed.moments.since(booted));
+    let is_silent = silent >= patience;
+    if let Some(decision) = unreachable(observed, is_silent.then_some(silent), now) {
+        return decision;
     }
-    if observed.bmc_away {
-        // Nothing is learned from the silence of one machine while its BMC is silent too: the way
-        // to both is broken, and what is queued now would strike a healthy machine later.
-        return Decision::later(BMC_WAIT);
+    if !is_silent {
+        return Decision::later(patience - silent + MARGIN);
     }
     boot_again(observed, boots.len(), silent.as_secs(), now)
+}
+
+/// Time since the agent was last heard, as far as is known.
+fn silence(observed: &Observed) -> Duration {
+    let Life { heard, listening_since, .. } = observed.life;
+    observed.moments.since(heard.unwrap_or_default().max(listening_since))
+}
+
+/// What is due about a BMC that does not answer either. Nothing is learned from the silence of one
+/// machine while its BMC is silent too: the way to both is broken, and what is queued now would
+/// strike a healthy machine later. The wait is shown, and ends.
+fn unreachable(observed: &Observed, silent: Option<Duration>, now: Timestamp) -> Option<Decision> {
+    let workflow = &observed.workflow;
+    let agent = &workflow.status.agent_id;
+    let status = match silent.filter(|_| observed.bmc_away) {
+        Some(silent) if silent >= UNREACHABLE_MAX => {
+            let hours = silent.as_secs() / 3600;
+            let message = format!(
+                "neither agent {agent} nor the BMC of its machine has answered for {hours} h: look \
+                 at its power and its network"
+            );
+            let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
+            return Some(Decision { steps, again: None });
+        }
+        Some(_) => {
+            let message = format!(
+                "waits for the BMC of the machine: neither it nor agent {agent} answers; look at \
+                 the machine's power and network"
+            );
+            with_condition(&workflow.status, UNREACHABLE, true, "NoAnswer", &message, now)
+        }
+        None => {
+            let mut status = workflow.status.clone();
+            status.conditions.retain(|it| it.kind != UNREACHABLE);
+            status
+        }
+    };
+    let is_news = status != workflow.status;
+    let steps = is_news.then(|| Step::Status(Box::new(status))).into_iter().collect();
+    let waits = silent.is_some() && observed.bmc_away;
+    // A written status is a signal.
+    let again = waits.then_some(BMC_WAIT);
+    (is_news || waits).then_some(Decision { steps, again })
 }
 
 /// The agent whose turn it is runs on the machine that this Workflow may boot: in one of several
@@ -103,15 +148,13 @@ fn at_work(workflow: &Workflow) -> bool {
 /// A machine that died at work and that nothing can boot: somebody may switch it on again within
 /// the time of a boot; then the Workflow has ended, and says why.
 fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
-    let (workflow, life) = (&observed.workflow, observed.life);
-    if !at_work(workflow) || !life.beats {
+    let workflow = &observed.workflow;
+    if !at_work(workflow) || !observed.life.beats {
         return Decision::rest();
     }
-    let since = life.heard.unwrap_or(Timestamp::MIN).max(life.listening_since);
-    let silent = now.duration_since(since);
+    let silent = silence(observed);
     if silent < patience.boot {
-        let left = Duration::try_from(patience.boot - silent).unwrap_or_default();
-        return Decision::later(left + Duration::from_millis(100));
+        return Decision::later(patience.boot - silent + MARGIN);
     }
     let agent = &workflow.status.agent_id;
     let secs = silent.as_secs();
@@ -130,7 +173,12 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     }
     Some(match boot::run_job(observed, last, boot::netboot(observed)) {
         Progress::Due(decision) => decision,
-        Progress::Runs if is_back(observed, last) => call_off(workflow, last),
+        // A machine that was switched off is switched on by the same Job.
+        Progress::Runs
+            if is_back(observed, last) && !observed.off_jobs.iter().any(|it| it == last) =>
+        {
+            call_off(workflow, last)
+        }
         Progress::Runs => Decision::rest(),
         Progress::Completed => {
             let status = boot::completed(&workflow.status, last, now);
@@ -149,6 +197,7 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
 /// The agent was heard after the Job was made that is to boot its machine again.
 fn is_back(observed: &Observed, job: &str) -> bool {
     let made = observed.job(job).and_then(|job| job.metadata.creation_timestamp);
+    let made = made.map(|made| observed.moments.at(made));
     matches!((observed.life.heard, made), (Some(heard), Some(made)) if heard > made)
 }
 
@@ -165,7 +214,7 @@ fn call_off(workflow: &Workflow, job: &str) -> Decision {
     Decision { steps, again: None }
 }
 
-fn last_boot(observed: &Observed) -> Timestamp {
+fn last_boot(observed: &Observed) -> Duration {
     let jobs = &observed.workflow.status.boot_options.jobs;
     let ended = observed
         .jobs
@@ -175,10 +224,10 @@ fn last_boot(observed: &Observed) -> Timestamp {
     // The books know of the boot although somebody removed its Job.
     let conditions = observed.workflow.status.conditions.iter();
     let booked = conditions.filter(|it| it.kind == "BootJobComplete").filter_map(|it| it.time);
-    ended.chain(booked).max().unwrap_or(Timestamp::MIN)
+    ended.chain(booked).map(|time| observed.moments.at(time)).max().unwrap_or_default()
 }
 
-fn boot_again(observed: &Observed, boots: usize, silent_secs: i64, now: Timestamp) -> Decision {
+fn boot_again(observed: &Observed, boots: usize, silent_secs: u64, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let agent = &workflow.status.agent_id;
     let Some(name) = next_name(workflow) else {

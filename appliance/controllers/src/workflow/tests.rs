@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use api::bmc::{JOB, MACHINE};
+use api::bmc::JOB;
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use stdx::{Clock as _, TestClock};
 
 use super::{Agents, Deadlines, Life, Patience, WorkflowReconciler};
+use crate::ages::Ages;
 use crate::memory::Memory;
 use crate::objects::Objects as _;
 use crate::runtime::Reconciler as _;
@@ -34,6 +36,7 @@ struct World {
     heard: Arc<Heard>,
     key: ObjectKey,
     deadlines: Arc<Deadlines>,
+    ages: Arc<Ages>,
 }
 
 impl World {
@@ -62,10 +65,10 @@ impl World {
             }),
         );
         let start = Timestamp::UNIX_EPOCH;
-        let life = Life { heard: None, listening_since: start, beats: true };
+        let life = Life { heard: None, listening_since: Duration::ZERO, beats: true };
         let heard = Arc::new(Heard(Mutex::new(life), Mutex::default()));
-        let (clock, deadlines) = (TestClock::at(start), Arc::default());
-        let world = Self { memory, clock, heard, key, deadlines };
+        let (clock, deadlines, ages) = (TestClock::at(start), Arc::default(), Arc::default());
+        let world = Self { memory, clock, heard, key, deadlines, ages };
         world.template();
         world
     }
@@ -91,10 +94,11 @@ impl World {
                 references: self.heard.clone(),
                 clock: Arc::new(self.clock.clone()),
                 patience: Patience {
-                    agent: SignedDuration::from_secs(60),
-                    boot: SignedDuration::from_secs(300),
+                    agent: Duration::from_secs(60),
+                    boot: Duration::from_secs(300),
                 },
                 deadlines: self.deadlines.clone(),
+                ages: self.ages.clone(),
             };
             reconciler.reconcile(&self.key).await.unwrap();
             if before == self.memory.peek(WORKFLOW, "wf") && jobs == self.memory.names(JOB) {
@@ -145,7 +149,7 @@ impl World {
     }
 
     fn hear(&self) {
-        self.heard.0.lock().unwrap().heard = Some(self.clock.now());
+        self.heard.0.lock().unwrap().heard = Some(self.clock.steady());
     }
 
     fn advance(&self, secs: i64) {
@@ -249,71 +253,6 @@ async fn the_global_clock_is_the_boxs_own() {
 }
 
 #[tokio::test]
-async fn a_silent_machine_is_booted_again_a_few_times() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.advance(10);
-    world.hear();
-    world.set_status(at_work).await;
-    world.advance(59);
-    world.settle().await;
-    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
-    world.advance(2);
-    for boot in 2..=4 {
-        world.settle().await;
-        let name = format!("netboot-wf-uid2-{boot}");
-        assert!(world.memory.names(JOB).contains(&name), "{boot}");
-        world.end_job(&name, "Completed").await;
-        world.settle().await;
-        assert_eq!(world.memory.names(JOB).len(), boot, "it is given the time of a boot");
-        world.advance(301);
-    }
-    world.settle().await;
-    assert_eq!(world.state(), "FAILED");
-}
-
-#[tokio::test]
-async fn an_agent_that_comes_back_in_time_is_not_booted_again() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.advance(10);
-    world.hear();
-    world.set_status(at_work).await;
-    world.advance(61);
-    world.settle().await;
-    let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
-    job["metadata"]["creationTimestamp"] = json!(world.clock.now());
-    world.memory.put(JOB, job);
-    world.advance(1);
-    world.hear();
-    world.settle().await;
-    assert_eq!(world.memory.names(JOB), ["netboot-wf"], "the second boot is called off");
-    assert_eq!(world.state(), "RUNNING");
-}
-
-#[tokio::test]
-async fn silence_says_nothing_while_the_bmc_is_silent_too() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.memory.put(
-        MACHINE,
-        json!({
-            "metadata": { "name": "bmc1", "namespace": "default" },
-            "status": { "powerState": "unknown" },
-        }),
-    );
-    world.advance(3600);
-    world.settle().await;
-    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
-}
-
-#[tokio::test]
 async fn a_second_workflow_waits_for_the_machine() {
     let world = World::new(netboot());
     world.memory.put(
@@ -333,20 +272,6 @@ async fn a_second_workflow_waits_for_the_machine() {
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
     assert!(!world.has_condition("Waiting"), "and no longer");
-}
-
-#[tokio::test]
-async fn an_agent_that_does_not_beat_is_left_alone() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.hear();
-    world.heard.0.lock().unwrap().beats = false;
-    world.set_status(at_work).await;
-    world.advance(3600);
-    world.settle().await;
-    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
 }
 
 #[tokio::test]
@@ -373,3 +298,4 @@ async fn disabled_is_left_alone() {
 
 mod references;
 mod requests;
+mod silence;

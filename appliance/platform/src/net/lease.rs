@@ -106,27 +106,60 @@ pub(super) fn vlan_name(parent: &str, id: u16) -> String {
 
 /// Renew the lease for ever; take a new address when the old one is lost. Returns when there is
 /// nothing to renew.
+///
+/// An address whose lease has ended is given up, whoever it is needed by: the server may have given
+/// it to another machine (RFC 2131 section 4.4.5).
 pub async fn keep(configured: Configured) {
     let Configured { link, lease: Some((mut lease, caller)), .. } = configured else { return };
+    let mut begun = Instant::now();
     loop {
-        let third = Duration::from_secs(u64::from(lease.seconds) / 3);
-        tokio::time::sleep(third).await;
-        let renewed = renew(&link, &caller, &lease, third).await;
-        let next = match renewed {
-            Ok(Some(next)) => next,
-            // Refused, or nobody answered for a third of the lease: ask everybody.
-            Ok(None) | Err(_) => match obtain(&link, &caller, third).await {
-                Ok(next) => next,
-                Err(error) => {
-                    tracing::warn!(reason = %stdx::chain(&error), "the lease is not renewed");
-                    continue;
-                }
-            },
+        let length = Duration::from_secs(lease.seconds.into());
+        tokio::time::sleep(length / 3).await;
+        let asked = Instant::now();
+        let next = match renew(&link, &caller, &lease, length / 3).await {
+            Ok(Some(next)) => Some(next),
+            // Nobody answered for a third of the lease: ask everybody, as long as it lasts.
+            Err(_) => obtain(&link, &caller, length.saturating_sub(begun.elapsed())).await.ok(),
+            // Refused: from now on the address is another machine's.
+            Ok(None) => None,
+        };
+        let (next, since) = match next {
+            Some(next) => (next, asked),
+            None => {
+                give_up(&link, &lease.address).await;
+                (obtain_at_last(&link, &caller).await, Instant::now())
+            }
         };
         if let Err(error) = change(&link, &lease.address, &next.address).await {
             tracing::warn!(reason = %stdx::chain(&error), "cannot apply the renewed lease");
         }
-        lease = next;
+        (lease, begun) = (next, since);
+    }
+}
+
+async fn give_up(link: &Link, address: &Address) {
+    let (interface, address) = (&link.name, (address.address, address.prefix));
+    tracing::error!(interface, address = %address.0, "the lease has ended: no address");
+    let removed = match Netlink::open() {
+        Ok(netlink) => {
+            let failed = Error::netlink(format!("remove {} from {interface}", address.0));
+            netlink.remove_address(link.index, address).await.map_err(failed)
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = removed {
+        tracing::warn!(reason = %stdx::chain(&error), "the address stays on the interface");
+    }
+}
+
+/// Asks until a server gives an address.
+async fn obtain_at_last(link: &Link, caller: &Caller) -> Lease {
+    loop {
+        match obtain(link, caller, PATIENCE).await {
+            Ok(lease) => return lease,
+            Err(error) => tracing::warn!(reason = %stdx::chain(&error), "no address"),
+        }
+        tokio::time::sleep(LONGEST_ANSWER).await;
     }
 }
 

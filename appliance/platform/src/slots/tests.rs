@@ -105,6 +105,23 @@ fn a_change_stays_in_place_and_mends_what_is_damaged() {
 }
 
 #[test]
+fn a_damaged_block_is_mended_before_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("tinbox")).unwrap();
+    let (path, volume) = (folder.path().join("tinbox/grubenv"), BootVolume::at(folder.path()));
+    let mut torn = block(FLASHED);
+    torn[..BYTES / 2].fill(0);
+    fs::write(&path, torn).unwrap();
+    let loader = volume.mended(Slot::A).unwrap();
+    assert!(loader.whole(Slot::A) && loader.first() == Some(Slot::A), "{loader:?}");
+    assert_eq!(volume.read().unwrap(), loader, "an update can be put on trial again");
+    fs::write(&path, block(FLASHED)).unwrap();
+    let before = fs::read(&path).unwrap();
+    volume.mended(Slot::B).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before, "a good block stays as it is");
+}
+
+#[test]
 fn the_owners_settings_are_replaced_whole() {
     let folder = tempfile::tempdir().unwrap();
     let volume = BootVolume::at(folder.path());

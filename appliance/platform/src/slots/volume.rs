@@ -50,6 +50,20 @@ impl BootVolume {
         Environment::parse(&block).map_err(|damage| damaged(&path, &damage))
     }
 
+    /// The variables; a damaged block is first mended on the volume, as by [`BootVolume::change`].
+    ///
+    /// # Errors
+    /// When the volume cannot be read or written.
+    pub fn mended(&self, running: Slot) -> Result<Environment, Error> {
+        let path = self.variables();
+        let block = fs::read(&path).map_err(Error::io(format!("read {}", path.display())))?;
+        if let Ok(variables) = Environment::parse(&block) {
+            return Ok(variables);
+        }
+        self.change(running, |_| ())?;
+        self.read()
+    }
+
     /// Changes the variables, and is on disk when it returns. A damaged block is first mended, from
     /// what the running slot proves. Nothing is written where nothing changes.
     ///

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, BodyDataStream, Bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures_util::StreamExt as _;
 use percent_encoding::percent_decode;
 use status::backup::{Last, Order, Report};
 use stdx::Secret;
@@ -17,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{Backups, Made, PIECES, Refused};
 use crate::live::failure;
+use crate::upload;
 
 /// What opens the body, percent-encoded: a header of a request over TLS, never a URL, which logs
 /// keep.
@@ -62,14 +62,14 @@ fn download(backups: &Arc<Backups>, made: Made) -> Result<Response, Refused> {
 async fn verify(State(backups): State<Arc<Backups>>, headers: HeaderMap, body: Body) -> Response {
     let (send, pieces) = mpsc::channel(PIECES);
     let reading = backups.verify(pieces, passphrase(&headers));
-    let (read, ()) = tokio::join!(reading, pass(body.into_data_stream(), send));
+    let (read, _) = tokio::join!(reading, upload::pass(body.into_data_stream(), send));
     answer(read)
 }
 
 async fn restore(State(backups): State<Arc<Backups>>, headers: HeaderMap, body: Body) -> Response {
     let (send, pieces) = mpsc::channel(PIECES);
     let reading = backups.restore(pieces, passphrase(&headers));
-    let (read, ()) = tokio::join!(reading, pass(body.into_data_stream(), send));
+    let (read, _) = tokio::join!(reading, upload::pass(body.into_data_stream(), send));
     answer(read)
 }
 
@@ -77,16 +77,6 @@ fn passphrase(headers: &HeaderMap) -> Option<Secret> {
     let given = headers.get(PASSPHRASE)?.as_bytes();
     let text = percent_decode(given).decode_utf8_lossy();
     (!text.is_empty()).then(|| Secret::from(text.into_owned()))
-}
-
-/// Until the file ends, or nobody wants more of it. Who goes away ends it early, and the reader
-/// says so.
-async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) {
-    while let Some(Ok(piece)) = body.next().await {
-        if to.send(piece).await.is_err() {
-            return;
-        }
-    }
 }
 
 fn answer(read: Result<Report, Refused>) -> Response {

@@ -17,8 +17,10 @@ use crate::wiring::storage::SEALED;
 /// Folders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
 /// Files that are this machine's alone: the key its disk is sealed with, the code for whoever
-/// becomes its owner, what its slots hold, when its last backup was made.
-const MACHINES: [&str; 4] = ["sealing.key", "claim.json", "update.json", "backup.json"];
+/// becomes its owner, what its slots hold, when its last backup was made, settings that its boot
+/// volume did not take.
+const MACHINES: [&str; 5] =
+    ["sealing.key", "claim.json", "update.json", "backup.json", super::place::LEFT];
 /// Endings of what is not done, or kept otherwise.
 const OTHERS: [&str; 4] = [".redb", ".part", ".new", ".restoring"];
 /// Beginning of what was heard on a network's wire.

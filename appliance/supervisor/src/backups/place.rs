@@ -7,6 +7,7 @@
 //!   files/…                    those that are not in their place yet
 //!   box.toml                   for the boot volume, if it is not there yet
 //! STATE/restore.done/…         all is in its place: to be removed
+//! STATE/unrestored.toml        box.toml that the boot volume did not take: each start tries again
 //! ```
 //!
 //! Between the three there are only renames of a folder, which happen or do not. A start that is
@@ -27,6 +28,9 @@ pub const FILES: &str = "files";
 pub const NAMES: &str = "names.json";
 /// What the owner wrote.
 pub const SETTINGS: &str = "box.toml";
+
+/// The settings of a backup that are not in force.
+pub const LEFT: &str = "unrestored.toml";
 
 const WHOLE: &str = "restore";
 const DONE: &str = "restore.done";
@@ -61,7 +65,7 @@ pub(super) fn steps(
     }
     let whole = state.join(WHOLE);
     if !whole.exists() {
-        return Ok(false);
+        return put_settings(&state.join(LEFT), settings, next).map(|()| false);
     }
     let names: Vec<String> = serde_json::from_slice(&fs::read(whole.join(NAMES))?)?;
     for path in gather::files(state)? {
@@ -88,20 +92,51 @@ pub(super) fn steps(
     }
     next()?;
     File::open(state)?.sync_all()?;
-    match fs::read_to_string(whole.join(SETTINGS)) {
-        Ok(text) => {
-            next()?;
-            settings(&text)?;
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    if whole.join(SETTINGS).exists() {
+        next()?;
+        put(&whole.join(SETTINGS), &state.join(LEFT))?;
     }
+    put_settings(&state.join(LEFT), settings, next)?;
     next()?;
     fs::rename(&whole, state.join(DONE))?;
     File::open(state)?.sync_all()?;
     next()?;
     remove(&state.join(DONE))?;
     Ok(true)
+}
+
+/// Puts the settings of a backup on the boot volume. A volume that refuses them stops nothing, and
+/// the only copy stays for the next start.
+fn put_settings(
+    left: &Path,
+    settings: impl FnOnce(&str) -> io::Result<()>,
+    next: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<()> {
+    let text = match fs::read_to_string(left) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    next()?;
+    match settings(&text) {
+        Ok(()) => {
+            next()?;
+            fs::remove_file(left)
+        }
+        Err(error) => {
+            eprintln!("error: box.toml of the backup is not on the boot volume: {error}");
+            Ok(())
+        }
+    }
+}
+
+/// A sentence about settings of a backup that are not in force.
+pub fn unrestored(state: &Path) -> Option<String> {
+    let left = state.join(LEFT);
+    left.exists().then(|| {
+        "the settings of the restored backup are not in force: the boot volume did not take them. \
+         Each start tries again; look at the volume TINBOX, or set them by hand"
+            .to_owned()
+    })
 }
 
 fn put(from: &Path, to: &Path) -> io::Result<()> {

@@ -23,6 +23,8 @@ use crate::config::{Config, Home};
 use crate::images::Images;
 use crate::wiring::storage;
 
+mod restoring;
+
 const WORDS: &str = "correct horse";
 /// The password of a management controller, which nobody else may see.
 const PASSWORD: &[u8] = br#"{"metadata":{"name":"bmc-nuc1"},"data":{"password":"aHVudGVyMg=="}}"#;
@@ -299,62 +301,6 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     assert_eq!(tree(&old.state()), before);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_power_may_be_cut_at_every_step_of_a_restore() {
-    let old = Place::used().await;
-    let file = old.backup(order()).await.unwrap();
-    let spare = Place::fresh();
-    fs::write(spare.state().join("of-before"), b"goes").unwrap();
-    spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
-    let Place { folder, backups } = spare;
-    let state = folder.path().join("state");
-    drop(backups);
-    // An earlier one that was cut while it was written.
-    fs::create_dir_all(state.join("restore.new/files")).unwrap();
-    let staged = tree(&state.join("restore"));
-    let before = tree(&state);
-    let mut cuts = 0;
-    loop {
-        let trial = tempfile::tempdir().unwrap();
-        for (name, content) in &before {
-            let path = trial.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        let (mut left, mut settings) = (cuts, None);
-        let mut cut = || match left {
-            0 => Err(io::Error::other("the power is cut")),
-            _ => {
-                left -= 1;
-                Ok(())
-            }
-        };
-        let mut write = |text: &str| {
-            settings = Some(text.to_owned());
-            Ok(())
-        };
-        let first = place::steps(trial.path(), &mut write, &mut cut);
-        let whole = first.is_ok();
-        // Whatever was done, the next start ends with the same box.
-        place::resume(trial.path(), &mut write).unwrap();
-        assert_eq!(settings.as_deref(), Some("name = \"box-7f3a\"\n"), "cut {cuts}");
-        let after = tree(trial.path());
-        for (name, content) in &staged {
-            if let Some(name) = name.strip_prefix("files/") {
-                assert!(after.get(name) == Some(content), "cut {cuts}: {name}");
-            }
-        }
-        assert!(!after.contains_key("of-before"), "cut {cuts}");
-        assert!(after.keys().all(|name| !name.starts_with("restore")), "cut {cuts}: {after:?}");
-        assert!(!place::resume(trial.path(), |_| Ok(())).unwrap(), "it is over");
-        if whole {
-            break;
-        }
-        cuts += 1;
-    }
-    assert!(cuts > staged.len(), "{cuts} cuts");
-}
-
 #[test]
 fn what_a_box_is_and_what_its_machine_is() {
     for (path, of_the_box) in [
@@ -366,6 +312,7 @@ fn what_a_box_is_and_what_its_machine_is() {
         ("claim.json", false),
         ("sealing.key", false),
         ("update.json", false),
+        ("unrestored.toml", false),
         ("objects.redb", false),
         ("objects.restoring", false),
         ("backup.part", false),

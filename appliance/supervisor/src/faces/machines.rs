@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, State};
-use controllers::Agents as _;
 use jiff::Timestamp;
 use status::heard::Heard;
 use status::progress::Progress;
@@ -66,7 +65,7 @@ impl Machines {
         let bmc = bmc.map(|bmc| ObjectKey::new(&hardware.metadata.namespace, &bmc.name));
         let agent = hardware.spec.agent_id.clone();
         let ids = agent.into_iter().chain(hardware.spec.macs().map(|mac| mac.to_string()));
-        let heard = ids.filter_map(|id| self.agents.life(&id).heard).max();
+        let heard = ids.filter_map(|id| self.agents.last_seen(&id)).max();
         let leased = hardware.spec.macs().find_map(|mac| self.index.lease_of(mac));
         let power = bmc.map(|bmc| self.index.power(&bmc)).unwrap_or_default();
         Known { hardware, course, progress, power, heard, leased }

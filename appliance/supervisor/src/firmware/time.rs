@@ -1,5 +1,8 @@
 //! The box's clock: put right by servers, remembered, and told to its racks.
 
+mod refusals;
+mod step;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -7,12 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use ntp::{Sample, Standing, Timestamp, Told};
+use ntp::{Refusal, Sample, Standing, Timestamp, Told};
 use platform::clock;
 use platform::init::STATE;
 use stdx::Backoff;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
+
+use refusals::Refusals;
+use step::{Steps, Verdict};
 
 /// Whom to ask when neither the owner nor a DHCP server names anybody.
 const DEFAULT: [&str; 2] = ["pool.ntp.org", "time.cloudflare.com"];
@@ -26,8 +32,8 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 /// From one round to the next, while the clock is followed.
 const SOON: Duration = Duration::from_secs(64);
 const LATER: Duration = Duration::from_secs(1024);
-/// After a round in which nobody could be believed.
-const AGAIN: Duration = Duration::from_secs(15);
+/// After a round in which nobody could be believed: the first wait, and the longest.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(4));
 /// How long a name may take to be looked up.
 const LOOKUP: Duration = Duration::from_secs(5);
 /// A clock that is wrong by more is set; otherwise it runs to the right time (RFC 5905's STEPT).
@@ -84,31 +90,62 @@ async fn follow(
     offered: Offered,
     known: watch::Sender<Known>,
 ) -> std::convert::Infallible {
-    let mut wait = Backoff::new(SOON, LATER);
+    let (mut wait, mut again) = (Backoff::new(SOON, LATER), Backoff::new(AGAIN.0, AGAIN.1));
     let mut last: Option<(Instant, Told)> = None;
-    let mut silent = false;
+    let (mut refusals, mut steps) = (Refusals::default(), Steps::new(clock::built()));
+    let mut named = Vec::new();
     loop {
         let servers = whom(written.as_deref(), offered.all());
-        match opinion(&servers).await {
-            Some((sample, source)) => {
-                if sample.offset.abs() >= STEP {
-                    wait = Backoff::new(SOON, LATER);
-                }
-                let told = apply(&sample, &source);
-                last = Some((Instant::now(), told));
-                silent = false;
-                known.send_replace(Known { standing: Standing::Synced(told), source });
-                sleep(wait.next_wait()).await;
+        if servers != named {
+            refusals.clear();
+            again.reset();
+            named.clone_from(&servers);
+        }
+        let opinion = opinion(&servers, &mut refusals).await;
+        let opinion = opinion.filter(|opinion| is_followed(opinion, &mut steps));
+        if let Some(Opinion { sample, source, .. }) = opinion {
+            if sample.offset.abs() >= STEP {
+                wait = Backoff::new(SOON, LATER);
             }
-            None => {
-                if !std::mem::replace(&mut silent, true) {
-                    tracing::warn!(?servers, "nobody tells the time");
-                }
-                if let Some((_, told)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
-                    known.send_modify(|known| known.standing = Standing::Holdover(Some(told)));
-                }
-                sleep(AGAIN).await;
-            }
+            let told = apply(&sample, &source);
+            last = Some((Instant::now(), told));
+            again.reset();
+            known.send_replace(Known { standing: Standing::Synced(told), source });
+            sleep(wait.next_wait()).await;
+            continue;
+        }
+        let pause = again.next_wait();
+        if pause == AGAIN.0 {
+            tracing::warn!(?servers, "nobody tells the time");
+        }
+        if let Some((_, told)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
+            known.send_modify(|known| known.standing = Standing::Holdover(Some(told)));
+        }
+        sleep(pause).await;
+    }
+}
+
+/// The opinion to follow.
+struct Opinion {
+    sample: Sample,
+    /// The server whose it is.
+    source: String,
+    /// Servers with the same one.
+    agreeing: usize,
+}
+
+/// Decides whether the clock follows, and says so where it does not.
+fn is_followed(opinion: &Opinion, steps: &mut Steps) -> bool {
+    let Opinion { sample, source, agreeing } = opinion;
+    match steps.judge(sample.offset, *agreeing, SystemTime::now()) {
+        Verdict::Follow => true,
+        Verdict::Confirm => {
+            tracing::warn!(offset = %sample.offset, source, "a large step waits to be confirmed");
+            false
+        }
+        Verdict::Impossible => {
+            tracing::error!(offset = %sample.offset, source, "an impossible date is refused");
+            false
         }
     }
 }
@@ -126,13 +163,24 @@ fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
 }
 
 /// What the servers think, and which of them.
-async fn opinion(servers: &[String]) -> Option<(Sample, String)> {
+async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion> {
     let addresses = join_all(servers.iter().map(|server| lookup(server))).await;
-    let addresses: Vec<SocketAddr> = addresses.into_iter().flatten().collect();
+    let now = Instant::now();
+    let addresses = addresses.into_iter().flatten().filter(|it| refusals.permit(*it, now));
+    let addresses: Vec<SocketAddr> = addresses.collect();
     let asked = join_all(addresses.iter().map(|address| burst(*address))).await;
-    let chosen = ntp::choose(&asked)?;
-    let whose = asked.iter().position(|samples| samples.contains(&chosen))?;
-    Some((chosen, addresses.get(whose)?.ip().to_string()))
+    for (server, (_, kiss)) in addresses.iter().zip(&asked) {
+        if let Some(word) = kiss {
+            tracing::info!(%server, word, "the server does not want to be asked");
+            refusals.add(*server, word, Instant::now());
+        }
+    }
+    let samples: Vec<Vec<Sample>> = asked.into_iter().map(|(samples, _)| samples).collect();
+    let sample = ntp::choose(&samples)?;
+    let whose = samples.iter().position(|samples| samples.contains(&sample))?;
+    let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|it| it.delay).map(|it| it.offset);
+    let agreeing = Steps::agreeing(sample.offset, samples.iter().filter_map(best));
+    Some(Opinion { sample, source: addresses.get(whose)?.ip().to_string(), agreeing })
 }
 
 async fn lookup(server: &str) -> Vec<SocketAddr> {
@@ -141,7 +189,8 @@ async fn lookup(server: &str) -> Vec<SocketAddr> {
     found.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default()
 }
 
-async fn burst(server: SocketAddr) -> Vec<Sample> {
+/// The samples of one server, and its word when it does not want to be asked.
+async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
     let mut samples = Vec::new();
     for number in 0..SAMPLES {
         if number > 0 {
@@ -149,14 +198,15 @@ async fn burst(server: SocketAddr) -> Vec<Sample> {
         }
         match ntp::ask(server).await {
             Ok(sample) => samples.push(sample),
+            Err(Refusal::Kiss(word)) => return (samples, Some(word)),
             Err(error) => {
                 tracing::debug!(%server, reason = %stdx::chain(&error), "no time");
-                // It is away, or wants to be left alone.
+                // It is away.
                 break;
             }
         }
     }
-    samples
+    (samples, None)
 }
 
 /// Puts the clock right; returns what it was told, at the clock's new time.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use metadata::Provisioning;
 use serde_json::json;
 
-use super::{instance, provisioning};
+use super::{End, instance, provisioning};
 
 fn hardware() -> Hardware {
     let nic = |number: u8, address: &str, netmask: &str| {
@@ -78,10 +78,19 @@ fn the_interface_that_asks_comes_first() {
 #[test]
 fn provisioning_is_under_way_or_ended_so_long_ago() {
     let now = Timestamp::UNIX_EPOCH;
-    let at = |secs: i64| now.checked_add(SignedDuration::from_secs(secs)).ok();
+    let at = |secs: i64| {
+        Some(End { time: now.checked_add(SignedDuration::from_secs(secs)).unwrap(), seen: None })
+    };
     let ended = |secs: u64| Provisioning::Ended { ago: Duration::from_secs(secs) };
     assert_eq!(provisioning(true, at(-5), now), Provisioning::Underway);
     assert_eq!(provisioning(false, at(-5), now), ended(5));
     assert_eq!(provisioning(false, at(5), now), ended(0));
     assert_eq!(provisioning(false, None, now), Provisioning::Unrecorded);
+    // The clock was set by years since.
+    let seen = tokio::time::Instant::now();
+    for secs in [-1_000_000_000, 1_000_000_000] {
+        let end = at(secs).map(|end| End { seen: Some(seen), ..end });
+        let Provisioning::Ended { ago } = provisioning(false, end, now) else { panic!("{end:?}") };
+        assert!(ago <= seen.elapsed());
+    }
 }

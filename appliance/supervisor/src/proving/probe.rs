@@ -8,13 +8,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use platform::net::Seen;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use workflow_rpc::Pin;
 
 use crate::config::Config;
 
@@ -32,21 +31,15 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// `ca_pem` is the authority of the box's own certificate.
+    /// `pin` is of the box's own key. The dates of its certificate are not judged: the clock that
+    /// they would be judged by is set by others.
     ///
     /// # Errors
-    /// When that is none.
-    pub fn new(config: Arc<Config>, ca_pem: &str) -> anyhow::Result<Self> {
-        let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes())
-            .context("cannot read the box's own authority")?;
-        let mut roots = RootCertStore::empty();
-        roots.add(authority).context("cannot trust the box's own authority")?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .context("cannot set up TLS towards the box itself")?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+    /// There is no TLS 1.3.
+    pub fn new(config: Arc<Config>, pin: Pin) -> anyhow::Result<Self> {
+        let mut tls = pin.client_config().context("cannot set up TLS towards the box itself")?;
+        // HTTP/1.1 is what the API speaks to a client that names no protocol.
+        tls.alpn_protocols.clear();
         Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)) })
     }
 
@@ -120,6 +113,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpSocket};
     use tokio_rustls::TlsAcceptor;
+    use workflow_rpc::Pin;
 
     use super::{Probe, early, unbound};
     use crate::config::Config;
@@ -129,11 +123,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_an_answer_under_the_own_authority_counts() {
+    async fn only_an_answer_under_the_own_key_counts() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [own, other] = [pki(folders[0].path()), pki(folders[1].path())];
+        // By a clock that is years wrong the certificate is not valid.
+        let folder = tempfile::tempdir().unwrap();
+        let past = jiff::Timestamp::from_second(1_000_000_000).unwrap();
+        let old = Pki::ensure(folder.path(), &["tinbox".to_owned()], past).unwrap();
+        let pin = |pki: &Pki| Pin::of(&pki.server_certificate().unwrap()).unwrap();
         for (pki, answer, good) in [
             (&own, "HTTP/1.1 401 ", true),
+            (&old, "HTTP/1.1 401 ", true),
             (&own, "SSH-2.0-x", false),
             (&other, "HTTP/1.1 ", false),
         ] {
@@ -149,7 +149,8 @@ mod tests {
                 let _ = stream.write_all(answer.as_bytes()).await;
                 let _ = stream.shutdown().await;
             });
-            let probe = Probe::new(Arc::new(config), own.ca_pem()).unwrap();
+            let known = if std::ptr::eq(pki, &old) { &old } else { &own };
+            let probe = Probe::new(Arc::new(config), pin(known)).unwrap();
             let asked = probe.api().await;
             assert_eq!(asked.is_ok(), good, "{answer}: {asked:?}");
             serving.await.unwrap();
@@ -159,7 +160,7 @@ mod tests {
         let closed = TcpSocket::new_v4().unwrap();
         closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         config.api.listen = closed.local_addr().unwrap();
-        assert!(Probe::new(Arc::new(config), own.ca_pem()).unwrap().api().await.is_err());
+        assert!(Probe::new(Arc::new(config), pin(&own)).unwrap().api().await.is_err());
     }
 
     #[test]

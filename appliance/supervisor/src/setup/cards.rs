@@ -39,6 +39,7 @@ pub fn now(mut cards: Vec<Card>, config: &Config) -> Vec<Card> {
             None => own.clone(),
         };
         card.pool = network.map(|network: &Network| network.pool.join(", ")).unwrap_or_default();
+        card.confirm = network.map(|network| network.confirm.clone()).unwrap_or_default();
     }
     cards
 }
@@ -154,14 +155,15 @@ fn pool(card: &Card, net: Ipv4Net) -> Result<Vec<String>, String> {
 }
 
 /// The digits, where they are needed: giving away addresses where the default route is (NW-4).
+/// Digits that were typed before stay, also while the default route leads elsewhere.
 fn confirmed(card: &Card) -> Result<String, String> {
-    if card.mode != "pool" || !card.default_route {
-        return Ok(String::new());
-    }
     let digits: String = card.mac.chars().filter(char::is_ascii_hexdigit).collect();
     let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();
-    if last.len() == 4 && card.confirm.eq_ignore_ascii_case(last) {
+    if card.mode == "pool" && last.len() == 4 && card.confirm.eq_ignore_ascii_case(last) {
         return Ok(last.to_ascii_lowercase());
+    }
+    if card.mode != "pool" || !card.default_route {
+        return Ok(String::new());
     }
     Err(format!(
         "The way to everywhere leads through {}, so it is probably your own network. To give away \

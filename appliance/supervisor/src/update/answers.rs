@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, BodyDataStream};
+use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures_util::StreamExt as _;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::{Refused, Updates};
 use crate::live::failure;
+use crate::upload;
 
 /// Pieces of a bundle that may wait for the disk.
 const PIECES: usize = 4;
@@ -56,17 +56,8 @@ async fn apply(
     let (send, pieces) = mpsc::channel(PIECES);
     let installing = updates.install(pieces, size, wish.now);
     // Who goes away ends the stream early, and the reader says so.
-    let (done, ()) = tokio::join!(installing, pass(body.into_data_stream(), send));
+    let (done, _) = tokio::join!(installing, upload::pass(body.into_data_stream(), send));
     answer(&updates, done)
-}
-
-/// Until the bundle ends, or nobody wants more of it.
-async fn pass(mut body: BodyDataStream, to: mpsc::Sender<axum::body::Bytes>) {
-    while let Some(Ok(piece)) = body.next().await {
-        if to.send(piece).await.is_err() {
-            return;
-        }
-    }
 }
 
 async fn roll_back(

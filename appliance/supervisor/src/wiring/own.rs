@@ -5,11 +5,13 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use apiserver::Pki;
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
 use platform::slots::{BootVolume, Slot};
 use store::Store;
+use workflow_rpc::Pin;
 
 use super::Wiring;
 use crate::config::Home;
@@ -54,9 +56,15 @@ impl Wiring {
         opened.ok().map(Arc::new)
     }
 
+    fn probe(&self, pki: &Pki) -> anyhow::Result<proving::Probe> {
+        let pin =
+            Pin::of(&pki.server_certificate()?).context("cannot use the box's certificate")?;
+        proving::Probe::new(Arc::clone(&self.config), pin)
+    }
+
     /// Marks the slot good once the system works, and restarts the box when it has a new one.
     pub(super) fn proving(&mut self, pki: &Pki, updates: Arc<Updates>) -> anyhow::Result<()> {
-        let probe = proving::Probe::new(Arc::clone(&self.config), pki.ca_pem())?;
+        let probe = self.probe(pki)?;
         // What is on trial is not what runs in safe mode.
         let proves = self.safe_mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
@@ -79,7 +87,7 @@ impl Wiring {
     /// pulse of its own turns.
     pub(super) fn heart(&mut self, pki: &Pki, store: Store) -> anyhow::Result<()> {
         let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
-        let probe = proving::Probe::new(Arc::clone(&self.config), pki.ca_pem())?;
+        let probe = self.probe(pki)?;
         let pulse = self.heart.pulse("the API");
         let api = async move {
             loop {

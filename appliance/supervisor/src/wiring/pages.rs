@@ -151,7 +151,8 @@ impl Wiring {
         (firmware, names): (Option<&Firmware>, Option<Arc<Names>>),
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
-        let trouble = trouble.lines().map(str::to_owned).collect();
+        let trouble = trouble.lines().map(str::to_owned);
+        let trouble = trouble.chain(crate::backups::unrestored(state)).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
         let owner = Arc::new(owner);

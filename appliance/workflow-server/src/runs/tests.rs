@@ -24,20 +24,39 @@ fn workflow(name: &str, state: State, created_secs: i64) -> Workflow {
 fn progress_is_of_the_runs_that_count() {
     let runs = Runs::default();
     let hardware = api::meta::ObjectKey::new("default", "a");
-    assert_eq!(runs.progress(&hardware), (false, None));
+    let progress = || {
+        let (is_under_way, end) = runs.progress(&hardware);
+        (is_under_way, end.map(|end| end.time))
+    };
+    assert_eq!(progress(), (false, None));
     let mut done = workflow("done", State::Success, 5);
     done.status.tasks[0].actions = [7, 9, 8]
         .map(|secs| ActionStatus { execution_stop: at(secs), ..Default::default() })
         .to_vec();
     runs.put(&done);
     runs.put(&workflow("failed", State::Failed, 20));
-    assert_eq!(runs.progress(&hardware), (false, at(9)));
+    assert_eq!(progress(), (false, at(9)));
     let mut disabled = workflow("disabled", State::Pending, 21);
     disabled.spec.disabled = Some(true);
     runs.put(&disabled);
-    assert_eq!(runs.progress(&hardware), (false, at(9)));
+    assert_eq!(progress(), (false, at(9)));
     runs.put(&workflow("next", State::New, 22));
-    assert_eq!(runs.progress(&hardware), (true, at(9)));
+    assert_eq!(progress(), (true, at(9)));
+}
+
+#[test]
+fn an_end_that_was_seen_is_told_from_one_of_before() {
+    let runs = Runs::default();
+    let hardware = api::meta::ObjectKey::new("default", "a");
+    let seen = || runs.progress(&hardware).1.and_then(|end| end.seen);
+    runs.put(&workflow("done", State::Success, 5));
+    assert_eq!(seen(), None, "it was stored so");
+    runs.put(&workflow("done", State::Running, 5));
+    runs.put(&workflow("done", State::Success, 5));
+    let first = seen();
+    assert!(first.is_some());
+    runs.put(&workflow("done", State::Success, 5));
+    assert_eq!(seen(), first);
 }
 
 #[test]

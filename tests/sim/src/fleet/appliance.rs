@@ -7,15 +7,15 @@ use std::time::Duration;
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{Reference, WORKFLOW};
+use controllers::ages::Ages;
 use controllers::job::JobReconciler;
-use controllers::machine::MachineReconciler;
+use controllers::machine::{MachineReconciler, Refusals};
 use controllers::runtime::{Controller, Reconciler, Signals};
 use controllers::task::TaskReconciler;
 use controllers::workflow::{Patience, WorkflowReconciler};
 use controllers::{ObjectError, Objects, Pending, References, read};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use jiff::SignedDuration;
 use serde_json::Value;
 use status::story::Moment;
 use stdx::Clock;
@@ -31,7 +31,7 @@ use super::world::World;
 
 /// As the product's own configuration has them.
 const PATIENCE: Patience =
-    Patience { agent: SignedDuration::from_secs(60), boot: SignedDuration::from_secs(300) };
+    Patience { agent: Duration::from_secs(60), boot: Duration::from_secs(300) };
 /// The kinds that are watched.
 const KINDS: [Resource; 4] = [WORKFLOW, JOB, TASK, MACHINE];
 /// How often a management controller is asked by itself.
@@ -202,10 +202,22 @@ fn controllers(
         clock: clock(),
         patience: PATIENCE,
         deadlines: Arc::default(),
+        ages: Arc::default(),
     };
-    let task = TaskReconciler { objects: objects(), drivers: drivers.clone(), clock: clock() };
-    let machine = MachineReconciler { objects: objects(), drivers, clock: clock(), poll: POLL };
-    let job = JobReconciler { objects: objects(), clock: clock() };
+    let task = TaskReconciler {
+        objects: objects(),
+        drivers: drivers.clone(),
+        clock: clock(),
+        ages: Ages::default(),
+    };
+    let machine = MachineReconciler {
+        objects: objects(),
+        drivers,
+        clock: clock(),
+        poll: POLL,
+        refusals: Refusals::default(),
+    };
+    let job = JobReconciler { objects: objects(), clock: clock(), ages: Ages::default() };
     Wakes {
         workflow: controller(tasks, workflow),
         job: controller(tasks, job),

@@ -66,8 +66,11 @@ impl Driver for Controller {
     }
 
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        if let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) {
+            world.ledger().asks(&plan::name(nuc.index), action);
+        }
         Box::pin(self.ask(move |world, nuc| {
-            world.ledger().switched(&plan::name(nuc.index), nuc.is_wanted());
+            world.ledger().switched(&plan::name(nuc.index), action, nuc.is_wanted());
             match action {
                 PowerAction::On => nuc.is_switched(false),
                 PowerAction::Off | PowerAction::Soft => nuc.switch_off(),

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use api::tinkerbell::{ActionState, State, Workflow};
+use bmc::PowerAction;
 use serde_json::Value;
 
 /// What was seen.
@@ -22,6 +23,10 @@ pub struct Ledger {
     credited: HashSet<String>,
     /// Actions that run by what the box wrote last.
     running: HashSet<String>,
+    /// Machines whose controllers the box asked to switch them off.
+    asked_off: HashSet<String>,
+    /// Machines that were switched off so, and not on again.
+    switched_off: HashSet<String>,
     violation: Option<String>,
 }
 
@@ -103,10 +108,33 @@ impl Ledger {
         self.done.insert(id.to_owned());
     }
 
-    /// A machine is switched by its controller; `is_wanted` while it has a workflow.
-    pub fn switched(&mut self, machine: &str, is_wanted: bool) {
-        if !is_wanted {
-            self.never(format!("{machine} is switched, and no workflow is to be done to it"));
+    /// The box sends a machine's controller a command, which may not arrive.
+    pub fn asks(&mut self, machine: &str, action: PowerAction) {
+        if matches!(action, PowerAction::Off | PowerAction::Soft) {
+            self.asked_off.insert(machine.to_owned());
+        }
+    }
+
+    /// A machine is switched by its controller; `is_wanted` while it has a workflow. A machine that
+    /// the box may have switched off is switched on in any case.
+    pub fn switched(&mut self, machine: &str, action: PowerAction, is_wanted: bool) {
+        let gives_back = action == PowerAction::On && self.asked_off.remove(machine);
+        if !is_wanted && !gives_back {
+            self.never(format!(
+                "{machine} is switched ({action:?}), and no workflow is to be done to it"
+            ));
+        }
+        if matches!(action, PowerAction::Off | PowerAction::Soft) {
+            self.switched_off.insert(machine.to_owned());
+        } else {
+            self.switched_off.remove(machine);
+        }
+    }
+
+    /// Notes, at the end, a machine that the box switched off and never on again.
+    pub fn ends_on(&mut self) {
+        if let Some(machine) = self.switched_off.iter().min().cloned() {
+            self.never(format!("{machine} was switched off by the box, and is left without power"));
         }
     }
 

@@ -38,6 +38,11 @@ enum Part {
     Status,
 }
 
+/// Finalizers hold an object that is being deleted.
+fn is_held(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
 fn key_of(object: &Value) -> ObjectKey {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
@@ -112,17 +117,33 @@ impl Objects {
         let mut after = before.clone();
         match part {
             Part::Status => after["status"] = new["status"].clone(),
-            Part::Spec => after["spec"] = new["spec"].clone(),
+            Part::Spec => {
+                after["spec"] = new["spec"].clone();
+                let finalizers = new["metadata"].get("finalizers").cloned();
+                after["metadata"]["finalizers"] = finalizers.unwrap_or_else(|| json!([]));
+            }
         }
-        let after = tables.commit(resource, key, after);
+        let ends = !after["metadata"]["deletionTimestamp"].is_null() && !is_held(&after);
+        let after = tables.commit(resource, key.clone(), after);
+        if ends {
+            tables.objects.remove(&(resource.plural, key.clone()));
+            tables.tell((resource, key, None));
+        }
         Ok([before, after])
     }
 
     fn remove(&self, resource: Resource, key: &ObjectKey) -> Result<(), ObjectError> {
         let mut tables = self.tables();
-        let gone = tables.objects.remove(&(resource.plural, key.clone()));
-        gone.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
-        tables.tell((resource, key.clone(), None));
+        let place = (resource.plural, key.clone());
+        let object = tables.objects.get(&place).cloned();
+        let mut object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
+        if is_held(&object) {
+            object["metadata"]["deletionTimestamp"] = json!(tables.clock.now());
+            tables.commit(resource, key.clone(), object);
+        } else {
+            tables.objects.remove(&place);
+            tables.tell((resource, key.clone(), None));
+        }
         Ok(())
     }
 }

@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use api::bmc::{Action, Job, Machine, PowerAction, RunStatus, Task};
 use api::meta::OwnerReference;
 use jiff::Timestamp;
 
-use super::{Observed, Step, decide};
+use super::{KEPT, Observed, POWER_ON, Step, decide};
+use crate::runtime::Again;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -28,7 +31,8 @@ fn task(uid: &str, condition: Option<&str>) -> Option<Task> {
 
 fn check(machine: bool, tasks: Vec<Option<Task>>) -> String {
     let machine = machine.then(Machine::default);
-    let observed = Observed { job: job(tasks.len()), machine, tasks, wanted: true };
+    let observed =
+        Observed { job: job(tasks.len()), machine, tasks, wanted: true, ended_for: Duration::ZERO };
     let status = |status: &RunStatus| {
         let mut names: Vec<_> = status.conditions.iter().map(|it| it.kind.as_str()).collect();
         names.sort_unstable();
@@ -41,6 +45,8 @@ fn check(machine: bool, tasks: Vec<Option<Task>>) -> String {
             Step::Status(it) => status(it),
             Step::CreateTask { at, .. } => format!("create {at}"),
             Step::DeleteTask(name) => format!("delete {name}"),
+            Step::Hold(hold) => format!("hold {hold}"),
+            Step::DeleteJob => "delete".to_owned(),
         })
         .collect();
     words.join(", ")
@@ -63,7 +69,13 @@ fn one_after_another() {
 
 #[test]
 fn a_job_nobody_wants_any_more_does_nothing() {
-    let observed = Observed { job: job(1), machine: None, tasks: vec![None], wanted: false };
+    let observed = Observed {
+        job: job(1),
+        machine: None,
+        tasks: vec![None],
+        wanted: false,
+        ended_for: Duration::ZERO,
+    };
     let steps = decide(&observed, NOW).steps;
     assert!(matches!(&steps[..], [Step::Status(status)] if status.is("Failed")), "{steps:?}");
 }
@@ -73,7 +85,94 @@ fn an_ended_job_rests() {
     for kind in ["Completed", "Failed"] {
         let mut job = job(1);
         job.status.set(kind, "x");
-        let observed = Observed { job, machine: None, tasks: vec![None], wanted: true };
+        let observed = Observed {
+            job,
+            machine: None,
+            tasks: vec![None],
+            wanted: true,
+            ended_for: Duration::ZERO,
+        };
         assert!(decide(&observed, NOW).steps.is_empty());
     }
+}
+
+/// Off, the next boot from the network, on: with the states of the Tasks that exist.
+fn reboot(states: &[&str], change: impl FnOnce(&mut Observed)) -> Vec<Step> {
+    let mut job = job(3);
+    job.spec.tasks[1] = Action::default();
+    job.spec.tasks[2].power_action = Some(PowerAction::On);
+    job.metadata.finalizers = vec![POWER_ON.to_owned()];
+    let tasks = (0..3).map(|at| {
+        let condition = states.get(at)?;
+        let mut task = task("u1", Some(condition))?;
+        task.spec.task = job.spec.tasks[at].clone();
+        if at == 0 && ["Sent", "Completed"].contains(condition) {
+            crate::task::set_off_sent(&mut task.status);
+        }
+        Some(task)
+    });
+    let tasks = tasks.collect();
+    let machine = Some(Machine::default());
+    let mut observed = Observed { job, machine, tasks, wanted: true, ended_for: Duration::ZERO };
+    change(&mut observed);
+    decide(&observed, NOW).steps
+}
+
+fn ends(steps: &[Step]) -> bool {
+    matches!(steps, [Step::Status(status)] if status.is("Failed"))
+}
+
+#[test]
+fn a_job_that_switches_off_and_on_is_held_before_it_begins() {
+    let steps = reboot(&[], |observed| observed.job.metadata.finalizers.clear());
+    assert_eq!(steps, [Step::Hold(true)]);
+    let done = |observed: &mut Observed| observed.job.status.set("Completed", "x");
+    assert_eq!(reboot(&["Completed"; 3], done), [Step::Hold(false)]);
+}
+
+#[test]
+fn a_job_that_is_not_wanted_any_more_leaves_its_machine_on() {
+    let unwanted: [fn(&mut Observed); 2] =
+        [|it| it.job.metadata.deletion_timestamp = Some(NOW), |it| it.wanted = false];
+    for change in unwanted {
+        // The power was not touched.
+        assert!(ends(&reboot(&[], change)));
+        assert!(ends(&reboot(&["Running"], change)));
+        // It may be off.
+        assert_eq!(reboot(&["Sent"], change), []);
+        for (states, next) in [(&["Completed"][..], 1), (&["Completed"; 2], 2)] {
+            let steps = reboot(states, change);
+            assert!(matches!(steps[0], Step::CreateTask { at, .. } if at == next), "{steps:?}");
+        }
+        assert!(matches!(&reboot(&["Completed"; 3], change)[..],
+            [Step::Status(status)] if !status.is("Running")));
+    }
+    // It was off before.
+    let was_off = |it: &mut Observed| {
+        it.wanted = false;
+        let status = &mut it.tasks[0].as_mut().unwrap().status;
+        status.conditions.retain(|condition| condition.kind == "Completed");
+    };
+    assert!(ends(&reboot(&["Completed"], was_off)));
+    let gone = |it: &mut Observed| {
+        it.job.metadata.deletion_timestamp = Some(NOW);
+        it.machine = None;
+    };
+    assert!(ends(&reboot(&["Completed"], gone)));
+}
+
+#[test]
+fn a_job_without_an_owner_is_removed_after_a_day() {
+    let ended = |ended_for, is_owned: bool| {
+        let mut job = job(1);
+        job.status.set("Completed", "x");
+        let owner = OwnerReference { uid: "workflow".into(), ..Default::default() };
+        job.metadata.owner_references.extend(is_owned.then_some(owner));
+        let observed = Observed { job, machine: None, tasks: vec![None], wanted: true, ended_for };
+        decide(&observed, NOW)
+    };
+    let hour = Duration::from_secs(3600);
+    assert_eq!(ended(hour, false).again, Again::After(KEPT - hour));
+    assert_eq!(ended(KEPT, false).steps, [Step::DeleteJob]);
+    assert_eq!(ended(KEPT * 2, true).steps, [], "it goes with its owner");
 }

@@ -1,5 +1,6 @@
 //! Each thing that must never happen is noticed.
 
+use bmc::PowerAction;
 use serde_json::{Value, json};
 
 use super::{By, Ledger};
@@ -45,6 +46,11 @@ fn a_good_run_is_none() {
         ledger.committed(&before, &after);
         before = after;
     }
+    // A workflow that is cancelled between off and on.
+    ledger.asks("nuc", PowerAction::Off);
+    ledger.switched("nuc", PowerAction::Off, true);
+    ledger.switched("nuc", PowerAction::On, false);
+    ledger.ends_on();
     assert_eq!((ledger.violation(), ledger.begun().len()), (None, 1));
 }
 
@@ -78,7 +84,14 @@ fn what_must_never_happen_is_noticed() {
     noticed(|it| it.committed(&failed, &running), "in one attempt");
     noticed(|it| it.committed(&running, &workflow("SUCCESS", &[("a", "PENDING")])), "not all");
     noticed(|it| it.committed(&running, &workflow("FAILED", &[("a", "RUNNING")])), "and a runs");
-    noticed(|it| it.switched("nuc", false), "is switched");
+    noticed(|it| it.switched("nuc", PowerAction::On, false), "is switched (On)");
+    noticed(
+        |it| {
+            it.switched("nuc", PowerAction::Off, true);
+            it.ends_on();
+        },
+        "is left without power",
+    );
     noticed(
         |it| {
             it.committed(&running, &running);

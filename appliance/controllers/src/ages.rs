@@ -1,0 +1,127 @@
+//! Ages of stored times, by a clock that nobody can set.
+//!
+//! An object carries times of day, which survive a restart of the box. From the first look at such
+//! a time on, its age grows with the steady clock: setting the clock, forward or back by years,
+//! makes nothing old and nothing new. Kept in memory.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api::meta::ObjectKey;
+use jiff::Timestamp;
+use stdx::Clock;
+
+/// The times of every object that a reconciler looks at.
+#[derive(Debug, Default)]
+pub struct Ages(Mutex<HashMap<ObjectKey, Looked>>);
+
+/// The last look at an object.
+#[derive(Debug, Default)]
+struct Looked {
+    /// Moment of the look.
+    at: Duration,
+    moments: HashMap<Timestamp, Duration>,
+}
+
+/// The times of one object as moments of the steady clock, [`Clock::steady`].
+#[derive(Debug, Clone, Default)]
+pub struct Moments {
+    now: Duration,
+    moments: HashMap<Timestamp, Duration>,
+}
+
+impl Moments {
+    /// The moment of the look.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// The moment of a time. A time that the look did not name counts as older than any moment.
+    pub fn at(&self, time: Timestamp) -> Duration {
+        self.moments.get(&time).copied().unwrap_or_default()
+    }
+
+    /// Age of a moment.
+    pub fn since(&self, moment: Duration) -> Duration {
+        self.now.saturating_sub(moment)
+    }
+}
+
+impl Ages {
+    fn objects(&self) -> MutexGuard<'_, HashMap<ObjectKey, Looked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The moments of an object's times. Times that an earlier look named keep their moments.
+    pub fn look(
+        &self,
+        key: &ObjectKey,
+        times: impl IntoIterator<Item = Timestamp>,
+        clock: &dyn Clock,
+    ) -> Moments {
+        let (time_of_day, now) = (clock.now(), clock.steady());
+        let mut objects = self.objects();
+        let before = objects.remove(key).unwrap_or_default();
+        let moment = |time: Timestamp| {
+            // A new time was written after the look before, or by an earlier run of the box.
+            let age = Duration::try_from(time_of_day.duration_since(time)).unwrap_or_default();
+            let first = now.saturating_sub(age).max(before.at);
+            (time, before.moments.get(&time).copied().unwrap_or(first))
+        };
+        let moments: HashMap<_, _> = times.into_iter().map(moment).collect();
+        objects.insert(key.clone(), Looked { at: now, moments: moments.clone() });
+        Moments { now, moments }
+    }
+
+    /// Forgets an object that is gone or has ended.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.objects().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::meta::ObjectKey;
+    use jiff::{SignedDuration, Timestamp};
+    use stdx::{Clock as _, TestClock};
+
+    use super::Ages;
+
+    #[test]
+    fn setting_the_clock_changes_no_age() {
+        let clock = TestClock::at(Timestamp::UNIX_EPOCH);
+        let (ages, key) = (Ages::default(), ObjectKey::new("default", "wf"));
+        clock.advance(SignedDuration::from_secs(1000));
+        let first = clock.now();
+        let age = |time| {
+            let moments = ages.look(&key, [first, time], &clock);
+            [first, time].map(|it| moments.since(moments.at(it)).as_secs())
+        };
+        assert_eq!(age(first), [0, 0]);
+        for hours in [8, -8, 24 * 365 * 30] {
+            clock.set(SignedDuration::from_hours(hours));
+            assert_eq!(age(first)[0], 0, "{hours}");
+        }
+        clock.advance(SignedDuration::from_secs(60));
+        // Written after the look before, whatever the clock says.
+        let new = clock.now();
+        clock.set(SignedDuration::from_hours(8));
+        assert_eq!(age(new), [60, 60]);
+        clock.advance(SignedDuration::from_secs(5));
+        assert_eq!(age(new), [65, 65]);
+    }
+
+    #[test]
+    fn nothing_is_older_than_this_run_of_the_box() {
+        let clock = TestClock::at(Timestamp::UNIX_EPOCH);
+        clock.set(SignedDuration::from_hours(24 * 365));
+        clock.advance(SignedDuration::from_secs(30));
+        let key = ObjectKey::new("default", "wf");
+        let moments = Ages::default().look(&key, [Timestamp::UNIX_EPOCH], &clock);
+        assert_eq!(moments.since(moments.at(Timestamp::UNIX_EPOCH)).as_secs(), 30);
+        let future = clock.now().checked_add(SignedDuration::from_hours(1)).unwrap();
+        let moments = Ages::default().look(&key, [future], &clock);
+        assert_eq!(moments.since(moments.at(future)).as_secs(), 0);
+    }
+}

@@ -1,0 +1,86 @@
+//! Controllers that refused to log in. Some lock the account, or its address, after a few refused
+//! logins, and each further one renews the lock: the same login is not tried again soon.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api::meta::ObjectKey;
+use bmc::Endpoint;
+
+/// Wait after the first refusal; each further one doubles it.
+const FIRST: Duration = Duration::from_secs(300);
+/// Longest wait.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The refused logins of Machines.
+#[derive(Debug, Default)]
+pub struct Refusals(Mutex<HashMap<ObjectKey, Refused>>);
+
+#[derive(Debug)]
+struct Refused {
+    endpoint: Endpoint,
+    wait: Duration,
+    /// Moment of the steady clock of the next attempt.
+    until: Duration,
+}
+
+impl Refusals {
+    fn machines(&self) -> MutexGuard<'_, HashMap<ObjectKey, Refused>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when this login was refused and is not to be tried yet. Another password, name or
+    /// address is another login.
+    pub fn holds(&self, machine: &ObjectKey, endpoint: &Endpoint, now: Duration) -> bool {
+        let machines = self.machines();
+        machines.get(machine).is_some_and(|it| it.endpoint == *endpoint && now < it.until)
+    }
+
+    /// The controller refused this login.
+    pub fn refused(&self, machine: &ObjectKey, endpoint: Endpoint, now: Duration) {
+        let mut machines = self.machines();
+        let before = machines.remove(machine).filter(|it| it.endpoint == endpoint);
+        let wait = before.map_or(FIRST, |it| LONGEST.min(it.wait * 2));
+        machines.insert(machine.clone(), Refused { endpoint, wait, until: now + wait });
+    }
+
+    /// The controller took the login, or the Machine is gone.
+    pub fn forget(&self, machine: &ObjectKey) {
+        self.machines().remove(machine);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use api::meta::ObjectKey;
+    use bmc::{Address, Credentials, Endpoint};
+
+    use super::Refusals;
+
+    #[test]
+    fn a_refused_login_is_tried_again_ever_later() {
+        let (refusals, key) = (Refusals::default(), ObjectKey::new("default", "bmc"));
+        let endpoint = |password: &str| Endpoint {
+            address: Address::ipmi("bmc"),
+            credentials: Credentials { username: "admin".into(), password: password.into() },
+            cipher_suite: None,
+        };
+        let at = Duration::from_secs;
+        assert!(!refusals.holds(&key, &endpoint("a"), at(0)));
+        let mut now = 0;
+        for wait in [300, 600, 1200, 2400, 3600, 3600] {
+            refusals.refused(&key, endpoint("a"), at(now));
+            assert!(refusals.holds(&key, &endpoint("a"), at(now + wait - 1)), "{wait}");
+            assert!(!refusals.holds(&key, &endpoint("b"), at(now)), "the Secret was mended");
+            assert!(!refusals.holds(&key, &endpoint("a"), at(now + wait)), "{wait}");
+            now += wait;
+        }
+        refusals.refused(&key, endpoint("b"), at(now));
+        assert!(!refusals.holds(&key, &endpoint("b"), at(now + 300)), "another login");
+        refusals.forget(&key);
+        assert!(!refusals.holds(&key, &endpoint("b"), at(now)));
+    }
+}

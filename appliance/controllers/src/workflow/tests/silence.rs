@@ -1,0 +1,208 @@
+//! Machines that fall silent.
+
+use api::bmc::{JOB, MACHINE, TASK};
+use jiff::SignedDuration;
+use serde_json::json;
+use stdx::Clock as _;
+
+use super::{World, at_work, netboot};
+
+impl World {
+    /// Lets the BMC of the machine report this power state.
+    fn bmc(&self, power: &str) {
+        self.memory.put(
+            MACHINE,
+            json!({
+                "metadata": { "name": "bmc1", "namespace": "default" },
+                "status": { "powerState": power },
+            }),
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_silent_machine_is_booted_again_a_few_times() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.advance(10);
+    world.hear();
+    world.set_status(at_work).await;
+    world.advance(59);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+    world.advance(2);
+    for boot in 2..=4 {
+        world.settle().await;
+        let name = format!("netboot-wf-uid2-{boot}");
+        assert!(world.memory.names(JOB).contains(&name), "{boot}");
+        world.end_job(&name, "Completed").await;
+        world.settle().await;
+        assert_eq!(world.memory.names(JOB).len(), boot, "it is given the time of a boot");
+        world.advance(301);
+    }
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+}
+
+#[tokio::test]
+async fn an_agent_that_comes_back_in_time_is_not_booted_again() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.advance(10);
+    world.hear();
+    world.set_status(at_work).await;
+    world.advance(61);
+    world.settle().await;
+    let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
+    job["metadata"]["creationTimestamp"] = json!(world.clock.now());
+    world.memory.put(JOB, job);
+    world.advance(1);
+    world.hear();
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"], "the second boot is called off");
+    assert_eq!(world.state(), "RUNNING");
+}
+
+#[tokio::test]
+async fn silence_says_nothing_while_the_bmc_is_silent_too() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.bmc("unknown");
+    world.advance(3600);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+    assert!(world.has_condition("Unreachable"), "it says what it waits for");
+    world.bmc("on");
+    world.settle().await;
+    assert!(!world.has_condition("Unreachable"));
+    assert_eq!(world.memory.names(JOB).len(), 2, "its machine is booted again");
+}
+
+#[tokio::test]
+async fn a_machine_that_stays_unreachable_ends_its_workflow() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.bmc("unknown");
+    world.advance(71 * 3600);
+    world.settle().await;
+    assert_eq!(world.state(), "PENDING");
+    world.advance(2 * 3600);
+    world.settle().await;
+    assert_eq!(world.state(), "TIMEOUT");
+    assert_eq!(world.workflow()["status"]["ended"]["reason"], "AgentLost");
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_makes_no_agent_silent() {
+    for hours in [8, -8, 24 * 365 * 30] {
+        let world = World::new(netboot());
+        world.advance(100_000);
+        world.settle().await;
+        world.end_job("netboot-wf", "Completed").await;
+        world.settle().await;
+        // A machine that is in its firmware, and then one that is at work.
+        world.clock.set(SignedDuration::from_hours(hours));
+        world.settle().await;
+        world.advance(100);
+        world.hear();
+        world.set_status(at_work).await;
+        world.settle().await;
+        world.clock.set(SignedDuration::from_hours(hours));
+        world.settle().await;
+        world.advance(59);
+        world.settle().await;
+        assert_eq!(world.memory.names(JOB), ["netboot-wf"], "{hours} h");
+        world.advance(2);
+        world.settle().await;
+        assert_eq!(world.memory.names(JOB).len(), 2, "{hours} h: it has been silent for 61 s");
+    }
+}
+
+/// The clock is set between a boot Job's end and the first look at that end.
+#[tokio::test]
+async fn a_clock_that_is_set_makes_no_boot_old() {
+    let world = World::new(netboot());
+    world.advance(100_000);
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.clock.set(SignedDuration::from_hours(8));
+    world.settle().await;
+    world.advance(299);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
+async fn an_agent_without_a_record_may_have_been_heard_until_others_were_forgotten() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.set_status(at_work).await;
+    for _ in 0..10 {
+        world.advance(299);
+        world.heard.0.lock().unwrap().listening_since = world.clock.steady();
+        world.settle().await;
+    }
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}
+
+#[tokio::test]
+async fn a_boot_that_switched_the_machine_off_is_not_called_off() {
+    for (message, jobs) in [("begun", 1), ("power off sent", 2)] {
+        let world = World::new(netboot());
+        world.settle().await;
+        world.end_job("netboot-wf", "Completed").await;
+        world.settle().await;
+        world.advance(10);
+        world.hear();
+        world.set_status(at_work).await;
+        world.advance(61);
+        world.settle().await;
+        let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
+        job["metadata"]["creationTimestamp"] = json!(world.clock.now());
+        let owner = json!({ "kind": "Job", "uid": job["metadata"]["uid"] });
+        world.memory.put(
+            TASK,
+            json!({
+                "metadata": {
+                    "name": "netboot-wf-uid2-2-task-0",
+                    "namespace": "default",
+                    "ownerReferences": [owner],
+                },
+                "spec": { "task": job["spec"]["tasks"][0], "connection": {} },
+                "status": {
+                    "conditions": [{ "type": "Running", "status": "True", "message": message }],
+                },
+            }),
+        );
+        world.memory.put(JOB, job);
+        world.advance(1);
+        world.hear();
+        world.settle().await;
+        assert_eq!(world.memory.names(JOB).len(), jobs, "{message}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_beat_is_left_alone() {
+    let world = World::new(netboot());
+    world.settle().await;
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    world.hear();
+    world.heard.0.lock().unwrap().beats = false;
+    world.set_status(at_work).await;
+    world.advance(3600);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+}

@@ -1,0 +1,115 @@
+//! Reports of agents about their machines that wait: of each agent the latest. An agent reports
+//! once a boot, so a rack that is switched on at once must not lose a report.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use workflow_server::Told;
+
+/// Agents whose word waits, above the number of machines that a box serves.
+const AGENTS_MAX: usize = 16_384;
+
+/// The reports that wait; clones share them.
+#[derive(Clone, Default)]
+pub struct Reports(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Agents in the order in which they began to wait.
+    order: VecDeque<String>,
+    told: HashMap<String, Told>,
+}
+
+impl Reports {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a report; a later one of an agent takes over what it does not say itself. Never waits.
+    /// False when too many agents wait.
+    pub fn add(&self, told: Told) -> bool {
+        let mut waiting = self.waiting();
+        if let Some(before) = waiting.told.get_mut(&told.agent_id) {
+            before.attributes = told.attributes.or(before.attributes.take());
+            before.inventory = told.inventory.or(before.inventory.take());
+            return true;
+        }
+        if waiting.order.len() >= AGENTS_MAX {
+            return false;
+        }
+        waiting.order.push_back(told.agent_id.clone());
+        waiting.told.insert(told.agent_id.clone(), told);
+        drop(waiting);
+        self.0.added.notify_one();
+        true
+    }
+
+    /// Takes the report that has waited for longest.
+    pub fn take(&self) -> Option<Told> {
+        let mut waiting = self.waiting();
+        let agent_id = waiting.order.pop_front()?;
+        waiting.told.remove(&agent_id)
+    }
+
+    /// Waits for a report.
+    pub async fn next(&self) -> Told {
+        loop {
+            let added = self.0.added.notified();
+            if let Some(told) = self.take() {
+                return told;
+            }
+            added.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workflow_rpc::Attributes;
+    use workflow_server::Told;
+
+    use super::{AGENTS_MAX, Reports};
+
+    fn told(agent_id: &str, attributes: Option<Attributes>) -> Told {
+        Told { agent_id: agent_id.to_owned(), attributes, inventory: None }
+    }
+
+    #[tokio::test]
+    async fn a_burst_of_agents_loses_none() {
+        let reports = Reports::default();
+        for number in 0..5_000 {
+            assert!(reports.add(told(&number.to_string(), None)));
+        }
+        for number in 0..5_000 {
+            assert_eq!(reports.next().await.agent_id, number.to_string());
+        }
+        assert_eq!(reports.take(), None);
+    }
+
+    #[test]
+    fn the_latest_report_of_an_agent_keeps_what_it_said_before() {
+        let reports = Reports::default();
+        assert!(reports.add(told("a", Some(Attributes::default()))));
+        assert!(reports.add(told("b", None)));
+        assert!(reports.add(told("a", None)));
+        let first = reports.take().unwrap();
+        assert_eq!((first.agent_id.as_str(), first.attributes.is_some()), ("a", true));
+        assert_eq!(reports.take().unwrap().agent_id, "b");
+        assert_eq!(reports.take(), None, "once");
+    }
+
+    #[test]
+    fn there_are_never_more_than_the_limit() {
+        let reports = Reports::default();
+        assert!((0..AGENTS_MAX).all(|number| reports.add(told(&number.to_string(), None))));
+        assert!(!reports.add(told("one more", None)));
+        assert!(reports.add(told("0", None)), "it waits already");
+    }
+}

@@ -1,0 +1,82 @@
+//! Servers that do not want to be asked, or so often (RFC 5905 section 7.4).
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use stdx::Backoff;
+use tokio::time::Instant;
+
+/// First and longest wait for a server that says RATE.
+const RATE: (Duration, Duration) = (Duration::from_mins(34), Duration::from_hours(36));
+
+/// The servers that refused.
+#[derive(Debug, Default)]
+pub struct Refusals(HashMap<SocketAddr, Refused>);
+
+#[derive(Debug)]
+enum Refused {
+    /// Never again: DENY, RSTR.
+    Denied,
+    /// Not before then: RATE.
+    Rated(Backoff, Instant),
+}
+
+impl Refusals {
+    /// Takes in the word of a server that refused.
+    pub fn add(&mut self, server: SocketAddr, word: &str, now: Instant) {
+        let before = self.0.remove(&server);
+        let refused = match (word, before) {
+            ("DENY" | "RSTR", _) | (_, Some(Refused::Denied)) => Refused::Denied,
+            (_, Some(Refused::Rated(mut wait, _))) => {
+                let until = now + wait.next_wait();
+                Refused::Rated(wait, until)
+            }
+            (_, None) => {
+                let mut wait = Backoff::new(RATE.0, RATE.1);
+                let until = now + wait.next_wait();
+                Refused::Rated(wait, until)
+            }
+        };
+        self.0.insert(server, refused);
+    }
+
+    /// True when a server may be asked now.
+    pub fn permit(&self, server: SocketAddr, now: Instant) -> bool {
+        match self.0.get(&server) {
+            None => true,
+            Some(Refused::Denied) => false,
+            Some(Refused::Rated(_, until)) => now >= *until,
+        }
+    }
+
+    /// Others are named now: each may be asked once more.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use tokio::time::Instant;
+
+    use super::{RATE, Refusals};
+
+    #[test]
+    fn a_refusal_is_obeyed() {
+        let (mut refusals, now) = (Refusals::default(), Instant::now());
+        let [one, two] = [1, 2].map(|last| SocketAddr::from(([10, 0, 0, last], 123)));
+        refusals.add(one, "DENY", now);
+        refusals.add(two, "RATE", now);
+        assert!(!refusals.permit(one, now + RATE.1 * 10));
+        assert!(!refusals.permit(two, now) && refusals.permit(two, now + RATE.0));
+        refusals.add(two, "RATE", now);
+        assert!(!refusals.permit(two, now + RATE.0) && refusals.permit(two, now + RATE.0 * 2));
+        refusals.add(one, "RATE", now);
+        assert!(!refusals.permit(one, now + RATE.1 * 10), "denied is denied");
+        refusals.clear();
+        assert!(refusals.permit(one, now) && refusals.permit(two, now));
+    }
+}

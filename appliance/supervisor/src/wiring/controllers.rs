@@ -1,0 +1,101 @@
+//! The reconcilers, and the watches that feed them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::controllers::BmcDrivers;
+use ::controllers::ages::Ages;
+use ::controllers::job::JobReconciler;
+use ::controllers::machine::{MachineReconciler, Refusals};
+use ::controllers::runtime::{Controller, Reconciler, Signals};
+use ::controllers::task::TaskReconciler;
+use ::controllers::workflow::{Patience, WorkflowReconciler};
+use anyhow::Context as _;
+use tokio::sync::oneshot;
+
+use super::Wiring;
+use crate::pump::{KINDS, Pump, Wakes};
+use crate::references::Referred;
+
+/// How long reading everything that is stored may take.
+const LIST_WAIT: Duration = Duration::from_secs(60);
+
+impl Wiring {
+    fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
+        let controller = Controller::new(Arc::new(reconciler));
+        let signals = controller.signals();
+        if self.safe_mode.is_some() {
+            return signals;
+        }
+        let running = controller.run(self.shutdown.clone());
+        self.spawn(name, async move {
+            running.await;
+            Ok(())
+        });
+        signals
+    }
+
+    /// Returns once everything stored is in the index: a machine that asks earlier would be told
+    /// that there is nothing for it.
+    pub(super) async fn controllers(&mut self) -> anyhow::Result<()> {
+        let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
+        let drivers = Arc::new(BmcDrivers);
+        let patience = Patience {
+            agent: Duration::from_secs(self.config.agents.silence_secs.into()),
+            boot: Duration::from_secs(self.config.agents.boot_secs.into()),
+        };
+        let workflow = WorkflowReconciler {
+            objects: Arc::clone(&objects),
+            agents: Arc::clone(&self.agents) as _,
+            references: Arc::new(Referred::new(&self.engine, &self.config.templates)),
+            clock: Arc::clone(&clock),
+            patience,
+            deadlines: Arc::default(),
+            ages: Arc::default(),
+        };
+        let job = JobReconciler {
+            objects: Arc::clone(&objects),
+            clock: Arc::clone(&clock),
+            ages: Ages::default(),
+        };
+        let task = TaskReconciler {
+            objects: Arc::clone(&objects),
+            drivers: drivers.clone(),
+            clock: Arc::clone(&clock),
+            ages: Ages::default(),
+        };
+        let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
+        let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
+        let wakes = Wakes {
+            workflow: self.controller("workflow controller", workflow),
+            job: self.controller("job controller", job),
+            task: self.controller("task controller", task),
+            machine: self.controller("machine controller", machine),
+        };
+        let pump = Pump {
+            engine: self.engine.clone(),
+            objects: Arc::clone(&self.objects),
+            index: self.index.clone(),
+            wakes,
+            images: self.images.clone(),
+            observers: Arc::clone(&self.observers),
+        };
+        let mut lists = Vec::new();
+        for resource in KINDS {
+            let (listed, list) = oneshot::channel();
+            lists.push((resource.kind, list));
+            let running = pump.clone().run(resource, listed, self.shutdown.clone());
+            self.spawn("watch", async move {
+                running.await;
+                Ok(())
+            });
+        }
+        for (kind, list) in lists {
+            tokio::time::timeout(LIST_WAIT, list)
+                .await
+                .with_context(|| format!("cannot list every {kind} in time"))?
+                .with_context(|| format!("cannot list every {kind}"))?;
+        }
+        Ok(())
+    }
+}
