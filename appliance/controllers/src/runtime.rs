@@ -1,10 +1,13 @@
 //! Runs a reconciler: on signals, on a tick, never twice at once for one object, many at once for
-//! many. Upstream runs one at a time, so that one slow BMC holds up the site (rufio#311).
+//! many, whoever has waited for longest first. Upstream runs one at a time, so that one slow BMC
+//! holds up the site (rufio#311).
 
-use std::collections::{HashMap, HashSet};
+mod queue;
+
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::meta::ObjectKey;
@@ -14,14 +17,21 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::queue::Queue;
 use crate::ObjectError;
 
-/// How many objects of one kind are reconciled at once.
+/// Objects of one kind that are reconciled at once.
 const AT_ONCE_MAX: usize = 32;
+/// Objects that are reconciled at once where a reconcile waits for a BMC most of the time: more
+/// than the BMCs that a dead management network silences in a rack or two.
+pub const BMCS_AT_ONCE_MAX: usize = 512;
 /// The first wait after an error.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 /// The longest wait after errors.
 const RETRY_MAX: Duration = Duration::from_secs(15);
+
+/// Longest sleep of a controller with nothing to do.
+const REST: Duration = Duration::from_secs(3600);
 
 /// When a reconciler wants to look at its object again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +49,24 @@ pub type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Again, ObjectError>
 pub trait Reconciler: Send + Sync + 'static {
     /// The kind, for logs.
     fn name(&self) -> &'static str;
+    /// Objects that are reconciled at once. A place is held for as long as a reconcile waits.
+    fn at_once_max(&self) -> usize {
+        AT_ONCE_MAX
+    }
     /// Look at the object and take the steps that are due.
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a>;
 }
 
 #[derive(Default)]
 struct Schedule {
-    due: Mutex<HashMap<ObjectKey, Instant>>,
+    queue: Mutex<Queue>,
     wake: Notify,
+}
+
+impl Schedule {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Signals a running controller.
@@ -60,32 +80,8 @@ impl Signals {
     }
 
     fn at(&self, key: ObjectKey, when: Instant) {
-        let mut due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
-        due.entry(key).and_modify(|it| *it = (*it).min(when)).or_insert(when);
-        drop(due);
+        self.0.queue().put(key, when);
         self.0.wake.notify_one();
-    }
-
-    /// Takes up to `room` keys that are due and idle; also tells when the next idle key is due.
-    fn take(&self, idle: impl Fn(&ObjectKey) -> bool, room: usize) -> (Vec<ObjectKey>, Instant) {
-        let now = Instant::now();
-        let mut due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let ready: Vec<ObjectKey> = due
-            .iter()
-            .filter(|(key, when)| **when <= now && idle(key))
-            .map(|(key, _)| key.clone())
-            .take(room)
-            .collect();
-        for key in &ready {
-            due.remove(key);
-        }
-        let far = now + Duration::from_secs(3600);
-        let next = due
-            .iter()
-            .filter(|(key, when)| idle(key) && !ready.contains(key) && **when > now)
-            .map(|(_, when)| *when)
-            .min();
-        (ready, next.unwrap_or(far))
     }
 }
 
@@ -108,27 +104,17 @@ impl Controller {
 
     /// Reconcile until `shutdown`. Reconciles under way are stopped there: they are made to be.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut running: HashSet<ObjectKey> = HashSet::new();
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
         let mut jobs: JoinSet<(ObjectKey, Result<Again, ObjectError>)> = JoinSet::new();
         loop {
-            let room = AT_ONCE_MAX.saturating_sub(running.len());
-            let (ready, next) = self.signals.take(|key| !running.contains(key), room);
-            for key in ready {
-                running.insert(key.clone());
-                let reconciler = Arc::clone(&self.reconciler);
-                jobs.spawn(async move {
-                    let result = reconciler.reconcile(&key).await;
-                    (key, result)
-                });
-            }
+            let next = self.begin(&mut jobs);
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = self.signals.0.wake.notified() => {}
                 () = tokio::time::sleep_until(next) => {}
                 Some(ended) = jobs.join_next() => match ended {
                     Ok((key, result)) => {
-                        running.remove(&key);
+                        self.signals.0.queue().end(&key);
                         self.plan(key, result, &mut failures);
                     }
                     // A bug must not be hidden behind a controller that quietly stands still.
@@ -136,6 +122,25 @@ impl Controller {
                 },
             }
         }
+    }
+
+    /// Begins with every object that is due and for which there is a place; returns when the next
+    /// one is due.
+    fn begin(&self, jobs: &mut JoinSet<(ObjectKey, Result<Again, ObjectError>)>) -> Instant {
+        let now = Instant::now();
+        while jobs.len() < self.reconciler.at_once_max() {
+            let mut queue = self.signals.0.queue();
+            let Some(key) = queue.take(now) else {
+                return queue.next().unwrap_or(now + REST);
+            };
+            drop(queue);
+            let reconciler = Arc::clone(&self.reconciler);
+            jobs.spawn(async move {
+                let result = reconciler.reconcile(&key).await;
+                (key, result)
+            });
+        }
+        now + REST
     }
 
     fn plan(

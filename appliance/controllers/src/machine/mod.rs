@@ -16,7 +16,7 @@ pub use drivers::{BmcDrivers, Drivers, connect};
 pub use refusals::Refusals;
 
 use crate::objects::{Objects, fetch, write_status};
-use crate::runtime::{Again, Reconciled, Reconciler};
+use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
 
 /// Keeps `status.powerState` and the condition `Contactable` true.
 pub struct MachineReconciler {
@@ -35,6 +35,10 @@ pub struct MachineReconciler {
 impl Reconciler for MachineReconciler {
     fn name(&self) -> &'static str {
         "machine"
+    }
+
+    fn at_once_max(&self) -> usize {
+        BMCS_AT_ONCE_MAX
     }
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {

@@ -1,9 +1,10 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::meta::ObjectKey;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Again, Controller, Reconciled, Reconciler};
@@ -84,4 +85,48 @@ async fn errors_are_retried_and_ticks_come() {
     let task = tokio::spawn(controller.run(CancellationToken::new()));
     reaches(&probe, 6).await;
     task.abort();
+}
+
+/// Most objects take 10 s, as a BMC that does not answer; one takes no time and is due each 5 s.
+struct Slow {
+    quick: Mutex<Vec<Instant>>,
+}
+
+impl Reconciler for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn at_once_max(&self) -> usize {
+        4
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            if key.name == "quick" {
+                self.quick.lock().unwrap().push(Instant::now());
+                return Ok(Again::After(Duration::from_secs(5)));
+            }
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Ok(Again::After(Duration::from_secs(1)))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_slow_starve_no_other() {
+    let slow = Arc::new(Slow { quick: Mutex::default() });
+    let controller = Controller::new(slow.clone());
+    for number in 0..40 {
+        controller.signals().signal(ObjectKey::new("default", format!("dead-{number}")));
+    }
+    controller.signals().signal(ObjectKey::new("default", "quick"));
+    let task = tokio::spawn(controller.run(CancellationToken::new()));
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    task.abort();
+    let runs = slow.quick.lock().unwrap().clone();
+    let gaps = runs.windows(2).map(|pair| pair[1] - pair[0]);
+    // All of those that were due before it, four at a time.
+    assert!(gaps.max().unwrap() <= Duration::from_secs(5 + 40 / 4 * 10 + 10), "{}", runs.len());
+    assert!(runs.len() >= 3600 / 115, "{}", runs.len());
 }

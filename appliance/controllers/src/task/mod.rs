@@ -18,7 +18,7 @@ use stdx::Clock;
 use crate::ages::Ages;
 use crate::machine::{Drivers, connect};
 use crate::objects::{Objects, fetch, find, write_status};
-use crate::runtime::{Again, Reconciled, Reconciler};
+use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
 use act::Failure;
 use decide::Plan;
 #[cfg(test)]
@@ -46,6 +46,10 @@ pub struct TaskReconciler {
 impl Reconciler for TaskReconciler {
     fn name(&self) -> &'static str {
         "task"
+    }
+
+    fn at_once_max(&self) -> usize {
+        BMCS_AT_ONCE_MAX
     }
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
