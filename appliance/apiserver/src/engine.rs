@@ -199,6 +199,11 @@ impl Engine {
         reloaded.map_err(|error| failed("read the definitions of kinds", &error))
     }
 
+    /// Why nothing is stored any more, if so.
+    pub fn stopped(&self) -> Option<Arc<store::Error>> {
+        self.inner.store.stopped()
+    }
+
     /// The kinds that are served at this moment.
     pub fn registry(&self) -> Arc<Registry> {
         self.inner.kinds.current()
@@ -302,8 +307,17 @@ pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
         store::Error::Compacted { after, .. } => StatusError::expired(*after),
         store::Error::Lagged { at, .. } => StatusError::expired(*at),
         store::Error::Future { after, current } => StatusError::from_the_future(*after, *current),
+        store::Error::Storage { .. } | store::Error::Refusing { .. } => {
+            StatusError::internal(&format!("{attempted}: {}", deepest(error)), error)
+        }
         other => StatusError::internal(attempted, other),
     }
+}
+
+/// The first cause, such as `No space left on device`.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -93,7 +93,8 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
                 "the server does not allow this method on the requested resource",
             ));
         }
-        Target::Health => return Ok(text("ok")),
+        Target::Health => return Ok(text(StatusCode::OK, "ok")),
+        Target::Readiness => return Ok(readiness(&app.engine)),
         Target::OpenApi(name) => {
             let query = request.uri().query().unwrap_or_default();
             return specification::respond(app, name, request.headers(), query).await;
@@ -106,8 +107,20 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
     Ok(answer::json(StatusCode::OK, &document))
 }
 
-fn text(text: &'static str) -> Response {
+/// In the words of Kubernetes, which keeps the reason from callers without a credential.
+fn readiness(engine: &Engine) -> Response {
+    match engine.stopped() {
+        None => text(StatusCode::OK, "ok"),
+        Some(_) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "[-]store failed: reason withheld\nreadyz check failed\n",
+        ),
+    }
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response {
     let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
     let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(http::header::CONTENT_TYPE, plain);
     response

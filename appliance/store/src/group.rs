@@ -114,8 +114,6 @@ pub(crate) struct Writer {
     pub jobs: Receiver<Box<dyn Job>>,
     pub totals: Totals,
     pub options: Options,
-    /// Set by the first failed commit: what redb holds in memory is then not known to be on disk.
-    pub broken: Option<Arc<Error>>,
 }
 
 /// Tells the watches when the writer ends, however it ends.
@@ -164,13 +162,14 @@ impl Writer {
 
     fn serve(&mut self, mut group: Vec<Box<dyn Job>>) {
         loop {
-            let (served, done) = match &self.broken {
-                Some(cause) => (Err(Error::Refusing { cause: cause.clone() }), group.len()),
+            let stopped = self.shared.stopped.borrow().clone();
+            let (served, done) = match stopped {
+                Some(cause) => (Err(Error::Refusing { cause }), group.len()),
                 None => match self.commit(&mut group) {
                     Ok(done) => (Ok(()), done),
                     Err(error) => {
                         tracing::error!(error = stdx::chain(&error), "the store stops writing");
-                        self.broken = Some(Arc::new(error.clone()));
+                        self.shared.stopped.send_replace(Some(Arc::new(error.clone())));
                         (Err(error), group.len())
                     }
                 },

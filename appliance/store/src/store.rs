@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use redb::{Database, ReadableDatabase};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::error::storage;
 use crate::group::{Job, Totals, Write, Writer};
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub hub: Hub,
     pub commits: AtomicU64,
     pub writes: AtomicU64,
+    /// The first failed commit: what redb holds in memory is then not known to be on disk.
+    pub stopped: watch::Sender<Option<Arc<Error>>>,
 }
 
 struct Handle {
@@ -87,9 +89,10 @@ impl Store {
             hub: Hub::new(totals.revision),
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
+            stopped: watch::Sender::default(),
         });
         let (sender, jobs) = sync_channel(WRITE_QUEUE);
-        let writer = Writer { shared: shared.clone(), jobs, totals, options, broken: None };
+        let writer = Writer { shared: shared.clone(), jobs, totals, options };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let writer = thread
             .spawn(move || writer.run())
@@ -185,6 +188,21 @@ impl Store {
         }
         let txn = self.handle.shared.db.begin_read().map_err(storage("read"))?;
         meta(&txn, META_FLOOR)
+    }
+
+    /// Why nothing is written any more, if so: a commit failed. The store goes on when it is opened
+    /// again.
+    pub fn stopped(&self) -> Option<Arc<Error>> {
+        self.handle.shared.stopped.borrow().clone()
+    }
+
+    /// Waits until a commit has failed, for ever while none does.
+    pub async fn until_stopped(&self) -> Arc<Error> {
+        let mut stopped = self.handle.shared.stopped.subscribe();
+        match stopped.wait_for(Option::is_some).await.map(|stopped| stopped.clone()) {
+            Ok(Some(cause)) => cause,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
     }
 
     /// Figures for metrics.

@@ -112,6 +112,7 @@ pub async fn run(
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
     let faces = wiring.faces(state, (pin.bytes(), &backups), (firmware.as_ref(), names))?;
+    wiring.keep(state, store.clone());
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
     wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;

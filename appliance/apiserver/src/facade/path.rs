@@ -9,8 +9,10 @@ use crate::openapi::Name;
 pub enum Target {
     /// `/version`
     Version,
-    /// `/healthz`, `/livez`, `/readyz` and what lies below them.
+    /// `/healthz`, `/livez` and what lies below them.
     Health,
+    /// `/readyz` and what lies below it.
+    Readiness,
     /// `/.well-known/openid-configuration`
     TokenIssuer,
     /// `/openid/v1/jwks`
@@ -78,7 +80,8 @@ pub fn parse(path: &str) -> Option<Target> {
     let rest: Vec<String> = parts.collect();
     match (root.as_str(), rest.as_slice()) {
         ("version", []) => Some(Target::Version),
-        ("healthz" | "livez" | "readyz", _) => Some(Target::Health),
+        ("healthz" | "livez", _) => Some(Target::Health),
+        ("readyz", _) => Some(Target::Readiness),
         (".well-known", [one]) if one == "openid-configuration" => Some(Target::TokenIssuer),
         ("openid", [version, keys]) if version == "v1" && keys == "jwks" => Some(Target::TokenKeys),
         ("openapi", [form]) if form == "v2" => Some(Target::OpenApi(Name::Swagger)),
@@ -141,7 +144,8 @@ mod tests {
         };
         for (path, expected) in [
             ("/version", Some(Target::Version)),
-            ("/readyz/store", Some(Target::Health)),
+            ("/livez", Some(Target::Health)),
+            ("/readyz/store", Some(Target::Readiness)),
             ("/api", Some(Target::CoreVersions)),
             ("/apis/", Some(Target::Groups)),
             ("/apis/a.b", Some(Target::Group("a.b".to_owned()))),

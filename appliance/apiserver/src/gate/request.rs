@@ -62,7 +62,7 @@ impl Asked {
         let target = path::parse(uri.path());
         // What cannot be read is refused by the handler.
         let query = Query::parse(uri.query().unwrap_or_default()).unwrap_or_default();
-        let open = matches!(target, Some(Target::Version | Target::Health));
+        let open = matches!(target, Some(Target::Version | Target::Health | Target::Readiness));
         let action = match target {
             Some(Target::Resource(path)) => {
                 let named = path.name.is_some();

@@ -142,9 +142,11 @@ fn a_full_disk_stops_writing_with_a_clear_message_and_loses_nothing() {
     };
     block_on(async {
         put("before").await.unwrap();
+        assert!(store.stopped().is_none());
         disk.allow(Some(1));
         assert!(matches!(put("lost").await, Err(Error::Storage { .. })));
         disk.allow(None);
+        store.until_stopped().await;
         let refused = put("refused").await.unwrap_err();
         assert!(matches!(refused, Error::Refusing { .. }), "{refused}");
         assert!(stdx::chain(&refused).contains("open it again"), "{}", stdx::chain(&refused));

@@ -13,7 +13,7 @@ use platform::slots::{BootVolume, Slot};
 use store::Store;
 use workflow_rpc::Pin;
 
-use super::Wiring;
+use super::{Wiring, storage};
 use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
@@ -83,6 +83,13 @@ impl Wiring {
         Ok(())
     }
 
+    /// Starts the program anew when the store has stopped and its disk takes writes again.
+    pub(super) fn keep(&mut self, state: &Path, store: Store) {
+        let watching = storage::watch_over(store, state.to_owned());
+        let watching = self.shutdown.clone().run_until_cancelled_owned(watching);
+        self.spawn("the store", async move { watching.await.unwrap_or(Ok(())) });
+    }
+
     /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
     /// pulse of its own turns.
     pub(super) fn heart(&mut self, pki: &Pki, store: Store) -> anyhow::Result<()> {
@@ -101,8 +108,8 @@ impl Wiring {
         let pulse = self.heart.pulse("the store");
         let store = async move {
             loop {
-                // The writer's whole way, with nothing to write. One that refuses does not hang:
-                // a disk that is broken is so after a restart too.
+                // The writer's whole way, with nothing to write. One that has stopped does not
+                // hang.
                 let _ = store.write(|_| Ok::<_, Infallible>(())).await;
                 pulse.tick();
                 tokio::time::sleep(EVERY).await;

@@ -24,7 +24,7 @@ use web::setup::Setup;
 use web::{Answering, Download, Site, Source};
 
 use super::Wiring;
-use super::storage::SetAside;
+use super::storage::{SetAside, Stopped};
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
 use crate::faces::images::Cached;
@@ -182,6 +182,7 @@ impl Wiring {
             Box::new(self.sought.clone()),
             Box::new(Arc::clone(backups)),
             Box::new(SetAside::find(state)),
+            Box::new(Stopped(self.engine.clone())),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));

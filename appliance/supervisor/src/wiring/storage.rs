@@ -1,9 +1,14 @@
 //! Where everything that must survive lies.
 
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
+use apiserver::Engine;
 use status::view::{Fault, StatusView, Trouble};
+use stdx::Backoff;
 use store::{Returned, SealingKey, Store};
 
 use crate::faces::{Telling, Tells};
@@ -33,6 +38,60 @@ pub fn open(state: &Path) -> anyhow::Result<Store> {
 /// The store's file in the folder `state`.
 pub fn file(state: &Path) -> PathBuf {
     state.join("objects.redb")
+}
+
+/// First and longest wait before a disk that took no writes is tried again.
+const TRIED_EVERY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+/// Bytes that a disk must take before the store is opened again.
+const TRIED_BYTES: usize = 4 << 20;
+
+/// Ends, with an error, when the store has stopped because a write failed and the disk takes writes
+/// again. The program is then started anew, and the store opened as it is on the disk.
+pub async fn watch_over(store: Store, state: PathBuf) -> anyhow::Result<()> {
+    let cause = stdx::chain(store.until_stopped().await.as_ref());
+    tracing::error!(cause, "nothing is stored until the disk takes writes again");
+    let mut waits = Backoff::new(TRIED_EVERY.0, TRIED_EVERY.1);
+    loop {
+        tokio::time::sleep(waits.next_wait()).await;
+        let place = state.join("tried.part");
+        match tokio::task::spawn_blocking(move || try_disk(&place)).await? {
+            Ok(()) => anyhow::bail!("the store stopped, and its disk takes writes again: {cause}"),
+            Err(error) => tracing::warn!(%error, "the disk still takes no writes"),
+        }
+    }
+}
+
+fn try_disk(place: &Path) -> io::Result<()> {
+    let written = File::create(place).and_then(|mut file| {
+        file.write_all(&vec![0; TRIED_BYTES])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(place);
+    written.and(removed)
+}
+
+/// Whether the store has stopped.
+pub(super) struct Stopped(pub Engine);
+
+impl Tells for Stopped {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        view.faults.extend(self.0.stopped().map(|cause| stopped(&cause)));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn stopped(cause: &store::Error) -> Fault {
+    let trouble = Trouble {
+        what: "The box cannot store anything".into(),
+        why: stdx::chain(cause).into(),
+        now:
+            "It goes on by itself when its disk takes writes again; delete what is not needed, or \
+              replace the disk"
+                .into(),
+        code: "StoreStopped".into(),
+        ..Trouble::default()
+    };
+    Fault { title: "STORE STOPPED".into(), trouble, urgent: true, ..Fault::default() }
 }
 
 /// What a later release stored and this one cannot read, kept beside the store (UP-6).
@@ -77,8 +136,16 @@ fn fault(aside: &Returned) -> Fault {
 mod tests {
     use status::view::{StatusView, problems};
 
-    use super::SetAside;
+    use super::{SetAside, try_disk};
     use crate::faces::Tells as _;
+
+    #[test]
+    fn a_disk_is_tried_and_left_as_it_was() {
+        let state = tempfile::tempdir().unwrap();
+        try_disk(&state.path().join("tried.part")).unwrap();
+        assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0);
+        assert!(try_disk(&state.path().join("gone/tried.part")).is_err());
+    }
 
     #[tokio::test]
     async fn what_was_set_aside_is_said_until_it_is_gone() {

@@ -6,6 +6,7 @@
 mod backup;
 mod boot_volume;
 mod claim;
+mod full;
 mod loader;
 mod panel;
 mod power;
