@@ -21,6 +21,13 @@ pub(crate) enum Waiting {
     Offer { request: Box<Request>, tried: u32 },
     /// Nothing: the address is reserved, and was offered already.
     Report(MacAddr),
+    /// The offer of a reserved address that a record gave to another machine before.
+    Reclaim {
+        /// The machine whose record names the address now.
+        request: Box<Request>,
+        /// The other one.
+        former: MacAddr,
+    },
 }
 
 /// Whether a check is under way.
@@ -53,7 +60,7 @@ impl Checks {
     pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> Progress {
         let Some((since, waiting)) = self.waiting.get_mut(&address) else { return Progress::None };
         match waiting {
-            Waiting::Offer { request: earlier, .. }
+            Waiting::Offer { request: earlier, .. } | Waiting::Reclaim { request: earlier, .. }
                 if now.saturating_duration_since(*since) < CHECK_TIME =>
             {
                 request.clone_into(earlier);

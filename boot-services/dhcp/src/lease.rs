@@ -24,6 +24,9 @@ pub struct Lease {
     pub expires: u64,
     /// When the owner was last heard, in seconds of the [`LeaseClock`].
     pub heard: u64,
+    /// Its record gave the address, not a pool. Once the record names another machine, such a lease
+    /// gives way as soon as nobody answers at the address.
+    pub reserved: bool,
 }
 
 /// What became of an address.
@@ -107,6 +110,7 @@ mod tests {
             state: LeaseState::Bound,
             expires: 2_000,
             heard,
+            reserved: false,
         };
         let leases = [lease(900), lease(1_000), lease(10)];
         let later = now + Duration::from_secs(60);

@@ -14,6 +14,14 @@
 //! value 2 bytes   its number
 //! ```
 //!
+//! A second table, `reserved`, says which leases records gave. Releases without it neither read nor
+//! write it, so a row counts only for the owner that it names:
+//!
+//! ```text
+//! key   4 bytes   the IPv4 address
+//! value 6 bytes   the owner's hardware address
+//! ```
+//!
 //! A file of a higher format number is refused, and so is one that says what no release writes:
 //! leases that cannot be read are no leases, and an address might be given twice.
 
@@ -29,6 +37,7 @@ use crate::error::Error;
 use crate::lease::{Change, Lease, LeaseState, LeaseStore};
 
 const LEASES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("leases");
+const RESERVED: TableDefinition<&[u8], &[u8]> = TableDefinition::new("reserved");
 const FORMAT: u16 = 1;
 const FORMAT_KEY: &[u8] = &[];
 /// redb's page cache: some ten thousand leases; what is read is read once, at the start.
@@ -89,6 +98,7 @@ impl LeaseFile {
                 }
                 _ => return Err(self.damaged("its format is none")),
             }
+            txn.open_table(RESERVED).map_err(failed("open"))?;
         }
         txn.commit().map_err(failed("open"))
     }
@@ -102,13 +112,17 @@ impl LeaseStore for LeaseFile {
     fn load(&self) -> Result<Vec<Lease>, Error> {
         let txn = self.database.begin_read().map_err(failed("read"))?;
         let table = txn.open_table(LEASES).map_err(failed("read"))?;
+        let reserved = txn.open_table(RESERVED).map_err(failed("read"))?;
         let mut leases = Vec::new();
         for row in table.iter().map_err(failed("read"))? {
             let (key, value) = row.map_err(failed("read"))?;
             if key.value() == FORMAT_KEY {
                 continue;
             }
-            leases.push(read(key.value(), value.value()).map_err(|what| self.damaged(what))?);
+            let mut lease = read(key.value(), value.value()).map_err(|what| self.damaged(what))?;
+            let owner = reserved.get(key.value()).map_err(failed("read"))?;
+            lease.reserved = owner.is_some_and(|owner| owner.value() == lease.mac.0);
+            leases.push(lease);
         }
         Ok(leases)
     }
@@ -117,17 +131,26 @@ impl LeaseStore for LeaseFile {
         let txn = self.database.begin_write().map_err(failed("write"))?;
         {
             let mut table = txn.open_table(LEASES).map_err(failed("write"))?;
+            let mut reserved = txn.open_table(RESERVED).map_err(failed("write"))?;
             for change in changes {
-                match change {
-                    Change::Put(lease) => {
+                let (key, lease) = match change {
+                    Change::Put(lease) => (lease.address.octets(), Some(lease)),
+                    Change::Remove(address) => (address.octets(), None),
+                };
+                let key = key.as_slice();
+                match lease {
+                    Some(lease) => {
                         let Some(value) = write(lease) else { continue };
-                        let key = lease.address.octets();
-                        table.insert(key.as_slice(), value.as_slice()).map_err(failed("write"))?;
+                        table.insert(key, value.as_slice()).map(drop)
                     }
-                    Change::Remove(address) => {
-                        table.remove(address.octets().as_slice()).map_err(failed("write"))?;
-                    }
+                    None => table.remove(key).map(drop),
                 }
+                .map_err(failed("write"))?;
+                match lease.filter(|lease| lease.reserved) {
+                    Some(lease) => reserved.insert(key, lease.mac.0.as_slice()).map(drop),
+                    None => reserved.remove(key).map(drop),
+                }
+                .map_err(failed("write"))?;
             }
         }
         txn.commit().map_err(failed("write"))
@@ -176,6 +199,7 @@ fn read(key: &[u8], value: &[u8]) -> Result<Lease, &'static str> {
         state,
         expires: u64::from_be_bytes(*expires),
         heard: u64::from_be_bytes(heard),
+        reserved: false,
     })
 }
 

@@ -4,10 +4,11 @@
 //! once each [`COMMIT_EVERY`] however many machines boot, and everything that promises nothing
 //! (offers, reserved addresses) is answered meanwhile.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::engine::Outgoing;
@@ -19,13 +20,16 @@ use crate::lease::{Change, LeaseStore};
 const COMMIT_EVERY: Duration = Duration::from_millis(10);
 /// Answers held at once; when there are as many, the service hears nobody until a commit ends.
 const MAX_HELD: usize = 4096;
+/// Commits that the thread has been given: the one under way.
+const ORDERS_MAX: usize = 1;
 /// Failed commits in a row that end the service. Until then no lease is promised, and everything
 /// else is answered.
 const MAX_FAILED: u32 = 8;
 
 /// The answers, and the commits they wait for.
 pub(crate) struct Promises {
-    store: Option<Arc<dyn LeaseStore>>,
+    /// None where leases are not stored.
+    committer: Option<Committer>,
     /// What no commit under way has, and the answers that wait for it.
     changes: Vec<Change>,
     held: Vec<Outgoing>,
@@ -40,14 +44,60 @@ pub(crate) struct Promises {
 struct Commit {
     changes: Arc<[Change]>,
     held: Vec<Outgoing>,
-    done: JoinHandle<Result<(), Error>>,
+    done: oneshot::Receiver<Result<(), Error>>,
+}
+
+/// Changes to be made durable.
+struct Order {
+    changes: Arc<[Change]>,
+    done: oneshot::Sender<Result<(), Error>>,
+}
+
+/// The thread that commits. It is for nothing else: on threads that others fill, with name servers
+/// that do not answer or files of a slow disk, machines would wait for their addresses.
+struct Committer {
+    orders: Option<mpsc::SyncSender<Order>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Committer {
+    fn start(store: Arc<dyn LeaseStore>) -> Self {
+        let (orders, taken) = mpsc::sync_channel::<Order>(ORDERS_MAX);
+        let run = move || {
+            for Order { changes, done } in taken {
+                // Nobody waits any more when the service ends.
+                done.send(store.commit(&changes)).ok();
+            }
+        };
+        // Without the thread every commit fails, as on a broken disk.
+        let thread = thread::Builder::new().name("leases".to_owned()).spawn(run);
+        let thread = thread.inspect_err(|error| tracing::error!(%error, "no thread for leases"));
+        Self { orders: Some(orders), thread: thread.ok() }
+    }
+
+    /// Has changes made durable. A thread that has ended drops the answer's sender.
+    fn commit(&self, changes: Arc<[Change]>) -> oneshot::Receiver<Result<(), Error>> {
+        let (done, answer) = oneshot::channel();
+        if let Some(orders) = &self.orders {
+            orders.send(Order { changes, done }).ok();
+        }
+        answer
+    }
+}
+
+impl Drop for Committer {
+    /// Waits for the commit under way: whoever opens the store next finds it closed.
+    fn drop(&mut self) {
+        self.orders = None;
+        self.thread.take().map(thread::JoinHandle::join);
+    }
 }
 
 impl Promises {
     /// Without a store every change is forgotten, and durable.
     pub fn new(store: Option<Arc<dyn LeaseStore>>) -> Self {
         Self {
-            store,
+            committer: store.map(Committer::start),
             changes: Vec::new(),
             held: Vec::new(),
             under_way: None,
@@ -60,7 +110,7 @@ impl Promises {
     /// Takes changes to be made durable, and answers of which some promise them; returns those that
     /// can be sent now.
     pub fn take(&mut self, changes: Vec<Change>, answers: Vec<Outgoing>) -> Vec<Outgoing> {
-        if self.store.is_some() {
+        if self.committer.is_some() {
             self.changes.extend(changes);
         }
         self.idle = false;
@@ -115,7 +165,8 @@ impl Promises {
     }
 
     async fn begin(&mut self) -> Commit {
-        let Some(store) = self.store.clone().filter(|_| !self.changes.is_empty() && !self.idle)
+        let Some(committer) =
+            self.committer.as_ref().filter(|_| !self.changes.is_empty() && !self.idle)
         else {
             return std::future::pending().await;
         };
@@ -123,8 +174,7 @@ impl Promises {
         self.due = Instant::now() + COMMIT_EVERY;
         let changes: Arc<[Change]> = std::mem::take(&mut self.changes).into();
         let held = std::mem::take(&mut self.held);
-        let committed = Arc::clone(&changes);
-        let done = tokio::task::spawn_blocking(move || store.commit(&committed));
+        let done = committer.commit(Arc::clone(&changes));
         Commit { changes, held, done }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Row {
     /// When the promise ends.
     pub expires: u64,
     pub heard: u64,
+    /// A record gave the address.
+    pub reserved: bool,
     /// When the stored lease ends, never before the promise; 0 when none is stored.
     stored: u64,
     pool: usize,
@@ -69,9 +71,9 @@ impl Table {
         let mut leases = leases.to_vec();
         leases.sort_by_key(|lease| lease.heard);
         for lease in leases {
-            let Lease { address, mac, state, expires, heard } = lease;
-            let pool = table.home(address);
-            table.put(address, Row { mac, state, expires, heard, stored: expires.max(1), pool });
+            let Lease { address, mac, state, expires, heard, reserved } = lease;
+            let (pool, stored) = (table.home(address), expires.max(1));
+            table.put(address, Row { mac, state, expires, heard, reserved, stored, pool });
         }
         table
     }
@@ -97,6 +99,11 @@ impl Table {
     pub fn holder(&self, address: Ipv4Addr, now: u64) -> Option<MacAddr> {
         let row = self.rows.get(&address).filter(|row| row.holds(now))?;
         Some(row.mac)
+    }
+
+    /// Whether a record gave the address to whoever has it.
+    pub fn is_reserved(&self, address: Ipv4Addr) -> bool {
+        self.rows.get(&address).is_some_and(|row| row.reserved)
     }
 
     /// The address that a machine has or had in a subnet.
@@ -145,8 +152,9 @@ impl Table {
             .is_some_and(|row| row.mac == mac && row.state == LeaseState::Bound && row.holds(now))
         {
             let expires = now + OFFER_SECS;
-            let state = LeaseState::Offered;
-            self.put(address, Row { mac, state, expires, heard: now, stored: 0, pool: subnet });
+            let (state, reserved) = (LeaseState::Offered, false);
+            let (heard, stored, pool) = (now, 0, subnet);
+            self.put(address, Row { mac, state, expires, heard, reserved, stored, pool });
         }
         Some(Choice { address, unproven: !row.is_some_and(proven) })
     }
@@ -176,9 +184,36 @@ impl Table {
     /// renewals, one each half lease time, only every third has to be written: the promise is what
     /// counts in memory, and after a restart a lease lasts longer, never shorter.
     pub fn bind(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
+        self.give(address, mac, (lease_secs, false), now);
+    }
+
+    /// As [`Self::bind`], of an address that the machine's record names.
+    pub fn bind_reserved(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
+        self.give(address, mac, (lease_secs, true), now);
+    }
+
+    /// Forgets a lease that a record gave to a machine, when the record names another machine now
+    /// and nobody was found at the address. False when the lease is not one.
+    pub fn give_way(&mut self, address: Ipv4Addr, holder: MacAddr) -> bool {
+        let gives_way =
+            self.rows.get(&address).is_some_and(|row| row.reserved && row.mac == holder);
+        if gives_way {
+            self.forget(address);
+        }
+        gives_way
+    }
+
+    fn give(
+        &mut self,
+        address: Ipv4Addr,
+        mac: MacAddr,
+        (lease_secs, reserved): (u32, bool),
+        now: u64,
+    ) {
         let expires = now + u64::from(lease_secs) + GRACE_SECS;
         let renewed = self.rows.get(&address).filter(|row| {
-            row.mac == mac && row.state == LeaseState::Bound && row.stored >= expires
+            let is_same = row.mac == mac && row.reserved == reserved;
+            is_same && row.state == LeaseState::Bound && row.stored >= expires
         });
         let stored = match renewed {
             Some(row) => row.stored,
@@ -186,7 +221,7 @@ impl Table {
         };
         let write = renewed.is_none();
         let (state, pool) = (LeaseState::Bound, self.home(address));
-        self.put(address, Row { mac, state, expires, heard: now, stored, pool });
+        self.put(address, Row { mac, state, expires, heard: now, reserved, stored, pool });
         if write {
             self.note(address);
         }
@@ -310,7 +345,8 @@ impl Row {
     }
 
     fn lease(&self, address: Ipv4Addr, expires: u64) -> Lease {
-        Lease { address, mac: self.mac, state: self.state, expires, heard: self.heard }
+        let Self { mac, state, heard, reserved, .. } = *self;
+        Lease { address, mac, state, expires, heard, reserved }
     }
 }
 

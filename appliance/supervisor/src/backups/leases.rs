@@ -17,6 +17,8 @@ struct Kept {
     state: State,
     expires: u64,
     heard: u64,
+    #[serde(default)]
+    reserved: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,8 +42,8 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
             LeaseState::Released => State::Released,
             LeaseState::Declined => State::Declined,
         };
-        let Lease { address, mac, expires, heard, .. } = lease;
-        Some(Kept { address, mac, state, expires, heard })
+        let Lease { address, mac, expires, heard, reserved, .. } = lease;
+        Some(Kept { address, mac, state, expires, heard, reserved })
     });
     let kept: Vec<Kept> = kept.collect();
     serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
@@ -67,8 +69,8 @@ pub fn write(content: &[u8], file: &Path) -> Result<u64, Refused> {
             State::Released => LeaseState::Released,
             State::Declined => LeaseState::Declined,
         };
-        let Kept { address, mac, expires, heard, .. } = kept;
-        Change::Put(Lease { address, mac, state, expires, heard })
+        let Kept { address, mac, expires, heard, reserved, .. } = kept;
+        Change::Put(Lease { address, mac, state, expires, heard, reserved })
     });
     let changes: Vec<Change> = changes.collect();
     LeaseFile::open(file)?.commit(&changes)?;

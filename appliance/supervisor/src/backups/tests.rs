@@ -68,6 +68,7 @@ fn lease() -> Lease {
         address: "10.77.0.100".parse().unwrap(),
         mac: "52:54:00:77:00:01".parse().unwrap(),
         state: LeaseState::Bound,
+        reserved: true,
         expires: 4711,
         heard: 4000,
     }

@@ -120,6 +120,10 @@ impl Engine {
             None => return Vec::new(),
             Some(Waiting::Report(mac)) => (mac, None),
             Some(Waiting::Offer { request, tried }) => (request.mac, Some((request, tried))),
+            Some(Waiting::Reclaim { request, former }) if holder.is_none() => {
+                return self.reclaimed(address, former, &request, world);
+            }
+            Some(Waiting::Reclaim { request, .. }) => (request.mac, None),
         };
         let foreign = holder.filter(|holder| *holder != mac);
         if let Some(holder) = foreign {

@@ -2,14 +2,16 @@
 
 use std::net::Ipv4Addr;
 
+use stdx::MacAddr;
+
 use crate::bootfile::Boot;
-use crate::checks::Waiting;
+use crate::checks::{Progress, Waiting};
 use crate::decide::{Decision, decide};
 use crate::engine::{
-    Engine, Output, World, destination, inform_destination, refusal_destination, send,
+    Engine, Gate, Output, World, destination, inform_destination, refusal_destination, send,
 };
 use crate::reply::{Answer, Grant, lease_secs, nak};
-use crate::request::Request;
+use crate::request::{Kind, Request};
 use crate::reservation::{Fixed, Reservation};
 use crate::seen::{Seen, Silence};
 use crate::table::RECHECK_SECS;
@@ -22,14 +24,16 @@ impl Engine {
         request: &Request,
         world: World<'_>,
     ) -> Vec<Output> {
-        let (mac, address, config) = (request.mac, fixed.address, &self.config);
-        let decision = decide(config, machine, fixed, request);
+        let (mac, address) = (request.mac, fixed.address);
+        let decision = decide(&self.config, machine, fixed, request);
         if matches!(decision, Decision::Offer(_) | Decision::Ack(_))
             && let Some(holder) = self.table.holder(address, self.clock.at(world.now))
             && holder != mac
+            && let Some(outputs) = self.reclaim(address, holder, request, world)
         {
-            return world.ignored(mac, Silence::LeasedTo(holder));
+            return outputs;
         }
+        let config = &self.config;
         let grant = |answer, lease, boot: &Boot| {
             Grant { config, machine, fixed, request, boot }.message(answer, lease)
         };
@@ -49,7 +53,7 @@ impl Engine {
                 let kept = self.table.is_beside_pool(address);
                 if kept {
                     let secs = lease_secs(machine);
-                    self.table.bind(address, mac, secs, self.clock.at(world.now));
+                    self.table.bind_reserved(address, mac, secs, self.clock.at(world.now));
                 }
                 send(message, to, kept, acked(request, address, &boot))
             }
@@ -73,6 +77,53 @@ impl Engine {
                 Vec::new()
             }
             Decision::Silence(reason) => world.ignored(mac, reason),
+        }
+    }
+
+    /// Takes a reserved address back from the machine that a record gave it to before, such as the
+    /// board that was replaced, once it is known that nobody uses it. `None` when it is free now.
+    fn reclaim(
+        &mut self,
+        address: Ipv4Addr,
+        former: MacAddr,
+        request: &Request,
+        world: World<'_>,
+    ) -> Option<Vec<Output>> {
+        let mac = request.mac;
+        let leased = world.ignored(mac, Silence::LeasedTo(former));
+        if request.kind != Kind::Discover || !self.table.is_reserved(address) {
+            return Some(leased);
+        }
+        if !self.config.conflict_checks {
+            return if self.table.give_way(address, former) { None } else { Some(leased) };
+        }
+        if self.checks.renew(address, request, world.now) == Progress::UnderWay {
+            return Some(leased);
+        }
+        let waiting = Waiting::Reclaim { request: Box::new(request.clone()), former };
+        let begun = self.checks.begin(address, waiting, world.now);
+        Some(if begun { vec![Output::Check { address }] } else { leased })
+    }
+
+    /// Offers a reserved address that nobody was found at.
+    pub(super) fn reclaimed(
+        &mut self,
+        address: Ipv4Addr,
+        former: MacAddr,
+        request: &Request,
+        world: World<'_>,
+    ) -> Vec<Output> {
+        let known = world.directory.by_mac(request.mac);
+        let fixed = known.as_ref().and_then(|machine| machine.fixed);
+        match (known, fixed) {
+            (Some(machine), Some(fixed))
+                if fixed.address == address
+                    && self.gate == Gate::Open
+                    && self.table.give_way(address, former) =>
+            {
+                self.reserved(&machine, fixed, request, world)
+            }
+            _ => Vec::new(),
         }
     }
 

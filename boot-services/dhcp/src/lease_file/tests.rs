@@ -4,13 +4,18 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use redb::Database;
+use stdx::MacAddr;
 
 use super::{FORMAT_KEY, LEASES, LeaseFile};
 use crate::lease::{Change, Lease, LeaseState, LeaseStore as _};
 use crate::vectors::MAC;
 
+/// Another machine.
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
+
 fn lease(last: u8, state: LeaseState) -> Lease {
-    Lease { address: Ipv4Addr::new(10, 0, 0, last), mac: MAC, state, expires: 1 << 40, heard: 77 }
+    let (address, expires) = (Ipv4Addr::new(10, 0, 0, last), 1 << 40);
+    Lease { address, mac: MAC, state, expires, heard: 77, reserved: false }
 }
 
 fn refused(path: &Path) -> String {
@@ -22,7 +27,7 @@ fn refused(path: &Path) -> String {
 fn leases_are_there_after_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("leases.redb");
-    let bound = lease(1, LeaseState::Bound);
+    let bound = Lease { reserved: true, ..lease(1, LeaseState::Bound) };
     let kept = [bound, lease(2, LeaseState::Released), lease(3, LeaseState::Declined)];
     let file = LeaseFile::open(&path).unwrap();
     assert_eq!(file.load().unwrap(), []);
@@ -51,6 +56,21 @@ fn write(path: &Path, rows: &[(&[u8], &[u8])]) {
         txn.open_table(LEASES).unwrap().insert(key, value).unwrap();
     }
     txn.commit().unwrap();
+}
+
+/// A release that does not know of them gave the address to another machine.
+#[test]
+fn a_mark_of_another_owner_does_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("leases.redb");
+    let file = LeaseFile::open(&path).unwrap();
+    let other = Lease { mac: OTHER, reserved: true, ..lease(1, LeaseState::Bound) };
+    file.commit(&[Change::Put(other)]).unwrap();
+    let value = super::write(&lease(1, LeaseState::Bound)).unwrap();
+    let txn = file.database.begin_write().unwrap();
+    txn.open_table(LEASES).unwrap().insert([10, 0, 0, 1].as_slice(), value.as_slice()).unwrap();
+    txn.commit().unwrap();
+    assert_eq!(file.load().unwrap(), [lease(1, LeaseState::Bound)]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Store {
 
 fn change(heard: u64) -> Change {
     let (address, mac, state) = (ADDRESS, MAC, LeaseState::Bound);
-    Change::Put(Lease { address, mac, state, expires: 9_000, heard })
+    Change::Put(Lease { address, mac, state, expires: 9_000, heard, reserved: false })
 }
 
 fn answer(number: u8, promises: bool) -> Outgoing {
@@ -142,4 +142,18 @@ async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped()
     assert_eq!(promises.kept().await.unwrap().len(), MAX_HELD);
     assert!(promises.have_room());
     assert_eq!(store.sizes(), [MAX_HELD]);
+}
+
+/// A process whose blocking threads are all taken.
+#[test]
+fn a_lease_waits_for_no_thread_that_others_hold() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_time().build().unwrap();
+    let (let_go, held) = std::sync::mpsc::sync_channel::<()>(1);
+    runtime.spawn_blocking(move || held.recv().ok());
+    let (store, mut promises) = promises();
+    promises.take(vec![change(1)], vec![answer(1, true)]);
+    let kept = runtime.block_on(promises.kept()).unwrap();
+    assert_eq!((numbers(&kept), store.sizes()), (vec![1], vec![1]));
+    drop(let_go);
 }

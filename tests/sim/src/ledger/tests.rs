@@ -20,7 +20,8 @@ fn reply(kind: u8, mac: MacAddr) -> Reply {
 
 fn sight(mac: MacAddr, lasts: u64) -> Sight {
     let state = LeaseState::Bound;
-    let lease = Lease { address: ADDRESS, mac, state, expires: 100 + lasts, heard: 100 };
+    let lease =
+        Lease { address: ADDRESS, mac, state, expires: 100 + lasts, heard: 100, reserved: false };
     Sight { pooled: true, known: false, proxy: false, durable: Durable(Some(lease), 100) }
 }
 

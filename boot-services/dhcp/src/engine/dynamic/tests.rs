@@ -14,6 +14,8 @@ use crate::seen::{Observer as _, Seen, Silence};
 use crate::subnet::{Range, Subnet};
 use crate::vectors::*;
 
+mod reserved;
+
 const GUEST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
@@ -299,45 +301,6 @@ fn a_gate_that_closes_during_a_check_ends_the_search_for_another_address() {
     bench.engine.set_gate(Gate::Closed);
     let Bench { engine, directory, story, now } = &mut bench;
     assert_eq!(engine.checked(at(100), Some(OTHER), directory, story, *now), []);
-}
-
-#[test]
-fn a_reservation_is_offered_though_it_is_in_use_and_that_is_told() {
-    let config = Config { conflict_checks: true, ..pool_config() };
-    let mut bench = Bench::with(config, machine());
-    let outputs = bench.send(udhcpc(DISCOVER));
-    assert!(matches!(&outputs[..], [Output::Send(_), Output::Check { address: ADDRESS }]));
-    let after =
-        bench.engine.checked(ADDRESS, Some(OTHER), &bench.directory, &bench.story, bench.now);
-    assert_eq!(after, []);
-    let conflict = Seen::Conflict { mac: MAC, address: ADDRESS, holder: OTHER };
-    assert_eq!(bench.story.take().last(), Some(&conflict));
-    assert_eq!(bench.kind(udhcpc(DISCOVER)), Some((2, ADDRESS)), "and it is not asked again");
-}
-
-#[test]
-fn a_reservation_of_a_leased_address_waits_for_the_lease_to_end() {
-    let elsewhere = Reservation::without_address(MAC);
-    let mut bench = Bench::with(pool_config(), elsewhere);
-    let address = bench.lease(GUEST);
-    bench.directory = One(Reservation::new(MAC, address, Ipv4Addr::new(255, 255, 255, 0)));
-    assert_eq!(bench.kind(udhcpc(DISCOVER)), None);
-    assert_eq!(bench.silence(), Some(Silence::LeasedTo(GUEST)));
-    assert_eq!(bench.kind(renews(GUEST, address)), Some((6, Ipv4Addr::UNSPECIFIED)));
-    bench.now += Duration::from_secs(3600 + 60);
-    let outputs = bench.send(udhcpc(DISCOVER));
-    assert!(matches!(&outputs[..], [Output::Send(_)]));
-}
-
-#[test]
-fn a_reservation_outside_of_the_clients_network_is_followed_and_told() {
-    let mut bench = Bench::new();
-    let outputs = bench.send(udhcpc(DISCOVER).giaddr(RELAY));
-    assert!(matches!(&outputs[..], [Output::Send(_)]));
-    let outside = Seen::OutsideSubnet { mac: MAC, address: ADDRESS, link: RELAY };
-    assert!(bench.story.take().contains(&outside));
-    bench.send(udhcpc(DISCOVER));
-    assert!(!bench.story.take().iter().any(|seen| matches!(seen, Seen::OutsideSubnet { .. })));
 }
 
 #[test]
