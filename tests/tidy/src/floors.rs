@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 28] = [
+const PLACES: [Place; 29] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -34,11 +34,12 @@ const PLACES: [Place; 28] = [
     place("pattern", 1, &["stdx"]),
     place("access", 2, &["api", "stdx"]),
     place("backup", 2, &["api", "stdx"]),
-    place("bmc", 2, &["api", "stdx"]),
+    place("bmc", 2, &["api", "resolver", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
     place("netboot", 2, &["api", "stdx"]),
     place("metadata", 2, &["api", "stdx"]),
     place("ntp", 2, &["stdx"]),
+    place("resolver", 1, &[]),
     place("workflow-rpc", 2, &["api", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),

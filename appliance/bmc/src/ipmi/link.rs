@@ -47,10 +47,9 @@ impl Link {
     /// Find the BMC's IP address and open a socket towards it.
     pub(super) async fn connect(address: &Address) -> Result<Self, Error> {
         let resolve = |source| Error::Resolve { address: address.clone(), source };
-        let mut found = tokio::net::lookup_host((address.host.as_str(), address.port))
-            .await
-            .map_err(|error| resolve(Some(error)))?;
-        let peer = found.next().ok_or_else(|| resolve(None))?;
+        let found = resolver::system().lookup(&address.host, address.port).await;
+        let found = found.map_err(|error| resolve(Some(error)))?;
+        let peer = *found.first().ok_or_else(|| resolve(None))?;
         let socket = open_socket(peer)
             .await
             .map_err(|source| Error::Socket { address: address.clone(), source })?;

@@ -15,7 +15,7 @@ use platform::clock;
 use platform::init::STATE;
 use stdx::Backoff;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use refusals::Refusals;
 use step::{Steps, Verdict};
@@ -34,8 +34,6 @@ const SOON: Duration = Duration::from_secs(64);
 const LATER: Duration = Duration::from_secs(1024);
 /// After a round in which nobody could be believed: the first wait, and the longest.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(4));
-/// How long a name may take to be looked up.
-const LOOKUP: Duration = Duration::from_secs(5);
 /// A clock that is wrong by more is set; otherwise it runs to the right time (RFC 5905's STEPT).
 const STEP: Duration = Duration::from_millis(128);
 /// Told longer ago, a clock runs by itself.
@@ -184,9 +182,9 @@ async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion>
 }
 
 async fn lookup(server: &str) -> Vec<SocketAddr> {
-    let found = timeout(LOOKUP, tokio::net::lookup_host((server, ntp::PORT))).await;
-    let found = found.map(|found| found.map(|all| all.take(ADDRESSES_MAX).collect()));
-    found.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default()
+    let mut found = resolver::system().lookup(server, ntp::PORT).await.unwrap_or_default();
+    found.truncate(ADDRESSES_MAX);
+    found
 }
 
 /// The samples of one server, and its word when it does not want to be asked.

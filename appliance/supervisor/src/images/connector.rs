@@ -1,12 +1,17 @@
 //! Connections to other servers.
 
+use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
@@ -17,11 +22,32 @@ const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Longest time to reach a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Connects to servers by `http` and `https`.
+pub type Connector = HttpsConnector<HttpConnector<Names>>;
+
+/// Looks names up with [`resolver`], whose wait for a name server stops nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct Names;
+
+impl tower::Service<Name> for Names {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(async move { Ok(resolver::system().lookup(name.as_str(), 0).await?.into_iter()) })
+    }
+}
+
 /// A connector for `http` and `https`.
 ///
 /// # Errors
 /// When `authorities` cannot be read.
-pub fn make(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpConnector>> {
+pub fn make(authorities: Option<&Path>) -> anyhow::Result<Connector> {
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
@@ -29,7 +55,7 @@ pub fn make(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpCon
         .context("cannot set up TLS")?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
+    let mut tcp = HttpConnector::new_with_resolver(Names);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));

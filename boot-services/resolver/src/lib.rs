@@ -1,0 +1,119 @@
+//! Addresses of hosts by their names, from the operating system's resolver.
+//!
+//! `getaddrinfo` blocks for as long as a name server is silent, up to 30 s. Here it runs on threads
+//! of its own, at most [`THREADS_MAX`], so that nothing else of the process waits for a name
+//! server. A name is looked up once at a time, whoever asks. An answer is used for [`FRESH`], and
+//! for [`STALE`] while nobody gives a newer one: machines whose controllers have names are reached
+//! when the way to the name server is down. A failure is told for [`FAILED`] without a new look-up.
+//!
+//! Never: a server of its own to ask, a protocol of its own.
+//! Enter at [`system`].
+
+mod names;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use self::names::{Names, Next};
+
+/// Look-ups at once.
+const THREADS_MAX: usize = 4;
+/// Longest wait of a caller.
+const WAIT: Duration = Duration::from_secs(5);
+/// Time for which an answer is used without asking again.
+const FRESH: Duration = Duration::from_secs(60);
+/// Time for which an answer is used when no newer one comes.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+/// Time for which a failure is told without asking again.
+const FAILED: Duration = Duration::from_secs(15);
+/// Names that are remembered, above the number of machines that a box serves.
+const NAMES_MAX: usize = 16_384;
+
+type Lookup = dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+static SYSTEM: LazyLock<Resolver> =
+    LazyLock::new(|| Resolver::new(|host| (host, 0).to_socket_addrs().map(Iterator::collect)));
+
+/// The resolver of the operating system, one for the whole process.
+pub fn system() -> Resolver {
+    SYSTEM.clone()
+}
+
+/// Looks names up; clones share what is known.
+#[derive(Clone)]
+pub struct Resolver(Arc<Inner>);
+
+struct Inner {
+    lookup: Box<Lookup>,
+    names: Mutex<Names>,
+}
+
+impl Resolver {
+    /// A resolver that looks up by `lookup`, which may block.
+    fn new(lookup: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Inner { lookup: Box::new(lookup), names: Mutex::default() }))
+    }
+
+    /// The addresses of a host, best first, with `port`. A host that is an address itself is not
+    /// looked up.
+    ///
+    /// # Errors
+    /// The operating system's; [`io::ErrorKind::TimedOut`] when no answer came within [`WAIT`].
+    pub async fn lookup(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let mut found = self.find(host).await?;
+        found.iter_mut().for_each(|address| address.set_port(port));
+        Ok(found)
+    }
+
+    async fn find(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
+        let next = self.names().ask(host, Instant::now());
+        let answer = match next {
+            Next::Known(answer) => return answer,
+            Next::Full => return Err(io::Error::other("too many names are looked up at once")),
+            Next::Wait { answer, is_new_thread } => {
+                if is_new_thread {
+                    self.start();
+                }
+                answer
+            }
+        };
+        match timeout(WAIT, answer).await {
+            Ok(Ok(Ok(found))) => Ok(found),
+            Ok(Ok(Err(failure))) => self.names().stale(host, Instant::now()).ok_or(failure.into()),
+            Ok(Err(_)) | Err(_) => self.names().stale(host, Instant::now()).ok_or_else(|| {
+                let why = format!("no name server answered for {host} within {} s", WAIT.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, why)
+            }),
+        }
+    }
+
+    /// Starts a thread that looks up until no name waits.
+    fn start(&self) {
+        let resolver = self.clone();
+        let work = move || {
+            loop {
+                let Some(host) = resolver.names().take() else { return };
+                let found = (resolver.0.lookup)(&host);
+                resolver.names().end(&host, found);
+            }
+        };
+        if thread::Builder::new().name("resolver".to_owned()).spawn(work).is_err() {
+            self.names().has_no_thread();
+        }
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.0.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
