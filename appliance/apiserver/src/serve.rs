@@ -1,16 +1,20 @@
 //! The socket: TLS connections, counted and timed, each speaking HTTP/2 or HTTP/1.1.
 //!
 //! Whoever has not yet sent a request by somebody known is a stranger: strangers have few places,
-//! one address even fewer, and none for long. So nobody unknown keeps the known out, however slowly
-//! they speak.
+//! one address even fewer, and none for long. When there are none left, the address that has most
+//! gives one up. Addresses that somebody known came from within the hour have places of their own.
+//! So nobody unknown keeps the known out, however slowly they speak and however often they come.
+
+mod regulars;
 
 use std::io::Cursor;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Limits, Share, Shares, User};
+use access::{Limits, Shares, User};
 use axum::{Extension, Router};
+use http_edge::{Connections, Place};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -23,6 +27,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use self::regulars::Regulars;
 use crate::auth::Error;
 use crate::gate::Peer;
 
@@ -30,8 +35,11 @@ use crate::gate::Peer;
 pub const MAX_CONNECTIONS: usize = 1024;
 /// Connections of known users among them; a further one of a user is answered 429.
 pub const USERS: Limits = Limits { total: 1024, each: 512 };
-/// Connections of strangers among them; a further one is closed at once.
-pub const STRANGERS: Limits = Limits { total: 384, each: 128 };
+/// Connections of strangers among them, and again as many of strangers from addresses that somebody
+/// known came from.
+pub const STRANGERS: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
+/// Longest wait for the first byte of a connection.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a stranger may stay one.
 pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Requests and watches one HTTP/2 connection may have open (a controller's watches share one).
@@ -76,7 +84,8 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let (strangers, users) = (Shares::new(STRANGERS), Shares::new(USERS));
+    let (strangers, returning) = (Connections::new(STRANGERS), Connections::new(STRANGERS));
+    let (users, regulars) = (Shares::new(USERS), Regulars::default());
     let graceful = GracefulShutdown::new();
     let mut running = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -100,7 +109,9 @@ pub async fn serve(
                 }
             },
         };
-        let Some(stranger) = strangers.enter(&address.to_string()) else {
+        let is_regular = regulars.has(address);
+        let lane = if is_regular { &returning } else { &strangers };
+        let Some(stranger) = lane.enter(address) else {
             tracing::debug!(%address, "too many connections of strangers");
             continue;
         };
@@ -108,12 +119,18 @@ pub async fn serve(
             address,
             stranger,
             users: users.clone(),
+            regulars: regulars.clone(),
             acceptor: acceptor.clone(),
             router: router.clone(),
             watcher: graceful.watcher(),
             _permit: permit,
         };
-        running.spawn(connection.run(socket));
+        let ended = connection.stranger.ended();
+        running.spawn(async move {
+            if ended.run_until_cancelled(connection.run(socket)).await.is_none() {
+                tracing::debug!(%address, "a stranger's connection made room for another");
+            }
+        });
     }
     drop(listener);
     let finished = tokio::time::timeout(GRACE, graceful.shutdown()).await;
@@ -138,8 +155,9 @@ fn is_fatal(error: &std::io::Error) -> bool {
 
 struct Connection {
     address: IpAddr,
-    stranger: Share,
+    stranger: Place,
     users: Shares,
+    regulars: Regulars,
     acceptor: TlsAcceptor,
     router: Router,
     watcher: Watcher,
@@ -173,17 +191,21 @@ impl Connection {
                 let error = stdx::chain(error.as_ref());
                 tracing::debug!(error, "connection ended with an error");
             },
-            () = stays_a_stranger(&peer) => {
+            () = stays_a_stranger(&peer, &self.regulars) => {
                 tracing::debug!(address = %peer.address(), "a stranger's connection was closed");
             }
+        }
+        if !peer.is_stranger() {
+            self.regulars.add(peer.address());
         }
     }
 }
 
 /// Ends when a stranger has been one for too long; never for somebody known.
-async fn stays_a_stranger(peer: &Peer) {
+async fn stays_a_stranger(peer: &Peer, regulars: &Regulars) {
     tokio::time::sleep(STRANGER_TIMEOUT).await;
     if !peer.is_stranger() {
+        regulars.add(peer.address());
         std::future::pending::<()>().await;
     }
 }
@@ -199,6 +221,7 @@ async fn open(
     acceptor: &TlsAcceptor,
     socket: TcpStream,
 ) -> Result<(Opened, Builder<TokioExecutor>, Option<User>), std::io::Error> {
+    tokio::time::timeout(FIRST_BYTE_TIMEOUT, socket.peek(&mut [0])).await??;
     let stream = acceptor.accept(socket).await?;
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
     // Verified by the handshake, which ends otherwise.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ::controllers::Objects;
 use anyhow::Context as _;
 use apiserver::{Engine, Pki, builtin, roles};
+use netboot::http::Face;
 use netboot::syslog;
 use stdx::{Clock, SystemClock};
 use tokio::net::TcpListener;
@@ -115,7 +116,7 @@ pub async fn run(
     wiring.keep(state, store.clone());
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
-    wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;
+    let asked_at = wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;
     wiring.start.begin(Step::Objects);
     wiring.controllers().await?;
     wiring.start.begin(Step::BootFiles);
@@ -130,10 +131,10 @@ pub async fn run(
     wiring.agents(&pki).await?;
     wiring.pages(state, Arc::clone(&pki), (faces, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
-        wiring.proving(&pki, updates)?;
+        wiring.proving(&pki, asked_at, updates)?;
     }
     if firmware.is_some() {
-        wiring.heart(&pki, store)?;
+        wiring.heart(&pki, asked_at, store)?;
         power_button::listen();
     }
     wiring.start.done();
@@ -275,11 +276,12 @@ impl Wiring {
             let address = SocketAddr::from((network.address, AGENT_PORT));
             let listener = self.listen("agents", address).await?;
             let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
+            let face = Face::from(routes).for_strangers().for_lasting_connections();
             let (tls, shutdown) = (Arc::clone(&tls), self.shutdown.clone());
             // The same edge as boot HTTP: it asks idle connections for a sign of life, so that
             // machines that were switched off do not pile up.
             self.spawn("agents", async move {
-                netboot::http::serve_tls_or_plain(listener, tls, plain, routes, shutdown).await;
+                netboot::http::serve_tls_or_plain(listener, tls, plain, face, shutdown).await;
                 Ok(())
             });
         }

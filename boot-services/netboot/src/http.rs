@@ -18,6 +18,7 @@
 //! a [`Face`] with [`Downloads`], and files pass the router by: `head` reads such a request,
 //! `downloads` finds the file, `content` decides the answer, `carrier` sends it.
 
+mod activity;
 mod cached;
 mod carrier;
 mod connection;
@@ -28,6 +29,7 @@ pub mod head;
 mod holes;
 pub(crate) mod range;
 mod registry;
+mod stalling;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -50,7 +52,7 @@ use crate::{Boot, Fetched, Plan, Services, iso, pxelinux, script};
 pub use cached::cached_router;
 pub use content::Conditions;
 pub use downloads::Downloads;
-pub use edge::{Face, MAX_CONNECTIONS, serve, serve_tls, serve_tls_or_plain};
+pub use edge::{Face, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
 
 /// What the server says about itself and its surroundings.

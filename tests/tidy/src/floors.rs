@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 29] = [
+const PLACES: [Place; 30] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -36,10 +36,11 @@ const PLACES: [Place; 29] = [
     place("backup", 2, &["api", "stdx"]),
     place("bmc", 2, &["api", "resolver", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
-    place("netboot", 2, &["api", "stdx"]),
+    place("netboot", 2, &["api", "http-edge", "stdx"]),
     place("metadata", 2, &["api", "stdx"]),
     place("ntp", 2, &["stdx"]),
     place("resolver", 1, &[]),
+    place("http-edge", 1, &[]),
     place("workflow-rpc", 2, &["api", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
@@ -56,6 +57,7 @@ const PLACES: [Place; 29] = [
             "kube-yaml",
             "pattern",
             "access",
+            "http-edge",
             "stdx",
         ],
     ),

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use access::{Share, Shares, User};
+use http_edge::Place as StrangersPlace;
 
 /// One connection's other end. A connection takes one of the few places for strangers until a
 /// request on it is by somebody known; then one of that user's.
@@ -18,14 +19,14 @@ pub struct Peer {
 
 #[derive(Debug)]
 enum Place {
-    Stranger(#[expect(dead_code, reason = "held, not looked at")] Share),
+    Stranger(#[expect(dead_code, reason = "held, not looked at")] StrangersPlace),
     Known(#[expect(dead_code, reason = "held, not looked at")] Share),
 }
 
 impl Peer {
     /// A connection from `address` holding `place` among the strangers, which may go on to hold one
     /// of `users`.
-    pub fn new(address: IpAddr, place: Share, users: Shares) -> Self {
+    pub fn new(address: IpAddr, place: StrangersPlace, users: Shares) -> Self {
         Self { address, user: None, users, place: Mutex::new(Place::Stranger(place)) }
     }
 

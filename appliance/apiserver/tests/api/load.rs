@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +22,8 @@ use crate::requests::{Client, secure};
 use crate::server::{PATIENCE, Server};
 
 const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
+/// Connections of strangers, of four addresses.
+const STRANGERS_MANY: usize = 560;
 /// Watches on one connection.
 const EACH: usize = 100;
 
@@ -190,6 +194,42 @@ async fn stranger(server: &Server) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
     socket.connect(server.address().parse().unwrap()).await.unwrap()
+}
+
+/// They open every connection anew as soon as it is closed, and say nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
+    let server = Server::start().await;
+    let address: SocketAddr = server.address().parse().unwrap();
+    let opened = Arc::new(AtomicUsize::new(0));
+    let mut strangers = JoinSet::new();
+    for number in 0..STRANGERS_MANY {
+        let opened = Arc::clone(&opened);
+        strangers.spawn(async move {
+            loop {
+                let socket = TcpSocket::new_v4().unwrap();
+                let from = SocketAddr::from(([127, 0, 0, 2 + (number % 4) as u8], 0));
+                socket.bind(from).unwrap();
+                if let Ok(mut socket) = socket.connect(address).await {
+                    opened.fetch_add(1, Ordering::Relaxed);
+                    // It ends when the server closes it.
+                    let _ = socket.read(&mut [0]).await;
+                }
+            }
+        });
+    }
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while opened.load(Ordering::Relaxed) < 2 * STRANGERS_MANY {
+        assert!(tokio::time::Instant::now() < deadline, "the strangers do not come");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for _ in 0..10 {
+        let mut client = Client::connect(&server).await;
+        let (code, _) = client.json("GET", HARDWARE, &[], "").await;
+        assert_eq!(code, 200);
+    }
+    strangers.shutdown().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! The proofs, taken from the host: what of them is missing.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -28,19 +28,20 @@ const REQUEST: &[u8] = b"GET /version HTTP/1.1\r\nHost: tinbox\r\nConnection: cl
 pub struct Probe {
     config: Arc<Config>,
     tls: TlsConnector,
+    address: SocketAddr,
 }
 
 impl Probe {
-    /// `pin` is of the box's own key. The dates of its certificate are not judged: the clock that
-    /// they would be judged by is set by others.
+    /// `address` is where the box alone asks the API, and `pin` is of the box's own key. The dates of
+    /// its certificate are not judged: the clock that they would be judged by is set by others.
     ///
     /// # Errors
     /// There is no TLS 1.3.
-    pub fn new(config: Arc<Config>, pin: Pin) -> anyhow::Result<Self> {
+    pub fn new(config: Arc<Config>, pin: Pin, address: SocketAddr) -> anyhow::Result<Self> {
         let mut tls = pin.client_config().context("cannot set up TLS towards the box itself")?;
         // HTTP/1.1 is what the API speaks to a client that names no protocol.
         tls.alpn_protocols.clear();
-        Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)) })
+        Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address })
     }
 
     /// What does not work, as phrases. The store was opened before anybody could ask.
@@ -68,12 +69,8 @@ impl Probe {
     /// # Errors
     /// There is none in time.
     pub async fn api(&self) -> anyhow::Result<()> {
-        let mut address = self.config.api.listen;
-        if address.ip().is_unspecified() {
-            address = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
-        }
         let asking = async {
-            let stream = TcpStream::connect(address).await?;
+            let stream = TcpStream::connect(self.address).await?;
             let name = ServerName::try_from("tinbox")?;
             let mut stream = self.tls.connect(name, stream).await?;
             stream.write_all(REQUEST).await?;
@@ -138,8 +135,7 @@ mod tests {
             (&other, "HTTP/1.1 ", false),
         ] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let mut config = Config::untold();
-            config.api.listen = listener.local_addr().unwrap();
+            let address = listener.local_addr().unwrap();
             let acceptor = TlsAcceptor::from(pki.server_config().unwrap());
             let serving = tokio::spawn(async move {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -150,17 +146,17 @@ mod tests {
                 let _ = stream.shutdown().await;
             });
             let known = if std::ptr::eq(pki, &old) { &old } else { &own };
-            let probe = Probe::new(Arc::new(config), pin(known)).unwrap();
+            let probe = Probe::new(Arc::new(Config::untold()), pin(known), address).unwrap();
             let asked = probe.api().await;
             assert_eq!(asked.is_ok(), good, "{answer}: {asked:?}");
             serving.await.unwrap();
         }
-        let mut config = Config::untold();
         // Bound, and nothing listens: no other program gets the port either.
         let closed = TcpSocket::new_v4().unwrap();
         closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        config.api.listen = closed.local_addr().unwrap();
-        assert!(Probe::new(Arc::new(config), pin(&own)).unwrap().api().await.is_err());
+        let address = closed.local_addr().unwrap();
+        let probe = Probe::new(Arc::new(Config::untold()), pin(&own), address).unwrap();
+        assert!(probe.api().await.is_err());
     }
 
     #[test]

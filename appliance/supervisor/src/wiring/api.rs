@@ -1,5 +1,6 @@
 //! The API and its way in.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,13 +13,14 @@ use crate::faces::Faces;
 use crate::{live, reset, settings};
 
 impl Wiring {
-    /// The Kubernetes-compatible API, and what keeps its own kinds in order.
+    /// The Kubernetes-compatible API, and what keeps its own kinds in order. Returns the address at
+    /// which the box alone asks whether the API answers: nobody else can fill the places there.
     pub(super) async fn api(
         &mut self,
         state: &Path,
         pki: &Pki,
         (backups, faces): (&Arc<Backups>, Option<&Arc<Faces>>),
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<SocketAddr> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
         if access.created {
@@ -50,18 +52,24 @@ impl Wiring {
             shutdown.run_until_cancelled(roles::keep_gathered(gathering)).await;
             Ok(())
         });
-        let shutdown = self.shutdown.clone();
-        self.spawn("api", async move {
-            apiserver::serve(listener, tls, router, shutdown.cancelled_owned()).await?;
-            Ok(())
-        });
+        let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let own = self.listen("the box's own questions", own).await?;
+        let asked_at = own.local_addr().context("cannot listen for the box's own questions")?;
+        for (name, listener) in [("api", listener), ("the box's own questions", own)] {
+            let (tls, router) = (Arc::clone(&tls), router.clone());
+            let shutdown = self.shutdown.clone();
+            self.spawn(name, async move {
+                apiserver::serve(listener, tls, router, shutdown.cancelled_owned()).await?;
+                Ok(())
+            });
+        }
         let cleanup = apiserver::crds::cleanup::run(self.engine.clone());
         let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
         self.spawn("kinds", async move {
             cleanup.await;
             Ok(())
         });
-        Ok(())
+        Ok(asked_at)
     }
 
     /// Garbage, namespaces that begin and end, and old records.

@@ -57,7 +57,7 @@ impl Wiring {
                     .merge(self.images.routes(&services.observer));
                 let downloads =
                     Downloads::boot(services.clone()).with_cache(self.images.cache().cloned());
-                let boot = Face::with_downloads(router, downloads);
+                let boot = Face::with_downloads(router, downloads).for_strangers();
                 let flat = Face::with_downloads(
                     netboot::http::files_router(services.clone()),
                     Downloads::flat(services.clone()),
@@ -65,7 +65,7 @@ impl Wiring {
                 for (name, port, face) in [
                     ("boot http", HTTP_PORT, boot.clone()),
                     ("agent files", FILES_PORT, flat),
-                    ("metadata", METADATA_PORT, metadata.clone().into()),
+                    ("metadata", METADATA_PORT, Face::from(metadata.clone()).for_strangers()),
                 ] {
                     let listener = self.listen_at(name, SocketAddr::new(address, port)).await?;
                     let shutdown = self.shutdown.clone();

@@ -2,6 +2,7 @@
 //! updates.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,15 +57,20 @@ impl Wiring {
         opened.ok().map(Arc::new)
     }
 
-    fn probe(&self, pki: &Pki) -> anyhow::Result<proving::Probe> {
+    fn probe(&self, pki: &Pki, asked_at: SocketAddr) -> anyhow::Result<proving::Probe> {
         let pin =
             Pin::of(&pki.server_certificate()?).context("cannot use the box's certificate")?;
-        proving::Probe::new(Arc::clone(&self.config), pin)
+        proving::Probe::new(Arc::clone(&self.config), pin, asked_at)
     }
 
     /// Marks the slot good once the system works, and restarts the box when it has a new one.
-    pub(super) fn proving(&mut self, pki: &Pki, updates: Arc<Updates>) -> anyhow::Result<()> {
-        let probe = self.probe(pki)?;
+    pub(super) fn proving(
+        &mut self,
+        pki: &Pki,
+        asked_at: SocketAddr,
+        updates: Arc<Updates>,
+    ) -> anyhow::Result<()> {
+        let probe = self.probe(pki, asked_at)?;
         // What is on trial is not what runs in safe mode.
         let proves = self.safe_mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
@@ -92,9 +98,14 @@ impl Wiring {
 
     /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
     /// pulse of its own turns.
-    pub(super) fn heart(&mut self, pki: &Pki, store: Store) -> anyhow::Result<()> {
+    pub(super) fn heart(
+        &mut self,
+        pki: &Pki,
+        asked_at: SocketAddr,
+        store: Store,
+    ) -> anyhow::Result<()> {
         let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
-        let probe = self.probe(pki)?;
+        let probe = self.probe(pki, asked_at)?;
         let pulse = self.heart.pulse("the API");
         let api = async move {
             loop {

@@ -2,36 +2,45 @@
 
 use std::error::Error;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Request, Response};
+use http_edge::{Bodies, BodyLimits, Connections, Limits};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::activity::Activity;
 use super::carrier::{Carrier, STALL};
 use super::connection::{HEAD_TIMEOUT, Next, Rewound, files};
 use super::downloads::Downloads;
+use super::stalling::Stalling;
 
-/// Connections at once; further ones wait in the kernel's queue.
-pub const MAX_CONNECTIONS: usize = 512;
+/// Connections at once, of firmware, loaders, agents that fetch images, and browsers.
+pub const CONNECTIONS: Limits = Limits { total: 1024, each: 128 };
+/// Connections at once where each machine has one that stays.
+pub const LASTING_CONNECTIONS: Limits = Limits { total: 4096, each: 64 };
+/// Bytes of requests by clients that nobody knows: what machines say of themselves is far less.
+const BODIES: BodyLimits =
+    BodyLimits { total: 8 << 20, each: 2 << 20, time: Duration::from_secs(10) };
+/// Bytes in flight towards us where bodies are limited, on one stream and on one connection.
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// Longest time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
+const IDLE: Duration = Duration::from_secs(60);
 /// Bytes of a request's head, and of an answer that wait for the socket.
 const MAX_BUFFER: usize = 256 << 10;
 /// Requests at once on one HTTP/2 connection.
@@ -47,12 +56,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct Face {
     pub(super) router: Router,
-    downloads: Option<Downloads>,
+    pub(super) downloads: Option<Downloads>,
+    pub(super) connections: Limits,
+    pub(super) bodies: Option<Bodies>,
 }
 
 impl From<Router> for Face {
     fn from(router: Router) -> Self {
-        Self { router, downloads: None }
+        Self { router, downloads: None, connections: CONNECTIONS, bodies: None }
     }
 }
 
@@ -60,7 +71,19 @@ impl Face {
     /// A router whose files go out by the shortest way. The router must answer their paths too:
     /// over HTTP/2, and on a connection that asked for something else before.
     pub fn with_downloads(router: Router, downloads: Downloads) -> Self {
-        Self { router, downloads: Some(downloads) }
+        Self { downloads: Some(downloads), ..router.into() }
+    }
+
+    /// For clients that nobody knows: their requests' bodies are small, come soon, and are few.
+    #[must_use]
+    pub fn for_strangers(self) -> Self {
+        Self { bodies: Some(Bodies::new(BODIES)), ..self }
+    }
+
+    /// For clients that each have a connection that stays.
+    #[must_use]
+    pub fn for_lasting_connections(self) -> Self {
+        Self { connections: LASTING_CONNECTIONS, ..self }
     }
 }
 
@@ -68,8 +91,9 @@ impl Face {
 /// Running answers get five seconds to end.
 pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: CancellationToken) {
     let face = face.into();
+    let limits = face.connections;
     let connection = move |stream, peer, shutdown| serve_one(stream, peer, face.clone(), shutdown);
-    accept(listener, connection, shutdown).await;
+    accept(listener, limits, connection, shutdown).await;
 }
 
 /// As [`serve`], over TLS. A client finishes its handshake within half a minute.
@@ -80,6 +104,7 @@ pub async fn serve_tls(
     shutdown: CancellationToken,
 ) {
     let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
+    let limits = face.connections;
     let connection = move |stream, peer, shutdown| {
         let (face, handshake) = (face.clone(), acceptor.accept(stream));
         async move {
@@ -87,7 +112,7 @@ pub async fn serve_tls(
             serve_one(stream, peer, face, shutdown).await
         }
     };
-    accept(listener, connection, shutdown).await;
+    accept(listener, limits, connection, shutdown).await;
 }
 
 /// As [`serve_tls`], for clients that begin with a TLS handshake; one that does not is served in
@@ -100,6 +125,7 @@ pub async fn serve_tls_or_plain(
     shutdown: CancellationToken,
 ) {
     let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
+    let limits = face.connections;
     let connection = move |stream: TcpStream, peer, shutdown| {
         let (face, acceptor) = (face.clone(), acceptor.clone());
         async move {
@@ -116,26 +142,22 @@ pub async fn serve_tls_or_plain(
             serve_one(stream, peer, face, shutdown).await
         }
     };
-    accept(listener, connection, shutdown).await;
+    accept(listener, limits, connection, shutdown).await;
 }
 
 /// Takes connections, within the limit, and lets each be served in a task of its own.
 async fn accept<F: Future<Output = Ended> + Send + 'static>(
     listener: TcpListener,
+    limits: Limits,
     connection: impl Fn(TcpStream, SocketAddr, CancellationToken) -> F,
     shutdown: CancellationToken,
 ) {
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let connections = Connections::new(limits);
     let tasks = TaskTracker::new();
     loop {
-        let accept = async {
-            // The semaphore is never closed.
-            let slot = slots.clone().acquire_owned().await.ok();
-            (slot, listener.accept().await)
-        };
-        let (slot, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
-            accepted = accept => accepted,
+            accepted = listener.accept() => accepted,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -145,14 +167,19 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
                 continue;
             }
         };
+        let Some(place) = connections.enter(peer.ip()) else {
+            tracing::debug!(%peer, "no place for a connection");
+            continue;
+        };
         // Small answers follow each other at once; a failure leaves the connection merely slower.
         let _ = stream.set_nodelay(true);
         let connection = connection(stream, peer, shutdown.clone());
         tasks.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%peer, error, "an HTTP connection ended early");
+            match place.ended().run_until_cancelled(connection).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => tracing::debug!(%peer, error, "an HTTP connection ended early"),
+                None => tracing::debug!(%peer, "an HTTP connection made room for another"),
             }
-            drop(slot);
         });
     }
     drop(listener);
@@ -178,11 +205,16 @@ async fn serve_one<C: Carrier>(
         },
         None => Rewound::fresh(carrier),
     };
-    route(rest, peer, face.router, shutdown).await
+    route(rest, peer, (face.router, face.bodies), shutdown).await
 }
 
 /// The part of a connection that is the router's, over HTTP/1.1 or HTTP/2.
-async fn route<S>(stream: S, peer: SocketAddr, router: Router, shutdown: CancellationToken) -> Ended
+async fn route<S>(
+    stream: S,
+    peer: SocketAddr,
+    (router, bodies): (Router, Option<Bodies>),
+    shutdown: CancellationToken,
+) -> Ended
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -198,123 +230,32 @@ where
         .max_concurrent_streams(MAX_STREAMS)
         .max_send_buf_size(MAX_BUFFER)
         .keep_alive_interval(HEAD_TIMEOUT);
+    if bodies.is_some() {
+        builder
+            .http2()
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+    }
     let service = TowerToHyperService::new(router);
+    let activity = Activity::new(IDLE);
+    let requests = activity.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        service.call(request.map(Body::new))
+        let running = requests.begin();
+        let answer = service.call(match &bodies {
+            Some(bodies) => request.map(|body| Body::new(bodies.limit(peer.ip(), body))),
+            None => request.map(Body::new),
+        });
+        async move {
+            answer.await.map(|answer: Response<Body>| answer.map(|body| running.until_end(body)))
+        }
     });
     let stream = TokioIo::new(Stalling::new(stream, STALL));
     let mut connection = pin!(builder.serve_connection(stream, service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
         () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = activity.is_idle() => connection.as_mut().graceful_shutdown(),
     }
     connection.await
-}
-
-/// A stream whose writes fail when the other side takes nothing for `limit`, so that a machine
-/// that was switched off in the middle of an image does not hold its connection and file open.
-struct Stalling<S> {
-    stream: S,
-    limit: Duration,
-    timer: Pin<Box<Sleep>>,
-    waiting: bool,
-}
-
-impl<S> Stalling<S> {
-    fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, limit, timer: Box::pin(tokio::time::sleep(limit)), waiting: false }
-    }
-
-    /// Let `result` through, unless it has been pending for too long.
-    fn limited<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        result: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if result.is_ready() {
-            self.waiting = false;
-            return result;
-        }
-        if !self.waiting {
-            self.waiting = true;
-            self.timer.as_mut().reset(Instant::now() + self.limit);
-        }
-        self.timer.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.limited(cx, result)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.limited(cx, result)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = Pin::new(&mut self.stream).poll_flush(cx);
-        self.limited(cx, result)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let result = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.limited(cx, result)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Stalling;
-    use std::time::Duration;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::time::Instant;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_write_that_nobody_takes_fails() {
-        const LIMIT: Duration = Duration::from_millis(200);
-        let (ours, mut theirs) = tokio::io::duplex(1000);
-        let mut stream = Stalling::new(ours, LIMIT);
-        // As long as the other side takes a little now and then, it goes on.
-        let slow = tokio::spawn(async move {
-            let mut taken = [0; 500];
-            for _ in 0..8 {
-                theirs.read_exact(&mut taken).await.unwrap();
-                tokio::time::sleep(LIMIT - Duration::from_millis(1)).await;
-            }
-            theirs
-        });
-        stream.write_all(&[0; 4000]).await.unwrap();
-        let theirs = slow.await.unwrap();
-        let begun = Instant::now();
-        let error = stream.write_all(&[0; 4000]).await.unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
-        assert_eq!(begun.elapsed(), LIMIT);
-        drop(theirs);
-    }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Downloads, Face, HttpConfig, router, serve};
 use crate::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
 
+mod limits;
 mod requests;
 
 const MAC: &str = "52:54:00:77:00:01";

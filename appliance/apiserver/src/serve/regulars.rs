@@ -1,0 +1,65 @@
+//! Addresses that somebody known came from lately.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http_edge::Network;
+use tokio::time::Instant;
+
+/// Time for which an address is one.
+const LATELY: Duration = Duration::from_secs(3600);
+/// Addresses that are remembered.
+const REGULARS_MAX: usize = 1024;
+
+/// The addresses; clones are the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct Regulars(Arc<Mutex<HashMap<Network, Instant>>>);
+
+impl Regulars {
+    fn seen(&self) -> MutexGuard<'_, HashMap<Network, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody known came from this address.
+    pub fn add(&self, address: IpAddr) {
+        let mut seen = self.seen();
+        if seen.len() >= REGULARS_MAX {
+            seen.retain(|_, at| at.elapsed() < LATELY);
+        }
+        if seen.len() >= REGULARS_MAX {
+            let oldest = seen.iter().min_by_key(|(_, at)| **at).map(|(network, _)| *network);
+            oldest.and_then(|oldest| seen.remove(&oldest));
+        }
+        seen.insert(Network::of(address), Instant::now());
+    }
+
+    /// Whether somebody known came from this address lately.
+    pub fn has(&self, address: IpAddr) -> bool {
+        let seen = self.seen();
+        seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < LATELY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::{LATELY, REGULARS_MAX, Regulars};
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_is_one_for_a_while_and_they_are_bounded() {
+        let regulars = Regulars::default();
+        let ip = |number: usize| Ipv4Addr::from_bits(number as u32).into();
+        for number in 0..=REGULARS_MAX {
+            regulars.add(ip(number));
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        assert!(!regulars.has(ip(0)), "the oldest gave way");
+        assert!(regulars.has(ip(1)) && regulars.has(ip(REGULARS_MAX)));
+        tokio::time::advance(LATELY).await;
+        assert!(!regulars.has(ip(REGULARS_MAX)));
+    }
+}

@@ -1,0 +1,50 @@
+//! What every listener owes its clients: a place for each, however many connections one of them
+//! opens, and an end to bytes that nobody asked for.
+//!
+//! Limits are for a [`Network`]: an IPv4 address, or the /64 of an IPv6 address, which one machine
+//! has to itself.
+//!
+//! Never: waits for a client, reads a request, knows who a client is.
+//! Enter at [`Connections::enter`] and [`Bodies::limit`].
+
+mod bodies;
+mod connections;
+
+use std::net::{IpAddr, Ipv6Addr};
+
+pub use bodies::{Bodies, BodyError, BodyLimits, Limited};
+pub use connections::{Connections, Limits, Place};
+
+/// Bits of an IPv6 address that tell one machine from another.
+const IPV6_NETWORK: u32 = 64;
+
+/// Who shares a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Network(IpAddr);
+
+impl Network {
+    /// The network of an address.
+    pub fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let mask = u128::MAX << (Ipv6Addr::BITS - IPV6_NETWORK);
+                Ipv6Addr::from_bits(address.to_bits() & mask).into()
+            }
+            address => address,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Network;
+
+    #[test]
+    fn addresses_of_one_machine_are_one_network() {
+        let of = |address: &str| Network::of(address.parse().unwrap());
+        assert_eq!(of("fd77::1"), of("fd77::ffff:0:0:1"));
+        assert_ne!(of("fd77::1"), of("fd77:0:0:1::1"));
+        assert_eq!(of("10.77.0.1"), of("::ffff:10.77.0.1"));
+        assert_ne!(of("10.77.0.1"), of("10.77.0.2"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Clients that take more than their share.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::post;
+use http_edge::Limits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use super::{Server, ask, server};
+use crate::http::{Face, serve};
+
+async fn listening(server: &Server, face: Face) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(listener, face, server.shutdown.clone()));
+    address
+}
+
+/// A connection of a machine, which asks for nothing.
+async fn silent(machine: u8, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::new(127, 0, 0, machine), 0).into()).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+/// Waits until the server has closed a connection.
+async fn ended(stream: &mut TcpStream) {
+    assert!(matches!(stream.read(&mut [0]).await, Ok(0) | Err(_)));
+}
+
+#[tokio::test]
+async fn machines_with_many_connections_keep_no_other_out() {
+    let server = server().await;
+    let connections = Limits { total: 6, each: 3 };
+    let to = listening(&server, Face { connections, ..server.face.clone() }).await;
+    let mut held = Vec::new();
+    for machine in [2, 2, 2, 3, 3, 3] {
+        held.push(silent(machine, to).await);
+    }
+    // One more of a machine that has three ends its oldest.
+    held.push(silent(2, to).await);
+    ended(&mut held[0]).await;
+    // A newcomer is served, and ends the oldest of a machine with most.
+    let answer = ask(to, "GET", "/agent/vmlinuz-x86_64", "").await;
+    assert_eq!((answer.status, &answer.body[..]), (200, &b"kernel"[..]));
+    ended(&mut held[3]).await;
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_have_much_held_or_for_long() {
+    let server = server().await;
+    let echo = Router::new()
+        .route("/x", post(async |body: Bytes| body.len().to_string()))
+        .layer(DefaultBodyLimit::disable());
+    let to = listening(&server, Face::from(echo).for_strangers()).await;
+    let status = async |length: usize, sent: usize| {
+        let mut stream = TcpStream::connect(to).await.unwrap();
+        let head = format!("POST /x HTTP/1.1\r\nhost: box\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The server may have enough of it before it has all.
+        let _ = stream.write_all(&vec![0; sent]).await;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[9..]).into_owned()
+    };
+    assert_eq!(status(1 << 20, 1 << 20).await, "200");
+    assert_eq!(status(3 << 20, 3 << 20).await, "400");
+    let begun = std::time::Instant::now();
+    assert_eq!(status(1 << 20, 1).await, "400");
+    assert!(begun.elapsed() >= Duration::from_secs(10));
+}
