@@ -110,21 +110,18 @@ async fn network(
         let prefix = plan.subnets.first().map_or(24, |subnet| subnet.length);
         let address =
             Address { address: plan.address, prefix, router: None, name_servers: Vec::new() };
-        match assign(&plan.interface, &address, deadline).await {
-            Ok(()) => {
-                // Who does not say otherwise has his machines ask the box.
-                for subnet in &mut plan.subnets {
-                    if subnet.time_servers.is_empty() {
-                        subnet.time_servers.push(plan.address);
-                    }
-                }
-                served.push(plan);
-            }
-            Err(error) => {
-                let (interface, error) = (&plan.interface, stdx::chain(&error));
-                tracing::error!(interface, error, "this network is not served: is its card there?");
+        if let Err(error) = assign(&plan.interface, &address, deadline).await {
+            let (interface, error) = (&plan.interface, stdx::chain(&error));
+            tracing::error!(interface, error, "this network is not served until its card comes");
+            tasks.spawn(assign_when_there(plan.interface.clone(), address));
+        }
+        // Who does not say otherwise has his machines ask the box.
+        for subnet in &mut plan.subnets {
+            if subnet.time_servers.is_empty() {
+                subnet.time_servers.push(plan.address);
             }
         }
+        served.push(plan);
     }
     config.networks = served;
     let racks = config.network.iter().filter(|rack| !rack.is_shared());
@@ -187,6 +184,14 @@ async fn assign(
             result => return result,
         }
     }
+}
+
+/// Gives a rack's card its address when it comes later.
+async fn assign_when_there(interface: String, address: Address) {
+    while net::assign(&interface, &address).await.is_err() {
+        sleep(RETRY).await;
+    }
+    tracing::info!(interface, "the card of this network is there");
 }
 
 /// What concerns every interface that is the owner's.

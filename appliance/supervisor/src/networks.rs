@@ -10,6 +10,7 @@ pub mod nic;
 mod plan;
 mod report;
 mod serve;
+mod v6;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

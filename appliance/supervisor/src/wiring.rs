@@ -16,6 +16,7 @@ use std::time::Duration;
 use ::controllers::Objects;
 use anyhow::Context as _;
 use apiserver::{Engine, Pki, builtin, roles};
+use futures_util::FutureExt as _;
 use netboot::http::Face;
 use netboot::syslog;
 use stdx::{Clock, SystemClock};
@@ -123,7 +124,7 @@ pub async fn run(
     if let Some(firmware) = &firmware {
         wiring.fronts(&faces);
         wiring.serial(&faces);
-        wiring.time(firmware);
+        wiring.time(firmware).await;
     }
     wiring.boot_files(&pki).await?;
     wiring.start.begin(Step::Services);
@@ -272,18 +273,23 @@ impl Wiring {
         let tls = pki.server_config().context("cannot set up TLS for agents")?;
         // Stock agents bring no pin: where they are served, they are in the clear.
         let plain = self.config.agents.permissive;
+        let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
+        // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
+        // that were switched off do not pile up.
+        let face = Face::from(routes).for_strangers().for_lasting_connections();
         for network in self.config.networks.clone() {
             let address = SocketAddr::from((network.address, AGENT_PORT));
-            let listener = self.listen("agents", address).await?;
-            let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
-            let face = Face::from(routes).for_strangers().for_lasting_connections();
-            let (tls, shutdown) = (Arc::clone(&tls), self.shutdown.clone());
-            // The same edge as boot HTTP: it asks idle connections for a sign of life, so that
-            // machines that were switched off do not pile up.
-            self.spawn("agents", async move {
-                netboot::http::serve_tls_or_plain(listener, tls, plain, face, shutdown).await;
-                Ok(())
-            });
+            let (tls, face, shutdown) = (Arc::clone(&tls), face.clone(), self.shutdown.clone());
+            let open = move || {
+                let (tls, face, shutdown) = (Arc::clone(&tls), face.clone(), shutdown.clone());
+                async move {
+                    let listener = boot::listen_at("agents", address).await?;
+                    let served =
+                        netboot::http::serve_tls_or_plain(listener, tls, plain, face, shutdown);
+                    Ok(Box::pin(served.map(Ok)) as boot::Serving)
+                }
+            };
+            self.serve_when_open("the agents' port", &network.interface, open).await;
         }
         Ok(())
     }

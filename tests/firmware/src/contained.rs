@@ -170,6 +170,18 @@ impl Contained {
     /// # Errors
     /// Process 1 does not run.
     pub fn command(&self, program: &str) -> Result<Command, Error> {
+        self.inside("--mount", program)
+    }
+
+    /// A command of this computer's that runs `program` with the box's network interfaces.
+    ///
+    /// # Errors
+    /// Process 1 does not run.
+    pub fn network_command(&self, program: &str) -> Result<Command, Error> {
+        self.inside("--net", program)
+    }
+
+    fn inside(&self, namespace: &str, program: &str) -> Result<Command, Error> {
         let of = |parent: u32| {
             let children = format!("/proc/{parent}/task/{parent}/children");
             std::fs::read_to_string(children).unwrap_or_default()
@@ -180,7 +192,7 @@ impl Contained {
             inner.filter_map(|inner| inner.split_whitespace().next().map(str::to_owned));
         let missing = || Error::Config("process 1 of the box does not run".to_owned());
         let mut command = Command::new("nsenter");
-        command.args(["--mount", "--target", &first.next_back().ok_or_else(missing)?, program]);
+        command.args([namespace, "--target", &first.next_back().ok_or_else(missing)?, program]);
         Ok(command)
     }
 

@@ -12,7 +12,7 @@ use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 use super::{Telling, Tells};
 use crate::config::{Config, Management, Network};
 use crate::names::Names;
-use crate::networks::board::{Board, Standing};
+use crate::networks::board::{Board, Standing, Wait};
 
 /// Those who know of interfaces.
 pub struct Nics {
@@ -56,6 +56,7 @@ impl Tells for Nics {
             let (ports, seen): (Vec<Seen>, Vec<Seen>) =
                 seen.into_iter().partition(|seen| seen.port_of.is_some());
             view.faults.extend(ports.iter().filter_map(without_cable));
+            view.faults.extend(self.board.waits().iter().map(waiting));
             for one in &seen {
                 let name = &one.link.name;
                 let plan = self.config.networks.iter().find(|plan| plan.interface == *name);
@@ -132,6 +133,19 @@ fn fault(name: &str, standing: &Standing) -> Option<Fault> {
         urgent: true,
         ..Fault::default()
     })
+}
+
+/// A service that goes on by itself when what it waits for is there.
+fn waiting(wait: &Wait) -> Fault {
+    let Wait { interface, service, why } = wait;
+    let trouble = Trouble {
+        what: format!("{service} is not served").into(),
+        on: interface.as_str().into(),
+        why: why.as_str().into(),
+        now: "The box goes on trying".into(),
+        code: "NetworkWaits".into(),
+    };
+    Fault { title: format!("{interface} WAITS").into(), trouble, ..Fault::default() }
 }
 
 /// A port of a bond whose cable is out: nothing else shows it, for the bond goes on.

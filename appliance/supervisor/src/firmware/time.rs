@@ -9,11 +9,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context as _;
 use futures_util::future::join_all;
 use ntp::{Refusal, Sample, Standing, Timestamp, Told};
 use platform::clock;
 use platform::init::STATE;
 use stdx::Backoff;
+use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -222,16 +224,21 @@ fn apply(sample: &Sample, source: &str) -> Told {
     Told { at: Timestamp::now(), ..sample.told }
 }
 
+/// The port of a rack's questions about the time.
+///
+/// # Errors
+/// When it is taken, or the address is not the box's.
+pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
+    let at = SocketAddr::from((address, ntp::PORT));
+    let bound = UdpSocket::bind(at).await;
+    bound.with_context(|| format!("cannot listen on {at} for questions about the time"))
+}
+
 /// Tells a rack the time, for as long as the box has one.
 ///
 /// # Errors
-/// When the port is taken or breaks.
-pub async fn tell(address: Ipv4Addr, known: watch::Receiver<Known>) -> anyhow::Result<()> {
-    use anyhow::Context as _;
-    let at = SocketAddr::from((address, ntp::PORT));
-    let socket = tokio::net::UdpSocket::bind(at)
-        .await
-        .with_context(|| format!("cannot listen on {at} for questions about the time"))?;
+/// When the port breaks.
+pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::Result<()> {
     let (say, standing) = watch::channel(known.borrow().standing);
     let passing = async {
         let mut known = known;

@@ -8,7 +8,25 @@ use jiff::Timestamp;
 
 /// The board; clones share it.
 #[derive(Clone, Default)]
-pub struct Board(Arc<Mutex<BTreeMap<String, Standing>>>);
+pub struct Board(Arc<Mutex<Table>>);
+
+#[derive(Default)]
+struct Table {
+    standings: BTreeMap<String, Standing>,
+    /// What is not served yet, by interface and service, and why.
+    waits: BTreeMap<(String, &'static str), String>,
+}
+
+/// A service of a network that waits for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The interface.
+    pub interface: String,
+    /// What is not served.
+    pub service: &'static str,
+    /// What it waits for.
+    pub why: String,
+}
 
 /// Where one network's service stands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,21 +45,45 @@ impl Board {
     /// Puts down what a network's service has come to.
     pub fn put(&self, network: &Network, status: &NetworkStatus, now: Timestamp) {
         let mut board = self.board();
-        let standing = board.entry(network.spec.interface.clone()).or_default();
+        let standing = board.standings.entry(network.spec.interface.clone()).or_default();
         *standing = standing.clone().then(network.spec.mode, status, now);
     }
 
     /// Takes down what is said of an interface: its Network is gone.
     pub fn clear(&self, interface: &str) {
-        self.board().remove(interface);
+        self.board().standings.remove(interface);
     }
 
     /// How it stands with an interface; `None`: nobody serves it.
     pub fn of(&self, interface: &str) -> Option<Standing> {
-        self.board().get(interface).cloned()
+        self.board().standings.get(interface).cloned()
     }
 
-    fn board(&self) -> MutexGuard<'_, BTreeMap<String, Standing>> {
+    /// A service of an interface waits. Says it once in the log.
+    pub fn wait(&self, interface: &str, service: &'static str, why: String) {
+        let key = (interface.to_owned(), service);
+        let mut board = self.board();
+        if board.waits.get(&key) != Some(&why) {
+            tracing::warn!(interface, service, why, "not served yet");
+            board.waits.insert(key, why);
+        }
+    }
+
+    /// A service of an interface waits no more.
+    pub fn arrived(&self, interface: &str, service: &'static str) {
+        if self.board().waits.remove(&(interface.to_owned(), service)).is_some() {
+            tracing::info!(interface, service, "served now");
+        }
+    }
+
+    /// Every service that waits.
+    pub fn waits(&self) -> Vec<Wait> {
+        let waits = self.board().waits.clone();
+        let wait = |((interface, service), why)| Wait { interface, service, why };
+        waits.into_iter().map(wait).collect()
+    }
+
+    fn board(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -62,7 +104,18 @@ impl Standing {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mode, NetworkStatus, Phase, Standing, Timestamp};
+    use super::{Board, Mode, NetworkStatus, Phase, Standing, Timestamp};
+
+    #[test]
+    fn what_waits_is_told_until_it_is_there() {
+        let board = Board::default();
+        board.wait("eth1", "IPv6", "no address".to_owned());
+        board.wait("eth1", "IPv6", "no link".to_owned());
+        let [wait] = &board.waits()[..] else { panic!("{:?}", board.waits()) };
+        assert_eq!((wait.interface.as_str(), wait.why.as_str()), ("eth1", "no link"));
+        board.arrived("eth1", "IPv6");
+        assert_eq!(board.waits(), []);
+    }
 
     #[test]
     fn since_when_a_network_is_served() {

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::leases::KnownLeases;
 use super::plan::{needs_restart, refusal, service_config, service_mode};
 use super::report::{self, Report};
+use super::v6::V6;
 use super::{Networks, Wanted, nic};
-use crate::config::HTTP_PORT;
 
 /// Waits between attempts to serve a network that cannot be served.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -173,15 +173,20 @@ impl Session {
             watching.await.context("cannot listen for other DHCP servers")
         });
         if plan.ipv6 {
-            let config = v6_config(plan)?;
-            networks.index.set_prefix(&plan.interface, config.server);
             let follower = V6 {
-                config,
+                interface: plan.interface.clone(),
+                loaders: plan.loaders.clone(),
+                index: networks.index.clone(),
+                board: networks.board.clone(),
                 directory: Arc::clone(&networks.views) as _,
                 observer: Arc::clone(&networks.observers) as _,
                 gate: gate.subscribe(),
             };
-            tasks.spawn(follower.run(stop.clone()));
+            let following = stop.clone().run_until_cancelled_owned(follower.run());
+            tasks.spawn(async move {
+                following.await;
+                Ok(())
+            });
         }
         Ok(Self { tasks, config, gate, states, rearm, bound, mode })
     }
@@ -250,46 +255,6 @@ fn gate(permit: Permit) -> Gate {
         Permit::Everything => Gate::Open,
         Permit::Boots => Gate::ProxyOnly,
         Permit::Nothing => Gate::Closed,
-    }
-}
-
-fn v6_config(plan: &NetworkPlan) -> anyhow::Result<dhcp::v6::Config> {
-    let server = nic::ipv6(&plan.interface).context("cannot serve DHCPv6")?;
-    Ok(dhcp::v6::Config {
-        interface: plan.interface.clone(),
-        server,
-        http_port: HTTP_PORT,
-        binaries: plan.loaders.clone(),
-    })
-}
-
-/// DHCPv6, served while the gate is open.
-struct V6 {
-    config: dhcp::v6::Config,
-    directory: Arc<dyn dhcp::v6::Directory>,
-    observer: Arc<dyn dhcp::v6::Observer>,
-    gate: watch::Receiver<Gate>,
-}
-
-impl V6 {
-    async fn run(mut self, stop: CancellationToken) -> anyhow::Result<()> {
-        loop {
-            let opened = self.gate.wait_for(|gate| *gate == Gate::Open);
-            match stop.run_until_cancelled(opened).await {
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Ok(()),
-            }
-            let serving = stop.child_token();
-            let _closed = serving.clone().drop_guard();
-            let (directory, observer) = (Arc::clone(&self.directory), Arc::clone(&self.observer));
-            tokio::select! {
-                served = dhcp::v6::run(self.config.clone(), directory, observer, serving) => {
-                    served.context("cannot serve DHCPv6")?;
-                    return Ok(());
-                }
-                _ = self.gate.wait_for(|gate| *gate != Gate::Open) => {}
-            }
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The proofs, taken from the host: what of them is missing.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -32,8 +32,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// `address` is where the box alone asks the API, and `pin` is of the box's own key. The dates of
-    /// its certificate are not judged: the clock that they would be judged by is set by others.
+    /// `address` is where the box alone asks the API, and `pin` is of the box's own key. The dates
+    /// of its certificate are not judged: the clock that they would be judged by is set by others.
     ///
     /// # Errors
     /// There is no TLS 1.3.
@@ -51,12 +51,10 @@ impl Probe {
             lacks.push(format!("the API does not answer: {error:#}"));
         }
         match platform::net::look().await {
-            Ok(seen) => lacks.extend(
-                self.config
-                    .networks
-                    .iter()
-                    .filter_map(|plan| unbound(&plan.interface, IpAddr::V4(plan.address), &seen)),
-            ),
+            Ok(seen) => {
+                let networks = self.config.networks.iter();
+                lacks.extend(missing(networks.map(|it| (&*it.interface, it.address)), &seen));
+            }
             Err(error) => lacks.push(stdx::chain(&error)),
         }
         let built = fs::metadata(Path::new(BUILT)).and_then(|data| data.modified()).ok();
@@ -81,6 +79,15 @@ impl Probe {
         };
         timeout(ANSWER, asking).await.context("it takes too long")?
     }
+}
+
+/// What is wrong with the addresses of networks. A card that is not there may have been taken out;
+/// when none is there, the system does not know them.
+fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen]) -> Vec<String> {
+    let (there, gone): (Vec<_>, Vec<_>) =
+        networks.partition(|(name, _)| seen.iter().any(|it| it.link.name == *name));
+    let judged = if there.is_empty() { gone } else { there };
+    judged.iter().filter_map(|(name, own)| unbound(name, IpAddr::V4(*own), seen)).collect()
 }
 
 /// Says so when `interface` has not its address.
@@ -112,7 +119,7 @@ mod tests {
     use tokio_rustls::TlsAcceptor;
     use workflow_rpc::Pin;
 
-    use super::{Probe, early, unbound};
+    use super::{Probe, early, missing, unbound};
     use crate::config::Config;
 
     fn pki(folder: &std::path::Path) -> Pki {
@@ -169,6 +176,8 @@ mod tests {
 
     #[test]
     fn a_card_that_is_not_there_is_a_lack() {
+        let gone = [("eth1", [10, 0, 0, 1].into())];
+        assert_eq!(missing(gone.into_iter(), &[]), ["eth1 is not there"]);
         let lack = unbound("eth1", [10, 0, 0, 1].into(), &[]);
         assert_eq!(lack.as_deref(), Some("eth1 is not there"));
     }

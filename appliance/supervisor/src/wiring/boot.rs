@@ -2,19 +2,26 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use api::network::NetworkPlan;
 use apiserver::Pki;
+use axum::Router;
+use futures_util::FutureExt as _;
+use futures_util::future::try_join_all;
 use netboot::http::{Downloads, Face, HttpConfig};
 use netboot::{Files, Services, syslog, tftp};
+use stdx::Backoff;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 use crate::config::HTTP_PORT;
+use crate::images::Images;
 use crate::networks::nic;
 
 /// The same over TLS.
@@ -31,9 +38,12 @@ const SYSLOG_PORT: u16 = 514;
 /// second.
 const ADDRESS_WAIT: Duration = Duration::from_secs(5);
 const ADDRESS_RETRY: Duration = Duration::from_millis(200);
+/// First and longest wait before ports that could not be opened are tried again.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Wiring {
-    /// Serves boot files, metadata and syslog on every network.
+    /// Serves boot files, metadata and syslog on every network, at once where the box has its
+    /// address, else as soon as it does.
     pub(super) async fn boot_files(&mut self, pki: &Pki) -> anyhow::Result<()> {
         self.assemble_media();
         let services = Services {
@@ -46,47 +56,71 @@ impl Wiring {
             Arc::clone(&self.views) as _,
             Arc::clone(&self.observers) as _,
         );
-        let tls = pki.server_config().context("cannot set up TLS for boot files")?;
+        let boot = Arc::new(BootFiles {
+            services,
+            metadata,
+            images: self.images.clone(),
+            tls: pki.server_config().context("cannot set up TLS for boot files")?,
+            shutdown: self.shutdown.clone(),
+        });
         for network in self.config.networks.clone() {
-            for address in own_addresses(&network)? {
-                let script_base = format!("http://{}", SocketAddr::new(address, HTTP_PORT));
-                let version = env!("CARGO_PKG_VERSION").to_owned();
-                let http = HttpConfig { script_base: script_base.clone(), version };
-                let router = netboot::http::router(http, services.clone())
-                    .merge(metadata.clone())
-                    .merge(self.images.routes(&services.observer));
-                let downloads =
-                    Downloads::boot(services.clone()).with_cache(self.images.cache().cloned());
-                let boot = Face::with_downloads(router, downloads).for_strangers();
-                let flat = Face::with_downloads(
-                    netboot::http::files_router(services.clone()),
-                    Downloads::flat(services.clone()),
-                );
-                for (name, port, face) in [
-                    ("boot http", HTTP_PORT, boot.clone()),
-                    ("agent files", FILES_PORT, flat),
-                    ("metadata", METADATA_PORT, Face::from(metadata.clone()).for_strangers()),
-                ] {
-                    let listener = self.listen_at(name, SocketAddr::new(address, port)).await?;
-                    let shutdown = self.shutdown.clone();
-                    self.spawn(name, async move {
-                        netboot::http::serve(listener, face, shutdown).await;
-                        Ok(())
-                    });
-                }
-                let at = SocketAddr::new(address, HTTPS_PORT);
-                let listener = self.listen_at("boot https", at).await?;
-                let (tls, shutdown) = (Arc::clone(&tls), self.shutdown.clone());
-                self.spawn("boot https", async move {
-                    netboot::http::serve_tls(listener, tls, boot, shutdown).await;
-                    Ok(())
-                });
-                // After those that wait for the address.
-                self.tftp(&network, address, &script_base, &services)?;
+            let interface = network.interface.clone();
+            let (files, own) = (Arc::clone(&boot), IpAddr::V4(network.address));
+            let open = move || {
+                let (files, interface) = (Arc::clone(&files), interface.clone());
+                async move { files.open(&interface, own).await }
+            };
+            self.serve_when_open("boot files", &network.interface, open).await;
+            if network.ipv6 {
+                let (files, interface) = (Arc::clone(&boot), network.interface.clone());
+                let open = move || {
+                    let (files, interface) = (Arc::clone(&files), interface.clone());
+                    async move {
+                        let own = IpAddr::V6(nic::ipv6(&interface)?);
+                        files.open(&interface, own).await
+                    }
+                };
+                self.serve_when_open("boot files over IPv6", &network.interface, open).await;
             }
-            self.syslog(&network)?;
+            self.syslog(&network).await;
         }
         Ok(())
+    }
+
+    /// Serves what `open` opens: at once, or as soon as it can be opened. Nothing else of the box
+    /// waits for it, and the board says what it waits for.
+    pub(super) async fn serve_when_open<Opening>(
+        &mut self,
+        service: &'static str,
+        interface: &str,
+        open: impl Fn() -> Opening + Send + Sync + 'static,
+    ) where
+        Opening: Future<Output = anyhow::Result<Serving>> + Send,
+    {
+        let mut opened = open().await;
+        let (board, shutdown) = (self.board.clone(), self.shutdown.clone());
+        let interface = interface.to_owned();
+        let keeping = async move {
+            let mut waits = Backoff::new(RETRY.0, RETRY.1);
+            loop {
+                match opened {
+                    Ok(serving) => {
+                        board.arrived(&interface, service);
+                        return serving.await;
+                    }
+                    Err(error) => board.wait(&interface, service, format!("{error:#}")),
+                }
+                let again = async {
+                    tokio::time::sleep(waits.next_wait()).await;
+                    open().await
+                };
+                match shutdown.run_until_cancelled(again).await {
+                    Some(again) => opened = again,
+                    None => return Ok(()),
+                }
+            }
+        };
+        self.spawn(service, keeping);
     }
 
     /// Makes the unified kernel image and the ISO of the agent OS, where they are missing or older
@@ -107,55 +141,88 @@ impl Wiring {
         });
     }
 
-    fn tftp(
-        &mut self,
-        network: &NetworkPlan,
-        address: IpAddr,
-        script_base: &str,
-        services: &Services,
-    ) -> anyhow::Result<()> {
-        let at = SocketAddr::new(address, TFTP_PORT);
-        let socket = tftp::bind(at, Some(&network.interface))?;
-        let config = tftp::TftpConfig { script_base: script_base.to_owned() };
-        let (services, shutdown) = (services.clone(), self.shutdown.clone());
-        self.spawn("tftp", async move {
-            tftp::serve(socket, config, services, shutdown).await.context("cannot serve TFTP")
-        });
-        Ok(())
-    }
-
-    fn syslog(&mut self, network: &NetworkPlan) -> anyhow::Result<()> {
+    async fn syslog(&mut self, network: &NetworkPlan) {
         let at = SocketAddr::new(network.address.into(), SYSLOG_PORT);
-        let socket = syslog::bind(at, Some(&network.interface))?;
-        let (names, log) = (Arc::clone(&self.views) as _, Arc::clone(&self.syslog));
-        let shutdown = self.shutdown.clone();
-        self.spawn("syslog", async move {
-            syslog::serve(socket, names, log, shutdown).await.context("cannot receive syslog")
-        });
-        Ok(())
-    }
-
-    async fn listen_at(&self, what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-        let deadline = Instant::now() + ADDRESS_WAIT;
-        let bound = loop {
-            match TcpListener::bind(address).await {
-                Err(error) if is_not_yet_ours(&error) && Instant::now() < deadline => {
-                    tokio::time::sleep(ADDRESS_RETRY).await;
-                }
-                bound => break bound,
+        let (views, log) = (Arc::clone(&self.views), Arc::clone(&self.syslog));
+        let (interface, shutdown) = (network.interface.clone(), self.shutdown.clone());
+        let open = move || {
+            let bound = syslog::bind(at, Some(&interface));
+            let (names, log) = (Arc::clone(&views) as _, Arc::clone(&log));
+            let shutdown = shutdown.clone();
+            async move {
+                let served = syslog::serve(bound?, names, log, shutdown);
+                let served = async { served.await.context("cannot receive syslog") };
+                Ok(Box::pin(served) as Serving)
             }
         };
-        bound.with_context(|| format!("cannot listen on {address} for {what}"))
+        self.serve_when_open("syslog", &network.interface, open).await;
     }
 }
 
-/// The box's addresses on a network: the IPv4 one, and with DHCPv6 the IPv6 one.
-fn own_addresses(network: &NetworkPlan) -> anyhow::Result<Vec<IpAddr>> {
-    let mut addresses = vec![IpAddr::V4(network.address)];
-    if network.ipv6 {
-        addresses.push(IpAddr::V6(nic::ipv6(&network.interface)?));
+/// Services at one address, which end when the box stops.
+pub(super) type Serving = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
+
+/// What is served for boots at each address of the box.
+struct BootFiles {
+    services: Services,
+    metadata: Router,
+    images: Images,
+    tls: Arc<rustls::ServerConfig>,
+    shutdown: CancellationToken,
+}
+
+impl BootFiles {
+    /// Opens every port of an address.
+    async fn open(&self, interface: &str, address: IpAddr) -> anyhow::Result<Serving> {
+        let script_base = format!("http://{}", SocketAddr::new(address, HTTP_PORT));
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let http = HttpConfig { script_base: script_base.clone(), version };
+        let router = netboot::http::router(http, self.services.clone())
+            .merge(self.metadata.clone())
+            .merge(self.images.routes(&self.services.observer));
+        let downloads =
+            Downloads::boot(self.services.clone()).with_cache(self.images.cache().cloned());
+        let boot = Face::with_downloads(router, downloads).for_strangers();
+        let flat = Face::with_downloads(
+            netboot::http::files_router(self.services.clone()),
+            Downloads::flat(self.services.clone()),
+        );
+        let metadata = Face::from(self.metadata.clone()).for_strangers();
+        let mut serving: Vec<Serving> = Vec::new();
+        for (name, port, face) in [
+            ("boot http", HTTP_PORT, boot.clone()),
+            ("agent files", FILES_PORT, flat),
+            ("metadata", METADATA_PORT, metadata),
+        ] {
+            let listener = listen_at(name, SocketAddr::new(address, port)).await?;
+            let served = netboot::http::serve(listener, face, self.shutdown.clone());
+            serving.push(Box::pin(served.map(Ok)));
+        }
+        let listener = listen_at("boot https", SocketAddr::new(address, HTTPS_PORT)).await?;
+        let (tls, shutdown) = (Arc::clone(&self.tls), self.shutdown.clone());
+        let served = netboot::http::serve_tls(listener, tls, boot, shutdown);
+        serving.push(Box::pin(served.map(Ok)));
+        // After those that wait for the address.
+        let socket = tftp::bind(SocketAddr::new(address, TFTP_PORT), Some(interface))?;
+        let config = tftp::TftpConfig { script_base };
+        let served = tftp::serve(socket, config, self.services.clone(), self.shutdown.clone());
+        serving.push(Box::pin(async { served.await.context("cannot serve TFTP") }));
+        Ok(Box::pin(try_join_all(serving).map(|served| served.map(drop))))
     }
-    Ok(addresses)
+}
+
+/// Listens at an address, which may be a moment from being the box's own.
+pub(super) async fn listen_at(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let deadline = Instant::now() + ADDRESS_WAIT;
+    let bound = loop {
+        match TcpListener::bind(address).await {
+            Err(error) if is_not_yet_ours(&error) && Instant::now() < deadline => {
+                tokio::time::sleep(ADDRESS_RETRY).await;
+            }
+            bound => break bound,
+        }
+    };
+    bound.with_context(|| format!("cannot listen on {address} for {what}"))
 }
 
 fn is_not_yet_ours(error: &io::Error) -> bool {

@@ -14,7 +14,7 @@ use platform::slots::{BootVolume, Slot};
 use store::Store;
 use workflow_rpc::Pin;
 
-use super::{Wiring, storage};
+use super::{Wiring, boot, storage};
 use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
@@ -149,9 +149,17 @@ impl Wiring {
     }
 
     /// The time, told to every rack.
-    pub(super) fn time(&mut self, firmware: &Firmware) {
+    pub(super) async fn time(&mut self, firmware: &Firmware) {
         for network in self.config.networks.clone() {
-            self.spawn("time", time::tell(network.address, firmware.time.clone()));
+            let (address, known) = (network.address, firmware.time.clone());
+            let open = move || {
+                let known = known.clone();
+                async move {
+                    let socket = time::listen(address).await?;
+                    Ok(Box::pin(time::tell(socket, known)) as boot::Serving)
+                }
+            };
+            self.serve_when_open("time", &network.interface, open).await;
         }
     }
 

@@ -8,6 +8,7 @@ mod boot_volume;
 mod claim;
 mod full;
 mod loader;
+mod networks;
 mod panel;
 mod power;
 mod reset;

@@ -1,0 +1,84 @@
+//! DHCPv6 on one network. It waits for an address of the box, and IPv4 does not wait for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dhcp::Gate;
+use stdx::Backoff;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::board::Board;
+use super::nic;
+use crate::config::HTTP_PORT;
+use crate::index::Index;
+
+/// What it is called where an owner reads it.
+const SERVICE: &str = "DHCPv6";
+/// First and longest wait before the next attempt.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// A service that cannot begin says so within this time.
+const OPENED: Duration = Duration::from_secs(1);
+
+/// DHCPv6, served while the gate is open.
+pub(super) struct V6 {
+    pub interface: String,
+    pub loaders: BTreeMap<u16, String>,
+    pub index: Index,
+    pub board: Board,
+    pub directory: Arc<dyn dhcp::v6::Directory>,
+    pub observer: Arc<dyn dhcp::v6::Observer>,
+    pub gate: watch::Receiver<Gate>,
+}
+
+impl V6 {
+    /// Serves for ever. What fails is said, and tried again.
+    pub async fn run(mut self) {
+        let mut waits = Backoff::new(RETRY.0, RETRY.1);
+        loop {
+            if self.gate.wait_for(|gate| *gate == Gate::Open).await.is_err() {
+                return;
+            }
+            let served = match self.config() {
+                Ok(config) => self.serve(config, &mut waits).await,
+                Err(why) => Err(why),
+            };
+            if let Err(why) = served {
+                self.board.wait(&self.interface, SERVICE, why);
+                tokio::time::sleep(waits.next_wait()).await;
+            }
+        }
+    }
+
+    fn config(&self) -> Result<dhcp::v6::Config, String> {
+        let server = nic::ipv6(&self.interface).map_err(|error| error.to_string())?;
+        self.index.set_prefix(&self.interface, server);
+        Ok(dhcp::v6::Config {
+            interface: self.interface.clone(),
+            server,
+            http_port: HTTP_PORT,
+            binaries: self.loaders.clone(),
+        })
+    }
+
+    /// Serves until the gate closes.
+    async fn serve(&mut self, config: dhcp::v6::Config, waits: &mut Backoff) -> Result<(), String> {
+        let serving = CancellationToken::new();
+        let _closed = serving.clone().drop_guard();
+        let (directory, observer) = (Arc::clone(&self.directory), Arc::clone(&self.observer));
+        let mut service = std::pin::pin!(dhcp::v6::run(config, directory, observer, serving));
+        let mut serves = false;
+        loop {
+            tokio::select! {
+                ended = &mut service => return ended.map_err(|error| stdx::chain(&error)),
+                _ = self.gate.wait_for(|gate| *gate != Gate::Open) => return Ok(()),
+                () = tokio::time::sleep(OPENED), if !serves => {
+                    self.board.arrived(&self.interface, SERVICE);
+                    waits.reset();
+                    serves = true;
+                }
+            }
+        }
+    }
+}
