@@ -153,7 +153,10 @@ pub enum Verdict {
 }
 
 /// Who a stranger is, of all that are known.
-pub fn who(stranger: &Traits, known: impl IntoIterator<Item = (ObjectKey, Traits)>) -> Verdict {
+pub fn who<'a>(
+    stranger: &Traits,
+    known: impl IntoIterator<Item = (&'a ObjectKey, &'a Traits)>,
+) -> Verdict {
     let mut likely = Vec::new();
     for (key, traits) in known {
         let (points, same) = traits.likeness(stranger);
@@ -168,10 +171,10 @@ pub fn who(stranger: &Traits, known: impl IntoIterator<Item = (ObjectKey, Traits
         return Verdict::Nobody;
     }
     likely.retain(|(points, _, _)| points + LEAD > best);
-    let mut likely = likely.into_iter();
+    let mut likely = likely.into_iter().map(|(_, key, same)| (key.clone(), same));
     match (likely.next(), likely.len()) {
-        (Some((_, key, same)), 0) => Verdict::One(key, same),
-        (first, _) => Verdict::Several(first.into_iter().chain(likely).map(|it| it.1).collect()),
+        (Some((key, same)), 0) => Verdict::One(key, same),
+        (first, _) => Verdict::Several(first.into_iter().chain(likely).map(|it| it.0).collect()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! netboot is allowed, so that the machine can be given something to do, and that a machine that
 //! is known by more than its MAC does not become a second one.
 
+mod known;
 mod reports;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::core::Happening;
-use api::identity::{Traits, Verdict, who};
+use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET};
 use controllers::{ObjectError, Objects, read};
@@ -24,6 +25,7 @@ use workflow_server::Told;
 use crate::enrolment::{self, Mistake};
 use crate::index::{ENROLLED, Index};
 use crate::inventory::{self, INVENTORY};
+use known::Known;
 pub use reports::Reports;
 
 /// Says that nobody wrote this Hardware.
@@ -111,17 +113,22 @@ impl Reception {
 
     /// One after the other, for ever.
     pub async fn run(self, reports: Reports) {
-        let mut heard = Vec::new();
+        let (mut heard, mut known) = (Vec::new(), Known::default());
         loop {
             let told = reports.next().await;
             let agent_id = told.agent_id.clone();
-            if let Err(error) = self.deal(&told, &mut heard).await {
+            if let Err(error) = self.deal(&told, &mut known, &mut heard).await {
                 tracing::warn!(agent_id, %error, "what an agent said is not kept");
             }
         }
     }
 
-    async fn deal(&self, told: &Told, heard: &mut Vec<String>) -> Result<(), ObjectError> {
+    async fn deal(
+        &self,
+        told: &Told,
+        known: &mut Known,
+        heard: &mut Vec<String>,
+    ) -> Result<(), ObjectError> {
         let annotations = inventory::annotations(told);
         let hardware = match self.index.by_agent(&told.agent_id) {
             Some(hardware) => {
@@ -129,7 +136,7 @@ impl Reception {
                 Some(inventory::keep(objects, &hardware.key(), &annotations).await?)
             }
             None if told.attributes.is_none() || !self.may_enrol_as_new(&told.agent_id) => None,
-            None => match self.welcome(told, &annotations, heard).await? {
+            None => match self.welcome(told, &annotations, known, heard).await? {
                 Some(hardware) => Some(hardware),
                 None => return Ok(()),
             },
@@ -156,18 +163,15 @@ impl Reception {
         &self,
         told: &Told,
         annotations: &BTreeMap<&'static str, String>,
+        known: &mut Known,
         heard: &mut Vec<String>,
     ) -> Result<Option<Hardware>, ObjectError> {
         let json = |key| annotations.get(key).and_then(|text| serde_json::from_str(text).ok());
         let value = |key| json(key).unwrap_or(Value::Null);
         let mut traits = Traits::of(&value(AGENT_ATTRIBUTES), &value(INVENTORY));
         traits.macs.insert(told.agent_id.to_lowercase());
-        let known = self.index.all_hardware().into_iter();
-        let known = known.map(|hardware| {
-            let traits = Traits::of_hardware(&hardware, AGENT_ATTRIBUTES, INVENTORY);
-            (hardware.key(), traits)
-        });
-        let resembled = resembling(&who(&traits, known), &told.agent_id);
+        known.update(self.index.all_hardware());
+        let resembled = resembling(&known.who(&traits), &told.agent_id);
         if !resembled.is_empty() {
             for (key, sentence) in resembled {
                 self.tell(&key, sentence, heard);

@@ -22,14 +22,17 @@ fn machine(unit: &str, mac: &str) -> Traits {
     Traits::of(&attributes, &json!({ "uuid": uuid }))
 }
 
+fn refs(all: &[(ObjectKey, Traits)]) -> impl Iterator<Item = (&ObjectKey, &Traits)> {
+    all.iter().map(|(key, traits)| (key, traits))
+}
+
 #[test]
 fn a_machine_with_a_new_card_is_still_that_machine() {
-    let known = || {
-        [
-            (key("nuc1"), machine("0001", "52:54:00:77:00:01")),
-            (key("nuc2"), machine("0002", "52:54:00:77:00:02")),
-        ]
-    };
+    let all = [
+        (key("nuc1"), machine("0001", "52:54:00:77:00:01")),
+        (key("nuc2"), machine("0002", "52:54:00:77:00:02")),
+    ];
+    let known = || refs(&all);
     let stranger = machine("0001", "52:54:00:77:00:99");
     let Verdict::One(found, same) = who(&stranger, known()) else { panic!("nobody") };
     assert_eq!(found, key("nuc1"));
@@ -63,11 +66,11 @@ fn each_trait_counts_as_much_as_it_should() {
         (disks(&["S4EV1", "S4EV2"]), true),
         (Traits::default(), false),
     ] {
-        let verdict = who(&traits, [(key("nuc1"), traits.clone())]);
+        let verdict = who(&traits, [(&key("nuc1"), &traits)]);
         assert_eq!(matches!(verdict, Verdict::One(..)), is_enough, "{traits:?}");
     }
     let both = Traits { chassis: chassis().chassis, ..board() };
-    assert!(matches!(who(&both, [(key("nuc1"), both.clone())]), Verdict::One(..)));
+    assert!(matches!(who(&both, [(&key("nuc1"), &both)]), Verdict::One(..)));
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn two_that_fit_are_both_named() {
     let mut other = machine("0002", "52:54:00:77:00:02");
     other.disks = stranger.disks.clone();
     let known = [(key("nuc1"), machine("0001", "52:54:00:77:00:01")), (key("nuc2"), other)];
-    assert!(matches!(who(&stranger, known), Verdict::One(found, _) if found == key("nuc1")));
+    assert!(matches!(who(&stranger, refs(&known)), Verdict::One(found, _) if found == key("nuc1")));
     let twins = ["b", "a"].map(|name| (key(name), machine("0001", "52:54:00:77:00:01")));
-    assert_eq!(who(&stranger, twins), Verdict::Several(vec![key("a"), key("b")]));
+    assert_eq!(who(&stranger, refs(&twins)), Verdict::Several(vec![key("a"), key("b")]));
 }

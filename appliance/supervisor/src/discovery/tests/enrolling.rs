@@ -15,7 +15,7 @@ use workflow_rpc::{Attributes, Block, Inventory, Network};
 
 use workflow_server::Told;
 
-use super::super::Reception;
+use super::super::{Known, Reception};
 use crate::index::{ENROLLED, Index};
 use crate::inventory::INVENTORY;
 use crate::objects::EngineObjects;
@@ -29,6 +29,7 @@ struct Tinbox {
     engine: Engine,
     writer: Option<Writer>,
     heard: Vec<String>,
+    known: Known,
 }
 
 impl Tinbox {
@@ -45,12 +46,13 @@ impl Tinbox {
             enrollment: true,
         };
         reception.index.set_enrolls("eth0", true);
-        Self { _folder: folder, reception, engine, writer: Some(writer), heard: Vec::new() }
+        let (heard, known) = (Vec::new(), Known::default());
+        Self { _folder: folder, reception, engine, writer: Some(writer), heard, known }
     }
 
     /// An agent speaks, and the index catches up.
     async fn hear(&mut self, told: Told) {
-        self.reception.deal(&told, &mut self.heard).await.unwrap();
+        self.reception.deal(&told, &mut self.known, &mut self.heard).await.unwrap();
         for object in self.all(HARDWARE).await {
             self.reception.index.put_hardware(read(object).unwrap());
         }
