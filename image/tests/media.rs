@@ -161,10 +161,15 @@ async fn a_machine_boots_what_it_is_given() {
 
     // Over the network, without iPXE: the firmware's own TFTP client loads the whole system.
     let name = format!("{machine}/{UNIFIED}");
-    let loader = load_unified(&services(folder.path()), &name, IpAddr::from([127, 0, 0, 1])).await;
+    let read =
+        async |name: &str| fs::read(folder.path().join("agent").join(name)).map(Arc::<[u8]>::from);
+    let peer = IpAddr::from([127, 0, 0, 1]);
+    let (file, patch) = load_unified(&services(folder.path()), &name, peer, read).await.unwrap();
+    let mut loader = file.to_vec();
+    patch.apply(0, &mut loader);
     let shelf = folder.path().join("tftp");
     fs::create_dir(&shelf).unwrap();
-    fs::write(shelf.join(UNIFIED), loader.unwrap()).unwrap();
+    fs::write(shelf.join(UNIFIED), loader).unwrap();
     let lan = format!("user,id=lan,ipv6=off,tftp={},bootfile={UNIFIED}", shelf.display());
     let card = "virtio-net-pci,netdev=lan,romfile=";
     told(folder.path(), &["-netdev", &lan, "-device", card]).await;

@@ -53,6 +53,13 @@ struct Mention {
     ended: bool,
 }
 
+impl Mention {
+    /// The files that are offered for it.
+    fn needed(&self) -> &[Wanted] {
+        if self.ended { &[] } else { &self.files }
+    }
+}
+
 /// Why something cannot be done.
 #[derive(Debug)]
 enum Refused {
@@ -153,13 +160,13 @@ impl Inner {
         let is_new = |wanted: &&Wanted| !known.is_some_and(|known| known.files.contains(wanted));
         let new: Vec<Wanted> = mention.files.iter().filter(is_new).cloned().collect();
         let ended = mention.ended;
+        self.cache.offer(mention.needed());
+        self.cache.withdraw(known.map(Mention::needed).unwrap_or_default());
         if mention.files.is_empty() {
             mentions.remove(&key);
         } else {
             mentions.insert(key, mention);
         }
-        let waiting = mentions.values().filter(|mention| !mention.ended);
-        self.cache.offer(waiting.flat_map(|mention| mention.files.iter().cloned()));
         drop(mentions);
         for wanted in new.iter().filter(|wanted| !ended && self.cache.digest(wanted).is_none()) {
             self.cache.fetch(wanted);

@@ -81,7 +81,8 @@ struct Table {
     running: HashMap<String, (Wanted, Download)>,
     failed: HashMap<String, Failure>,
     leases: HashMap<Digest, Arc<()>>,
-    offered: HashMap<String, Wanted>,
+    /// By key, with how often each is offered.
+    offered: HashMap<String, (Wanted, usize)>,
     pinned: BTreeSet<Digest>,
     /// Room that was made for what is still to come.
     reserved: u64,

@@ -6,6 +6,7 @@
 //! socket.
 
 mod cache;
+pub mod content;
 pub mod packet;
 mod send;
 mod server;

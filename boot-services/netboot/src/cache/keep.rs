@@ -25,18 +25,35 @@ pub enum Kept {
 }
 
 impl Cache {
-    /// The files that may be asked for by their key ([`Wanted::path`]), because a workflow will
-    /// need them. No lack of room takes them. Replaces what was said before.
-    pub fn offer(&self, wanted: impl IntoIterator<Item = Wanted>) {
-        let offered = wanted.into_iter().map(|wanted| (wanted.key(), wanted)).collect();
-        self.table(|table| table.offered = offered);
+    /// Files may be asked for by their key ([`Wanted::path`]), because a workflow will need them.
+    /// No lack of room takes them. Each is offered until it is withdrawn as often.
+    pub fn offer<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
+        self.table(|table| {
+            for wanted in wanted {
+                let offered = table.offered.entry(wanted.key());
+                offered.or_insert_with(|| (wanted.clone(), 0)).1 += 1;
+            }
+        });
+    }
+
+    /// A workflow needs files no more.
+    pub fn withdraw<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
+        self.table(|table| {
+            for key in wanted.into_iter().map(Wanted::key) {
+                let Some((_, number)) = table.offered.get_mut(&key) else { continue };
+                *number -= 1;
+                if *number == 0 {
+                    table.offered.remove(&key);
+                }
+            }
+        });
     }
 
     /// The offered file at a decoded path of [`Wanted::path`]'s form. It only ever names an entry
     /// of the table of offers: nothing of it reaches the file system.
     pub(crate) fn offered(&self, path: &str) -> Option<Wanted> {
         let (key, name) = super::read_path(path)?;
-        let offered = self.table(|table| table.offered.get(key).cloned())?;
+        let (offered, _) = self.table(|table| table.offered.get(key).cloned())?;
         offered.is_named(name).then_some(offered)
     }
 
@@ -54,7 +71,8 @@ impl Cache {
     /// Every whole file, the next to go first.
     pub fn list(&self) -> Vec<Held> {
         let mut held = self.0.shelf.list();
-        let offered: Vec<Wanted> = self.table(|table| table.offered.values().cloned().collect());
+        let offered: Vec<Wanted> =
+            self.table(|table| table.offered.values().map(|(wanted, _)| wanted.clone()).collect());
         let needed: BTreeSet<Digest> =
             offered.iter().filter_map(|wanted| self.0.shelf.digest(wanted)).collect();
         self.table(|table| {

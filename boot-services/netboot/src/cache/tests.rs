@@ -195,10 +195,13 @@ async fn what_is_read_or_needed_is_the_last_to_go() {
     assert!(cache.list()[0].in_use);
     drop(blob);
     assert!(!cache.list()[0].in_use);
-    cache.offer([wanted(right())]);
+    // Two workflows need it, until the second one has ended.
+    cache.offer([&wanted(right())]);
+    cache.offer([&wanted(right())]);
+    cache.withdraw([&wanted(right())]);
     assert!(cache.list()[0].needed);
     assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Needed));
-    cache.offer([]);
+    cache.withdraw([&wanted(right())]);
     cache.pin(BTreeSet::from([Digest::of(&file())]));
     assert!(cache.list()[0].pinned);
     assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Pinned));

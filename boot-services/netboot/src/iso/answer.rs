@@ -15,10 +15,11 @@ use bytes::Bytes;
 use futures_util::stream;
 
 use super::arguments::arguments;
+use super::magic;
 use super::mounts::Mounts;
 use super::original::{Known, Original};
 use super::patch::{Patch, Replacement};
-use crate::files::{MAX_LOADED, Shelf};
+use crate::files::Shelf;
 use crate::http::range::{Part, part};
 use crate::plan::{Medium, Owner};
 use crate::{Error, Services};
@@ -63,36 +64,55 @@ pub(crate) struct Asked<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// A unified kernel image whole, for TFTP, which sends from memory: `path` is the name as it was
-/// asked for, `[<machine>/]<name>.efi` ([`is_unified`]); without a machine it is the one at `peer`.
-/// Not to be cached under its name: it differs from machine to machine.
+/// A unified kernel image for TFTP, which sends from memory: `path` is the name as it was asked
+/// for, `[<machine>/]<name>.efi` ([`is_unified`]); without a machine it is the one at `peer`.
+/// `read` gives the file of a name, the same one for all machines; the patch is this machine's.
 ///
 /// # Errors
-/// `NotFound` when there is no such machine or file, or the machine's arguments cannot be put into
-/// it, which is logged; `FileTooLarge` beyond [`MAX_LOADED`].
-pub async fn load_unified(services: &Services, path: &str, peer: IpAddr) -> io::Result<Vec<u8>> {
+/// `NotFound` when there is no such machine, or its arguments cannot be put into the file, which is
+/// logged; and what `read` gives.
+pub async fn load_unified(
+    services: &Services,
+    path: &str,
+    peer: IpAddr,
+    read: impl AsyncFnOnce(&str) -> io::Result<Arc<[u8]>>,
+) -> io::Result<(Arc<[u8]>, Patch)> {
     let (machine, name) = path.trim_start_matches('/').rsplit_once('/').unwrap_or(("", path));
     let machine = machine.rsplit('/').next().unwrap_or(machine);
-    let site = Site::new(services.clone());
-    let (original, patch) = match site.find(Shelf::Agent, machine, name, peer).await {
-        Ok(found) => found,
-        Err(Trouble::Unreadable(error)) => return Err(error),
-        Err(Trouble::Unknown) => return Err(io::ErrorKind::NotFound.into()),
-        Err(Trouble::Unpatched { hardware, error }) => {
-            tracing::error!(%hardware, name, %error, "no medium is served");
-            return Err(io::ErrorKind::NotFound.into());
+    let medium = medium_for(services, machine, peer).ok_or(io::ErrorKind::NotFound)?;
+    let original = read(name).await?;
+    let searched = Arc::clone(&original);
+    let search = move || magic::places(&searched[..], magic::SEARCHED);
+    let places = tokio::task::spawn_blocking(search).await.map_err(io::Error::other)??;
+    match patch(&medium, name, places.into()) {
+        Ok(patch) => Ok((original, patch)),
+        Err(error) => {
+            tracing::error!(hardware = medium.hardware, name, %error, "no medium is served");
+            Err(io::ErrorKind::NotFound.into())
         }
-    };
-    let size = usize::try_from(original.size().min(MAX_LOADED + 1)).unwrap_or(usize::MAX);
-    if size as u64 > MAX_LOADED {
-        return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let read = tokio::task::spawn_blocking(move || {
-        let mut bytes = original.read(0, size)?;
-        patch.apply(0, &mut bytes);
-        Ok(bytes)
-    });
-    read.await.map_err(io::Error::other)?
+}
+
+/// The medium of a machine, or of the one at `peer`, that `peer` may read.
+fn medium_for(services: &Services, machine: &str, peer: IpAddr) -> Option<Medium> {
+    let (plans, reader) = (&services.plans, services.reader(peer));
+    let medium = if machine.is_empty() {
+        plans.medium(Owner::Address(peer))
+    } else {
+        // An id that reads as a hardware address may still be an instance's.
+        let by_mac = machine.parse().ok().and_then(|mac| plans.medium(Owner::Mac(mac)));
+        by_mac.or_else(|| plans.medium(Owner::Instance(machine)))
+    };
+    medium.filter(|medium| medium.is_for(reader))
+}
+
+/// What a machine is told at `places` of a file.
+fn patch(medium: &Medium, name: &str, places: Arc<[u64]>) -> Result<Patch, Error> {
+    let text = Replacement::new(&arguments(medium))?;
+    if places.is_empty() {
+        return Err(Error::NoPlace { name: name.to_owned() });
+    }
+    Ok(Patch::new(places, text))
 }
 
 /// The routes of this module.
@@ -177,9 +197,7 @@ impl Site {
         name: &str,
         peer: IpAddr,
     ) -> Result<(Original, Patch), Trouble> {
-        let reader = self.services.reader(peer);
-        let medium = self.medium(machine, peer).filter(|medium| medium.is_for(reader));
-        let medium = medium.ok_or(Trouble::Unknown)?;
+        let medium = medium_for(&self.services, machine, peer).ok_or(Trouble::Unknown)?;
         let chosen = medium.iso.clone().filter(|_| shelf == Shelf::Iso);
         let path = chosen.or_else(|| self.services.files.path(shelf, name));
         let path = path.ok_or(Trouble::Unknown)?;
@@ -187,21 +205,7 @@ impl Site {
         let original = opened.map_err(|error| Trouble::Unreadable(io::Error::other(error)))??;
         let places = self.known.places(&original).await?;
         let unpatched = |error| Trouble::Unpatched { hardware: medium.hardware.clone(), error };
-        let text = Replacement::new(&arguments(&medium)).map_err(unpatched)?;
-        if places.is_empty() {
-            return Err(unpatched(Error::NoPlace { name: name.to_owned() }));
-        }
-        Ok((original, Patch::new(places, text)))
-    }
-
-    /// An id that reads as a hardware address may still be an instance's.
-    fn medium(&self, machine: &str, peer: IpAddr) -> Option<Medium> {
-        let plans = &self.services.plans;
-        if machine.is_empty() {
-            return plans.medium(Owner::Address(peer));
-        }
-        let by_mac = machine.parse().ok().and_then(|mac| plans.medium(Owner::Mac(mac)));
-        by_mac.or_else(|| plans.medium(Owner::Instance(machine)))
+        Ok((original, patch(&medium, name, places).map_err(unpatched)?))
     }
 
     fn refused(&self, asked: Asked<'_>, status: StatusCode, text: String) -> Response {

@@ -206,7 +206,15 @@ async fn tftp_gets_the_same_bytes() {
         observer: site.heard.clone(),
     };
     let load = async |path: &str, peer: [u8; 4]| {
-        load_unified(&services, path, IpAddr::from(peer)).await.map_err(|error| error.kind())
+        let read = async |name: &str| {
+            let file = site._folder.path().join("agent").join(name);
+            tokio::fs::read(file).await.map(Into::into)
+        };
+        let loaded = load_unified(&services, path, IpAddr::from(peer), read).await;
+        let (file, patch) = loaded.map_err(|error| error.kind())?;
+        let mut bytes = file.to_vec();
+        patch.apply(0, &mut bytes);
+        Ok(bytes)
     };
     let own = [10, 77, 0, 11];
     for path in ["agent-x86_64.efi", "52-54-00-77-00-01/agent-x86_64.efi"] {

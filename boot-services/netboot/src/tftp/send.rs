@@ -1,6 +1,8 @@
-//! Blocks onto the wire, their bytes never copied on the way: a whole window in one system call
-//! where the kernel cuts it into datagrams (`UDP_SEGMENT`, Linux 4.18), else one call a datagram.
+//! Blocks onto the wire, their bytes copied only where a machine's patch lies: a whole window in
+//! one system call where the kernel cuts it into datagrams (`UDP_SEGMENT`, Linux 4.18), else one
+//! call a datagram.
 
+use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -9,6 +11,7 @@ use socket2::{MsgHdr, SockAddr, SockRef};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use super::content::Content;
 use super::packet::data_head;
 
 /// Datagrams in one call: the kernel's own limit before Linux 6.9 (`UDP_MAX_SEGMENTS`).
@@ -20,7 +23,7 @@ const HEAD: usize = 4;
 
 /// Some blocks of a file, ready to be numbered and sent.
 pub(super) struct Blocks<'a> {
-    pub(super) content: &'a [u8],
+    pub(super) content: &'a Content,
     pub(super) blksize: u16,
     pub(super) numbers: RangeInclusive<u64>,
 }
@@ -91,10 +94,11 @@ impl Blocks<'_> {
     ) -> io::Result<()> {
         let numbers = first..first + count;
         let heads: Vec<[u8; HEAD]> = numbers.clone().map(data_head).collect();
+        let payloads: Vec<Cow<'_, [u8]>> = numbers.map(|number| self.payload(number)).collect();
         let mut parts = Vec::with_capacity(heads.len() * 2);
-        for (head, number) in heads.iter().zip(numbers) {
+        for (head, payload) in heads.iter().zip(&payloads) {
             parts.push(IoSlice::new(head));
-            parts.push(IoSlice::new(self.payload(number)));
+            parts.push(IoSlice::new(payload));
         }
         let control = segment_size(self.blksize + HEAD as u16);
         let send = || {
@@ -106,11 +110,11 @@ impl Blocks<'_> {
     }
 
     /// The bytes of one block; empty behind the end.
-    fn payload(&self, number: u64) -> &[u8] {
+    fn payload(&self, number: u64) -> Cow<'_, [u8]> {
         let offset = number.saturating_sub(1).saturating_mul(self.blksize.into());
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.len());
-        let end = (start + usize::from(self.blksize)).min(self.content.len());
-        &self.content[start..end]
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.size());
+        let end = (start + usize::from(self.blksize)).min(self.content.size());
+        self.content.part(start..end)
     }
 }
 
@@ -129,7 +133,9 @@ fn segment_size(size: u16) -> [u8; 3 * size_of::<usize>()] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, Sender};
+    use std::sync::Arc;
+
+    use super::{Blocks, Content, Sender};
     use crate::tftp::packet::Packet;
     use tokio::net::UdpSocket;
 
@@ -139,6 +145,7 @@ mod tests {
         let theirs = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let to = theirs.local_addr().unwrap();
         let mut sender = Sender::new(cuts);
+        let content = &Content::from(Arc::from(content));
         sender.blocks(&ours, to, Blocks { content, blksize, numbers: 1..=count }).await;
         assert_eq!(sender.cuts, cuts, "this kernel cuts windows on loopback");
         let mut datagram = vec![0; 65_536];
@@ -178,7 +185,8 @@ mod tests {
         let ours = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let nowhere = "127.0.0.1:0".parse().unwrap();
         let mut sender = Sender::new(true);
-        let blocks = Blocks { content: &[7; 4000], blksize: 1000, numbers: 1..=5 };
+        let content = &Content::from(Arc::from([7; 4000]));
+        let blocks = Blocks { content, blksize: 1000, numbers: 1..=5 };
         sender.blocks(&ours, nowhere, blocks).await;
         assert!(sender.cuts);
         let refused = std::io::Error::from_raw_os_error(libc::EIO);

@@ -11,6 +11,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::Cache;
+use super::content::Content;
 use super::send::{Blocks, Sender};
 use super::transfers::{Output, Transfers};
 use crate::files::Shelf;
@@ -96,7 +97,7 @@ struct Server {
 struct Load {
     peer: SocketAddr,
     ticket: u64,
-    content: io::Result<Arc<[u8]>>,
+    content: io::Result<Content>,
 }
 
 impl Server {
@@ -152,7 +153,7 @@ struct Site {
 }
 
 impl Site {
-    async fn load(&self, peer: SocketAddr, name: &str) -> io::Result<Arc<[u8]>> {
+    async fn load(&self, peer: SocketAddr, name: &str) -> io::Result<Content> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let wanted = Wanted::read(name).ok_or_else(missing)?;
         let (peer, owner) = (peer.ip().to_canonical(), owner(name));
@@ -160,13 +161,13 @@ impl Site {
             return Err(missing());
         }
         if iso::is_unified(name) {
-            // Never from the cache: it differs from machine to machine.
-            return iso::load_unified(&self.services, name, peer).await.map(Into::into);
+            let read = async |name: &str| self.cached(Shelf::Agent, name).await;
+            let loaded = iso::load_unified(&self.services, name, peer, read).await;
+            return loaded.map(|(file, patch)| Content::patched(file, patch));
         }
-        let files = &self.services.files;
-        match wanted {
-            Wanted::File(file) => self.cache.lock().await.get(files, Shelf::Loaders, &file).await,
-            Wanted::Agent(file) => self.cache.lock().await.get(files, Shelf::Agent, &file).await,
+        let content: io::Result<Arc<[u8]>> = match wanted {
+            Wanted::File(file) => self.cached(Shelf::Loaders, &file).await,
+            Wanted::Agent(file) => self.cached(Shelf::Agent, &file).await,
             Wanted::Autoexec => {
                 let plan = self.services.plans.by_address(peer);
                 let mac = plan.map(|plan| plan.mac);
@@ -179,6 +180,11 @@ impl Site {
                 text.map(|text| text.into_bytes().into()).ok_or_else(missing)
             }
             Wanted::NotAllowed => Err(missing()),
-        }
+        };
+        content.map(Content::from)
+    }
+
+    async fn cached(&self, shelf: Shelf, name: &str) -> io::Result<Arc<[u8]>> {
+        self.cache.lock().await.get(&self.services.files, shelf, name).await
     }
 }

@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::content::Content;
 use super::packet::{Code, Options, Packet, error};
 use super::session::{Session, Step};
 use crate::seen::shortened;
@@ -34,7 +34,7 @@ pub enum Output {
         /// The client.
         to: SocketAddr,
         /// The whole file.
-        content: Arc<[u8]>,
+        content: Content,
         /// Bytes in every block but the last.
         blksize: u16,
         /// Their numbers, from 1, not yet modulo 65536.
@@ -59,7 +59,7 @@ struct Transfer {
     file: String,
     options: Options,
     started: Instant,
-    running: Option<(Session, Arc<[u8]>)>,
+    running: Option<(Session, Content)>,
 }
 
 /// The table of transfers, by the client's address and port.
@@ -153,7 +153,7 @@ impl Transfers {
         &mut self,
         peer: SocketAddr,
         ticket: u64,
-        content: io::Result<Arc<[u8]>>,
+        content: io::Result<Content>,
         now: Instant,
     ) {
         let Some(transfer) = self.table.get_mut(&peer).filter(|t| t.ticket == ticket) else {
@@ -161,7 +161,7 @@ impl Transfers {
         };
         match content {
             Ok(content) => {
-                let size = content.len() as u64;
+                let size = content.size() as u64;
                 let (session, step) = Session::start(transfer.options, size, now);
                 transfer.running = Some((session, content));
                 self.advance(peer, now, |_| step);
@@ -254,7 +254,7 @@ impl Transfers {
 
     fn ended(&mut self, peer: SocketAddr, transfer: &Transfer, outcome: Outcome, now: Instant) {
         let bytes = transfer.running.as_ref().map_or(0, |(session, content)| {
-            (session.acked() * u64::from(session.blksize())).min(content.len() as u64)
+            (session.acked() * u64::from(session.blksize())).min(content.size() as u64)
         });
         let millis = now.duration_since(transfer.started).as_millis();
         self.outputs.push_back(Output::Ended(Fetched::Tftp {

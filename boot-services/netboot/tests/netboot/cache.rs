@@ -114,7 +114,7 @@ async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
 async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder, origin).unwrap();
-    cache.offer([wanted.clone()]);
+    cache.offer([wanted]);
     let files = Files::new(folder.join("artifacts"));
     let services = Services { files, plans: Arc::new(()), observer: Arc::new(()) };
     let router = cached_router(cache.clone(), Arc::new(()));
@@ -295,6 +295,6 @@ async fn only_what_is_offered_is_served() {
         assert_eq!(Client::ask(address, "GET", &path, "").await.status(), "404", "{path}");
     }
     assert_eq!(Client::get(address, &wanted).await.rest().await, file());
-    cache.offer([]);
+    cache.withdraw([&wanted]);
     assert_eq!(Client::get(address, &wanted).await.status(), "404", "no longer offered");
 }

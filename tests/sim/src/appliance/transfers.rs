@@ -47,7 +47,7 @@ impl Appliance {
         let instant = self.clock.instant(now);
         if let Some(running) = &mut self.running {
             let content = match loader::Wanted::read(file) {
-                Some(loader::Wanted::File(_)) => Ok(Arc::clone(&self.loader)),
+                Some(loader::Wanted::File(_)) => Ok(Arc::clone(&self.loader).into()),
                 _ => Err(std::io::ErrorKind::NotFound.into()),
             };
             running.transfers.loaded(peer, ticket, content, instant);
@@ -61,7 +61,7 @@ impl Appliance {
             match output {
                 Output::Packet { to, bytes } => errands.push(Errand::Tftp { to, bytes }),
                 Output::Blocks { to, content, blksize, blocks } => {
-                    let (whole, size) = (u64::from(blksize), content.len() as u64);
+                    let (whole, size) = (u64::from(blksize), content.size() as u64);
                     errands.extend(blocks.map(|number| {
                         let at = (number - 1) * whole;
                         Errand::Block { to, number, at, length: whole.min(size - at) }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{MAX_PER_PEER, Output, Transfers};
+use crate::tftp::content::Content;
 use crate::tftp::packet::{Code, Options, Packet, error};
 use crate::{Fetched, Outcome};
 
@@ -16,12 +17,12 @@ fn peer(port: u16) -> SocketAddr {
     SocketAddr::from(([10, 77, 0, 11], port))
 }
 
-fn content(size: usize) -> io::Result<Arc<[u8]>> {
-    Ok(vec![7; size].into())
+fn content(size: usize) -> io::Result<Content> {
+    Ok(Content::from(Arc::from(vec![7; size])))
 }
 
 /// Answers the load that must be the next output.
-fn load(transfers: &mut Transfers, answer: io::Result<Arc<[u8]>>, now: Instant) {
+fn load(transfers: &mut Transfers, answer: io::Result<Content>, now: Instant) {
     let Some(Output::Load { peer, ticket, file }) = transfers.output() else {
         panic!("no file was asked for")
     };
