@@ -18,6 +18,7 @@ pub(crate) mod namespace;
 pub mod object;
 mod ownership;
 pub mod patch;
+mod room;
 mod selection;
 pub(crate) mod text;
 mod watch;

@@ -45,6 +45,8 @@ pub enum Reason {
     TooManyRequests,
     /// The request could not be finished in time.
     Timeout,
+    /// The disk has no room for more; what makes none larger is still taken.
+    InsufficientStorage,
     /// Our fault; the log has the rest.
     InternalError,
     /// Ours too, without a word of its own: what Kubernetes answers where it has none.
@@ -69,6 +71,7 @@ impl Reason {
             Self::TooManyRequests => 429,
             Self::InternalError | Self::Unknown => 500,
             Self::Timeout => 504,
+            Self::InsufficientStorage => 507,
         }
     }
 }

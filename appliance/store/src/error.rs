@@ -53,6 +53,20 @@ pub enum Error {
         /// What was found.
         what: String,
     },
+    /// The store is to be brought to a newer format, and a copy of it does not fit on the disk.
+    #[error(
+        "cannot bring the store {} to this release's format: that takes {needed} bytes, {free} are \
+         free on its disk",
+        path.display()
+    )]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of a copy, and some more.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// An earlier commit failed; nothing more is written until the store is opened again.
     #[error("the store refuses writes since a commit failed; open it again to go on")]
     Refusing {

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::{damaged, storage};
 use crate::open::Options;
+use crate::room::Gauge;
 use crate::store::Shared;
 use crate::tables::{
     CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, change_millis,
@@ -114,6 +115,7 @@ pub(crate) struct Writer {
     pub jobs: Receiver<Box<dyn Job>>,
     pub totals: Totals,
     pub options: Options,
+    pub gauge: Gauge,
 }
 
 /// Tells the watches when the writer ends, however it ends.
@@ -188,6 +190,8 @@ impl Writer {
     fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<usize, Error> {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
+        let room = self.gauge.read(&txn);
+        self.shared.note(room);
         let mut tables = Tables::open(&txn, self.totals)?;
         let vault = &self.shared.vault;
         let mut leapt = None;
@@ -199,7 +203,8 @@ impl Writer {
             }
             done += 1;
             let base = Opened { table: &tables.objects, vault };
-            let view = Txn::new(&base, tables.totals.revision + 1);
+            let room = room.after(bytes as u64);
+            let view = Txn::new(&base, tables.totals.revision + 1, room);
             let Some(kept) = job.run(view) else { continue };
             if let Some(revision) = kept.leap {
                 tables.leap(revision)?;
@@ -213,7 +218,8 @@ impl Writer {
                 writes += 1;
             }
         }
-        let aged = tables.trim(&self.options, now)?;
+        let log_bytes = room.log_bytes(self.options.log_bytes);
+        let aged = tables.trim(&self.options, log_bytes, now)?;
         let totals = tables.finish()?;
         if totals == self.totals {
             txn.abort().map_err(storage("leave untouched"))?;
@@ -279,14 +285,14 @@ impl<'txn> Tables<'txn> {
 
     /// Drop the oldest changes while the log is over a limit; the last revision dropped for age,
     /// or zero.
-    fn trim(&mut self, options: &Options, now: u64) -> Result<u64, Error> {
+    fn trim(&mut self, options: &Options, log_bytes: u64, now: u64) -> Result<u64, Error> {
         let oldest = now.saturating_sub(options.log_age.as_millis().try_into().unwrap_or(u64::MAX));
         let mut aged = 0;
         loop {
             let Some((revision, length, millis)) = self.oldest()? else { break };
             let old = millis < oldest;
             let full = self.totals.revision - self.totals.floor > options.log_entries
-                || self.totals.log_bytes > options.log_bytes;
+                || self.totals.log_bytes > log_bytes;
             if !(full || old) {
                 break;
             }

@@ -15,6 +15,7 @@ use redb::{
 
 use crate::error::{damaged, storage};
 use crate::group::{Totals, begin};
+use crate::room::{self, SystemVolume, Volume};
 use crate::tables::{
     CHANGELOG, FORMAT, META, META_FLOOR, META_FORMAT, META_LOG_BYTES, META_REVISION,
     META_SEALED_BY, OBJECTS,
@@ -51,6 +52,11 @@ pub struct Options {
     /// Seals the values of `sealed` resources. A store that holds sealed values opens with the same
     /// key only.
     pub sealing_key: Option<SealingKey>,
+    /// Bytes of the file `PATH.reserve`, which is given up when the disk is full, so that objects
+    /// can still be deleted. Zero: no such file.
+    pub reserve: u64,
+    /// Measures the disk.
+    pub volume: Arc<dyn Volume>,
     /// Resources whose values lie sealed on disk from their next write on, as in
     /// [`crate::Key::resource`].
     pub sealed: Vec<String>,
@@ -70,13 +76,16 @@ impl Default for Options {
             log_age: Duration::from_secs(24 * 60 * 60),
             clock: Arc::new(stdx::SystemClock),
             sealing_key: None,
+            reserve: 0,
+            volume: Arc::new(SystemVolume),
             sealed: Vec::new(),
         }
     }
 }
 
 /// The database in the file at `path`, made when there is none, and its totals.
-pub(crate) fn open(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, Totals), Error> {
+    let vault = &options.vault();
     let exists = path.try_exists().map_err(file_error("look for", path))?;
     if !exists {
         create(path, vault)?;
@@ -88,7 +97,7 @@ pub(crate) fn open(path: &Path, vault: &Vault) -> Result<(Database, Totals), Err
         aside::go_back(path, (found, revision))?;
         db = database_in(path)?;
     }
-    forward(path, db, vault, Before::Kept)
+    forward(path, db, vault, Before::Kept(&*options.volume))
 }
 
 /// As [`open`], of a file that must be there, and a store.
@@ -98,10 +107,10 @@ pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals),
 }
 
 /// What becomes of the file as it was before it was brought forward.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+#[derive(Clone, Copy)]
+enum Before<'a> {
     /// It is there for the release that made it, which may come back (UP-6).
-    Kept,
+    Kept(&'a dyn Volume),
     /// It is a copy already.
     Dropped,
 }
@@ -110,14 +119,17 @@ fn forward(
     path: &Path,
     mut db: Database,
     vault: &Vault,
-    before: Before,
+    before: Before<'_>,
 ) -> Result<(Database, Totals), Error> {
     match meta_of(&db, META_FORMAT)? {
         Some(1) => {
             let fresh = unfinished(path)?;
+            if let Before::Kept(volume) = before {
+                room::for_a_copy(path, &mut db, volume)?;
+            }
             bring_forward(&db, &fresh, vault)?;
             drop(db);
-            if before == Before::Kept {
+            if let Before::Kept(_) = before {
                 aside::keep(path, 1)?;
             }
             settle(&fresh, path)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use redb::{Database, ReadableDatabase};
@@ -13,9 +13,10 @@ use crate::error::storage;
 use crate::group::{Job, Totals, Write, Writer};
 use crate::hub::Hub;
 use crate::open::Options;
+use crate::room::Gauge;
 use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, Opened, meta};
 use crate::vault::Vault;
-use crate::{Error, Key, Stored, Txn, Watch};
+use crate::{Error, Key, Room, Stored, Txn, Watch};
 
 /// Writes waiting or being committed; the next caller waits for a place.
 const WRITE_QUEUE: usize = 1024;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub writes: AtomicU64,
     /// The first failed commit: what redb holds in memory is then not known to be on disk.
     pub stopped: watch::Sender<Option<Arc<Error>>>,
+    /// As the last commit found it.
+    pub room: Mutex<Room>,
 }
 
 struct Handle {
@@ -71,7 +74,7 @@ impl Store {
     /// # Errors
     /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or what the disk said.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let (db, totals) = crate::open::open(path, &options.vault())?;
+        let (db, totals) = crate::open::open(path, &options)?;
         Self::start(path, db, totals, options)
     }
 
@@ -81,6 +84,7 @@ impl Store {
         totals: Totals,
         options: Options,
     ) -> Result<Self, Error> {
+        let gauge = Gauge::new(path, &options);
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             copying: Mutex::new(()),
@@ -90,9 +94,10 @@ impl Store {
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             stopped: watch::Sender::default(),
+            room: Mutex::new(gauge.without_pages()),
         });
         let (sender, jobs) = sync_channel(WRITE_QUEUE);
-        let writer = Writer { shared: shared.clone(), jobs, totals, options };
+        let writer = Writer { shared: shared.clone(), jobs, totals, options, gauge };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let writer = thread
             .spawn(move || writer.run())
@@ -205,6 +210,11 @@ impl Store {
         }
     }
 
+    /// The room on the store's disk, as the last write found it.
+    pub fn room(&self) -> Room {
+        *self.handle.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Figures for metrics.
     pub fn stats(&self) -> Stats {
         let shared = &self.handle.shared;
@@ -219,6 +229,10 @@ impl Store {
 }
 
 impl Shared {
+    pub fn note(&self, room: Room) {
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
+    }
+
     /// The last revision on disk. Asked of the database, since the hub learns of a commit a moment
     /// after readers can see it; of the hub when the database fails.
     pub fn revision(&self) -> u64 {

@@ -9,6 +9,7 @@ mod group;
 mod model;
 mod open;
 mod power;
+mod room;
 mod seal;
 mod snapshot;
 mod walk;

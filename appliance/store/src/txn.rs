@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::damaged;
 use crate::tables::Objects;
-use crate::{Change, ChangeKind, Error, Key, Stored};
+use crate::{Change, ChangeKind, Error, Key, Room, Stored};
 
 /// The largest value: the most a Kubernetes API server takes in one request, and 64 KiB for what it
 /// adds.
@@ -27,6 +27,7 @@ pub struct Txn<'a> {
     overlay: BTreeMap<Key, Option<Stored>>,
     changes: Vec<Change>,
     next: u64,
+    room: Room,
     leap: Option<u64>,
     bytes: usize,
     limit: usize,
@@ -43,18 +44,24 @@ pub(crate) struct Kept {
 }
 
 impl<'a> Txn<'a> {
-    /// A view on `base` whose first change is revision `next`.
-    pub(crate) fn new(base: &'a dyn Objects, next: u64) -> Self {
+    /// A view on `base` whose first change is revision `next`, on a disk with this much `room`.
+    pub(crate) fn new(base: &'a dyn Objects, next: u64, room: Room) -> Self {
         Self {
             base,
             overlay: BTreeMap::new(),
             changes: Vec::new(),
             next,
+            room,
             leap: None,
             bytes: 0,
             limit: MAX_TXN_BYTES,
             failed: RefCell::new(None),
         }
+    }
+
+    /// The room on the disk, less what others write in the same commit.
+    pub fn room(&self) -> Room {
+        self.room
     }
 
     /// The object, with this closure's own changes.

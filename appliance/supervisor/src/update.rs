@@ -23,6 +23,7 @@ use status::update::Report;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
+use store::{Room, Store};
 use tokio::sync::{Notify, mpsc, watch};
 use workflow_server::Runs;
 
@@ -48,6 +49,13 @@ pub enum Refused {
     /// It is one that nobody wants here.
     #[error("{0}")]
     Unwanted(String),
+    /// A newer release may have to copy the store, which would not fit.
+    #[error(
+        "the box's disk is nearly full: {} are free, and {} are needed to bring what it stores to a \
+         newer release\nhint: delete what is not needed, then update",
+        stdx::bytes(.0.free), stdx::bytes(.0.needed)
+    )]
+    NoRoom(Room),
     /// The disk or the boot loader.
     #[error(transparent)]
     Host(platform::Error),
@@ -67,6 +75,7 @@ pub struct Updates {
     state: PathBuf,
     keys: Vec<PublicKey>,
     runs: Runs,
+    store: Store,
     clock: Arc<dyn Clock>,
     /// When it may restart, and what it never takes.
     live: watch::Receiver<Live>,
@@ -98,6 +107,7 @@ impl Updates {
         running: Slot,
         state: &Path,
         (runs, live): (Runs, watch::Receiver<Live>),
+        store: Store,
         clock: Arc<dyn Clock>,
         said: Option<String>,
     ) -> anyhow::Result<Self> {
@@ -112,6 +122,7 @@ impl Updates {
             state: state.to_owned(),
             keys,
             runs,
+            store,
             clock,
             live,
             now: Mutex::default(),
@@ -196,6 +207,10 @@ impl Updates {
         size: Option<u64>,
         at_once: bool,
     ) -> Result<(), Refused> {
+        let room = self.store.room();
+        if room.is_short() {
+            return Err(Refused::NoRoom(room));
+        }
         let before = self.begin()?;
         let this = Arc::clone(self);
         let work = move || {

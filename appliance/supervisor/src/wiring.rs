@@ -109,7 +109,7 @@ pub async fn run(
     let pki = Arc::new(pki);
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
-    wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state));
+    wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state, &store));
     wiring.safe_mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));

@@ -131,7 +131,7 @@ impl Apply<'_> {
         metadata::check_identity(definition, namespace, Some(self.name), &mut object)?;
         let fields = modify::lenient(options);
         let object = create::prepare(self.place, object, &fields, None, self.now)?;
-        create::insert(txn, self.place, object, self.now)
+        create::insert(txn, self.place, object, (options, self.now))
     }
 }
 

@@ -10,6 +10,7 @@ use super::object::{decode, encode, is_deleting, meta, metadata_mut, set_revisio
 use super::ownership::Ownership;
 use super::{
     Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed, metadata, names, namespace,
+    room,
 };
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
@@ -45,7 +46,7 @@ impl Engine {
         }
         let object = prepare(&place, object, &options.fields, Some(&ownership), now)?;
         self.commit(move |txn| {
-            let mut created = insert(txn, &place, object, now)?;
+            let mut created = insert(txn, &place, object, (&options, now))?;
             if options.dry_run {
                 // Nothing was stored, so the object has no revision.
                 metadata_mut(&mut created).remove("resourceVersion");
@@ -129,7 +130,7 @@ pub(super) fn insert(
     txn: &mut Txn<'_>,
     place: &Place,
     mut object: Value,
-    now: Timestamp,
+    (options, now): (&WriteOptions, Timestamp),
 ) -> Result<Value, StatusError> {
     lifecycle::check_current(txn, &place.definition)?;
     check_namespace(txn, place, &object)?;
@@ -139,7 +140,9 @@ pub(super) fn insert(
         lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
     }
     place.definition.complete_written(&mut object);
-    let revision = txn.put(key, encode(&place.definition, &object)?);
+    let value = encode(&place.definition, &object)?;
+    room::check(txn, (place, &key.name), (0, value.len()), options)?;
+    let revision = txn.put(key, value);
     set_revision(&mut object, revision);
     if let Some(limit) = place.definition.keep_newest {
         drop_oldest(txn, place, limit)?;

@@ -10,7 +10,7 @@ use super::object::{
     bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, set_revision,
 };
 use super::ownership::{self, Ownership};
-use super::{Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace};
+use super::{Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace, room};
 use crate::crds::lifecycle;
 use crate::status_error::StatusError;
 use schema::FieldError;
@@ -161,7 +161,9 @@ pub(super) fn modify(
     }
     // A write that changes nothing is no write: no revision, no event.
     if new != old {
-        let revision = txn.put(key, encode(&place.definition, &new)?);
+        let value = encode(&place.definition, &new)?;
+        room::check(txn, (place, name), (stored.value.len(), value.len()), options)?;
+        let revision = txn.put(key, value);
         set_revision(&mut new, revision);
     }
     Ok((new, stored.revision))

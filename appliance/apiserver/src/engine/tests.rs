@@ -4,6 +4,7 @@ mod applying;
 mod collecting;
 mod kinds;
 mod reading;
+mod room;
 mod words;
 mod writing;
 

@@ -23,6 +23,8 @@ const MACHINES: [&str; 5] =
     ["sealing.key", "claim.json", "update.json", "backup.json", super::place::LEFT];
 /// Endings of what is not done, or kept otherwise.
 const OTHERS: [&str; 4] = [".redb", ".part", ".new", ".restoring"];
+/// Beginning of the store, its reserve, and stores of other formats.
+const STORE: &str = "objects.";
 /// Beginning of what was heard on a network's wire.
 const HEARD: &str = "dhcp-";
 /// What the lease file of an interface is called.
@@ -35,7 +37,10 @@ pub fn belongs(path: &str) -> bool {
         Some((folder, name)) => {
             FOLDERS.contains(&folder) && !name.contains('/') && !ends_otherwise(name)
         }
-        None => !MACHINES.contains(&path) && !path.starts_with(HEARD) && !ends_otherwise(path),
+        None => {
+            let others = [HEARD, STORE].iter().any(|beginning| path.starts_with(beginning));
+            !MACHINES.contains(&path) && !others && !ends_otherwise(path)
+        }
     }
 }
 

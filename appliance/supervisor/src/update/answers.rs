@@ -88,6 +88,9 @@ fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {
         Refused::Bundle(_) | Refused::Unwanted(_) => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
         }
+        Refused::NoRoom(_) => {
+            failure(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", &message)
+        }
         Refused::Host(_) | Refused::Record(_) | Refused::Ended => {
             failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }

@@ -35,7 +35,7 @@ impl Wiring {
 
     /// The updates of this box, where it runs from a slot. A box that cannot be updated still
     /// serves.
-    pub(super) fn updates(&self, state: &Path) -> Option<Arc<Updates>> {
+    pub(super) fn updates(&self, state: &Path, store: &Store) -> Option<Arc<Updates>> {
         let slot = match init::slot() {
             Ok(Some(name)) if name == "a" => Slot::A,
             Ok(Some(name)) if name == "b" => Slot::B,
@@ -51,7 +51,8 @@ impl Wiring {
         let (runs, clock) = (self.index.runs.clone(), Arc::clone(&self.clock));
         let live = self.settings.as_ref()?.live();
         let said = init::last_panic().or_else(init::last_restart);
-        let opened = Updates::open(slot, state, (runs, live), clock, said).inspect_err(|error| {
+        let opened = Updates::open(slot, state, (runs, live), store.clone(), clock, said);
+        let opened = opened.inspect_err(|error| {
             tracing::error!(error = format!("{error:#}"), "this box cannot be updated");
         });
         opened.ok().map(Arc::new)

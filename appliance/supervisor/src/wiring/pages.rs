@@ -24,7 +24,7 @@ use web::setup::Setup;
 use web::{Answering, Download, Site, Source};
 
 use super::Wiring;
-use super::storage::{SetAside, Stopped};
+use super::storage::{NearlyFull, SetAside, Stopped};
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
 use crate::faces::images::Cached;
@@ -183,6 +183,7 @@ impl Wiring {
             Box::new(Arc::clone(backups)),
             Box::new(SetAside::find(state)),
             Box::new(Stopped(self.engine.clone())),
+            Box::new(NearlyFull::new(backups.store.clone())),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));

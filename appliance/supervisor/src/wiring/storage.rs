@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use apiserver::Engine;
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
-use store::{Returned, SealingKey, Store};
+use store::{Returned, Room, SealingKey, Store};
 
 use crate::faces::{Telling, Tells};
 
@@ -23,12 +24,16 @@ pub const SEALED: [&str; 5] = [
     "tinkerbell.org/workflows",
 ];
 
+/// Bytes that are given up when the disk is full, so that there is room to delete.
+const RESERVE: u64 = 8 << 20;
+
 /// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`.
 pub fn open(state: &Path) -> anyhow::Result<Store> {
     let key = SealingKey::load_or_create(&state.join("sealing.key"))
         .context("cannot read the key that seals secrets")?;
     let options = store::Options {
         sealing_key: Some(key),
+        reserve: RESERVE,
         sealed: SEALED.map(str::to_owned).to_vec(),
         ..store::Options::default()
     };
@@ -94,6 +99,70 @@ fn stopped(cause: &store::Error) -> Fault {
     Fault { title: "STORE STOPPED".into(), trouble, urgent: true, ..Fault::default() }
 }
 
+/// How often it is counted what takes the room: that walks the whole store.
+const COUNTED_EVERY: Duration = Duration::from_secs(60);
+/// Kinds that are named.
+const NAMED: usize = 3;
+
+/// Whether the store is short of room, and what takes it.
+pub(super) struct NearlyFull {
+    store: Store,
+    counted: Mutex<Option<(Instant, Arc<str>)>>,
+}
+
+impl NearlyFull {
+    pub(super) fn new(store: Store) -> Self {
+        Self { store, counted: Mutex::default() }
+    }
+
+    /// The largest kinds, as in `tinkerbell.org/templates (20 MiB)`.
+    async fn largest(&self) -> Arc<str> {
+        let counted = self.counted().clone();
+        if let Some((_, text)) = counted.filter(|(at, _)| at.elapsed() < COUNTED_EVERY) {
+            return text;
+        }
+        let store = self.store.clone();
+        let sizes = tokio::task::spawn_blocking(move || store.sizes()).await;
+        let sizes = sizes.ok().and_then(Result::ok).unwrap_or_default();
+        let texts = sizes
+            .iter()
+            .take(NAMED)
+            .map(|size| format!("{} ({})", size.resource, stdx::bytes(size.bytes)));
+        let text: Arc<str> = texts.collect::<Vec<_>>().join(", ").into();
+        *self.counted() = Some((Instant::now(), Arc::clone(&text)));
+        text
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Option<(Instant, Arc<str>)>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tells for NearlyFull {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        Box::pin(async {
+            let room = self.store.room();
+            if room.is_short() {
+                view.faults.push(nearly_full(room, &self.largest().await));
+            }
+        })
+    }
+}
+
+fn nearly_full(room: Room, largest: &str) -> Fault {
+    let (free, needed) = (stdx::bytes(room.free), stdx::bytes(room.needed));
+    let trouble = Trouble {
+        what: "The box's disk is nearly full".into(),
+        why: format!("{free} are free, and {needed} are needed; most is taken by {largest}").into(),
+        now: "Until there is room nothing new is stored, and the box cannot be updated; delete \
+              what is not needed"
+            .into(),
+        code: "StoreNearlyFull".into(),
+        ..Trouble::default()
+    };
+    Fault { title: "DISK NEARLY FULL".into(), trouble, urgent: true, ..Fault::default() }
+}
+
 /// What a later release stored and this one cannot read, kept beside the store (UP-6).
 pub(super) struct SetAside(Vec<Fault>);
 
@@ -136,7 +205,7 @@ fn fault(aside: &Returned) -> Fault {
 mod tests {
     use status::view::{StatusView, problems};
 
-    use super::{SetAside, try_disk};
+    use super::{NearlyFull, SetAside, open, try_disk};
     use crate::faces::Tells as _;
 
     #[test]
@@ -145,6 +214,28 @@ mod tests {
         try_disk(&state.path().join("tried.part")).unwrap();
         assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), 0);
         assert!(try_disk(&state.path().join("gone/tried.part")).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_is_nearly_full_says_what_takes_the_room() {
+        let state = tempfile::tempdir().unwrap();
+        let store = open(state.path()).unwrap();
+        let put = |txn: &mut store::Txn<'_>| {
+            txn.put(store::Key::new("tinkerbell.org/templates", "default", "a"), vec![0; 1 << 20])
+        };
+        store.write(move |txn| Ok::<_, store::Error>(put(txn))).await.unwrap().unwrap();
+        let full = NearlyFull::new(store);
+        let said = full.largest().await;
+        assert_eq!(&*said, "tinkerbell.org/templates (1.0 MiB)");
+        let room = store::Room { free: 3 << 20, needed: 17 << 20 };
+        let mut view = StatusView::default();
+        view.faults.push(super::nearly_full(room, &said));
+        assert_eq!(
+            problems(&view)[0].trouble.sentence(),
+            "The box's disk is nearly full: 3.0 MiB are free, and 17 MiB are needed; most is taken \
+             by tinkerbell.org/templates (1.0 MiB). Until there is room nothing new is \
+             stored, and the box cannot be updated; delete what is not needed."
+        );
     }
 
     #[tokio::test]

@@ -9,9 +9,10 @@ use qemu::{Mark, poll};
 
 use super::Lab;
 
-/// Objects of 256 KiB that are pushed until one does not fit.
-const PUSHES: usize = 200;
+/// Bytes of an object.
 const BYTES: usize = 256 * 1024;
+/// Small changes that are made until one does not fit.
+const CHANGES: usize = 40;
 
 #[test]
 fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
@@ -20,36 +21,46 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     let machine = place.start(&disk).unwrap();
     let line = machine.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
     let owner = Owner::claims(&lab.owner, &address(&line), machine.serial(), lab.folder());
-    let push = |number: usize| {
+    let push = |name: &str, note: usize| {
         let file = lab.folder().join("machine.yaml");
         let text = format!(
             "apiVersion: tinkerbell.org/v1alpha1\n\
              kind: Hardware\n\
-             metadata: {{name: nuc{number}}}\n\
+             metadata: {{name: {name}, annotations: {{note: \"{note}\"}}}}\n\
              spec: {{userData: {}}}\n",
             "x".repeat(BYTES)
         );
         fs::write(&file, text).unwrap();
         run(owner.tinbox().args(["hardware", "push", "--file"]).arg(&file))
     };
-    push(0).unwrap();
-    let filler = machine.root().join("state/filler").display().to_string();
-    let mut fill = machine.command("dd").unwrap();
-    fill.args(["if=/dev/zero", "bs=64k", &format!("of={filler}")]);
-    let full = run(&mut fill).unwrap_err().to_string();
-    assert!(full.contains("No space left"), "{full}");
-    let refused = (1..PUSHES).find_map(|number| push(number).err().map(|error| (number, error)));
-    let (number, refused) = refused.expect("something does not fit");
-    assert!(refused.to_string().contains("No space left"), "{refused}");
-    let stored = || run(owner.tinbox().args(["hardware", "list"]));
-    assert!(stored().unwrap().contains("nuc0"), "what is stored can be read");
+    ["first", "second"].into_iter().for_each(|name| drop(push(name, 0).unwrap()));
+    let fill = |name: &str| {
+        let filler = machine.root().join("state").join(name).display().to_string();
+        let mut fill = machine.command("dd").unwrap();
+        fill.args(["if=/dev/zero", "bs=64k", &format!("of={filler}")]);
+        let full = run(&mut fill).unwrap_err().to_string();
+        assert!(full.contains("No space left"), "{full}");
+        filler
+    };
+    let filler = fill("filler");
+    let refused = push("third", 0).expect_err("nothing new is taken").to_string();
+    assert!(refused.contains("the box's disk is nearly full"), "{refused}");
+    let delete = owner.tinbox().args(["hardware", "delete", "second"]).output();
+    let delete = delete.unwrap();
+    assert!(delete.status.success(), "the reserve is there for it: {delete:?}");
 
-    run(machine.command("rm").unwrap().arg(&filler)).unwrap();
-    poll("the box to store again", PATIENCE, || push(number).ok()).unwrap();
+    // The reserve too.
+    let rest = fill("rest");
+    let refused = (1..CHANGES).find_map(|note| push("first", note).err());
+    let refused = refused.expect("something does not fit").to_string();
+    assert!(refused.contains("No space left"), "{refused}");
+    let stored = || run(owner.tinbox().args(["hardware", "list"]));
+    assert!(stored().unwrap().contains("first"), "what is stored can be read");
+
+    run(machine.command("rm").unwrap().args([&filler, &rest])).unwrap();
+    poll("the box to store again", PATIENCE, || push("third", 0).ok()).unwrap();
     let listed = stored().unwrap();
-    for known in 0..=number {
-        assert!(listed.contains(&format!("nuc{known} ")), "nuc{known}: {listed}");
-    }
+    assert!(listed.contains("first ") && !listed.contains("second "), "{listed}");
     drop(machine);
     lab.succeed();
 }

@@ -1,0 +1,36 @@
+//! What is not taken while the disk is nearly full. Deleting goes on, and so do the box's own
+//! writes, which do not grow.
+
+use store::Txn;
+
+use super::{Place, WriteOptions};
+use crate::status_error::{Reason, StatusError};
+
+/// Bytes by which a client may still make an object larger: enough for a condition or a finalizer.
+const GROWTH_MAX: usize = 1024;
+
+/// Whether an object may go from `before` bytes to `after`; zero are those of none.
+///
+/// # Errors
+/// 507.
+pub fn check(
+    txn: &Txn<'_>,
+    (place, name): (&Place, &str),
+    (before, after): (usize, usize),
+    options: &WriteOptions,
+) -> Result<(), StatusError> {
+    let room = txn.room();
+    let grows = before == 0 || after > before.saturating_add(GROWTH_MAX);
+    if grows && room.is_short() && options.manager.is_some() {
+        let message = format!(
+            "cannot store {} {name:?}: the box's disk is nearly full ({} are free, {} are needed): \
+             delete what is not needed",
+            place.definition.qualified(),
+            stdx::bytes(room.free),
+            stdx::bytes(room.needed)
+        );
+        let reason = Reason::InsufficientStorage;
+        return Err(StatusError::about(reason, &place.definition, name, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Room on the disk. A store needs some to be emptied, since deleting writes too, and as much as it
+//! takes itself to be brought to the format of a later release.
+//!
+//! ```text
+//! free  = what the disk has + what the store's file has and does not use
+//! needed = the store once more + MARGIN
+//! ```
+//!
+//! Below that the store is short of room: it keeps little history, and whoever writes for others
+//! refuses what makes it grow ([`crate::Txn::room`]). Deleting and the box's own small writes go
+//! on. What they need when others filled the disk to its last byte is the file `STORE.reserve`.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redb::{Database, WriteTransaction};
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+
+use crate::error::storage;
+use crate::{Error, Options};
+
+/// Bytes that stay free beside a copy of the store: for keys, leases, settings and logs.
+const MARGIN: u64 = 16 << 20;
+/// With less than this on the disk the reserve is given up.
+const RESERVE_UNTIL: u64 = 4 << 20;
+/// Bytes of history that a store keeps while it is short of room.
+const SHORT_LOG_BYTES: u64 = 1 << 20;
+/// How often the pages in use are counted while the disk is short: that walks the whole store.
+const COUNTED_EVERY: Duration = Duration::from_secs(5);
+/// Bytes of the file for each byte of a change: the object, its history, and pages that are not
+/// used again before the next commit.
+const WRITTEN: u64 = 3;
+/// Bytes of a block, as stat(2) counts.
+const BLOCK: u64 = 512;
+
+/// The disk that a store lies on.
+pub trait Volume: Send + Sync {
+    /// Bytes that this user may still write beside the file at `path`.
+    ///
+    /// # Errors
+    /// The system's.
+    fn free(&self, path: &Path) -> io::Result<u64>;
+}
+
+/// The disk as the system measures it.
+pub struct SystemVolume;
+
+impl Volume for SystemVolume {
+    fn free(&self, path: &Path) -> io::Result<u64> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let found = statvfs(folder.unwrap_or(Path::new(".")))?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+/// The room for a store, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Free: on the disk, and within the store's file where that was counted.
+    pub free: u64,
+    /// That ought to be free.
+    pub needed: u64,
+}
+
+impl Room {
+    /// Whether nothing that makes the store grow should be taken.
+    pub fn is_short(&self) -> bool {
+        self.free < self.needed
+    }
+
+    /// After changes of so many bytes.
+    pub(crate) fn after(self, bytes: u64) -> Self {
+        Self { free: self.free.saturating_sub(bytes.saturating_mul(WRITTEN)), ..self }
+    }
+
+    /// The history to keep, where `limit` may be kept.
+    pub(crate) fn log_bytes(self, limit: u64) -> u64 {
+        if self.is_short() { limit.min(SHORT_LOG_BYTES) } else { limit }
+    }
+}
+
+/// Reads the room at each commit, and keeps the reserve.
+pub(crate) struct Gauge {
+    path: PathBuf,
+    volume: Arc<dyn Volume>,
+    reserve: Option<Reserve>,
+    /// Bytes of the pages in use, and when they were counted.
+    used: Option<(u64, Instant)>,
+}
+
+struct Reserve {
+    path: PathBuf,
+    bytes: u64,
+    is_there: bool,
+}
+
+impl Gauge {
+    pub fn new(path: &Path, options: &Options) -> Self {
+        let reserve = (options.reserve > 0).then(|| {
+            let path = PathBuf::from(format!("{}.reserve", path.display()));
+            let found = path.metadata().map_or(0, |found| found.blocks() * BLOCK);
+            Reserve { path, bytes: options.reserve, is_there: found >= options.reserve }
+        });
+        Self { path: path.to_owned(), volume: Arc::clone(&options.volume), reserve, used: None }
+    }
+
+    /// The room as far as it is known without looking into the store.
+    pub fn without_pages(&self) -> Room {
+        let free = self.volume.free(&self.path).unwrap_or(u64::MAX);
+        Room { free, needed: taken(&self.path).saturating_add(MARGIN) }
+    }
+
+    /// The room now; `txn` counts the pages where the disk has not enough.
+    pub fn read(&mut self, txn: &WriteTransaction) -> Room {
+        let mut room = self.without_pages();
+        if room.free < RESERVE_UNTIL && self.give_up() {
+            room = self.without_pages();
+        }
+        if !room.is_short() {
+            self.used = None;
+            self.keep_reserve(room);
+            return room;
+        }
+        let taken = room.needed.saturating_sub(MARGIN);
+        let used = self.used(txn).unwrap_or(taken);
+        let unused = taken.saturating_sub(used);
+        Room { free: room.free.saturating_add(unused), needed: used.saturating_add(MARGIN) }
+    }
+
+    fn used(&mut self, txn: &WriteTransaction) -> Option<u64> {
+        let counted = self.used.filter(|(_, at)| at.elapsed() < COUNTED_EVERY);
+        if let Some((used, _)) = counted {
+            return Some(used);
+        }
+        let stats = txn.stats().inspect_err(|error| {
+            tracing::warn!(%error, "the pages of the store cannot be counted");
+        });
+        let stats = stats.ok()?;
+        let used = stats.allocated_pages().saturating_mul(stats.page_size() as u64);
+        self.used = Some((used, Instant::now()));
+        Some(used)
+    }
+
+    /// Whether there was a reserve to give up.
+    fn give_up(&mut self) -> bool {
+        let Some(reserve) = self.reserve.as_mut().filter(|reserve| reserve.is_there) else {
+            return false;
+        };
+        reserve.is_there = false;
+        match std::fs::remove_file(&reserve.path) {
+            Ok(()) => {
+                tracing::warn!("the disk is full: the store goes on with what was kept in reserve");
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, path = %reserve.path.display(), "no reserve for the store");
+                false
+            }
+        }
+    }
+
+    /// Sets the reserve aside again when there is room for it.
+    fn keep_reserve(&mut self, room: Room) {
+        let Some(reserve) = self.reserve.as_mut().filter(|reserve| !reserve.is_there) else {
+            return;
+        };
+        if room.free < room.needed.saturating_add(reserve.bytes) {
+            return;
+        }
+        match reserve.make() {
+            Ok(()) => reserve.is_there = true,
+            Err(error) => {
+                tracing::warn!(%error, path = %reserve.path.display(), "no reserve for the store");
+                self.reserve = None;
+            }
+        }
+    }
+}
+
+impl Reserve {
+    fn make(&self) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).mode(0o600).open(&self.path)?;
+        Ok(fallocate(&file, FallocateFlags::empty(), 0, self.bytes)?)
+    }
+}
+
+/// Bytes that the file at `path` takes on its disk.
+fn taken(path: &Path) -> u64 {
+    path.metadata().map_or(0, |found| found.blocks() * BLOCK)
+}
+
+/// Makes sure that a copy of the store at `path` fits beside it; what its file does not use is
+/// given back first.
+///
+/// # Errors
+/// [`Error::NoRoom`], or what the disk said.
+pub(crate) fn for_a_copy(path: &Path, db: &mut Database, volume: &dyn Volume) -> Result<(), Error> {
+    let room = || {
+        let free = volume.free(path).unwrap_or(u64::MAX);
+        (free, taken(path).saturating_add(MARGIN))
+    };
+    let (free, needed) = room();
+    if free >= needed {
+        return Ok(());
+    }
+    db.compact().map_err(storage("compact"))?;
+    let (free, needed) = room();
+    match free >= needed {
+        true => Ok(()),
+        false => Err(Error::NoRoom { path: path.to_owned(), needed, free }),
+    }
+}
