@@ -51,7 +51,7 @@ pub enum Refused {
     Unwanted(String),
     /// A newer release may have to copy the store, which would not fit.
     #[error(
-        "the box's disk is nearly full: {} are free, and {} are needed to bring what it stores to a \
+        "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
          newer release\nhint: delete what is not needed, then update",
         stdx::bytes(.0.free), stdx::bytes(.0.needed)
     )]
