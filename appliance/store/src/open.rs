@@ -147,6 +147,10 @@ fn database_in(path: &Path) -> Result<Database, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(file_error("open", path))?;
     file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(file_error("protect", path))?;
+    // A database would be made of it.
+    if file.metadata().map_err(file_error("measure", path))?.len() == 0 {
+        return Err(damaged("its file is empty"));
+    }
     database(path, backend(path, file)?)
 }
 

@@ -32,9 +32,10 @@ pub fn state() -> PathBuf {
 }
 
 /// What the owner wrote on the boot volume. With a mistake in it the box does nothing of it: half
-/// of what was meant may be a rogue server. In safe mode nobody asks what is written there.
-pub fn config() -> Config {
-    if init::safe_mode().is_some() {
+/// of what was meant may be a rogue server. In safe mode, also where the store is lost, nobody asks
+/// what is written there.
+pub fn config(is_lost: bool) -> Config {
+    if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };
     }
     load(&settings(), Home::Firmware).unwrap_or_else(|problems: Problems| {
@@ -73,7 +74,7 @@ pub struct Firmware {
 
 /// Gives the box its name, its network and its time, and keeps them, in `tasks`. Racks' networks
 /// whose cards are missing are taken out of `config`, and said.
-pub async fn begin(config: &mut Config, tasks: &mut JoinSet<()>) -> Firmware {
+pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<()>) -> Firmware {
     let name = name::name(config.name.as_deref()).await;
     if let Err(errno) = rustix::system::sethostname(name.as_bytes()) {
         tracing::warn!(reason = %errno, name, "the kernel does not take the box's name");
@@ -87,7 +88,7 @@ pub async fn begin(config: &mut Config, tasks: &mut JoinSet<()>) -> Firmware {
     network(config, &name, &offered, tasks).await;
     let servers = config.time.servers.clone();
     tasks.spawn(async move { match time::keep(servers, offered, known).await {} });
-    let safe_mode = init::safe_mode();
+    let safe_mode = init::safe_mode().or_else(|| lost.map(str::to_owned));
     Firmware { name, time, safe_mode, _announced: announced.ok() }
 }
 

@@ -8,6 +8,7 @@ mod backups;
 mod boot_token;
 mod chronicle;
 mod config;
+mod copies;
 mod discovery;
 mod enrolment;
 mod faces;
@@ -96,7 +97,7 @@ const INSTALLED: &str = "/usr/bin/tinboxd";
 
 fn main() -> ExitCode {
     if platform::init::is_first_process() {
-        platform::init::run(OsStr::new(INSTALLED), &["--firmware"], &faces::owner::KEYS);
+        platform::init::run(OsStr::new(INSTALLED), &["--firmware"], &keys_to_destroy());
     }
     heap::bound();
     let arguments = Arguments::parse();
@@ -108,19 +109,19 @@ fn main() -> ExitCode {
         eprintln!("error: cannot go on with a restore: {error}");
         return ExitCode::FAILURE;
     }
-    let (state, config, file) = match (arguments.state, arguments.config) {
+    let (state, told, file) = match (arguments.state, arguments.config) {
         (Some(state), Some(file)) => match config::load(&file, home) {
             Ok(_) if arguments.check => {
                 println!("{} is good", file.display());
                 return ExitCode::SUCCESS;
             }
-            Ok(config) => (state, config, file),
+            Ok(config) => (state, Some(config), file),
             Err(problems) => {
                 eprintln!("error: {problems}");
                 return ExitCode::from(BAD_CONFIG);
             }
         },
-        _ => (firmware::state(), firmware::config(), firmware::settings()),
+        _ => (firmware::state(), None, firmware::settings()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -128,7 +129,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(start(&state, config, (file, home))),
+        Ok(runtime) => runtime.block_on(start(&state, told, (file, home))),
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
@@ -138,6 +139,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The secret keys and their copies, the one that opens the most first.
+fn keys_to_destroy() -> Vec<&'static str> {
+    faces::owner::KEYS.into_iter().chain(copies::KEYS).collect()
 }
 
 /// Goes on with the restore of a backup, if one is under way. Comes before the configuration is
@@ -152,16 +158,21 @@ fn resume(state: Option<&Path>) -> std::io::Result<()> {
 
 async fn start(
     state: &Path,
-    mut config: Config,
+    told: Option<Config>,
     (file, home): (PathBuf, Home),
 ) -> anyhow::Result<()> {
+    let trouble = copies::mend(state);
+    let opened = wiring::opened::open(state, home)?;
+    let mut config = told.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
     // Ends with this function.
     let mut network = JoinSet::new();
     let firmware = match home {
-        Home::Firmware => Some(firmware::begin(&mut config, &mut network).await),
+        Home::Firmware => {
+            Some(firmware::begin(&mut config, opened.lost.as_deref(), &mut network).await)
+        }
         Home::Guest => None,
     };
-    wiring::run(state, (config, file), firmware).await
+    wiring::run(state, (opened, trouble), (config, file), firmware).await
 }
 
 /// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.

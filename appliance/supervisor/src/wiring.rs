@@ -4,6 +4,7 @@ mod api;
 mod boot;
 mod controllers;
 mod kept;
+pub mod opened;
 mod own;
 mod pages;
 pub mod storage;
@@ -48,6 +49,7 @@ use crate::recorder::recorder;
 use crate::settings::Settings;
 use crate::start::{Start, Step};
 use crate::update::Updates;
+use opened::Opened;
 
 /// Agents.
 const AGENT_PORT: u16 = 42113;
@@ -69,8 +71,7 @@ struct Wiring {
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
     leases: OpenLeases,
-    /// Why no machine is served or touched, if none is.
-    safe_mode: Option<String>,
+    safe: Safe,
     syslog: Arc<syslog::Log>,
     heart: Arc<Heart>,
     board: Board,
@@ -80,20 +81,29 @@ struct Wiring {
     shutdown: CancellationToken,
 }
 
-/// Run the box until SIGTERM or SIGINT, or until a service fails.
+/// How the box is held back.
+#[derive(Default)]
+struct Safe {
+    /// Why no machine is served or touched, if none is.
+    mode: Option<String>,
+    /// Why nothing is known of what was stored, if so.
+    lost: Option<String>,
+}
+
+/// Run the box, with what was kept and the trouble with it, until SIGTERM or SIGINT, or until a
+/// service fails.
 ///
 /// # Errors
 /// What could not be started, or which service ended and why. A service that ends takes the process
 /// with it: whoever started it starts it again, from a state that is known to be good.
 pub async fn run(
     state: &Path,
+    kept: (Opened, Vec<String>),
     (config, file): (Config, PathBuf),
     firmware: Option<Firmware>,
 ) -> anyhow::Result<()> {
-    std::fs::create_dir_all(state)
-        .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = storage::open(state)?;
+    let (Opened { store, lost }, trouble) = kept;
     let registry = builtin::registry().context("two kinds claim one name")?;
     let engine = Engine::new(store.clone(), registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;
@@ -110,10 +120,12 @@ pub async fn run(
     let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
     wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state, &store));
-    wiring.safe_mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
+    let mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
+    wiring.safe = Safe { mode, lost };
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
-    let faces = wiring.faces(state, (pin.bytes(), &backups), (firmware.as_ref(), names))?;
+    let own = (firmware.as_ref(), names);
+    let faces = wiring.faces(state, (pin.bytes(), &backups), own, trouble)?;
     wiring.keep(state, store.clone());
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
@@ -202,7 +214,7 @@ impl Wiring {
             updates: None,
             settings: None,
             leases: OpenLeases::default(),
-            safe_mode: None,
+            safe: Safe::default(),
             syslog,
             heart: Arc::default(),
             board: Board::default(),
@@ -244,7 +256,7 @@ impl Wiring {
 
     /// DHCP on every network, as its object says; on none in safe mode.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
-        if self.safe_mode.is_some() {
+        if self.safe.mode.is_some() {
             return Ok(());
         }
         let networks = Networks {

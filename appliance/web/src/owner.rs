@@ -89,13 +89,16 @@ impl Owner {
     /// Reads what is kept; a new box gets a code.
     ///
     /// # Errors
-    /// A file cannot be read or written, or is not what was written: then nobody gets in by
-    /// guessing that there is no owner.
+    /// A file cannot be read or written.
     pub fn open(keep: Arc<dyn Keep>, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        let hash = match keep.load(OWNER)? {
-            Some(bytes) => Some(serde_json::from_slice(&bytes)?),
-            None => None,
+        // Where it cannot be read there is an owner, whom nobody can prove to be: no newcomer becomes
+        // one by that.
+        let unreadable = |error| {
+            tracing::error!(%error, file = OWNER, "nobody can log in with the passphrase");
+            Hash::of_nothing()
         };
+        let hash = keep.load(OWNER)?;
+        let hash = hash.map(|bytes| serde_json::from_slice(&bytes).unwrap_or_else(unreadable));
         let kept = keep.load(CLAIM)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let lock = match kept {
             Some(lock) => lock,

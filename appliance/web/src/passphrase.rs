@@ -47,6 +47,11 @@ impl Hash {
         Some(Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash })
     }
 
+    /// One that is of no passphrase.
+    pub fn of_nothing() -> Self {
+        Self { memory_kib: MEMORY_KIB, passes: PASSES, salt: String::new(), hash: String::new() }
+    }
+
     /// Whether `text` is the passphrase. As costly.
     pub fn is_of(&self, text: &str) -> bool {
         let known = stdx::unhex(&self.salt).zip(stdx::unhex(&self.hash));

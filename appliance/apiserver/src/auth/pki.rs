@@ -21,7 +21,7 @@ use rcgen::{
 };
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
@@ -113,6 +113,17 @@ impl Pki {
         let made = CertifiedKey::from_der(vec![certificate], key, &provider).map_err(Error::Tls)?;
         *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(made));
         Ok(())
+    }
+
+    /// Whether `pem` is a secret key that [`Pki::ensure`] could use.
+    pub fn is_key(pem: &str) -> bool {
+        KeyPair::from_pem(pem).is_ok()
+    }
+
+    /// Whether `pem` is a certificate.
+    pub fn is_certificate(pem: &str) -> bool {
+        let read = CertificateDer::from_pem_slice(pem.as_bytes());
+        read.is_ok_and(|certificate| ParsedCertificate::try_from(&certificate).is_ok())
     }
 
     /// The authority's certificate, which clients trust.

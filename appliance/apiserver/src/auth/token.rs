@@ -43,6 +43,15 @@ impl Authenticator {
         Ok(Self { known })
     }
 
+    /// Whether `text` is that of a token file that makes at least one known.
+    pub fn has_tokens(text: &str) -> bool {
+        let mut lines = text
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+            .peekable();
+        lines.peek().is_some() && lines.all(|line| read_line(line).is_some())
+    }
+
     /// An authenticator that also knows `token`, as an administrator of the name `user`; for tests
     /// and tools that keep no state.
     #[must_use]

@@ -131,7 +131,8 @@ impl Backups {
     ) -> Result<Report, Refused> {
         let files = folder.files();
         let header = reader.header().clone();
-        let store = storage::open(&files).map_err(|error| Refused::Unfit(format!("{error:#}")))?;
+        let store =
+            storage::open_aside(&files).map_err(|error| Refused::Unfit(format!("{error:#}")))?;
         let (batch, revision) = (Vec::new(), header.revision);
         let mut objects = Objects { store, revision, handle, batch, bytes: 0 };
         let (mut names, mut leases) = (Vec::new(), 0);

@@ -30,6 +30,7 @@ pub struct Itself {
     state: PathBuf,
     time: Option<watch::Receiver<Known>>,
     trouble: Vec<String>,
+    safe_mode: String,
     start: Arc<Start>,
     live: Option<watch::Receiver<Live>>,
     looked: Mutex<Looked>,
@@ -46,14 +47,15 @@ struct Looked {
 
 impl Itself {
     /// With its state in the folder `state`; its `time` and its zone, `live`, if the clock is its
-    /// own to keep; the `trouble` that process 1 had; and how far its `start` is.
+    /// own to keep; the `trouble` that its start had, and why it is in safe mode; and how far its
+    /// `start` is.
     pub fn new(
         state: PathBuf,
         (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<Live>>),
-        trouble: Vec<String>,
+        (trouble, safe_mode): (Vec<String>, String),
         start: Arc<Start>,
     ) -> Self {
-        Self { state, time, trouble, start, live, looked: Mutex::default() }
+        Self { state, time, trouble, safe_mode, start, live, looked: Mutex::default() }
     }
 
     fn clock(&self, now: Timestamp) -> Clock {
@@ -99,9 +101,7 @@ impl Tells for Itself {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();
-        if self.time.is_some() {
-            view.safe_mode = platform::init::safe_mode().unwrap_or_default().into();
-        }
+        view.safe_mode = self.safe_mode.as_str().into();
         view.clock = self.clock(view.now);
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
 
-use super::Wiring;
+use super::{Wiring, opened};
 use crate::backups::{self, Backups};
 use crate::faces::Faces;
 use crate::{live, reset, settings};
@@ -44,7 +44,8 @@ impl Wiring {
             .merge(backups::router(Arc::clone(backups)))
             .merge(reset::router(faces.cloned())),
         );
-        let router = reset::warned(router, self.safe_mode.as_deref());
+        let router = opened::refused(router, self.safe.lost.as_deref());
+        let router = reset::warned(router, self.safe.mode.as_deref());
         let listener = self.listen("the API", self.config.api.listen).await?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;
         let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());

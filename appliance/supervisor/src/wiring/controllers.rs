@@ -24,7 +24,7 @@ impl Wiring {
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
         let controller = Controller::new(Arc::new(reconciler));
         let signals = controller.signals();
-        if self.safe_mode.is_some() {
+        if self.safe.mode.is_some() {
             return signals;
         }
         let running = controller.run(self.shutdown.clone());

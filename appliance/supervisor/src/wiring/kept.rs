@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use store::Store;
 
 use super::Wiring;
 use crate::backups::{Backups, Now};
 use crate::config::Home;
+use crate::copies;
 use crate::firmware::{Firmware, name};
+
+/// How often it is looked whether they changed.
+const COPIED_EVERY: Duration = Duration::from_secs(60);
 
 impl Wiring {
     /// The backups of this box, whose settings are in `settings` and whose certificate has `key`.
@@ -33,11 +38,29 @@ impl Wiring {
             now: Now::default(),
         });
         backups.remember();
+        let copying = copy(state.to_owned());
+        let copying = self.shutdown.clone().run_until_cancelled_owned(copying);
+        self.spawn("second copies", async move {
+            copying.await;
+            Ok(())
+        });
         let running = Arc::clone(&backups).run(self.shutdown.clone());
         self.spawn("backups", async move {
             running.await;
             Ok(())
         });
         backups
+    }
+}
+
+/// Copies the small files that the box cannot do without, as they change.
+async fn copy(state: PathBuf) {
+    loop {
+        let folder = state.clone();
+        let copied = tokio::task::spawn_blocking(move || copies::keep(&folder)).await;
+        if let Err(error) = copied {
+            tracing::warn!(%error, "no second copies");
+        }
+        tokio::time::sleep(COPIED_EVERY).await;
     }
 }

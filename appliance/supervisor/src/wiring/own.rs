@@ -73,7 +73,7 @@ impl Wiring {
     ) -> anyhow::Result<()> {
         let probe = self.probe(pki, asked_at)?;
         // What is on trial is not what runs in safe mode.
-        let proves = self.safe_mode.is_none() || !updates.on_trial();
+        let proves = self.safe.mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
         let clock = Arc::clone(&self.clock);
         let proving = async move {

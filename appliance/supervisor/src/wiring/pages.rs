@@ -24,6 +24,7 @@ use web::setup::Setup;
 use web::{Answering, Download, Site, Source};
 
 use super::Wiring;
+use super::opened::Lost;
 use super::storage::{NearlyFull, SetAside, Stopped};
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
@@ -149,15 +150,17 @@ impl Wiring {
         state: &Path,
         (key, backups): ([u8; 32], &Arc<Backups>),
         (firmware, names): (Option<&Firmware>, Option<Arc<Names>>),
+        kept: Vec<String>,
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
-        let trouble = trouble.lines().map(str::to_owned);
+        let trouble = trouble.lines().map(str::to_owned).chain(kept);
         let trouble = trouble.chain(crate::backups::unrestored(state)).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
         let owner = Arc::new(owner);
         let config = Arc::clone(&self.config);
         let time = firmware.map(|firmware| firmware.time.clone());
+        let safe = self.safe.mode.clone().unwrap_or_default();
         let live = self.settings.as_ref().map(|settings| settings.live());
         let machines = Machines {
             index: self.index.clone(),
@@ -174,7 +177,7 @@ impl Wiring {
         // Interfaces before the claim, which says their addresses; machines before their story.
         let mut parts: Vec<Box<dyn Tells>> = vec![
             Box::new(Nics::new(config, self.board.clone(), names)),
-            Box::new(Itself::new(state.to_owned(), (time, live), trouble, start)),
+            Box::new(Itself::new(state.to_owned(), (time, live), (trouble, safe), start)),
             Box::new(ownership),
             Box::new(machines),
             Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
@@ -182,6 +185,7 @@ impl Wiring {
             Box::new(self.sought.clone()),
             Box::new(Arc::clone(backups)),
             Box::new(SetAside::find(state)),
+            Box::new(Lost(self.safe.lost.clone())),
             Box::new(Stopped(self.engine.clone())),
             Box::new(NearlyFull::new(backups.store.clone())),
         ];

@@ -27,13 +27,26 @@ pub const SEALED: [&str; 5] = [
 /// Bytes that are given up when the disk is full, so that there is room to delete.
 const RESERVE: u64 = 8 << 20;
 
-/// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`.
+/// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`, with a reserve
+/// for a full disk.
 pub fn open(state: &Path) -> anyhow::Result<Store> {
-    let key = SealingKey::load_or_create(&state.join("sealing.key"))
-        .context("cannot read the key that seals secrets")?;
+    open_with(state, RESERVE)
+}
+
+/// As [`open`], of a folder that is not used by a box yet, or by none: without a reserve.
+pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
+    open_with(folder, 0)
+}
+
+fn open_with(state: &Path, reserve: u64) -> anyhow::Result<Store> {
+    let key = state.join("sealing.key");
+    if !key.exists() && file(state).exists() {
+        anyhow::bail!("cannot open the store: its key {} is gone", key.display());
+    }
+    let key = SealingKey::load_or_create(&key).context("cannot read the key that seals secrets")?;
     let options = store::Options {
         sealing_key: Some(key),
-        reserve: RESERVE,
+        reserve,
         sealed: SEALED.map(str::to_owned).to_vec(),
         ..store::Options::default()
     };

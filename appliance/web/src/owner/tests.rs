@@ -64,7 +64,12 @@ fn the_first_who_knows_the_code_owns_the_box() {
 fn a_file_that_cannot_be_read_lets_nobody_in() {
     let keep = Arc::new(Memory::default());
     keep.replace(OWNER, b"{").unwrap();
-    assert!(Owner::open(keep, Arc::new(SystemClock)).is_err());
+    let owner = Owner::open(keep, Arc::new(SystemClock)).unwrap();
+    assert!(owner.claimed() && owner.code().is_none(), "no newcomer becomes the owner");
+    let from = "10.0.0.1".parse().unwrap();
+    for passphrase in ["", "long enough"] {
+        assert!(matches!(owner.enter(passphrase, from), Err(Refusal::WrongPassphrase)));
+    }
 }
 
 #[test]

@@ -1,0 +1,242 @@
+//! Second copies of the small files that the box cannot start without, so that none of them alone
+//! stops it when it is damaged or gone.
+//!
+//! ```text
+//! STATE/pki/ca.key             what is used
+//! STATE/copies/pki/ca.key      as it was when it was last seen whole
+//! STATE/pki/ca.key.damaged     what was found in its place
+//! ```
+//!
+//! Never: a key made anew where a copy of it is whole, a file thrown away, `owner.json` taken away:
+//! without it anybody could become the owner.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use apiserver::{Authenticator, Pki};
+
+use crate::private_file;
+
+/// Where the copies lie, in the state folder.
+const FOLDER: &str = "copies";
+/// What is at the end of the name of a file that was found damaged.
+const DAMAGED: &str = ".damaged";
+/// Bytes of the longest file that is copied: tokens, a line each.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Who is the owner: the one file that is not set aside.
+const OWNER: &str = "owner.json";
+
+/// A file that the box cannot do without.
+struct Vital {
+    path: &'static str,
+    is_whole: fn(&[u8]) -> bool,
+    /// What is lost with it and its copy.
+    lost: &'static str,
+}
+
+const VITAL: [Vital; 10] = [
+    Vital { path: "sealing.key", is_whole: is_32_bytes, lost: "what is stored cannot be read" },
+    Vital {
+        path: "boot-token.key",
+        is_whole: is_32_bytes,
+        lost: "machines that are being installed have to boot again",
+    },
+    Vital {
+        path: "tokens",
+        is_whole: has_tokens,
+        lost: "the administrator's kubeconfig was made anew; fetch it again",
+    },
+    Vital {
+        path: OWNER,
+        is_whole: is_json,
+        lost: "nobody can log in with the passphrase; restore a backup, or reset the box",
+    },
+    Vital {
+        path: "backup.key",
+        is_whole: |bytes| bytes.starts_with(b"AGE-SECRET-KEY-1"),
+        lost: "the backups that the box keeps itself cannot be opened",
+    },
+    Vital {
+        path: "pki/ca.key",
+        is_whole: |bytes| text(bytes, Pki::is_key),
+        lost: "the box has a new authority; fetch the kubeconfig again",
+    },
+    Vital {
+        path: "pki/ca.crt",
+        is_whole: |bytes| text(bytes, Pki::is_certificate),
+        lost: "the certificate of the authority was made anew",
+    },
+    Vital {
+        path: "pki/server.key",
+        is_whole: |bytes| text(bytes, Pki::is_key),
+        lost: "the box has a new pin",
+    },
+    Vital {
+        path: "pki/server.crt",
+        is_whole: |bytes| text(bytes, Pki::is_certificate),
+        lost: "the certificate of the box was made anew",
+    },
+    Vital {
+        path: "pki/serviceaccount.key",
+        is_whole: |bytes| text(bytes, Pki::is_key),
+        lost: "tokens of service accounts are good no more; have new ones made",
+    },
+];
+
+/// Secret keys among the copies, by their paths in the state folder.
+pub const KEYS: [&str; 6] = [
+    "copies/sealing.key",
+    "copies/boot-token.key",
+    "copies/backup.key",
+    "copies/pki/ca.key",
+    "copies/pki/server.key",
+    "copies/pki/serviceaccount.key",
+];
+
+fn is_32_bytes(bytes: &[u8]) -> bool {
+    bytes.len() == 32 && bytes.iter().any(|byte| *byte != 0)
+}
+
+fn has_tokens(bytes: &[u8]) -> bool {
+    text(bytes, Authenticator::has_tokens)
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Map<_, _>>(bytes).is_ok()
+}
+
+fn text(bytes: &[u8], is_whole: fn(&str) -> bool) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(is_whole)
+}
+
+/// What was found of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Found {
+    Absent,
+    Whole(Vec<u8>),
+    Damaged,
+}
+
+/// What is done about a file and its copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// There is nothing to do.
+    Leave,
+    /// The file is copied.
+    Copy,
+    /// The copy takes the file's place.
+    PutBack,
+    /// The file is of no use, and there is no copy.
+    Lose,
+}
+
+fn act(file: &Found, copy: &Found) -> Act {
+    match (file, copy) {
+        (Found::Whole(file), Found::Whole(copy)) if file == copy => Act::Leave,
+        (Found::Whole(_), _) => Act::Copy,
+        (_, Found::Whole(_)) => Act::PutBack,
+        (Found::Damaged, _) => Act::Lose,
+        (Found::Absent, _) => Act::Leave,
+    }
+}
+
+/// Puts back what is damaged or gone, and copies what is not copied yet, before anybody reads a
+/// file of the folder `state`. What was found, each a sentence for the owner.
+pub fn mend(state: &Path) -> Vec<String> {
+    VITAL.iter().filter_map(|file| mend_one(state, file)).collect()
+}
+
+/// Copies what has changed.
+pub fn keep(state: &Path) {
+    for file in &VITAL {
+        let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
+        if let (Act::Copy, Found::Whole(bytes)) = (act(&now, &copy), &now) {
+            copied(state, file.path, bytes);
+        }
+    }
+}
+
+fn mend_one(state: &Path, file: &Vital) -> Option<String> {
+    let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
+    let what = match now {
+        Found::Absent => "is gone",
+        _ => "is damaged",
+    };
+    match (act(&now, &copy), now, copy) {
+        (Act::Copy, Found::Whole(bytes), _) => {
+            copied(state, file.path, &bytes);
+            None
+        }
+        (Act::PutBack, now, Found::Whole(bytes)) => {
+            let put = match now {
+                Found::Damaged => set_aside(state, file.path),
+                _ => Ok(()),
+            };
+            Some(match put.and_then(|()| write(state, file.path, &bytes)) {
+                Ok(()) => format!("The file {} {what}; its second copy is used", file.path),
+                Err(error) => format!(
+                    "The file {} {what}, and its second copy cannot be put there: {error}",
+                    file.path
+                ),
+            })
+        }
+        (Act::Lose, ..) => {
+            let aside = if file.path == OWNER { Ok(()) } else { set_aside(state, file.path) };
+            let also = aside.err().map(|error| format!("; it stays in its place: {error}"));
+            let also = also.unwrap_or_default();
+            Some(format!(
+                "The file {} {what}, and has no second copy: {}{also}",
+                file.path, file.lost
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn look(state: &Path, path: &str, file: &Vital) -> Found {
+    let path = state.join(path);
+    let read = match fs::metadata(&path) {
+        Ok(found) if found.len() > BYTES_MAX => return Found::Damaged,
+        Ok(_) => fs::read(&path),
+        Err(error) => Err(error),
+    };
+    match read {
+        Ok(bytes) if (file.is_whole)(&bytes) => Found::Whole(bytes),
+        Ok(_) => Found::Damaged,
+        Err(error) if error.kind() == ErrorKind::NotFound => Found::Absent,
+        Err(error) => {
+            tracing::warn!(%error, path = %path.display(), "cannot be read");
+            Found::Damaged
+        }
+    }
+}
+
+fn look_at_copy(state: &Path, file: &Vital) -> Found {
+    look(&state.join(FOLDER), file.path, file)
+}
+
+fn copied(state: &Path, path: &str, bytes: &[u8]) {
+    if let Err(error) = write(&state.join(FOLDER), path, bytes) {
+        tracing::warn!(%error, path, "no second copy");
+    }
+}
+
+fn write(folder: &Path, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let (inner, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = folder.join(inner);
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    private_file::replace(&folder, name, bytes)
+}
+
+fn set_aside(state: &Path, path: &str) -> io::Result<()> {
+    let path = state.join(path);
+    let mut aside = path.clone().into_os_string();
+    aside.push(DAMAGED);
+    fs::rename(&path, &aside)
+}
+
+#[cfg(test)]
+mod tests;

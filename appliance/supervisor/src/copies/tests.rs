@@ -1,0 +1,119 @@
+//! Files that are damaged or gone, with and without a copy.
+
+use std::fs;
+use std::path::Path;
+
+use apiserver::{AdminAccess, Pki, SigningKey};
+use tempfile::TempDir;
+
+use super::{Act, Found, OWNER, VITAL, act, keep, mend};
+
+/// A state folder as a start leaves it.
+fn box_with_files() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let state = folder.path();
+    let now = "2026-11-26T08:00:00Z".parse().unwrap();
+    let pki = Pki::ensure(state, &["box".to_owned()], now).unwrap();
+    SigningKey::ensure(state).unwrap();
+    AdminAccess::ensure(state, &pki, "https://box:6443").unwrap();
+    fs::write(state.join("sealing.key"), [7; 32]).unwrap();
+    fs::write(state.join("boot-token.key"), [8; 32]).unwrap();
+    fs::write(state.join(OWNER), br#"{"hash":"x"}"#).unwrap();
+    fs::write(state.join("backup.key"), "AGE-SECRET-KEY-1X").unwrap();
+    folder
+}
+
+fn read(state: &Path, path: &str) -> Option<Vec<u8>> {
+    fs::read(state.join(path)).ok()
+}
+
+#[test]
+fn any_file_that_is_damaged_or_gone_is_put_back() {
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 4] = [
+        ("emptied", |path| fs::write(path, b"").unwrap()),
+        ("zeros", |path| fs::write(path, [0; 4096]).unwrap()),
+        ("overwritten", |path| fs::write(path, [0xff; 32 * 1024]).unwrap()),
+        ("gone", |path| fs::remove_file(path).unwrap()),
+    ];
+    let folder = box_with_files();
+    let state = folder.path();
+    assert_eq!(mend(state), [""; 0], "all is well");
+    for file in &VITAL {
+        let before = read(state, file.path).unwrap();
+        for (name, harm) in harms {
+            harm(&state.join(file.path));
+            let said = mend(state);
+            let what = if name == "gone" { "is gone" } else { "is damaged" };
+            let sentence = format!("The file {} {what}; its second copy is used", file.path);
+            assert_eq!(said, [sentence], "{name}");
+            assert_eq!(read(state, file.path).unwrap(), before, "{} {name}", file.path);
+            assert_eq!(mend(state), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_file_without_a_copy_is_set_aside_but_the_owner_s() {
+    for file in &VITAL {
+        let folder = box_with_files();
+        let state = folder.path();
+        fs::write(state.join(file.path), b"").unwrap();
+        let said = mend(state);
+        assert_eq!(said.len(), 1, "{}: {said:?}", file.path);
+        assert!(said[0].ends_with(file.lost), "{said:?}");
+        let stays = file.path == OWNER;
+        assert_eq!(read(state, file.path).is_some(), stays, "{}", file.path);
+        assert_eq!(read(state, &format!("{}.damaged", file.path)).is_some(), !stays);
+    }
+}
+
+#[test]
+fn what_changed_is_copied() {
+    let folder = box_with_files();
+    let state = folder.path();
+    mend(state);
+    fs::write(state.join(OWNER), br#"{"hash":"another"}"#).unwrap();
+    keep(state);
+    fs::write(state.join(OWNER), b"").unwrap();
+    keep(state);
+    assert_eq!(mend(state).len(), 1);
+    assert_eq!(read(state, OWNER).unwrap(), br#"{"hash":"another"}"#);
+}
+
+#[test]
+fn a_new_box_has_nothing_to_mend() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(mend(folder.path()), [""; 0]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_copy_of_a_secret_key_is_destroyed_with_it() {
+    let own = crate::faces::owner::KEYS.map(|key| format!("copies/{key}"));
+    for key in own.iter().map(String::as_str).chain(["copies/backup.key"]) {
+        assert!(super::KEYS.contains(&key), "{key}");
+    }
+}
+
+#[test]
+fn what_is_whole_is_never_replaced() {
+    let all = [
+        Found::Absent,
+        Found::Damaged,
+        Found::Whole(b"old".to_vec()),
+        Found::Whole(b"new".to_vec()),
+    ];
+    for file in &all {
+        for copy in &all {
+            let act = act(file, copy);
+            match (file, copy) {
+                (Found::Whole(_), _) if file == copy => assert_eq!(act, Act::Leave),
+                (Found::Whole(_), _) => assert_eq!(act, Act::Copy),
+                (_, Found::Whole(_)) => assert_eq!(act, Act::PutBack),
+                (Found::Damaged, _) => assert_eq!(act, Act::Lose),
+                (Found::Absent, _) => assert_eq!(act, Act::Leave),
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The store as it is at a start: as it was left, or lost.
+//!
+//! A box whose store is damaged or gone still has its page, its panel and its API's words. It runs
+//! in safe mode on an empty store in memory, which answers no question about objects: an empty list
+//! would be taken for knowledge. The damaged file stays where it is until a restore or a factory
+//! reset that somebody asks for.
+
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use status::view::{Fault, StatusView, Trouble};
+use store::Store;
+
+use super::storage;
+use crate::config::Home;
+use crate::faces::{Telling, Tells};
+use crate::live::failure;
+
+/// Made after the store, at the first start: where this is, a store was.
+const LATER: &str = "boot-token.key";
+/// Groups of paths that say nothing of objects.
+const ANSWERED: [&str; 6] = [
+    "/apis/box.tinbox.dev/",
+    "/apis/tinbox.dev/v1alpha1/update",
+    "/backup",
+    "/healthz",
+    "/livez",
+    "/version",
+];
+
+/// The store, and why it is not the one that was left.
+pub struct Opened {
+    /// What is written to.
+    pub store: Store,
+    /// Why nothing is known of what was stored, if so.
+    pub lost: Option<String>,
+}
+
+/// Opens the store in the folder `state`. A box of its own goes on without it; on somebody else's
+/// system there is somebody to read the error.
+///
+/// # Errors
+/// The folder cannot be made. A store that is damaged or gone, of a guest. One that another process
+/// has open, or that cannot be brought forward for want of room: trying again may help.
+pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
+    std::fs::create_dir_all(state)
+        .with_context(|| format!("cannot make the state folder {}", state.display()))?;
+    let is_gone = !storage::file(state).exists() && state.join(LATER).exists();
+    let opened = match is_gone {
+        true => Err(anyhow::anyhow!("{} is gone", storage::file(state).display())),
+        // Its database may give up on pages that a failing disk has changed.
+        false => catch_unwind(|| storage::open(state)).unwrap_or_else(|_| {
+            let file = storage::file(state);
+            Err(anyhow::anyhow!("cannot open the store: {} is damaged", file.display()))
+        }),
+    };
+    let error = match opened {
+        Ok(store) => return Ok(Opened { store, lost: None }),
+        Err(error) => error,
+    };
+    let cause = error.downcast_ref::<store::Error>();
+    let may_pass = matches!(cause, Some(store::Error::InUse { .. } | store::Error::NoRoom { .. }));
+    if home == Home::Guest || may_pass {
+        return Err(error);
+    }
+    let lost = format!("{error:#}");
+    tracing::error!(lost, "the box starts without what it stored");
+    let folder = std::env::temp_dir().join("tinbox-without-store");
+    // Of a start before.
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    Ok(Opened { store: storage::open_aside(&folder)?, lost: Some(lost) })
+}
+
+/// Has the API answer nothing about objects while the store is lost.
+pub(super) fn refused(router: Router, lost: Option<&str>) -> Router {
+    let Some(why) = lost else { return router };
+    let message = format!(
+        "what this box stored cannot be read ({why}): restore a backup, as in `tinbox backup list`"
+    );
+    router.layer(from_fn(move |request: Request, next: Next| {
+        let message = message.clone();
+        async move { answered(request, next, &message).await }
+    }))
+}
+
+async fn answered(request: Request, next: Next, message: &str) -> Response {
+    let path = request.uri().path();
+    if ANSWERED.iter().any(|answered| path.starts_with(answered)) {
+        return next.run(request).await;
+    }
+    if path.starts_with("/readyz") {
+        return (StatusCode::INTERNAL_SERVER_ERROR, "[-]store failed: reason withheld\n")
+            .into_response();
+    }
+    failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+}
+
+/// That the store is lost, and the way back.
+pub(super) struct Lost(pub Option<String>);
+
+impl Tells for Lost {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        view.faults.extend(self.0.as_deref().map(fault));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn fault(why: &str) -> Fault {
+    let trouble = Trouble {
+        what: "What this box stored cannot be read".into(),
+        why: why.into(),
+        now: "No machine is served; restore a backup, on the page Box or with `tinbox backup \
+              restore`"
+            .into(),
+        code: "StoreLost".into(),
+        ..Trouble::default()
+    };
+    Fault { title: "STORE LOST".into(), trouble, urgent: true, ..Fault::default() }
+}
+
+#[cfg(test)]
+mod tests;
