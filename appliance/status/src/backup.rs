@@ -27,6 +27,22 @@ pub struct Last {
     pub bytes: u64,
 }
 
+/// A backup that the box made itself: one of the answer to a GET of `/backup/kept`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Kept {
+    /// What it is asked for by.
+    pub name: Text,
+    /// When it was made.
+    pub made: Timestamp,
+    /// Its size.
+    pub bytes: u64,
+    /// Objects of the API in it.
+    pub objects: u64,
+    /// Those that are machines.
+    pub hardware: u64,
+}
+
 /// What was found in a backup: the answer to a rehearsal and to a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -57,13 +73,24 @@ pub struct Report {
     pub restarts: bool,
 }
 
+impl Kept {
+    /// `212 objects (12 machines), 210 KiB`.
+    pub fn contents(&self) -> String {
+        let (objects, machines) = (many(self.objects, "object"), many(self.hardware, "machine"));
+        format!("{objects} ({machines}), {}", stdx::bytes(self.bytes))
+    }
+}
+
+fn many(count: u64, one: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    }
+}
+
 impl Report {
     /// `212 objects (12 machines, 3 secrets), 8 leases, 9 files and box.toml`.
     pub fn contents(&self) -> String {
-        let many = |count: u64, one: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {one}s"),
-        };
         let mut line = format!(
             "{} ({}, {}), {}, {}",
             many(self.objects, "object"),

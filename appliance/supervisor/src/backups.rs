@@ -7,6 +7,7 @@
 mod answers;
 mod gather;
 mod leases;
+mod nightly;
 mod place;
 mod spool;
 mod stage;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
 use platform::init::{self, Leave};
-use status::backup::{Last, Order, Report};
+use status::backup::{Kept, Last, Order, Report};
 use status::view::StatusView;
 use stdx::{Clock, Secret};
 use store::Store;
@@ -69,6 +70,18 @@ pub enum Refused {
     /// Something in it is not what a box has.
     #[error("this backup is of no use: {0}\nhint: make a new one on the box that it is from")]
     Unfit(String),
+    /// On somebody else's system.
+    #[error(
+        "this Tinbox is a program on somebody else's system, and keeps no backups\nhint: make one \
+         with `tinbox backup create`"
+    )]
+    Nowhere,
+    /// What was stored is lost, so what would be kept is not it.
+    #[error("what this box stored cannot be read: restore a backup first")]
+    Lost,
+    /// The box keeps none of this name.
+    #[error("the box keeps no backup {0:?}\nhint: `tinbox backup list` shows those it keeps")]
+    NoSuch(String),
     /// The disk.
     #[error("cannot {attempt}")]
     Disk {
@@ -99,6 +112,10 @@ pub struct Backups {
     pub store: Store,
     /// Where everything that survives lies.
     pub state: PathBuf,
+    /// Where it keeps those that it makes itself, if anywhere: on another volume than the state.
+    pub kept_in: Option<PathBuf>,
+    /// Nothing is known of what was stored: there is nothing to back up.
+    pub is_lost: bool,
     /// What the owner wrote; may be absent.
     pub settings: PathBuf,
     /// Whether that file is the box's to write.
@@ -123,13 +140,14 @@ pub struct Backups {
 pub struct Now {
     alone: Arc<Semaphore>,
     last: Mutex<Last>,
+    kept: Mutex<Vec<Kept>>,
     restored: Notify,
 }
 
 impl Default for Now {
     fn default() -> Self {
         let alone = Arc::new(Semaphore::new(1));
-        Self { alone, last: Mutex::default(), restored: Notify::new() }
+        Self { alone, last: Mutex::default(), kept: Mutex::default(), restored: Notify::new() }
     }
 }
 
@@ -139,6 +157,7 @@ impl Backups {
         let kept = std::fs::read(self.state.join(LAST)).ok();
         let last = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         *self.last_place() = last.unwrap_or_default();
+        self.remember_kept();
     }
 
     fn last_place(&self) -> std::sync::MutexGuard<'_, Last> {
@@ -174,7 +193,12 @@ impl Backups {
     /// Why not.
     pub async fn create(self: &Arc<Self>, order: Order) -> Result<Made, Refused> {
         let lock = lock(order)?;
+        self.is_known()?;
         self.alone(move |this, _| this.gather(&lock)).await
+    }
+
+    fn is_known(&self) -> Result<(), Refused> {
+        if self.is_lost { Err(Refused::Lost) } else { Ok(()) }
     }
 
     /// Does what blocks and has to be alone, to its end even where nobody waits for it any more.
@@ -202,10 +226,14 @@ impl Backups {
     ) -> Result<Report, Refused> {
         self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
-            let folder = stage::Folder::for_rehearsal()?;
-            this.stage(reader, &folder, handle)
+            this.rehearse(reader, handle)
         })
         .await
+    }
+
+    fn rehearse<R: Read>(&self, reader: Reader<R>, handle: &Handle) -> Result<Report, Refused> {
+        let folder = stage::Folder::for_rehearsal()?;
+        self.stage(reader, &folder, handle)
     }
 
     /// Makes this box the one of the backup that comes in `pieces`; it restarts a moment after
@@ -220,20 +248,27 @@ impl Backups {
     ) -> Result<Report, Refused> {
         let restored = self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
-            if reader.header().encryption == "none" {
-                return Err(Refused::Plain);
-            }
-            let folder = stage::Folder::beside(&this.state)?;
-            let report = this.stage(reader, &folder, handle)?;
-            folder.commit(&this.state)?;
-            // Whatever is made from here on would be of a box that is gone.
-            this.now.alone.close();
-            Ok(Report { restarts: true, ..report })
+            this.become_that(reader, handle)
         });
-        let report = restored.await?;
+        Ok(self.restart_as(restored.await?))
+    }
+
+    fn become_that<R: Read>(&self, reader: Reader<R>, handle: &Handle) -> Result<Report, Refused> {
+        if reader.header().encryption == "none" {
+            return Err(Refused::Plain);
+        }
+        let folder = stage::Folder::beside(&self.state)?;
+        let report = self.stage(reader, &folder, handle)?;
+        folder.commit(&self.state)?;
+        // Whatever is made from here on would be of a box that is gone.
+        self.now.alone.close();
+        Ok(Report { restarts: true, ..report })
+    }
+
+    fn restart_as(&self, report: Report) -> Report {
         tracing::info!(of = %report.name, made = %report.made, "a backup was restored; restarting");
         self.now.restored.notify_one();
-        Ok(report)
+        report
     }
 
     /// Restarts the box once a backup was restored.
@@ -314,6 +349,7 @@ fn open(
 impl Tells for Arc<Backups> {
     fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
         view.system.backup_at = self.last().at;
+        view.system.kept_backups.clone_from(&self.kept_place());
         Box::pin(std::future::ready(()))
     }
 }

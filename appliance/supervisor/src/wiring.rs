@@ -130,6 +130,7 @@ pub async fn run(
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
     let asked_at = wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;
+    wiring.copies(state);
     wiring.start.begin(Step::Objects);
     wiring.controllers().await?;
     wiring.start.begin(Step::BootFiles);

@@ -7,6 +7,7 @@ use axum::extract::{Form, State};
 use axum::http::header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_LENGTH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use serde::Deserialize;
+use status::backup::Report;
 use stdx::Secret;
 use tokio::sync::mpsc;
 
@@ -56,6 +57,45 @@ async fn told(site: &Arc<Site>, headers: &HeaderMap, status: StatusCode, why: &s
     html(status, page::sentence(&*site.view().await, "Backup", why))
 }
 
+#[derive(Deserialize)]
+pub struct KeptForm {
+    csrf: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    agreed: Option<String>,
+}
+
+/// Makes this box again what it was when it made a backup of itself.
+pub async fn restore_kept(
+    State(site): Here,
+    headers: HeaderMap,
+    Form(form): Form<KeptForm>,
+) -> Answer {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
+        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+    }
+    let restored = match form.agreed {
+        Some(_) => site.source.restore_kept(form.name).await,
+        None => Err("Tick the box that says what is replaced. Nothing was done.".to_owned()),
+    };
+    let (status, words) = match restored {
+        Ok(report) => (StatusCode::OK, became(&report)),
+        Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, why),
+    };
+    told(&site, &headers, status, &words).await
+}
+
+fn became(report: &Report) -> String {
+    format!(
+        "This box is now {} as it was at {:.0}: {}. It restarts; log in with its passphrase of \
+         then.",
+        report.name,
+        report.made,
+        report.contents()
+    )
+}
+
 /// Makes a box without an owner the one of a backup: for whoever knows its code.
 pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
     if site.owner.claimed() {
@@ -86,16 +126,7 @@ pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body
     let restoring = site.source.restore(pieces, passphrase);
     let (restored, passed) = tokio::join!(restoring, form.pass("file", send));
     let (status, words) = match (restored, passed) {
-        (Ok(report), _) => {
-            let words = format!(
-                "This box is now {} as it was at {:.0}: {}. It restarts; log in \
-                 with its passphrase of then.",
-                report.name,
-                report.made,
-                report.contents()
-            );
-            (StatusCode::OK, words)
-        }
+        (Ok(report), _) => (StatusCode::OK, became(&report)),
         (Err(_), Err(broken)) => unread(broken),
         (Err(why), Ok(())) => (StatusCode::UNPROCESSABLE_ENTITY, why),
     };

@@ -91,8 +91,8 @@ impl Owner {
     /// # Errors
     /// A file cannot be read or written.
     pub fn open(keep: Arc<dyn Keep>, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        // Where it cannot be read there is an owner, whom nobody can prove to be: no newcomer becomes
-        // one by that.
+        // Where it cannot be read there is an owner, whom nobody can prove to be: no newcomer
+        // becomes one by that.
         let unreadable = |error| {
             tracing::error!(%error, file = OWNER, "nobody can log in with the passphrase");
             Hash::of_nothing()

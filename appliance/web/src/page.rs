@@ -83,6 +83,24 @@ struct Claim<'a> {
 #[template(path = "backup.html")]
 struct Backup<'a> {
     csrf: &'a str,
+    kept: Vec<KeptBackup<'a>>,
+}
+
+/// One that the box made itself.
+struct KeptBackup<'a> {
+    name: &'a str,
+    age: String,
+    contents: String,
+}
+
+/// Those that the box made itself.
+fn kept(view: &StatusView) -> Vec<KeptBackup<'_>> {
+    let shown = view.system.kept_backups.iter().map(|kept| KeptBackup {
+        name: &kept.name,
+        age: view.ago(kept.made),
+        contents: kept.contents(),
+    });
+    shown.collect()
 }
 
 #[derive(Template)]
@@ -154,7 +172,7 @@ impl Page {
         }
         // No parts of the live page: what somebody types must stay.
         if *self == Page::Box {
-            body.push_str(&rendered(&Backup { csrf }));
+            body.push_str(&rendered(&Backup { csrf, kept: kept(view) }));
         }
         if *self == Page::Box && !view.slot.is_empty() {
             body.push_str(&parts::leave(view, csrf));

@@ -91,6 +91,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/S/{code}", get(claim_with_code))
         .route("/S/restore", get(claim_page).post(backup::restore))
         .route("/backup", axum::routing::post(backup::download))
+        .route("/backup/kept", axum::routing::post(backup::restore_kept))
         .route("/login", get(login_page).post(login))
         .route("/logout", axum::routing::post(logout))
         .route("/box/leave", axum::routing::post(leave::leave))

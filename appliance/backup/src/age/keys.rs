@@ -6,6 +6,7 @@ use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, Unb
 use aws_lc_rs::agreement::{PrivateKey, UnparsedPublicKey, X25519, agree};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use stdx::Secret;
 use zeroize::Zeroizing;
 
 use super::header::Stanza;
@@ -67,6 +68,19 @@ impl Recipient {
 }
 
 impl Identity {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system has no random numbers to give.
+    pub fn generate() -> Result<Self, Error> {
+        Ok(Self(Zeroizing::new(super::random()?)))
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> Secret {
+        Secret::from(bech32::encode("age-secret-key-", self.0.as_slice()).to_ascii_uppercase())
+    }
+
     /// Reads one.
     ///
     /// # Errors

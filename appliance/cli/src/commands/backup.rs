@@ -2,6 +2,7 @@
 
 mod fresh;
 mod keep;
+mod kept;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -34,6 +35,17 @@ pub enum Command {
     ///
     /// Example: `tinbox backup create -o box.boxbak`
     Create(Create),
+    /// Have the box make a backup now, and keep it on its own disk.
+    ///
+    /// It does so once a day by itself. They help when what is stored is damaged, and go with the
+    /// disk: take one away with `backup create` too.
+    ///
+    /// Example: `tinbox backup keep`
+    Keep,
+    /// Show the backups that the box made itself, and keeps.
+    ///
+    /// Example: `tinbox backup list`
+    List,
     /// Rehearse a restore on the box without changing it, and say what is in the backup.
     ///
     /// Example: `tinbox backup verify box.boxbak`
@@ -72,19 +84,29 @@ pub struct Source {
 /// Which backup.
 #[derive(Debug, clap::Args)]
 pub struct Verify {
-    /// The file.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    which: Which,
     #[command(flatten)]
     secret: Source,
+}
+
+/// A file, or one that the box keeps.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct Which {
+    /// The file.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// One that the box keeps, by its name in `tinbox backup list`.
+    #[arg(long, value_name = "NAME", conflicts_with = "passphrase_file")]
+    kept: Option<String>,
 }
 
 /// Which backup, onto which box.
 #[derive(Debug, clap::Args)]
 pub struct Restore {
-    /// The file.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    which: Which,
     #[command(flatten)]
     secret: Source,
     /// Do not ask whether the box may become another.
@@ -108,21 +130,37 @@ impl Restore {
 pub async fn run(context: &Context, out: Option<PathBuf>, command: Command) -> Result<(), Error> {
     match command {
         Command::Create(arguments) => create(context, out, arguments).await,
-        Command::Verify(Verify { file, secret }) => {
-            let secret = opening(&file, &secret)?;
-            let path = Path::backup("/verify");
-            let report = send(context, &file, (&path, "verify"), secret).await?;
+        Command::Keep => kept::keep(context).await,
+        Command::List => kept::list(context).await,
+        Command::Verify(Verify { which, secret }) => {
+            let report = asked(context, &which, "verify", &secret).await?;
             show(context, &report, "is good")
         }
-        Command::Restore(Restore { file, secret, yes, .. }) => {
+        Command::Restore(Restore { which, secret, yes, .. }) => {
             agreed(context, yes)?;
-            let secret = opening(&file, &secret)?;
-            let path = Path::backup("/restore");
-            let report = send(context, &file, (&path, "restore"), secret).await?;
+            let report = asked(context, &which, "restore", &secret).await?;
             show(context, &report, "is restored, and the box restarts")?;
             context.printer.note("next: use the kubeconfig that you had of that box");
             Ok(())
         }
+    }
+}
+
+/// Has the box `verify` or `restore` a backup.
+async fn asked(
+    context: &Context,
+    which: &Which,
+    what: &str,
+    secret: &Source,
+) -> Result<Report, Error> {
+    match (&which.kept, &which.file) {
+        (Some(name), _) => kept::ask(context, name, what).await,
+        (None, Some(file)) => {
+            let secret = opening(file, secret)?;
+            let path = Path::backup(&format!("/{what}"));
+            send(context, file, (&path, what), secret).await
+        }
+        (None, None) => Err(Error::Usage("name the file, or one by --kept NAME".to_owned())),
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     BootStep, Claim, Clock, Event, ForeignServer, Machine, MachineState, Nic, Power, Role,
 };
 use super::{Slot, StatusView, System, Text, TimeState, Trouble, Update, UpdateState, Work};
+use crate::backup::Kept;
 use crate::heard::Heard;
 use crate::image::{Image, Images, State};
 use crate::log::LogLine;
@@ -344,6 +345,13 @@ fn system() -> System {
         temperature: Some(52),
         flash_life_percent: Some(3),
         backup_at: Some(before(2 * 86_400)),
+        kept_backups: vec![Kept {
+            name: "2026-11-24T02-30-00Z.boxbak".into(),
+            made: before(6 * 3600),
+            bytes: 212_000,
+            objects: 212,
+            hardware: 12,
+        }],
         internet: Some(true),
         slots: vec![slot("A", true), slot("B", false)],
         certificate_sha256: "7c1489f0a2c45e8b1c209f3388bd41d777ae02c6f1e94b0d52a86a13fe9076b5"

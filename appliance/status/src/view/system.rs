@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Text;
+use crate::backup::Kept;
 
 /// A step from power to service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,6 +190,8 @@ pub struct System {
     pub flash_life_percent: Option<u8>,
     /// When the last backup was made.
     pub backup_at: Option<Timestamp>,
+    /// Backups that the box made itself, the newest first.
+    pub kept_backups: Vec<Kept>,
     /// Whether the way out was open lately; `None`: nobody looked.
     pub internet: Option<bool>,
     /// Both slots.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -24,10 +24,15 @@ const PASSPHRASE: &str = "tinbox-passphrase";
 
 /// `/backup`: a GET is answered with a [`Last`]; a POST of an [`Order`] with a backup.
 /// `/backup/verify` and `/backup/restore`: a POST has a backup as its body and is answered with a
-/// [`Report`]; after the latter the box restarts.
+/// [`Report`]; after the latter the box restarts. `/backup/kept`: a GET is answered with the
+/// [`status::backup::Kept`] that the box made itself, a POST with one that it makes now;
+/// `/backup/kept/NAME/…` are as above.
 pub fn router(backups: Arc<Backups>) -> Router {
     Router::new()
         .route("/backup", get(last).post(create))
+        .route("/backup/kept", get(kept).post(keep))
+        .route("/backup/kept/{name}/verify", post(verify_kept))
+        .route("/backup/kept/{name}/restore", post(restore_kept))
         .route("/backup/verify", post(verify))
         .route("/backup/restore", post(restore))
         .with_state(backups)
@@ -35,6 +40,29 @@ pub fn router(backups: Arc<Backups>) -> Router {
 
 async fn last(State(backups): State<Arc<Backups>>) -> Json<Last> {
     Json(backups.last())
+}
+
+async fn keep(State(backups): State<Arc<Backups>>) -> Response {
+    match backups.keep_now().await {
+        Ok(kept) => Json(kept).into_response(),
+        Err(refused) => refusal(&refused),
+    }
+}
+
+async fn kept(State(backups): State<Arc<Backups>>) -> Response {
+    let listed = tokio::task::spawn_blocking(move || backups.kept()).await;
+    match listed.unwrap_or(Err(Refused::Ended)) {
+        Ok(kept) => Json(kept).into_response(),
+        Err(refused) => refusal(&refused),
+    }
+}
+
+async fn verify_kept(State(backups): State<Arc<Backups>>, Path(name): Path<String>) -> Response {
+    answer(backups.verify_kept(name).await)
+}
+
+async fn restore_kept(State(backups): State<Arc<Backups>>, Path(name): Path<String>) -> Response {
+    answer(backups.restore_kept(name).await)
 }
 
 async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<Order>) -> Response {
@@ -90,7 +118,12 @@ fn refusal(refused: &Refused) -> Response {
     let message = stdx::chain(refused);
     tracing::warn!(reason = message, "a backup was refused");
     match refused {
-        Refused::Busy | Refused::Restarting => failure(StatusCode::CONFLICT, "Conflict", &message),
+        Refused::Busy | Refused::Restarting | Refused::Lost => {
+            failure(StatusCode::CONFLICT, "Conflict", &message)
+        }
+        Refused::Nowhere | Refused::NoSuch(_) => {
+            failure(StatusCode::NOT_FOUND, "NotFound", &message)
+        }
         Refused::Order | Refused::Backup(_) | Refused::Plain | Refused::Unfit(_) => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
         }

@@ -17,12 +17,18 @@ use crate::wiring::storage::SEALED;
 /// Folders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
 /// Files that are this machine's alone: the key its disk is sealed with, the code for whoever
-/// becomes its owner, what its slots hold, when its last backup was made, settings that its boot
-/// volume did not take.
-const MACHINES: [&str; 5] =
-    ["sealing.key", "claim.json", "update.json", "backup.json", super::place::LEFT];
+/// becomes its owner, what its slots hold, when its last backup was made, the key of the backups it
+/// keeps, settings that its boot volume did not take.
+const MACHINES: [&str; 6] = [
+    "sealing.key",
+    "claim.json",
+    "update.json",
+    "backup.json",
+    super::nightly::KEY,
+    super::place::LEFT,
+];
 /// Endings of what is not done, or kept otherwise.
-const OTHERS: [&str; 4] = [".redb", ".part", ".new", ".restoring"];
+const OTHERS: [&str; 5] = [".redb", ".part", ".new", ".restoring", ".damaged"];
 /// Beginning of the store, its reserve, and stores of other formats.
 const STORE: &str = "objects.";
 /// Beginning of what was heard on a network's wire.
@@ -95,7 +101,9 @@ impl Backups {
             contents,
             ..Header::default()
         };
-        let file = spool::file(&self.state).map_err(disk("make a file for the backup"))?;
+        let file =
+            spool::file(self.kept_in.as_deref().and_then(Path::parent).unwrap_or(&self.state))
+                .map_err(disk("make a file for the backup"))?;
         let mut writer = Writer::begin(file, &header, lock)?;
         for (part, content) in &parts {
             writer.add(part, content)?;

@@ -27,9 +27,9 @@ pub struct Made {
     pub last: Last,
 }
 
-/// A file that goes when it is closed.
-pub fn file(state: &Path) -> io::Result<File> {
-    let path = state.join(PART);
+/// A file in `folder` that goes when it is closed.
+pub fn file(folder: &Path) -> io::Result<File> {
+    let path = folder.join(PART);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(true).mode(0o600);
     let file = options.open(&path)?;

@@ -23,6 +23,7 @@ use crate::config::{Config, Home};
 use crate::images::Images;
 use crate::wiring::storage;
 
+mod nightly;
 mod restoring;
 
 const WORDS: &str = "correct horse";
@@ -45,11 +46,14 @@ async fn put(store: &Store, resource: &str, name: &str, value: &'static [u8]) {
 
 fn backups(folder: &Path, store: Store) -> Arc<Backups> {
     let state = folder.join("state");
+    fs::create_dir_all(folder.join("cache")).unwrap();
     let config = Arc::new(Config::default());
     let backups = Arc::new(Backups {
         store,
         images: Images::open(&config, &state).unwrap(),
         state,
+        is_lost: false,
+        kept_in: Some(folder.join("cache/backups")),
         settings: folder.join("box.toml"),
         home: Home::Guest,
         name: "box-7f3a".to_owned(),
@@ -321,6 +325,10 @@ fn what_a_box_is_and_what_its_machine_is() {
         ("audit/audit.log", false),
         ("pki/deeper/key", false),
         ("pki/ca.key.new", false),
+        ("pki/ca.key.damaged", false),
+        ("backup.key", false),
+        ("objects.redb.format-1", false),
+        ("objects.redb.reserve", false),
     ] {
         assert_eq!(gather::belongs(path), of_the_box, "{path}");
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use platform::init::CACHE;
 use store::Store;
 
 use super::Wiring;
@@ -27,6 +28,8 @@ impl Wiring {
         let backups = Arc::new(Backups {
             store: store.clone(),
             state: state.to_owned(),
+            is_lost: self.safe.lost.is_some(),
+            kept_in: firmware.map(|_| Path::new(CACHE).join("backups")),
             settings,
             home: if firmware.is_some() { Home::Firmware } else { Home::Guest },
             name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
@@ -38,18 +41,27 @@ impl Wiring {
             now: Now::default(),
         });
         backups.remember();
+        let running = Arc::clone(&backups).run(self.shutdown.clone());
+        let nightly = Arc::clone(&backups).nightly(self.shutdown.clone());
+        let is_lost = self.safe.lost.is_some();
+        self.spawn("backups", async move {
+            match is_lost {
+                true => running.await,
+                false => drop(tokio::join!(running, nightly)),
+            }
+            Ok(())
+        });
+        backups
+    }
+
+    /// Keeps the second copies, once the files are made.
+    pub(super) fn copies(&mut self, state: &Path) {
         let copying = copy(state.to_owned());
         let copying = self.shutdown.clone().run_until_cancelled_owned(copying);
         self.spawn("second copies", async move {
             copying.await;
             Ok(())
         });
-        let running = Arc::clone(&backups).run(self.shutdown.clone());
-        self.spawn("backups", async move {
-            running.await;
-            Ok(())
-        });
-        backups
     }
 }
 

@@ -38,7 +38,7 @@ use crate::firmware::Firmware;
 use crate::hands::DOES;
 use crate::names::Names;
 use crate::setup::Screens;
-use crate::{private_file, reset, screen};
+use crate::{copies, private_file, reset, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -56,7 +56,9 @@ impl Keep for Folder {
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        private_file::replace(&self.0, name, content)
+        private_file::replace(&self.0, name, content)?;
+        copies::keep(&self.0);
+        Ok(())
     }
 }
 
@@ -112,6 +114,10 @@ impl Source for Given {
             let (name, size) = (made.name.clone(), made.last.bytes);
             Ok(Download { name, size, body: made.body(&self.backups).map_err(sentence)? })
         })
+    }
+
+    fn restore_kept(&self, name: String) -> Answering<'_, Report> {
+        Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentence) })
     }
 
     fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report> {

@@ -97,6 +97,9 @@ impl Source for Given {
     fn restore(&self, _: Receiver<Bytes>, _: Secret) -> Answering<'_, Report> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
+    fn restore_kept(&self, _: String) -> Answering<'_, Report> {
+        Box::pin(async { Err(NOT_HERE.to_owned()) })
+    }
     fn leave(&self, _: Leaving) -> Result<(), String> {
         Err(NOT_HERE.to_owned())
     }

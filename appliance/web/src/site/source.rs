@@ -43,6 +43,8 @@ pub trait Source: Send + Sync + 'static {
     fn backup(&self, passphrase: Secret) -> Answering<'_, Download>;
     /// Makes this box the one of the backup that comes in pieces.
     fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report>;
+    /// Makes this box the one of a backup that it made itself.
+    fn restore_kept(&self, name: String) -> Answering<'_, Report>;
     /// Leaves the box, which goes down soon after. Blocks: it writes to disk.
     ///
     /// # Errors

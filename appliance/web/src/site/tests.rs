@@ -64,6 +64,16 @@ impl Source for Example {
             }
         })
     }
+    fn restore_kept(&self, name: String) -> Answering<'_, Report> {
+        Box::pin(async move {
+            match name.as_str() {
+                "2026-11-25T02-30-00Z.boxbak" => {
+                    Ok(Report { name: "b".into(), ..Report::default() })
+                }
+                _ => Err("There is none of that name.".to_owned()),
+            }
+        })
+    }
     fn leave(&self, leaving: Leaving) -> Result<(), String> {
         if leaving == Leaving::PowerOff {
             return Err("the disk is full".to_owned());
@@ -230,6 +240,30 @@ async fn the_owner_takes_a_backup_away() {
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(post("guess", "correct+horse", &mine).await.status(), StatusCode::FORBIDDEN);
     assert_eq!(header(&post(&csrf, "correct+horse", &[]).await, "location"), "/login");
+}
+
+#[tokio::test]
+async fn the_owner_restores_a_backup_that_the_box_kept() {
+    let (owner, router) = site();
+    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let (cookie, csrf) =
+        (format!("{}={token}", crate::answer::COOKIE), owner.session(&token).unwrap());
+    let mine = [("cookie", cookie.as_str()), ("accept", "text/plain")];
+    let post = async |csrf: &str, name: &str, agreed: &str, headers: &[(&str, &str)]| {
+        let form = format!("csrf={csrf}&name={name}{agreed}");
+        ask(&router, "POST /backup/kept", headers, &form).await
+    };
+    let (name, yes) = ("2026-11-25T02-30-00Z.boxbak", "&agreed=yes");
+    assert_eq!(post("guess", name, yes, &mine).await.status(), StatusCode::FORBIDDEN);
+    assert_eq!(header(&post(&csrf, name, yes, &[]).await, "location"), "/login");
+    let answer = post(&csrf, name, "", &mine).await;
+    assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "nobody agreed");
+    let answer = post(&csrf, "../x", yes, &mine).await;
+    assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let answer = post(&csrf, name, yes, &mine).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let said = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(said.starts_with(b"This box is now b as it was at"), "{said:?}");
 }
 
 #[tokio::test]

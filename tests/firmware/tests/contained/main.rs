@@ -6,6 +6,7 @@
 mod backup;
 mod boot_volume;
 mod claim;
+mod damaged;
 mod full;
 mod loader;
 mod networks;

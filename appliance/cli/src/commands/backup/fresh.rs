@@ -38,7 +38,10 @@ pub struct Fresh {
 /// # Errors
 /// What failed.
 pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
-    let Restore { file, secret, fresh, .. } = arguments;
+    let Restore { which, secret, fresh, .. } = arguments;
+    let file = which.file.ok_or_else(|| {
+        Error::Usage("name the file: another box keeps no backup of this one".to_owned())
+    })?;
     let address = bare(fresh.to.as_deref().unwrap_or_default());
     let pin = trusted(printer, &address, fresh.pin.as_deref()).await?;
     let code = match &fresh.code_file {

@@ -1,0 +1,71 @@
+//! Backups that the box made itself, and keeps.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use status::backup::{Kept, Report};
+use status::story::plain;
+
+use crate::client::Path;
+use crate::commands::Context;
+use crate::error::Error;
+use crate::output::{Table, since};
+
+/// Have one more made.
+///
+/// # Errors
+/// What failed.
+pub async fn keep(context: &Context) -> Result<(), Error> {
+    let made: Kept = read(context.client.post(&Path::backup("/kept"), "", &json!({})).await?)?;
+    if let Some(printed) = context.printer.values(std::slice::from_ref(&made)) {
+        return printed;
+    }
+    context.printer.line(&format!("{} is kept: {}", plain(&made.name), made.contents()))
+}
+
+/// Show them.
+///
+/// # Errors
+/// What failed.
+pub async fn list(context: &Context) -> Result<(), Error> {
+    let kept: Vec<Kept> = read(context.client.get(&Path::backup("/kept")).await?)?;
+    if let Some(printed) = context.printer.values(&kept) {
+        return printed;
+    }
+    if kept.is_empty() {
+        context.printer.note("the box keeps none yet: `tinbox backup keep` makes one");
+    }
+    context.printer.table(&table(&kept, Timestamp::now()))
+}
+
+/// Has the box `verify` or `restore` the one of this name.
+///
+/// # Errors
+/// What failed.
+pub async fn ask(context: &Context, name: &str, what: &str) -> Result<Report, Error> {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
+        let why = format!("{name:?} is no name of a backup that a box keeps: see `backup list`");
+        return Err(Error::Usage(why));
+    }
+    let path = Path::backup(&format!("/kept/{name}/{what}"));
+    read(context.client.post(&path, "", &json!({})).await?)
+}
+
+fn table(kept: &[Kept], now: Timestamp) -> Table {
+    let mut table = Table::new(&["NAME", "AGE", "SIZE", "MACHINES", "OBJECTS"]);
+    for one in kept {
+        table.row([
+            plain(&one.name).into(),
+            since(one.made, now).into(),
+            stdx::bytes(one.bytes).into(),
+            one.hardware.to_string().into(),
+            one.objects.to_string().into(),
+        ]);
+    }
+    table
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> Result<T, Error> {
+    serde_json::from_value(answer)
+        .map_err(|error| Error::Answer { what: "read the answer".into(), why: error.to_string() })
+}

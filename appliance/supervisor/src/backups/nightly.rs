@@ -1,0 +1,259 @@
+//! The backups that the box makes itself, once a day, so that there is a way back when its store is
+//! damaged: on the cache's volume, sealed with a key of the state's (`backup.key`), which a factory
+//! reset destroys.
+//!
+//! ```text
+//! CACHE/backups/2026-11-26T02-30-00Z.boxbak
+//! STATE/backup.key                            a secret key of age
+//! ```
+//!
+//! Never: a backup of a box whose store is lost, one that is taken away before a newer one is
+//! whole.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufReader, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ::backup::{Header, Identity, Key, Lock, Reader, head};
+use jiff::{SignedDuration, Timestamp};
+use status::backup::{Kept, Report};
+use stdx::Secret;
+use tokio_util::sync::CancellationToken;
+
+use super::{Backups, Refused, disk, spool};
+use crate::private_file;
+
+/// The key, in the state folder.
+pub const KEY: &str = "backup.key";
+/// What a backup's name ends with.
+const ENDING: &str = ".boxbak";
+/// Backups that are kept; the oldest go.
+pub const KEPT: usize = 3;
+/// How often it is looked whether one is due; the first time a box has run for as long.
+const LOOKED_EVERY: Duration = Duration::from_secs(600);
+/// How old the newest may be.
+const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
+/// Bytes of the key's file.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Whether another one is due: nothing is written for a store that has not changed since.
+fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bool {
+    match newest {
+        None => true,
+        // A clock that was ahead is no reason to wait for it.
+        Some((made, _)) if made > now => true,
+        Some((made, of)) => of != revision && now.duration_since(made) >= AGE_MAX,
+    }
+}
+
+impl Backups {
+    /// Makes them, until `shutdown`; where there is no place for them, none.
+    pub async fn nightly(self: Arc<Self>, shutdown: CancellationToken) {
+        let Some(folder) = self.kept_in.clone() else { return shutdown.cancelled().await };
+        let turning = async {
+            loop {
+                tokio::time::sleep(LOOKED_EVERY).await;
+                if let Err(refused) = self.make_one(&folder).await {
+                    let error = stdx::chain(&refused);
+                    tracing::warn!(error, "the box could not back itself up");
+                }
+            }
+        };
+        shutdown.run_until_cancelled(turning).await;
+    }
+
+    /// One now, if it is due.
+    async fn make_one(self: &Arc<Self>, folder: &Path) -> Result<(), Refused> {
+        let folder = folder.to_owned();
+        self.alone(move |this, _| {
+            let newest = listed(&folder)?.into_iter().next_back();
+            let newest = newest.map(|(_, header)| (header.made, header.revision));
+            if is_due(newest, this.clock.now(), this.store.revision()) {
+                this.keep_one(&folder)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// One now, whoever asks.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn keep_now(self: &Arc<Self>) -> Result<Kept, Refused> {
+        let folder = self.kept_in.clone().ok_or(Refused::Nowhere)?;
+        self.is_known()?;
+        self.alone(move |this, _| this.keep_one(&folder)).await?;
+        let newest = self.kept_place().first().cloned();
+        newest.ok_or(Refused::Ended)
+    }
+
+    /// One more, in place of the oldest. Blocks.
+    fn keep_one(&self, folder: &Path) -> Result<(), Refused> {
+        let folder = folder.to_owned();
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(disk("make the folder of the backups"))?;
+        let lock = Lock::Recipients(vec![self.identity()?.1]);
+        let made = self.gather(&lock)?;
+        let name = format!("{}{ENDING}", self.clock.now().strftime("%Y-%m-%dT%H-%M-%SZ"));
+        made.into_file(&folder, &name).map_err(disk("keep the backup"))?;
+        let all = listed(&folder)?;
+        for (name, _) in all.iter().rev().skip(KEPT) {
+            fs::remove_file(folder.join(name)).map_err(disk("remove an old backup"))?;
+        }
+        tracing::info!(name, "the box was backed up");
+        self.remember_kept();
+        Ok(())
+    }
+
+    /// Looks which are there.
+    pub(super) fn remember_kept(&self) {
+        match self.kept() {
+            Ok(kept) => *self.kept_place() = kept,
+            Err(refused) => {
+                let error = stdx::chain(&refused);
+                tracing::warn!(error, "which backups does the box keep?");
+            }
+        }
+    }
+
+    pub(super) fn kept_place(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.now.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that are there, the newest first.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn kept(&self) -> Result<Vec<Kept>, Refused> {
+        let Some(folder) = &self.kept_in else { return Ok(Vec::new()) };
+        let mut all = listed(folder)?;
+        all.reverse();
+        let kept = all.into_iter().map(|(name, header)| Kept {
+            name: name.into(),
+            made: header.made,
+            bytes: header.size,
+            objects: header.contents.objects,
+            hardware: header.contents.hardware,
+        });
+        Ok(kept.collect())
+    }
+
+    /// As `verify`, of the one of this name.
+    ///
+    /// # Errors
+    /// There is none, or what is wrong with it.
+    pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<Report, Refused> {
+        self.alone(move |this, handle| this.rehearse(this.open_kept(&name)?, handle)).await
+    }
+
+    /// As `restore`, of the one of this name.
+    ///
+    /// # Errors
+    /// There is none, or what is wrong with it; this box is then as it was.
+    pub async fn restore_kept(self: &Arc<Self>, name: String) -> Result<Report, Refused> {
+        let restored =
+            self.alone(move |this, handle| this.become_that(this.open_kept(&name)?, handle));
+        Ok(self.restart_as(restored.await?))
+    }
+
+    fn open_kept(&self, name: &str) -> Result<Reader<File>, Refused> {
+        let none = || Refused::NoSuch(name.chars().take(100).collect());
+        let folder = self.kept_in.as_ref().ok_or_else(none)?;
+        // What is listed is a name, and no way out of the folder.
+        let known = listed(folder)?.into_iter().any(|(known, _)| known == name);
+        let file = known.then(|| File::open(folder.join(name))).ok_or_else(none)?;
+        let file = file.map_err(disk("open the backup"))?;
+        let key = Key::Identity(self.identity()?.0);
+        Ok(Reader::open(file, Some(&key), env!("CARGO_PKG_VERSION"))?)
+    }
+
+    /// The key of these backups, made when there is none.
+    fn identity(&self) -> Result<(Identity, ::backup::Recipient), Refused> {
+        let path = self.state.join(KEY);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) if text.len() <= KEY_BYTES_MAX => Secret::from(text),
+            Ok(_) => return Err(disk("read backup.key")(ErrorKind::InvalidData.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let made = Identity::generate()?.text();
+                private_file::replace(&self.state, KEY, made.expose().as_bytes())
+                    .map_err(disk("keep the key of the backups"))?;
+                made
+            }
+            Err(error) => return Err(disk("read backup.key")(error)),
+        };
+        let identity = Identity::parse(text.expose().trim())?;
+        let recipient = identity.recipient();
+        let recipient = recipient.ok_or_else(|| Refused::Unfit("backup.key is damaged".into()))?;
+        Ok((identity, recipient))
+    }
+}
+
+/// The whole backups of a folder by their names, the oldest first; what is none is left alone.
+fn listed(folder: &Path) -> Result<Vec<(String, Header)>, Refused> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(disk("list the backups"))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(disk("list the backups"))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !name.ends_with(ENDING) {
+            continue;
+        }
+        let file = File::open(entry.path()).map_err(disk("open a backup"))?;
+        match head(&mut BufReader::new(file), env!("CARGO_PKG_VERSION")) {
+            Ok(header) => found.push((name, header)),
+            Err(error) => tracing::warn!(name, error = stdx::chain(&error), "no backup"),
+        }
+    }
+    // By what is in them: a clock that was ahead makes none of them the newest for ever.
+    found.sort_by(|(a, one), (b, other)| (one.revision, a).cmp(&(other.revision, b)));
+    Ok(found)
+}
+
+impl spool::Made {
+    /// Puts the backup into a file of its own, durably.
+    fn into_file(mut self, folder: &Path, name: &str) -> io::Result<()> {
+        use std::io::{Seek as _, SeekFrom};
+        let part: PathBuf = folder.join(format!("{name}.part"));
+        let written = (|| {
+            self.file.seek(SeekFrom::Start(0))?;
+            let mut file = File::create(&part)?;
+            io::copy(&mut self.file, &mut file)?;
+            file.sync_all()?;
+            fs::rename(&part, folder.join(name))?;
+            File::open(folder)?.sync_all()
+        })();
+        if written.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::is_due;
+
+    #[test]
+    fn one_is_due_once_a_day_where_something_changed() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-11-26T02:30:00Z");
+        assert!(is_due(None, now, 1), "the first");
+        let yesterday = at("2026-11-25T02:30:00Z");
+        assert!(is_due(Some((yesterday, 1)), now, 2));
+        assert!(!is_due(Some((yesterday, 2)), now, 2), "nothing changed");
+        assert!(!is_due(Some((at("2026-11-25T02:31:00Z"), 1)), now, 2), "not a day old");
+        assert!(is_due(Some((at("2027-01-01T00:00:00Z"), 2)), now, 2), "the clock was ahead");
+    }
+}
