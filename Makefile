@@ -5,8 +5,8 @@ PROGRAMS := target/programs
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-boot bench-imaging \
-  bench-agents bench-box released image image-dev fuzz clean
+.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-growth bench-boot \
+  bench-imaging bench-agents bench-box released image image-dev fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -52,6 +52,11 @@ bench-api: setup ## measure the API beside a real kube-apiserver with etcd, both
 	$(CARGO) build --release -p supervisor -p api-bench
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-api
+
+bench-growth: setup ## measure a box with 10,000 machines, and its start
+	$(CARGO) build --release -p supervisor -p api-bench
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-api growth
 
 bench-boot: setup ## measure DHCP, TFTP and HTTP boot beside seven other servers (root)
 	$(CARGO) build --release -p boot-bench

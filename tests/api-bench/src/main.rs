@@ -1,8 +1,10 @@
 //! `make bench-api`: the box's API beside a real kube-apiserver with etcd, in one run on one
 //! machine, durable on both sides. Ratios are what to keep: the machine may be busy, and its load
-//! is printed.
+//! is printed. With the word `growth` (`make bench-growth`) it measures a box alone, as full as it
+//! gets.
 
 mod client;
+mod growth;
 mod load;
 
 use std::fs;
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
 async fn run() -> Result<()> {
     let load = fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
     println!("load average: {}", load.trim());
+    if std::env::args().nth(1).as_deref() == Some("growth") {
+        return growth::run().await;
+    }
     let ours = the_box().await.context("measuring the box")?;
     let theirs = the_cluster().await.context("measuring kube-apiserver and etcd")?;
     print(&ours, &theirs);
