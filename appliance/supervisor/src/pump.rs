@@ -22,6 +22,8 @@ use crate::observers::Observers;
 
 /// How often everything is listed anew and every reconciler woken, whatever the watches said.
 const TICK: Duration = Duration::from_secs(300);
+/// Objects of one page of a list.
+const PAGE: usize = 100;
 /// The wait after a watch that failed.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -97,18 +99,7 @@ impl Pump {
         listed: &mut Option<oneshot::Sender<()>>,
         shutdown: &CancellationToken,
     ) -> Result<(), StatusError> {
-        let list = self.engine.list(&id(resource), None, ListOptions::default()).await?;
-        let there: HashSet<ObjectKey> = list.items.iter().map(key).collect();
-        let gone: Vec<ObjectKey> =
-            known.keys().filter(|key| !there.contains(key)).cloned().collect();
-        for gone in gone {
-            known.remove(&gone);
-            self.removed(resource, gone);
-        }
-        known.values_mut().for_each(|generation| *generation = -1);
-        for object in list.items {
-            self.changed(resource, object, known, false).await;
-        }
+        let revision = self.list(resource, known).await?;
         if let Some(listed) = listed.take() {
             if resource == WORKFLOW {
                 self.index.runs.complete();
@@ -116,7 +107,47 @@ impl Pump {
             // Nobody listens any more only when the box is stopping.
             let _ = listed.send(());
         }
-        let options = WatchOptions { after: Some(list.revision), ..WatchOptions::default() };
+        self.watch(resource, known, revision, shutdown).await
+    }
+
+    /// Carries every object, a page at a time: a rack's inventories are large. Answers the revision
+    /// that the list is of.
+    async fn list(
+        &self,
+        resource: Resource,
+        known: &mut HashMap<ObjectKey, i64>,
+    ) -> Result<u64, StatusError> {
+        known.values_mut().for_each(|generation| *generation = -1);
+        let mut there = HashSet::new();
+        let mut options = ListOptions { limit: PAGE, ..ListOptions::default() };
+        loop {
+            let page = self.engine.list(&id(resource), None, options.clone()).await?;
+            for object in page.items {
+                there.insert(key(&object));
+                self.changed(resource, object, known, false).await;
+            }
+            options.continue_token = page.continue_token;
+            if options.continue_token.is_none() {
+                known.retain(|key, _| {
+                    let stays = there.contains(key);
+                    if !stays {
+                        self.removed(resource, key.clone());
+                    }
+                    stays
+                });
+                return Ok(page.revision);
+            }
+        }
+    }
+
+    async fn watch(
+        &self,
+        resource: Resource,
+        known: &mut HashMap<ObjectKey, i64>,
+        revision: u64,
+        shutdown: &CancellationToken,
+    ) -> Result<(), StatusError> {
+        let options = WatchOptions { after: Some(revision), ..WatchOptions::default() };
         let mut watch = self.engine.watch(&id(resource), None, options).await?;
         let tick = tokio::time::sleep(TICK);
         tokio::pin!(tick);

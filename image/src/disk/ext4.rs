@@ -35,7 +35,8 @@ pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<Made, Error>
     }
     let mut mkfs = MKFS.command(epoch);
     mkfs.args(["-q", "-F", "-b", "4096", "-m", "0", "-J", "size=16", "-L", part.label()])
-        .args(["-i", if part == Part::Cache { "65536" } else { "16384" }])
+        // Few files: tables for more would be written at each flash.
+        .args(["-i", "65536"])
         .args(["-U", &uuid.to_string(), "-E", &options])
         .arg(&path);
     MKFS.run(&mut mkfs, &path)?;

@@ -36,8 +36,21 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     ["first", "second"].into_iter().for_each(|name| drop(push(name, 0).unwrap()));
     let fill = |name: &str| {
         let filler = machine.root().join("state").join(name).display().to_string();
+        let state = machine.root().join("state");
+        let mut df = machine.command("df").unwrap();
+        let free = run(df.args(["--block-size=1M", "--output=avail"]).arg(&state)).unwrap();
+        let free: u64 = free.lines().nth(1).unwrap().trim().parse().unwrap();
+        // Most of it without a byte written.
+        let most = format!("{}M", free.saturating_sub(16).max(1));
+        run(machine.command("fallocate").unwrap().args(["-l", &most, &filler])).unwrap();
         let mut fill = machine.command("dd").unwrap();
-        fill.args(["if=/dev/zero", "bs=64k", &format!("of={filler}")]);
+        fill.args([
+            "if=/dev/zero",
+            "bs=64k",
+            "oflag=append",
+            "conv=notrunc",
+            &format!("of={filler}"),
+        ]);
         let full = run(&mut fill).unwrap_err().to_string();
         assert!(full.contains("No space left"), "{full}");
         filler
