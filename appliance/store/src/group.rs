@@ -194,7 +194,7 @@ impl Writer {
         self.shared.note(room);
         let mut tables = Tables::open(&txn, self.totals)?;
         let vault = &self.shared.vault;
-        let mut leapt = None;
+        let (mut leapt, mut touched) = (None, false);
         let mut changes = Vec::new();
         let (mut done, mut writes, mut bytes) = (0, 0, 0);
         for job in group {
@@ -206,6 +206,7 @@ impl Writer {
             let room = room.after(bytes as u64);
             let view = Txn::new(&base, tables.totals.revision + 1, room);
             let Some(kept) = job.run(view) else { continue };
+            touched |= kept.touched;
             if let Some(revision) = kept.leap {
                 tables.leap(revision)?;
                 changes.clear();
@@ -221,7 +222,7 @@ impl Writer {
         let log_bytes = room.log_bytes(self.options.log_bytes);
         let aged = tables.trim(&self.options, log_bytes, now)?;
         let totals = tables.finish()?;
-        if totals == self.totals {
+        if totals == self.totals && !touched {
             txn.abort().map_err(storage("leave untouched"))?;
             return Ok(done);
         }

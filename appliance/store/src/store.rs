@@ -195,6 +195,22 @@ impl Store {
         meta(&txn, META_FLOOR)
     }
 
+    /// Writes to the disk, and waits for it, though nothing changes: after this the store is known
+    /// to take writes.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub async fn touch(&self) -> Result<(), Error> {
+        let touched = self.write(|txn| {
+            txn.touch();
+            Ok::<_, std::convert::Infallible>(())
+        });
+        match touched.await? {
+            Ok(()) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+
     /// Why nothing is written any more, if so: a commit failed. The store goes on when it is opened
     /// again.
     pub fn stopped(&self) -> Option<Arc<Error>> {

@@ -31,6 +31,7 @@ pub struct Txn<'a> {
     leap: Option<u64>,
     bytes: usize,
     limit: usize,
+    touched: bool,
     /// The first failure, which spoils the whole closure even if the closure passes over it.
     failed: RefCell<Option<Error>>,
 }
@@ -41,6 +42,8 @@ pub(crate) struct Kept {
     pub changes: Vec<Change>,
     /// The revision to leap to before them.
     pub leap: Option<u64>,
+    /// Commit also where nothing changed.
+    pub touched: bool,
 }
 
 impl<'a> Txn<'a> {
@@ -55,6 +58,7 @@ impl<'a> Txn<'a> {
             leap: None,
             bytes: 0,
             limit: MAX_TXN_BYTES,
+            touched: false,
             failed: RefCell::new(None),
         }
     }
@@ -177,6 +181,11 @@ impl<'a> Txn<'a> {
         self.note(self.base.everything())
     }
 
+    /// Has the disk written though nothing changes.
+    pub(crate) fn touch(&mut self) {
+        self.touched = true;
+    }
+
     /// Lets this closure change up to `limit` bytes.
     pub(crate) fn allow(&mut self, limit: usize) {
         self.limit = limit;
@@ -195,7 +204,7 @@ impl<'a> Txn<'a> {
     pub(crate) fn finish(self) -> Result<Kept, Error> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
-            None => Ok(Kept { changes: self.changes, leap: self.leap }),
+            None => Ok(Kept { changes: self.changes, leap: self.leap, touched: self.touched }),
         }
     }
 

@@ -47,10 +47,20 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
         }
         match health.look(lacks.is_empty(), updates.on_trial(), clock.steady()) {
             Verdict::Fails => return updates.give_up(&lacks.join("; ")),
-            Verdict::Works if mark(updates).await => return,
+            Verdict::Works if stores(probe).await && mark(updates).await => return,
             Verdict::Works | Verdict::Open => told = lacks,
         }
     }
+}
+
+/// Whether something was written to the disk by the store of this release.
+async fn stores(probe: &Probe) -> bool {
+    let stored = probe.stores().await;
+    if let Err(error) = &stored {
+        let error = stdx::chain(error);
+        tracing::warn!(error, "the store takes no writes: its slot is not good yet");
+    }
+    stored.is_ok()
 }
 
 /// Whether it is on disk.

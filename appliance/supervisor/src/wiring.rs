@@ -146,7 +146,7 @@ pub async fn run(
     wiring.agents(&pki).await?;
     wiring.pages(state, Arc::clone(&pki), (faces, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
-        wiring.proving(&pki, asked_at, updates)?;
+        wiring.proving(&pki, (asked_at, store.clone()), updates)?;
     }
     if firmware.is_some() {
         wiring.heart(&pki, asked_at, store)?;

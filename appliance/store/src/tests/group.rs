@@ -160,3 +160,20 @@ fn the_last_handle_may_go_with_a_write() {
         assert!(matches!(watch.next().await, Err(Error::Closed)));
     });
 }
+
+#[test]
+fn a_store_that_takes_no_writes_is_found_out_though_nothing_changes() {
+    let disk = Disk::default();
+    let store = start(&disk, options()).unwrap();
+    block_on(async {
+        write(&store, |txn| txn.put(key("", "a"), Vec::new())).await.unwrap();
+        let (syncs, revision) = (disk.syncs(), store.revision());
+        write(&store, |_| ()).await.unwrap();
+        assert_eq!(disk.syncs(), syncs, "nothing to write");
+        store.touch().await.unwrap();
+        assert!(disk.syncs() > syncs);
+        assert_eq!(store.revision(), revision);
+        disk.allow(Some(0));
+        assert!(store.touch().await.is_err());
+    });
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use platform::net::Seen;
 use rustls::pki_types::ServerName;
+use store::Store;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -29,6 +30,7 @@ pub struct Probe {
     config: Arc<Config>,
     tls: TlsConnector,
     address: SocketAddr,
+    store: Store,
 }
 
 impl Probe {
@@ -37,11 +39,24 @@ impl Probe {
     ///
     /// # Errors
     /// There is no TLS 1.3.
-    pub fn new(config: Arc<Config>, pin: Pin, address: SocketAddr) -> anyhow::Result<Self> {
+    pub fn new(
+        config: Arc<Config>,
+        pin: Pin,
+        address: SocketAddr,
+        store: Store,
+    ) -> anyhow::Result<Self> {
         let mut tls = pin.client_config().context("cannot set up TLS towards the box itself")?;
         // HTTP/1.1 is what the API speaks to a client that names no protocol.
         tls.alpn_protocols.clear();
-        Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address })
+        Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address, store })
+    }
+
+    /// Whether the store takes writes: they are on the disk when this returns.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn stores(&self) -> Result<(), store::Error> {
+        self.store.touch().await
     }
 
     /// What does not work, as phrases. The store was opened before anybody could ask.
@@ -108,77 +123,4 @@ fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-    use std::sync::Arc;
-    use std::time::{Duration, SystemTime};
-
-    use apiserver::Pki;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::{TcpListener, TcpSocket};
-    use tokio_rustls::TlsAcceptor;
-    use workflow_rpc::Pin;
-
-    use super::{Probe, early, missing, unbound};
-    use crate::config::Config;
-
-    fn pki(folder: &std::path::Path) -> Pki {
-        Pki::ensure(folder, &["tinbox".to_owned()], jiff::Timestamp::now()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn only_an_answer_under_the_own_key_counts() {
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let [own, other] = [pki(folders[0].path()), pki(folders[1].path())];
-        // By a clock that is years wrong the certificate is not valid.
-        let folder = tempfile::tempdir().unwrap();
-        let past = jiff::Timestamp::from_second(1_000_000_000).unwrap();
-        let old = Pki::ensure(folder.path(), &["tinbox".to_owned()], past).unwrap();
-        let pin = |pki: &Pki| Pin::of(&pki.server_certificate().unwrap()).unwrap();
-        for (pki, answer, good) in [
-            (&own, "HTTP/1.1 401 ", true),
-            (&old, "HTTP/1.1 401 ", true),
-            (&own, "SSH-2.0-x", false),
-            (&other, "HTTP/1.1 ", false),
-        ] {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
-            let acceptor = TlsAcceptor::from(pki.server_config().unwrap());
-            let serving = tokio::spawn(async move {
-                let (stream, _) = listener.accept().await.unwrap();
-                // A client that does not trust the server goes away.
-                let Ok(mut stream) = acceptor.accept(stream).await else { return };
-                let _ = stream.read(&mut [0; 256]).await;
-                let _ = stream.write_all(answer.as_bytes()).await;
-                let _ = stream.shutdown().await;
-            });
-            let known = if std::ptr::eq(pki, &old) { &old } else { &own };
-            let probe = Probe::new(Arc::new(Config::untold()), pin(known), address).unwrap();
-            let asked = probe.api().await;
-            assert_eq!(asked.is_ok(), good, "{answer}: {asked:?}");
-            serving.await.unwrap();
-        }
-        // Bound, and nothing listens: no other program gets the port either.
-        let closed = TcpSocket::new_v4().unwrap();
-        closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = closed.local_addr().unwrap();
-        let probe = Probe::new(Arc::new(Config::untold()), pin(&own), address).unwrap();
-        assert!(probe.api().await.is_err());
-    }
-
-    #[test]
-    fn a_clock_behind_the_system_is_a_lack() {
-        let at = |secs| SystemTime::UNIX_EPOCH + Duration::from_secs(secs);
-        assert!(early(at(5), Some(at(6))).is_some());
-        assert_eq!(early(at(6), Some(at(6))), None);
-        assert_eq!(early(at(0), None), None);
-    }
-
-    #[test]
-    fn a_card_that_is_not_there_is_a_lack() {
-        let gone = [("eth1", [10, 0, 0, 1].into())];
-        assert_eq!(missing(gone.into_iter(), &[]), ["eth1 is not there"]);
-        let lack = unbound("eth1", [10, 0, 0, 1].into(), &[]);
-        assert_eq!(lack.as_deref(), Some("eth1 is not there"));
-    }
-}
+mod tests;

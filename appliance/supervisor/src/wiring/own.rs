@@ -58,20 +58,25 @@ impl Wiring {
         opened.ok().map(Arc::new)
     }
 
-    fn probe(&self, pki: &Pki, asked_at: SocketAddr) -> anyhow::Result<proving::Probe> {
+    fn probe(
+        &self,
+        pki: &Pki,
+        asked_at: SocketAddr,
+        store: Store,
+    ) -> anyhow::Result<proving::Probe> {
         let pin =
             Pin::of(&pki.server_certificate()?).context("cannot use the box's certificate")?;
-        proving::Probe::new(Arc::clone(&self.config), pin, asked_at)
+        proving::Probe::new(Arc::clone(&self.config), pin, asked_at, store)
     }
 
     /// Marks the slot good once the system works, and restarts the box when it has a new one.
     pub(super) fn proving(
         &mut self,
         pki: &Pki,
-        asked_at: SocketAddr,
+        (asked_at, store): (SocketAddr, Store),
         updates: Arc<Updates>,
     ) -> anyhow::Result<()> {
-        let probe = self.probe(pki, asked_at)?;
+        let probe = self.probe(pki, asked_at, store)?;
         // What is on trial is not what runs in safe mode.
         let proves = self.safe.mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
@@ -106,7 +111,7 @@ impl Wiring {
         store: Store,
     ) -> anyhow::Result<()> {
         let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
-        let probe = self.probe(pki, asked_at)?;
+        let probe = self.probe(pki, asked_at, store.clone())?;
         let pulse = self.heart.pulse("the API");
         let api = async move {
             loop {
