@@ -120,6 +120,7 @@ impl Images {
     }
 
     /// Takes a workflow in, or its new version: its files are fetched while its machine boots.
+    /// Needs a Tokio runtime.
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
         inner.containers.put(workflow);
@@ -168,9 +169,15 @@ impl Inner {
             mentions.insert(key, mention);
         }
         drop(mentions);
-        for wanted in new.iter().filter(|wanted| !ended && self.cache.digest(wanted).is_none()) {
-            self.cache.fetch(wanted);
+        if ended || new.is_empty() {
+            return;
         }
+        let cache = self.cache.clone();
+        tokio::task::spawn_blocking(move || {
+            for wanted in new.iter().filter(|wanted| cache.digest(wanted).is_none()) {
+                cache.blocking_fetch(wanted);
+            }
+        });
     }
 
     /// Keeps an image whatever happens, and fetches it if it is not here.
@@ -224,7 +231,8 @@ impl Inner {
         }
     }
 
-    /// Tells the cache what is pinned, and fetches what of that is not here.
+    /// Tells the cache what is pinned, and fetches what of that is not here. Reads files: it may
+    /// block.
     fn keep_pins(self: &Arc<Self>) {
         let pins = self.pins().list().to_vec();
         let digests: BTreeSet<Digest> = pins.iter().filter_map(|pin| pin.digest).collect();
@@ -233,7 +241,7 @@ impl Inner {
             if wanted.checksum.is_some() && self.cache.digest(&wanted).is_some() {
                 continue;
             }
-            let (inner, download) = (Arc::clone(self), self.cache.fetch(&wanted));
+            let (inner, download) = (Arc::clone(self), self.cache.blocking_fetch(&wanted));
             tokio::spawn(async move {
                 // Why it did not come is in the log and in the list. The blob lives until the pin
                 // knows it.

@@ -7,15 +7,17 @@
 //! ```
 //!
 //! A download that breaks off goes on where it stopped, also after a restart. Whoever wants a file
-//! that is being fetched joins that download, and may read what has arrived. What is in use by
-//! nobody, neither needed nor pinned, goes when there is no room, longest unwanted first
-//! ([`room`]). All of ROOT may be lost at any time: it only costs fetching again.
+//! that is being fetched joins that download, and may read what has arrived. When there is no room,
+//! parts that no download goes on with go first, then files that are neither in use nor needed nor
+//! pinned, longest unwanted first ([`room`]). All of ROOT may be lost at any time: it only costs
+//! fetching again.
 
 mod arrival;
 mod checksum;
 mod download;
 mod keep;
 mod origin;
+mod pace;
 pub mod registry;
 pub mod room;
 mod shelf;
@@ -73,6 +75,8 @@ struct Inner {
     /// Percent of the partition.
     budget: u64,
     turns: tokio::sync::Semaphore,
+    /// Held while room is made.
+    admission: Mutex<()>,
     table: Mutex<Table>,
 }
 
@@ -116,13 +120,20 @@ impl Cache {
     ) -> Result<Self, Error> {
         let turns = tokio::sync::Semaphore::new(MAX_DOWNLOADS);
         let shelf = Shelf::open(root.into())?;
-        Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, table: Mutex::default() })))
+        let (admission, table) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, admission, table })))
     }
 
     /// Starts fetching the file, or joins those who wait for it. It goes on without them. One that
-    /// just did not come is not asked for again so soon: the answer is the same. Needs a Tokio
-    /// runtime.
-    pub fn fetch(&self, wanted: &Wanted) -> Download {
+    /// just did not come is not asked for again so soon: the answer is the same.
+    pub async fn fetch(&self, wanted: &Wanted) -> Download {
+        let (cache, file) = (self.clone(), wanted.clone());
+        let started = blocking(move || cache.blocking_fetch(&file)).await;
+        started.unwrap_or_else(|error| Download::over(Err(Arc::new(error))))
+    }
+
+    /// The same where reading files harms nobody: it may block. Needs a Tokio runtime.
+    pub fn blocking_fetch(&self, wanted: &Wanted) -> Download {
         if let Some(blob) = self.held(wanted) {
             return Download::over(Ok(blob));
         }
@@ -157,7 +168,7 @@ impl Cache {
         download
     }
 
-    /// The file, if it is here already.
+    /// The file, if it is here already. Reads files: it may block.
     pub fn held(&self, wanted: &Wanted) -> Option<Blob> {
         let digest = self.0.shelf.digest(wanted)?;
         let size = self.0.shelf.touch(digest)?;
@@ -183,6 +194,18 @@ impl Cache {
 
     fn table<T>(&self, with: impl FnOnce(&mut Table) -> T) -> T {
         with(&mut self.0.table.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Runs what reads or writes files where waiting for the disk harms nobody. The error is the
+/// runtime's, which shuts down.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await.map_err(tokio::task::JoinError::try_into_panic) {
+        Ok(done) => Ok(done),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => Err(arrival::shutdown()),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The images as people see them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::meta::ObjectKey;
 use jiff::Timestamp;
 use netboot::cache::room::{self, Held, Space};
-use netboot::cache::{Cache, Checksum, Progress, Wanted, shown};
+use netboot::cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
 use status::image::{Image, Images, State};
 
 use super::Mention;
@@ -32,10 +33,12 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
         item.workflows = users.of_item(|wanted| is_of(item, wanted));
         item.needed = users.need(|wanted| is_of(item, wanted));
     }
+    let digests = users.digests(cache);
     let mut place = 0;
     for file in &held {
         let mut item = whole(file, &mut place);
-        item.workflows = users.of_item(|wanted| cache.digest(wanted) == Some(file.digest));
+        let is_it = |wanted: &Wanted| digests.get(&wanted.key()) == Some(&file.digest);
+        item.workflows = users.of_item(is_it);
         items.push(item);
     }
     let warning = warning(space, &held);
@@ -56,6 +59,19 @@ impl<'a> Users<'a> {
     fn of_item(&self, is_it: impl Fn(&Wanted) -> bool) -> Vec<String> {
         let users = self.0.iter().filter(|(_, _, files)| files.iter().any(&is_it));
         users.map(|(name, ..)| name.clone()).collect()
+    }
+
+    /// What the files that are here are, by their keys: each is looked up once.
+    fn digests(&self, cache: &Cache) -> BTreeMap<String, Digest> {
+        let mut digests = BTreeMap::new();
+        for wanted in self.0.iter().flat_map(|(_, _, files)| *files) {
+            if let Entry::Vacant(unknown) = digests.entry(wanted.key())
+                && let Some(digest) = cache.digest(wanted)
+            {
+                unknown.insert(digest);
+            }
+        }
+        digests
     }
 
     fn need(&self, is_it: impl Fn(&Wanted) -> bool) -> bool {

@@ -45,7 +45,7 @@ impl State {
 /// A download that many may wait for.
 #[derive(Debug, Clone)]
 pub struct Download {
-    state: watch::Receiver<State>,
+    pub(super) state: watch::Receiver<State>,
     partial: PathBuf,
 }
 
@@ -98,8 +98,8 @@ impl Download {
     /// for everybody who waited.
     pub async fn ended(mut self) -> Result<Blob, Arc<Error>> {
         match self.state.wait_for(|state| state.ended.is_some()).await {
-            Ok(state) => state.ended.clone().unwrap_or_else(|| Err(shutdown())),
-            Err(_) => Err(shutdown()),
+            Ok(state) => state.ended.clone().unwrap_or_else(|| Err(Arc::new(shutdown()))),
+            Err(_) => Err(Arc::new(shutdown())),
         }
     }
 
@@ -107,7 +107,7 @@ impl Download {
     pub(crate) async fn begun(mut self) -> Begun {
         let is_news = |state: &State| state.ended.is_some() || state.progress.received > 0;
         let (round, total) = match self.state.wait_for(is_news).await {
-            Err(_) => return Begun::Failed(shutdown()),
+            Err(_) => return Begun::Failed(Arc::new(shutdown())),
             Ok(state) => match &state.ended {
                 Some(Ok(blob)) => return Begun::Whole(blob.clone()),
                 Some(Err(error)) => return Begun::Failed(Arc::clone(error)),
@@ -129,9 +129,9 @@ impl Download {
 }
 
 /// The task that fetched is gone without a word: the runtime shuts down.
-fn shutdown() -> Arc<Error> {
+pub(super) fn shutdown() -> Error {
     let reason = "the box shuts down".to_owned();
-    Arc::new(Error::Fetch { url: "a file".to_owned(), reason, passing: true })
+    Error::Fetch { url: "a file".to_owned(), reason, passing: true }
 }
 
 /// What a reader of an arriving file does next.
@@ -262,6 +262,6 @@ mod tests {
         assert!(broken(State { round: 1, ..running(9, None) }, None));
         assert!(broken(State { round: 1, ..ended(9) }, None));
         assert!(broken(ended(5), Some(10)), "shorter than was promised");
-        assert!(broken(State { ended: Some(Err(shutdown())), ..running(9, None) }, None));
+        assert!(broken(State { ended: Some(Err(Arc::new(shutdown()))), ..running(9, None) }, None));
     }
 }

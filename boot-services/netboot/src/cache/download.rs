@@ -14,15 +14,14 @@ use tokio::time::Instant;
 
 use super::arrival::{Progress, State};
 use super::origin::{Part, Refusal};
+use super::pace::{self, Pace};
 use super::shelf::{at, read_note, write_note};
 use super::zeros::Zeros;
-use super::{Blob, Cache, Checksum, Digest, Wanted};
+use super::{Blob, Cache, Checksum, Digest, Wanted, blocking};
 use crate::Error;
 
 /// Attempts in a row that bring nothing.
 const MAX_ATTEMPTS: u32 = 6;
-/// An origin sends something within this.
-const STALL: Duration = Duration::from_secs(60);
 /// Where an origin does not say how long a file is, room is made for so much at a time.
 const STRIDE: u64 = 64 << 20;
 
@@ -35,18 +34,25 @@ pub(super) async fn run(
     // The semaphore is never closed.
     let _turn = cache.0.turns.acquire().await.ok();
     // An earlier download may have ended just before this one was asked for.
-    if let Some(blob) = cache.held(wanted) {
+    let (own, file) = (cache.clone(), wanted.clone());
+    if let Some(blob) = blocking(move || own.held(&file)).await? {
         return Ok(blob);
     }
     let mut arriving = Arriving::resume(cache, wanted, tell).await?;
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     let (mut attempts, mut furthest) = (0, arriving.received);
     loop {
+        let begun = Instant::now();
         let refusal = match arriving.attempt(cache, wanted, tell).await? {
             None => break,
             Some(refusal) => refusal,
         };
-        attempts = if arriving.received > furthest { 0 } else { attempts + 1 };
+        if pace::is_progress(arriving.received.saturating_sub(furthest), begun.elapsed()) {
+            attempts = 0;
+            backoff.reset();
+        } else {
+            attempts += 1;
+        }
         furthest = furthest.max(arriving.received);
         match refusal {
             Refusal::Later(reason) if attempts < MAX_ATTEMPTS => {
@@ -84,9 +90,9 @@ struct Room {
 }
 
 impl Room {
-    fn more(&mut self, bytes: u64) -> Result<(), Error> {
-        self.cache.admit(bytes)?;
-        self.cache.table(|table| table.reserved += bytes);
+    async fn more(&mut self, bytes: u64) -> Result<(), Error> {
+        let cache = self.cache.clone();
+        blocking(move || cache.admit(bytes)).await??;
         self.bytes += bytes;
         Ok(())
     }
@@ -113,7 +119,9 @@ impl Arriving {
         tell: &watch::Sender<State>,
     ) -> Result<Self, Error> {
         let (path, tag_path) = cache.0.shelf.partial(&wanted.key());
-        let tag = read_note(&tag_path).filter(|tag| !tag.is_empty());
+        let note = tag_path.clone();
+        let tag = blocking(move || read_note(&note)).await?;
+        let tag = tag.filter(|tag| !tag.is_empty());
         let mut options = File::options();
         let file = options.read(true).write(true).create(true).truncate(false);
         let file = file.open(&path).await.map_err(at(&path))?;
@@ -199,7 +207,8 @@ impl Arriving {
         }
         let changed = self.received > 0 && self.tag.is_some() && tag != self.tag;
         if tag != self.tag {
-            write_note(&self.tag_path, tag.as_deref().unwrap_or_default())?;
+            let (path, note) = (self.tag_path.clone(), tag.clone().unwrap_or_default());
+            blocking(move || write_note(&path, &note)).await??;
             self.tag = tag;
         }
         if changed {
@@ -207,13 +216,14 @@ impl Arriving {
             self.restart(tell).await?;
             return Ok(Some(Refusal::Later("the file changed".to_owned())));
         }
-        let (begun, before) = (Instant::now(), self.received);
+        let (begun, before, mut pace) = (Instant::now(), self.received, Pace::default());
         loop {
             let rate = rate(self.received - before, begun.elapsed());
             let progress = Progress { received: self.received, total, rate };
             tell.send_modify(|state| state.progress = progress);
-            let chunk = match tokio::time::timeout(STALL, body.next()).await {
-                Err(_) => return Ok(Some(Refusal::Later(format!("silent for {STALL:?}")))),
+            let asked = Instant::now();
+            let chunk = match tokio::time::timeout(pace.patience(), body.next()).await {
+                Err(_) => return Ok(Some(Refusal::Later(pace.too_slow()))),
                 Ok(Some(Err(reason))) => return Ok(Some(Refusal::Later(reason))),
                 Ok(None) if total.is_some_and(|total| self.received < total) => {
                     return Ok(Some(Refusal::Later("it ended early".to_owned())));
@@ -221,13 +231,14 @@ impl Arriving {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(chunk))) => chunk,
             };
+            pace.add(asked.elapsed(), chunk.len() as u64);
             let then = self.received + chunk.len() as u64;
             if then > self.admitted {
                 let end = match total {
                     Some(total) if then <= total => total,
                     _ => then.next_multiple_of(STRIDE),
                 };
-                self.room.more(end - self.admitted)?;
+                self.room.more(end - self.admitted).await?;
                 self.admitted = end;
             }
             self.file.write_all(&chunk).await.map_err(at(&self.path))?;
@@ -256,14 +267,15 @@ impl Arriving {
             }
         };
         // Gone in either case; that a note stays behind does no harm.
-        let _ = std::fs::remove_file(&self.tag_path);
+        let _ = tokio::fs::remove_file(&self.tag_path).await;
         if !is_right {
-            std::fs::remove_file(&self.path).map_err(at(&self.path))?;
+            tokio::fs::remove_file(&self.path).await.map_err(at(&self.path))?;
             return Err(Error::Checksum { url: wanted.shown(), got });
         }
         // Held before it can be evicted.
         let blob = cache.lease(digest, self.received);
-        cache.0.shelf.publish(wanted, &self.path, digest)?;
+        let (own, wanted, path) = (cache.clone(), wanted.clone(), self.path);
+        blocking(move || own.0.shelf.publish(&wanted, &path, digest)).await??;
         Ok(blob)
     }
 }

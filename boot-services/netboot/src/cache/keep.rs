@@ -1,9 +1,10 @@
 //! What stays in the cache, what goes, and what may be asked for by its key.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use super::room::{self, Held, Space};
+use super::room::{self, AbandonedPart, Held, Space};
+use super::shelf::Shelf;
 use super::{Cache, Digest, Wanted};
 use crate::Error;
 
@@ -63,12 +64,13 @@ impl Cache {
     }
 
     /// What the file is, if it is here; unlike [`Cache::held`] this does not count as using it.
+    /// Reads files: it may block.
     pub fn digest(&self, wanted: &Wanted) -> Option<Digest> {
         let digest = self.0.shelf.digest(wanted)?;
         self.0.shelf.blob(digest).exists().then_some(digest)
     }
 
-    /// Every whole file, the next to go first.
+    /// Every whole file, the next to go first. Reads folders: it may block.
     pub fn list(&self) -> Vec<Held> {
         let mut held = self.0.shelf.list();
         let offered: Vec<Wanted> =
@@ -87,7 +89,7 @@ impl Cache {
         held
     }
 
-    /// Takes a file out of the cache.
+    /// Takes a file out of the cache. Reads folders: it may block.
     ///
     /// # Errors
     /// [`Kept`].
@@ -99,7 +101,7 @@ impl Cache {
             Some(file) if file.needed => Err(Kept::Needed),
             Some(file) if file.in_use => Err(Kept::InUse),
             Some(_) => {
-                self.0.shelf.remove(digest);
+                self.0.shelf.remove(&[digest]);
                 Ok(())
             }
         }
@@ -115,19 +117,59 @@ impl Cache {
         Ok(space)
     }
 
-    /// Makes room for `incoming` more bytes.
+    /// Makes room for `incoming` more bytes and reserves it. Reads folders: it may block.
     pub(super) fn admit(&self, incoming: u64) -> Result<(), Error> {
-        let held = self.list();
+        // Two that count the same room would both take it.
+        let _one = self.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
+        let (held, parts) = (self.list(), self.abandoned());
         let mut space = self.space()?;
-        for digest in room::admit(&held, incoming, space, self.0.budget)? {
-            tracing::info!(%digest, "leaves the cache for want of room");
-            self.0.shelf.remove(digest);
-            let gone = held.iter().find(|file| file.digest == digest);
-            space.used = space.used.saturating_sub(gone.map_or(0, |file| file.size));
+        let gone = room::admit(&held, &parts, incoming, space, self.0.budget)?;
+        for part in parts.iter().filter(|part| gone.parts.contains(&part.key)) {
+            if self.remove_part(&part.key) {
+                space.used = space.used.saturating_sub(part.size);
+            }
         }
+        for file in held.iter().filter(|file| gone.files.contains(&file.digest)) {
+            tracing::info!(digest = %file.digest, "leaves the cache for want of room");
+            space.used = space.used.saturating_sub(file.size);
+        }
+        self.0.shelf.remove(&gone.files);
+        self.table(|table| table.reserved += incoming);
         space.used = space.used.saturating_add(incoming);
         self.notice(space);
         Ok(())
+    }
+
+    /// What arrived of files that are not being fetched.
+    fn abandoned(&self) -> Vec<AbandonedPart> {
+        let mut parts = self.0.shelf.parts();
+        self.table(|table| {
+            parts.retain(|part| !table.running.contains_key(&part.key));
+            for part in &mut parts {
+                part.needed = table.offered.contains_key(&part.key);
+            }
+        });
+        parts
+    }
+
+    /// Removes a part, unless a download goes on with it by now.
+    fn remove_part(&self, key: &str) -> bool {
+        let aside = self.table(|table| {
+            let runs = table.running.contains_key(key);
+            (!runs).then(|| self.0.shelf.set_part_aside(key))
+        });
+        match aside {
+            None => false,
+            Some(Ok(aside)) => {
+                tracing::info!(key, "what arrived of a file leaves the cache for want of room");
+                Shelf::remove_part(&aside);
+                true
+            }
+            Some(Err(error)) => {
+                tracing::warn!(key, %error, "a part of a download could not be removed");
+                false
+            }
+        }
     }
 
     /// Tells the owner once when the partition fills up.

@@ -19,8 +19,8 @@ use super::registry::{self, Credentials};
 
 /// Redirections that are followed.
 const MAX_REDIRECTS: usize = 10;
-/// An origin answers within this.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// An origin answers within this; of a short answer, such as a manifest, all comes within it.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A file, or the rest of it.
 pub struct Part {

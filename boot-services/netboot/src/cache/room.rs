@@ -46,6 +46,28 @@ impl Held {
     }
 }
 
+/// What arrived of a file that is not being fetched any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbandonedPart {
+    /// The key of the file.
+    pub key: String,
+    /// Bytes.
+    pub size: u64,
+    /// When its last byte came.
+    pub last_written: SystemTime,
+    /// A workflow will need the file.
+    pub needed: bool,
+}
+
+/// What leaves the cache for a new file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Eviction {
+    /// Keys of abandoned parts.
+    pub parts: Vec<String>,
+    /// Whole files.
+    pub files: Vec<Digest>,
+}
+
 /// The partition that the cache lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
@@ -68,27 +90,38 @@ impl Space {
     }
 }
 
-/// Which files go, so that `incoming` more bytes fit: the longest unwanted first, until the
-/// partition keeps to its budget, in percent; never one that is in use, needed or pinned. Those may
-/// take more than the budget, up to the line at which new files are refused.
+/// What goes, so that `incoming` more bytes fit, until the partition keeps to its budget, in
+/// percent: first abandoned parts, then the longest unwanted files; never a file that is in use,
+/// needed or pinned. Those may take more than the budget, up to the line at which new files are
+/// refused.
 ///
 /// # Errors
 /// [`Error::CacheFull`]; then nothing goes.
 pub fn admit(
     held: &[Held],
+    parts: &[AbandonedPart],
     incoming: u64,
     space: Space,
     budget: u64,
-) -> Result<Vec<Digest>, Error> {
+) -> Result<Eviction, Error> {
+    let mut parts: Vec<&AbandonedPart> = parts.iter().collect();
+    parts.sort_by_key(|part| (part.needed, part.last_written));
     let mut free: Vec<&Held> = held.iter().filter(|file| file.may_go()).collect();
     free.sort_by_key(|file| file.last_used);
-    let (mut gone, mut then) = (Vec::new(), space.used.saturating_add(incoming));
+    let (mut gone, mut then) = (Eviction::default(), space.used.saturating_add(incoming));
+    for part in parts {
+        if then <= space.part(budget) {
+            break;
+        }
+        then = then.saturating_sub(part.size);
+        gone.parts.push(part.key.clone());
+    }
     for file in free {
         if then <= space.part(budget) {
             break;
         }
         then = then.saturating_sub(file.size);
-        gone.push(file.digest);
+        gone.files.push(file.digest);
     }
     if then <= space.part(REFUSE_PERCENT) {
         return Ok(gone);
@@ -109,63 +142,4 @@ pub fn largest(held: &[Held]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    /// Name, size, age; `*` behind the name: in use, `!`: needed.
-    fn held(files: &[(&str, u64, u64)]) -> Vec<Held> {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let one = |(name, size, age): &(&str, u64, u64)| {
-            let digest = Digest::of(name.as_bytes());
-            let mut file =
-                Held::of(digest, *size, now - Duration::from_secs(*age), name.to_string());
-            (file.in_use, file.needed) = (name.ends_with('*'), name.ends_with('!'));
-            file
-        };
-        files.iter().map(one).collect()
-    }
-
-    #[track_caller]
-    fn goes(files: &[(&str, u64, u64)], incoming: u64, used: u64, wanted: &str) {
-        let held = held(files);
-        let name = |digest: &Digest| {
-            held.iter().find(|file| file.digest == *digest).unwrap().origin.clone()
-        };
-        let space = Space { capacity: 1000, used };
-        let got = match admit(&held, incoming, space, BUDGET_PERCENT) {
-            Ok(gone) => gone.iter().map(name).collect::<Vec<_>>().join(" "),
-            Err(Error::CacheFull { largest, .. }) => format!("full: {largest}"),
-            Err(other) => panic!("{other}"),
-        };
-        assert_eq!(got, wanted);
-    }
-
-    #[test]
-    fn the_longest_unwanted_goes_and_no_more_than_must() {
-        let files = [("new", 200, 1), ("old", 300, 50), ("older", 100, 99)];
-        goes(&files, 200, 600, "");
-        goes(&files, 201, 600, "older");
-        goes(&files, 301, 600, "older old");
-        goes(&files, 800, 600, "older old new");
-    }
-
-    #[test]
-    fn what_is_in_use_or_needed_stays() {
-        let files = [("used*", 300, 99), ("pinned!", 400, 98), ("free", 100, 1)];
-        goes(&files, 100, 800, "free");
-        goes(&files, 250, 800, "free");
-        let full = "full: pinned! (400 B), used* (300 B), free (100 B)";
-        goes(&files, 251, 800, full);
-    }
-
-    #[test]
-    fn the_five_largest_are_named() {
-        let files: Vec<(String, u64, u64)> =
-            (1..9).map(|n| (format!("f{n}!"), n * 10, n)).collect();
-        let files: Vec<(&str, u64, u64)> =
-            files.iter().map(|(name, size, age)| (name.as_str(), *size, *age)).collect();
-        let full = "full: f8! (80 B), f7! (70 B), f6! (60 B), f5! (50 B), f4! (40 B)";
-        goes(&files, u64::MAX, 900, full);
-    }
-}
+mod tests;

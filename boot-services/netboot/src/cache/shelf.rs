@@ -1,11 +1,12 @@
 //! The cache's folders.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::room::{Held, Space};
+use super::room::{AbandonedPart, Held, Space};
 use super::{Checksum, Digest, Wanted};
 use crate::Error;
 
@@ -13,6 +14,8 @@ use crate::Error;
 const MAX_NOTE: u64 = 8 << 10;
 /// A download that nobody went on with for so long is given up.
 const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The extension of a part that is being removed.
+const REMOVED: &str = "removed";
 
 pub(super) struct Shelf {
     root: PathBuf,
@@ -28,7 +31,8 @@ impl Shelf {
         for entry in entries(&root.join("partial")) {
             let changed = entry.metadata().and_then(|metadata| metadata.modified());
             let age = changed.ok().and_then(|changed| now.duration_since(changed).ok());
-            if age.is_some_and(|age| age > STALE) {
+            let is_removed = entry.path().extension().is_some_and(|it| it == REMOVED);
+            if is_removed || age.is_some_and(|age| age > STALE) {
                 // Tried again at the next start.
                 let _ = fs::remove_file(entry.path());
             }
@@ -64,15 +68,8 @@ impl Shelf {
     }
 
     fn origin(&self, wanted: &Wanted) -> Option<Digest> {
-        let note = read_note(&self.origin_path(wanted))?;
-        let (digest, url) = note.split_once(' ')?;
-        if url.trim_end() != wanted.url {
-            return None;
-        }
-        match digest.parse() {
-            Ok(Checksum::Sha256(digest)) => Some(digest),
-            _ => None,
-        }
+        let (digest, url) = origin(&read_note(&self.origin_path(wanted))?)?;
+        (url == wanted.url).then_some(digest)
     }
 
     /// A file is whole: it moves to its place, durably. What stands in the shelf is never half.
@@ -89,37 +86,71 @@ impl Shelf {
         write_note(&self.origin_path(wanted), &format!("{digest} {}\n", wanted.url))
     }
 
-    pub(super) fn remove(&self, digest: Digest) {
-        let path = self.blob(digest);
-        if let Err(error) = fs::remove_file(&path) {
-            tracing::warn!(path = %path.display(), %error, "a cached file could not be removed");
+    /// Removes whole files, and the notes of where they came from.
+    pub(super) fn remove(&self, digests: &[Digest]) {
+        if digests.is_empty() {
+            return;
         }
-        let name = digest.to_string();
+        for digest in digests {
+            let path = self.blob(*digest);
+            if let Err(error) = fs::remove_file(&path) {
+                let path = path.display();
+                tracing::warn!(%path, %error, "a cached file could not be removed");
+            }
+        }
         for entry in entries(&self.root.join("origins")) {
-            if read_note(&entry.path()).is_some_and(|note| note.starts_with(&name)) {
+            let note = read_note(&entry.path());
+            if note.and_then(|note| origin(&note)).is_some_and(|(it, _)| digests.contains(&it)) {
                 // A note without its file means nothing.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
+    /// All parts, also of running downloads.
+    pub(super) fn parts(&self) -> Vec<AbandonedPart> {
+        let parts = entries(&self.root.join("partial")).filter_map(|entry| {
+            let key = entry.file_name().into_string().ok()?;
+            let metadata = entry.metadata().ok()?;
+            let last_written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            let is_part = stdx::unhex(&key).is_some();
+            let part = AbandonedPart { key, size: metadata.len(), last_written, needed: false };
+            is_part.then_some(part)
+        });
+        parts.collect()
+    }
+
+    /// Takes a part out of the way of later downloads of its file, in no time however long it is.
+    /// [`Shelf::remove_part`] frees its room.
+    pub(super) fn set_part_aside(&self, key: &str) -> io::Result<PathBuf> {
+        let (path, tag) = self.partial(key);
+        let aside = path.with_extension(REMOVED);
+        fs::rename(&path, &aside)?;
+        // A tag without its part does no harm.
+        let _ = fs::remove_file(tag);
+        Ok(aside)
+    }
+
+    /// Removes a part that was set aside. One that stays is removed at the next start.
+    pub(super) fn remove_part(aside: &Path) {
+        if let Err(error) = fs::remove_file(aside) {
+            let path = aside.display();
+            tracing::warn!(%path, %error, "a part of a download could not be removed");
+        }
+    }
+
+    /// All whole files.
     pub(super) fn list(&self) -> Vec<Held> {
-        let origins: Vec<String> = entries(&self.root.join("origins"))
-            .filter_map(|entry| read_note(&entry.path()))
-            .collect();
-        let origin = |digest: Digest| {
-            let of = |note: &String| {
-                let (name, url) = note.trim_end().split_once(' ')?;
-                (name == digest.to_string()).then(|| url.to_owned())
-            };
-            origins.iter().find_map(of).unwrap_or_default()
-        };
+        let notes = entries(&self.root.join("origins"));
+        let notes = notes.filter_map(|entry| read_note(&entry.path()));
+        let mut origins: HashMap<Digest, String> = notes.filter_map(|note| origin(&note)).collect();
         let held = entries(&self.root.join("blobs/sha256")).filter_map(|entry| {
             let bytes = stdx::unhex(entry.file_name().to_str()?)?;
             let digest = Digest(bytes.try_into().ok()?);
             let metadata = entry.metadata().ok()?;
             let last_used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            Some(Held::of(digest, metadata.len(), last_used, origin(digest)))
+            let origin = origins.remove(&digest).unwrap_or_default();
+            Some(Held::of(digest, metadata.len(), last_used, origin))
         });
         held.collect()
     }
@@ -135,6 +166,15 @@ impl Shelf {
 
     fn origin_path(&self, wanted: &Wanted) -> PathBuf {
         self.root.join("origins").join(wanted.key())
+    }
+}
+
+/// Reads a note of where a file came from: `sha256:<hex> <url>`.
+fn origin(note: &str) -> Option<(Digest, String)> {
+    let (digest, url) = note.trim_end().split_once(' ')?;
+    match digest.parse() {
+        Ok(Checksum::Sha256(digest)) => Some((digest, url.to_owned())),
+        _ => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Downloads that break off, are shared, lie, and outlive the box.
 
+mod abandoned;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -20,6 +22,8 @@ use crate::Error;
 enum Does {
     /// Sends so many bytes, then breaks off.
     Sends(usize),
+    /// Sends a byte after each such time.
+    Trickles(Duration),
     /// Sends all that was asked for.
     All,
     /// Sends all from the beginning, whatever was asked for.
@@ -27,6 +31,9 @@ enum Does {
     Later,
     Never,
 }
+
+type Body =
+    std::pin::Pin<Box<dyn futures_util::Stream<Item = Result<bytes::Bytes, String>> + Send>>;
 
 /// A file, and what becomes of the requests for it, the last for all further ones.
 struct Scripted {
@@ -53,7 +60,7 @@ impl Scripted {
             Does::Later => return Err(Refusal::Later("it is busy".to_owned())),
             Does::Never => return Err(Refusal::Never("it answers 404 Not Found".to_owned())),
             Does::Whole => (0, usize::MAX),
-            Does::All => (first, usize::MAX),
+            Does::All | Does::Trickles(_) => (first, usize::MAX),
             Does::Sends(length) => (first, length),
         };
         let rest = &self.file[from as usize..];
@@ -66,7 +73,17 @@ impl Scripted {
         }
         let total = Some(self.file.len() as u64);
         let tag = Some("\"one\"".to_owned());
-        Ok(Part { first: from, total, tag, digest: None, body: Box::pin(stream::iter(chunks)) })
+        let mut body: Body = Box::pin(stream::iter(chunks));
+        if let Does::Trickles(period) = self.does[index] {
+            let begins = tokio::time::Instant::now() + period;
+            let clock = tokio::time::interval_at(begins, period);
+            let bytes = (clock, std::collections::VecDeque::from(rest.to_vec()));
+            body = Box::pin(stream::unfold(bytes, |(mut clock, mut bytes)| async move {
+                clock.tick().await;
+                bytes.pop_front().map(|byte| (Ok(vec![byte].into()), (clock, bytes)))
+            }));
+        }
+        Ok(Part { first: from, total, tag, digest: None, body })
     }
 }
 
@@ -86,7 +103,7 @@ fn file() -> Vec<u8> {
 }
 
 async fn get(cache: &Cache, wanted: &Wanted) -> Result<Blob, Arc<Error>> {
-    cache.fetch(wanted).ended().await
+    cache.fetch(wanted).await.ended().await
 }
 
 fn wanted(checksum: Option<Checksum>) -> Wanted {
@@ -150,8 +167,11 @@ async fn many_wait_for_one_download() {
     let folder = tempfile::tempdir().unwrap();
     let origin = Scripted::new(&file(), &[Does::Sends(100), Does::All]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let first = cache.fetch(&wanted(right()));
-    let others: Vec<_> = (0..50).map(|_| cache.fetch(&wanted(right()))).collect();
+    let first = cache.fetch(&wanted(right())).await;
+    let mut others = Vec::new();
+    for _ in 0..50 {
+        others.push(cache.fetch(&wanted(right())).await);
+    }
     let blob = first.clone().ended().await.unwrap();
     for other in others {
         assert_eq!(other.ended().await.unwrap().path, blob.path);

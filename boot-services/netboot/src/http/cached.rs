@@ -45,7 +45,7 @@ async fn cached(
     let Some(wanted) = path.ok().and_then(|path| site.cache.offered(&path)) else {
         return record.empty(StatusCode::NOT_FOUND);
     };
-    match site.cache.fetch(&wanted).begun().await {
+    match site.cache.fetch(&wanted).await.begun().await {
         Begun::Whole(blob) => whole(blob, &headers, record).await,
         Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
         Begun::Failed(error) => failed(&error, record),

@@ -101,7 +101,7 @@ async fn answer(
             Err(refusal) => refuse(record, missing(&reference, refusal)),
         },
         Asked::Blob(reference, digest) => {
-            let (wanted, download) = mirror.blob(&reference, digest);
+            let (wanted, download) = mirror.blob(&reference, digest).await;
             let response = match download.begun().await {
                 Begun::Whole(blob) => whole(blob, &headers, record).await,
                 Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),

@@ -105,7 +105,8 @@ impl Registry {
         let origin = origin.with_credentials(known.into_iter().collect());
         let origin = origin.with_plain_registries([self.host.clone()]);
         let cache = Cache::with_budget(self.cache_folder(), Arc::new(origin), 100).unwrap();
-        let ended = tokio::time::timeout(PATIENCE, cache.fetch(&self.wanted(name)).ended()).await;
+        let ended =
+            tokio::time::timeout(PATIENCE, cache.fetch(&self.wanted(name)).await.ended()).await;
         ended.unwrap().map_err(|error| stdx::chain(&error))
     }
 

@@ -15,7 +15,7 @@ use stdx::Secret;
 
 use super::challenge::{Challenge, Token};
 use super::{Manifest, Reference, file_of};
-use crate::cache::origin::{part, put, refusal};
+use crate::cache::origin::{ANSWER_TIMEOUT, part, put, refusal};
 use crate::cache::{Digest, HttpOrigin, Part, Refusal};
 
 /// What an artifact with a disk image is told by.
@@ -239,6 +239,8 @@ async fn body(answer: Response<Incoming>, max: usize, what: &str) -> Result<Byte
         });
     }
     let later = |error| Refusal::Later(format!("{what}: {error}"));
-    let whole = Limited::new(answer.into_body(), max).collect().await.map_err(later)?;
-    Ok(whole.to_bytes())
+    let whole = Limited::new(answer.into_body(), max).collect();
+    let slow = || Refusal::Later(format!("{what} did not come within {ANSWER_TIMEOUT:?}"));
+    let whole = tokio::time::timeout(ANSWER_TIMEOUT, whole).await.map_err(|_| slow())?;
+    Ok(whole.map_err(later)?.to_bytes())
 }

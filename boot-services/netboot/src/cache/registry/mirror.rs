@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::shelf::{Shelf, media_type};
 use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
-use crate::cache::{Cache, Checksum, Digest, Download, Refusal, Wanted};
+use crate::cache::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};
 
 /// How long an answer about a tag is believed, also that its registry is away.
 const FRESH: Duration = Duration::from_secs(30);
@@ -73,10 +73,10 @@ impl Mirror {
     }
 
     /// The blob with a digest, of the reference's repository.
-    pub(crate) fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
+    pub(crate) async fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
         let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
         let wanted = Wanted { url, checksum: Some(Checksum::Sha256(digest)) };
-        let download = self.0.cache.fetch(&wanted);
+        let download = self.0.cache.fetch(&wanted).await;
         (wanted, download)
     }
 
@@ -85,24 +85,24 @@ impl Mirror {
     /// # Errors
     /// Why it is not to be had.
     pub async fn manifest(&self, reference: &Reference) -> Result<Document, Refusal> {
-        if let Some(document) = self.known(reference) {
+        if let Some(document) = self.known(reference).await? {
             return Ok(document);
         }
         // The semaphore is never closed.
         let _turn = self.0.asking.acquire().await.ok();
         // Somebody may have asked meanwhile.
-        if let Some(document) = self.known(reference) {
+        if let Some(document) = self.known(reference).await? {
             return Ok(document);
         }
         match self.0.manifests.manifest(reference).await {
             Ok(document) => {
                 let media_type = media_type(&document.media_type);
                 let document = Document { media_type, ..document };
-                self.keep(reference, &document);
+                self.keep(reference, &document).await?;
                 Ok(document)
             }
             Err(Refusal::Later(reason)) => {
-                let Some(last) = self.0.shelf.get(reference) else {
+                let Some(last) = self.stored(reference).await? else {
                     return Err(Refusal::Later(reason));
                 };
                 tracing::warn!(image = %reference, reason, "what the tag last meant is told");
@@ -114,7 +114,7 @@ impl Mirror {
     }
 
     /// What is here and need not be asked for.
-    fn known(&self, reference: &Reference) -> Option<Document> {
+    async fn known(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
         let is_fresh = match reference.manifest {
             Manifest::Digest(_) => true,
             Manifest::Tag(_) => {
@@ -122,18 +122,29 @@ impl Mirror {
                 fresh.get(&reference.to_string()).is_some_and(|at| at.elapsed() < FRESH)
             }
         };
-        if is_fresh { self.0.shelf.get(reference) } else { None }
+        if is_fresh { self.stored(reference).await } else { Ok(None) }
     }
 
-    fn keep(&self, reference: &Reference, document: &Document) {
+    async fn stored(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
+        let (own, reference) = (self.clone(), reference.clone());
+        blocking(move || own.0.shelf.get(&reference)).await.map_err(later)
+    }
+
+    async fn keep(&self, reference: &Reference, document: &Document) -> Result<(), Refusal> {
         let by_digest = reference.by_digest(document.digest());
-        for name in [reference, &by_digest] {
-            if let Err(error) = self.0.shelf.put(name, document) {
-                // It is asked for again next time.
-                tracing::warn!(image = %name, error = %stdx::chain(&error), "not kept");
+        let names = [reference.clone(), by_digest];
+        let (own, document) = (self.clone(), document.clone());
+        let put = move || {
+            for name in &names {
+                if let Err(error) = own.0.shelf.put(name, &document) {
+                    // It is asked for again next time.
+                    tracing::warn!(image = %name, error = %stdx::chain(&error), "not kept");
+                }
             }
-        }
+        };
+        blocking(put).await.map_err(later)?;
         self.remember(reference);
+        Ok(())
     }
 
     fn remember(&self, reference: &Reference) {
@@ -148,4 +159,8 @@ impl Mirror {
             fresh.insert(reference.to_string(), Instant::now());
         }
     }
+}
+
+fn later(error: Error) -> Refusal {
+    Refusal::Later(stdx::chain(&error))
 }

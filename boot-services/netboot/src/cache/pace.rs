@@ -1,0 +1,92 @@
+//! The minimum rate of a download, pure: an origin that keeps sending, but next to nothing, holds
+//! no turn.
+
+use std::time::Duration;
+
+/// Time that the box waits for an origin, within which [`MIN_BYTES`] come.
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
+/// Bytes that come within [`WINDOW`], unless the file ends before: 17 KiB a second, of which four
+/// downloads fit through a line of half a megabit.
+pub(super) const MIN_BYTES: u64 = 1 << 20;
+/// The shortest time that an attempt counts as, so that single bytes at once are not a high rate.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Time spent waiting for an origin in this window, and the bytes that came.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    waited: Duration,
+    received: u64,
+}
+
+impl Pace {
+    /// How much longer the box waits for the next bytes of this window.
+    pub(super) fn patience(&self) -> Duration {
+        WINDOW.saturating_sub(self.waited)
+    }
+
+    /// Why no more is waited for.
+    pub(super) fn too_slow(&self) -> String {
+        let (received, least) = (stdx::bytes(self.received), stdx::bytes(MIN_BYTES));
+        format!("it sent {received} in {} s, less than {least}", WINDOW.as_secs())
+    }
+
+    /// Counts bytes and the time spent waiting for them. Time that the box's own disk takes does
+    /// not count.
+    pub(super) fn add(&mut self, waited: Duration, bytes: u64) {
+        self.waited += waited;
+        self.received += bytes;
+        if self.received >= MIN_BYTES {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Whether an attempt brought enough that it does not count as failed.
+pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
+    let millis = elapsed.max(SHORTEST).as_millis();
+    u128::from(bytes) * WINDOW.as_millis() >= u128::from(MIN_BYTES) * millis
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds that an origin may go on when it sends so many bytes each second; 600 is for ever.
+    fn lasts(bytes: u64) -> u64 {
+        let second = Duration::from_secs(1);
+        let mut pace = Pace::default();
+        for elapsed in 0..600 {
+            if pace.patience() < second {
+                return elapsed;
+            }
+            pace.add(second, bytes);
+        }
+        600
+    }
+
+    #[test]
+    fn an_origin_that_sends_next_to_nothing_is_given_up() {
+        assert_eq!(lasts(0), 60);
+        assert_eq!(lasts(1), 60);
+        assert_eq!(lasts(17_000), 60);
+        assert_eq!(lasts(18_000), 600);
+    }
+
+    #[test]
+    fn each_window_counts_for_itself() {
+        let mut pace = Pace::default();
+        pace.add(Duration::from_secs(5), 100 * MIN_BYTES);
+        assert_eq!(pace.patience(), WINDOW);
+        pace.add(WINDOW, 1);
+        assert_eq!(pace.patience(), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_attempt_counts_by_its_rate() {
+        assert!(!is_progress(0, Duration::ZERO));
+        assert!(!is_progress(1, Duration::ZERO));
+        assert!(is_progress(MIN_BYTES / 60 + 1, Duration::ZERO));
+        assert!(is_progress(MIN_BYTES, WINDOW));
+        assert!(!is_progress(MIN_BYTES, WINDOW * 2));
+    }
+}
