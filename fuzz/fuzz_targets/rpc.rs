@@ -20,6 +20,7 @@ const METHODS: [&str; 4] = [
     "proto.WorkflowService/ReportActionStatus",
     "tinbox.v1.Agent/Hello",
     "tinbox.v1.Agent/ReportProgress",
+    "tinbox.v1.Agent/ChooseDisk",
 ];
 /// Those that only older workers call.
 const OLDER: [&str; 2] =

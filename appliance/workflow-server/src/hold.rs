@@ -45,4 +45,4 @@ impl Service {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

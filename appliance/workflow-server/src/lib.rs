@@ -11,6 +11,7 @@
 //! are is [`Runs`].
 
 mod assign;
+mod choose;
 mod hold;
 mod known;
 mod rack;

@@ -12,8 +12,8 @@ use status::story::Moment;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::{
-    ActionList, Assignment, Attributes, Hello, NamedReport, Pending, Progress, Refusal, Report,
-    Turn, Workflows,
+    ActionList, Assignment, Attributes, DiskChoice, Hello, NamedReport, Pending, Progress, Refusal,
+    Report, Turn, Workflows,
 };
 
 use crate::known::{Known, Latest, Record};
@@ -135,6 +135,11 @@ impl Workflows for Service {
         let (workflow_id, action_id) = (progress.workflow_id.clone(), progress.action_id.clone());
         self.note(progress);
         Box::pin(async move { self.unwanted(&workflow_id, &action_id).await })
+    }
+
+    fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
+        self.hear(&choice.agent_id);
+        Box::pin(async move { self.take_choice(&choice).await })
     }
 
     fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {

@@ -227,6 +227,14 @@ pub enum Error {
         /// What fits and what does not.
         reason: String,
     },
+    /// The box did not record that a hint chose this disk.
+    #[error("disk {named:?} is not used: {reason}")]
+    OtherDisk {
+        /// As the action states it.
+        named: String,
+        /// What the box said.
+        reason: String,
+    },
     /// The owner's policy.
     #[error("{} is not written: disk {disk} is to be preserved", path.display())]
     Preserved {

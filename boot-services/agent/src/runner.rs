@@ -1,5 +1,6 @@
 //! The loop: greet, ask, do, report. It never ends by itself.
 
+mod choosing;
 mod handler;
 mod host;
 mod telling;
@@ -16,6 +17,7 @@ use workflow_rpc::{ActionState, Assignment, Attributes, Hello, Inventory, Report
 
 use crate::Meter;
 use crate::actions::{Leave, Limits, Outcome};
+use crate::select::Choices;
 use crate::stream::crashed;
 pub use host::{Acting, Guest, Host};
 
@@ -176,7 +178,10 @@ impl<H: Host> Runner<H> {
             assignment.clone(),
             meter.clone(),
         )));
-        let mut running = Aborting(tokio::spawn(acting));
+        let (choices, requests) = Choices::new();
+        let recording = choosing::record(self.client.clone(), assignment.clone(), requests);
+        let _recording = Aborting(tokio::spawn(recording));
+        let mut running = Aborting(tokio::spawn(choices.scope(acting)));
         let limit = time_limit(assignment.timeout_secs);
         let outcome = tokio::select! {
             joined = &mut running.0 => {

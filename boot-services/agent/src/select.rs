@@ -5,15 +5,18 @@
 //! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All must fit, and exactly
 //! one disk: a guess is no way to choose what is written over.
 
+mod choice;
 mod links;
 mod superblock;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::disk::{APPEAR, LOOK};
+pub use choice::{Choices, Request, in_scope, record};
 use links::{Folder, Roots};
 
 const BY_ID: &str = "/dev/disk/by-id/";
@@ -145,6 +148,33 @@ impl Selector {
             Self::Hints(hints, _) => hints
                 .iter()
                 .any(|hint| matches!(hint, Hint::Wwn(_) | Hint::Serial(_) | Hint::DeviceName(_))),
+        }
+    }
+
+    /// By which words the choice of a disk is recorded: the hints in one order, without a
+    /// partition. `None`: the selector itself says which disk it is, or is a path.
+    fn recorded_as(&self) -> Option<String> {
+        let Self::Hints(hints, _) = self else { return None };
+        if hints.iter().any(|hint| matches!(hint, Hint::Wwn(_) | Hint::Serial(_))) {
+            return None;
+        }
+        let mut words: Vec<String> = hints.iter().map(Hint::to_string).collect();
+        words.sort();
+        Some(words.join(","))
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeviceName(name) => write!(f, "deviceName={name}"),
+            Self::Wwn(wwn) => write!(f, "wwn={wwn}"),
+            Self::Serial(serial) => write!(f, "serialNumber={serial}"),
+            Self::Model(model) => write!(f, "model={model}"),
+            Self::Vendor(vendor) => write!(f, "vendor={vendor}"),
+            Self::MinSize(size) => write!(f, "minSizeGigabytes={size}"),
+            Self::MaxSize(size) => write!(f, "maxSizeGigabytes={size}"),
+            Self::Rotational(rotational) => write!(f, "rotational={rotational}"),
         }
     }
 }
@@ -304,7 +334,13 @@ pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
         drop(settling);
         let may_choose = selector.is_identity() || is_settled || Instant::now() >= deadline;
         match choose(&selector, &disks) {
-            Ok(disk) if may_choose => return Ok(device(&disk.name, selector.partition(disk))),
+            Ok(disk) if may_choose => {
+                if let Some(hint) = selector.recorded_as() {
+                    let named = text.to_string();
+                    record(hint, disk).map_err(|reason| Error::OtherDisk { named, reason })?;
+                }
+                return Ok(device(&disk.name, selector.partition(disk)));
+            }
             Err(reason) if Instant::now() >= deadline => return Err(refused(reason)),
             Ok(_) | Err(_) => std::thread::sleep(LOOK),
         }

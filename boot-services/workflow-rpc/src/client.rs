@@ -15,7 +15,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Request, Status};
 
-use crate::message::{Assignment, Hello, Progress, Refusal, Report};
+use crate::message::{Assignment, DiskChoice, Hello, Progress, Refusal, Report};
 use crate::server::PATIENCE;
 use crate::wire::proto::workflow_service_client::WorkflowServiceClient;
 use crate::wire::proto::{ActionRequest, ActionStatusRequest};
@@ -83,15 +83,7 @@ impl Error {
     /// Whether asking again cannot help: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION, the
     /// codes on which Tinkerbell's agent gives up a report.
     pub fn is_permanent(&self) -> bool {
-        matches!(
-            self,
-            Self::Refused {
-                refusal: Refusal::NotFound(_)
-                    | Refusal::InvalidArgument(_)
-                    | Refusal::Precondition(_),
-                ..
-            }
-        )
+        matches!(self, Self::Refused { refusal, .. } if refusal.is_permanent())
     }
 
     /// Whether the service has nothing for this agent to do at present.
@@ -200,6 +192,12 @@ impl Client {
         let answer = self.tinbox.clone().report_progress(self.request(progress.into())).await;
         let answer = answer.map_err(|status| self.error("ReportProgress", status))?;
         Ok(Some(text(answer.into_inner().stop)).filter(|stop| !stop.is_empty()))
+    }
+
+    /// Record which disk a hint chose. A stock server answers [`Error::Unsupported`].
+    pub async fn choose_disk(&self, choice: DiskChoice) -> Result<(), Error> {
+        let answer = self.tinbox.clone().choose_disk(self.request(choice.into())).await;
+        answer.map(|_| ()).map_err(|status| self.error("ChooseDisk", status))
     }
 
     /// Greet the box. A stock server answers [`Error::Unsupported`].

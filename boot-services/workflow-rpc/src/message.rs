@@ -144,6 +144,29 @@ pub struct Progress {
     pub output: Vec<String>,
 }
 
+/// A disk that a hint chose, before it is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskChoice {
+    /// The reporting agent.
+    pub agent_id: String,
+    /// `namespace/name` of the workflow.
+    pub workflow_id: String,
+    /// The task within the workflow.
+    pub task_id: String,
+    /// The action within the task.
+    pub action_id: String,
+    /// The hint without a partition, such as `minSizeGigabytes=200,model=Samsung`.
+    pub hint: String,
+    /// `naa.…` or `eui.…`; empty where the disk has none.
+    pub wwn: String,
+    /// Serial number; empty where the disk has none.
+    pub serial: String,
+    /// Model.
+    pub model: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// An agent's first words after its machine booted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
@@ -182,6 +205,13 @@ pub enum Refusal {
     Internal(String),
 }
 
+impl Refusal {
+    /// Whether asking again cannot help.
+    pub fn is_permanent(&self) -> bool {
+        matches!(self, Self::NotFound(_) | Self::InvalidArgument(_) | Self::Precondition(_))
+    }
+}
+
 /// A boxed future: [`Workflows`] is used behind `dyn`.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -217,6 +247,12 @@ pub trait Workflows: Send + Sync + 'static {
     /// Record a report of an older worker; `Ok` only once it is durable.
     fn named_report(&self, _report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
         Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
+    }
+
+    /// Record which disk a hint chose; `Ok` only once it is durable. [`Refusal::Precondition`] when
+    /// the workflow chose another disk by this hint before. A service without this records nothing.
+    fn choose_disk(&self, _choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Note that an agent has booted. Must not block.

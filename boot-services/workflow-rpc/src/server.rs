@@ -11,14 +11,16 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::message::{Hello, Progress, Refusal, Workflows};
+use crate::message::{DiskChoice, Hello, Progress, Refusal, Workflows};
 use crate::wire::proto::workflow_service_server::{WorkflowService, WorkflowServiceServer};
 use crate::wire::proto::{
     ActionRequest, ActionResponse, ActionStatusResponse, WorkflowActionList,
     WorkflowActionsRequest, WorkflowContext, WorkflowContextRequest,
 };
 use crate::wire::tinbox::v1::agent_server::{Agent, AgentServer};
-use crate::wire::tinbox::v1::{HelloReply, HelloRequest, ProgressReply, ProgressReport};
+use crate::wire::tinbox::v1::{
+    DiskChoiceReply, DiskChoiceRequest, HelloReply, HelloRequest, ProgressReply, ProgressReport,
+};
 use crate::wire::{self, AnyActionStatus, MESSAGE_BYTES, Told};
 
 /// Metadata by which an agent says for how many seconds it waits for an action.
@@ -183,5 +185,19 @@ impl Agent for Edge {
         self.admit(&progress.agent_id, &caller)?;
         let stop = self.0.progress(progress).await.unwrap_or_default();
         Ok(Response::new(ProgressReply { stop }))
+    }
+
+    async fn choose_disk(
+        &self,
+        request: Request<DiskChoiceRequest>,
+    ) -> Result<Response<DiskChoiceReply>, Status> {
+        let (caller, message) = Caller::split(request);
+        let choice = DiskChoice::try_from(message)?;
+        let agent_id = choice.agent_id.clone();
+        self.admit(&agent_id, &caller)?;
+        match self.0.choose_disk(choice).await {
+            Ok(()) => Ok(Response::new(DiskChoiceReply {})),
+            Err(refusal) => Err(status(refusal, "ChooseDisk", &agent_id)),
+        }
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use prost::Message as _;
 
 use crate::message::{
-    ActionState, Assignment, Hello, Namespaces, OUTPUT_LINES, Progress, Refusal, Report,
+    ActionState, Assignment, DiskChoice, Hello, Namespaces, OUTPUT_LINES, Progress, Refusal, Report,
 };
 use proto::action_status_request::StateType;
 pub use worker::{AnyActionStatus, Told};
@@ -239,6 +239,40 @@ impl From<Progress> for tinbox::v1::ProgressReport {
             bytes_total: value.bytes_total,
             message: value.message,
             output: value.output,
+        }
+    }
+}
+
+impl TryFrom<tinbox::v1::DiskChoiceRequest> for DiskChoice {
+    type Error = Refusal;
+
+    fn try_from(value: tinbox::v1::DiskChoiceRequest) -> Result<Self, Refusal> {
+        Ok(Self {
+            agent_id: id("agent id", Some(value.agent_id))?,
+            workflow_id: id("workflow id", Some(value.workflow_id))?,
+            task_id: id("task id", Some(value.task_id))?,
+            action_id: id("action id", Some(value.action_id))?,
+            hint: id("hint", Some(value.hint))?,
+            wwn: bounded("wwn", value.wwn)?,
+            serial: bounded("serial", value.serial)?,
+            model: bounded("model", value.model)?,
+            bytes: value.bytes,
+        })
+    }
+}
+
+impl From<DiskChoice> for tinbox::v1::DiskChoiceRequest {
+    fn from(value: DiskChoice) -> Self {
+        Self {
+            agent_id: value.agent_id,
+            workflow_id: value.workflow_id,
+            task_id: value.task_id,
+            action_id: value.action_id,
+            hint: value.hint,
+            wwn: value.wwn,
+            serial: value.serial,
+            model: value.model,
+            bytes: value.bytes,
         }
     }
 }

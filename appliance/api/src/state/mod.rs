@@ -1,6 +1,7 @@
 //! State machines as tables, and the pure rules that move through them.
 
 pub mod attempt;
+pub mod disks;
 pub mod queue;
 pub mod report;
 pub mod serve;

@@ -1,12 +1,14 @@
 //! Group `tinkerbell.org/v1alpha1`: Hardware, Template, Workflow, WorkflowRuleSet
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1`).
 
+mod chosen_disk;
 mod hardware;
 mod reference;
 mod retry;
 mod rule_set;
 mod workflow;
 
+pub use chosen_disk::ChosenDisk;
 pub use hardware::{
     Auto, Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance,
     InstanceIp, Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,

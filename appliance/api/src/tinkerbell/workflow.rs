@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::chosen_disk::ChosenDisk;
 use super::retry::{ActionAttempt, Attempt, Ended, Requests, Retry};
 use crate::bmc::Action as BmcAction;
 use crate::meta::Object;
@@ -188,6 +189,10 @@ pub struct WorkflowStatus {
     /// Ours: the requests that were answered last.
     #[serde(skip_serializing_if = "Requests::is_empty")]
     pub requests: Requests,
+    /// Ours: the disk that each hint chose when it was first used; later actions and attempts use
+    /// no other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chosen_disks: Vec<ChosenDisk>,
 }
 
 pub(super) fn is_zero(number: &i64) -> bool {

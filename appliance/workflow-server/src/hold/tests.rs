@@ -16,12 +16,12 @@ use workflow_rpc::{Refusal, Workflows as _};
 
 use crate::{Rack, Runs, Service, Settings, Told};
 
-const AGENT: &str = "52:54:00:77:00:01";
+pub const AGENT: &str = "52:54:00:77:00:01";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One workflow, or none.
 #[derive(Default)]
-struct One(Mutex<Option<Value>>);
+pub struct One(pub Mutex<Option<Value>>);
 
 fn never<'a, T>() -> Pending<'a, T> {
     Box::pin(async { Err(ObjectError::Internal("nobody writes here".to_owned())) })
@@ -45,8 +45,12 @@ impl Objects for One {
         never()
     }
 
-    fn update_status(&self, _: Resource, _: Value) -> Pending<'_, Value> {
-        never()
+    fn update_status(&self, _: Resource, object: Value) -> Pending<'_, Value> {
+        let mut held = self.0.lock().unwrap();
+        if let Some(held) = &mut *held {
+            held["status"] = object["status"].clone();
+        }
+        Box::pin(async move { Ok(object) })
     }
 
     fn delete<'a>(&'a self, _: Resource, _: &'a ObjectKey) -> Pending<'a, ()> {
@@ -82,14 +86,14 @@ impl Rack for Anybody {
     fn printed(&self, _: &str, _: Vec<String>) {}
 }
 
-struct Desk {
-    objects: Arc<One>,
+pub struct Desk {
+    pub objects: Arc<One>,
     runs: Runs,
-    service: Arc<Service>,
+    pub service: Arc<Service>,
     closing: CancellationToken,
 }
 
-fn desk() -> Desk {
+pub fn desk() -> Desk {
     let (objects, runs, closing) =
         (Arc::new(One::default()), Runs::default(), CancellationToken::new());
     let service = Arc::new(Service::new(
@@ -104,7 +108,7 @@ fn desk() -> Desk {
 }
 
 impl Desk {
-    fn put(&self, state: State) {
+    pub fn put(&self, state: State) {
         let mut workflow = Workflow::default();
         (workflow.metadata.namespace, workflow.metadata.name) = ("default".into(), "wf".into());
         workflow.status.state = state;

@@ -133,3 +133,21 @@ fn a_hint_waits_until_the_disks_have_settled() {
         assert_eq!(Selector::parse(text).unwrap().is_identity(), is_identity, "{text}");
     }
 }
+
+#[test]
+fn a_hint_that_names_no_single_disk_is_recorded_whatever_its_order() {
+    let recorded = |text: &str| Selector::parse(text).unwrap().recorded_as();
+    let hint = "minSizeGigabytes=200,model=Samsung";
+    for text in [
+        "model=Samsung,minSizeGigabytes=200",
+        "minSizeGigabytes=200,partition=2,model=Samsung",
+        " minSizeGigabytes = 200 , model = Samsung ",
+    ] {
+        assert_eq!(recorded(text).as_deref(), Some(hint), "{text}");
+    }
+    // The kernel's names are given anew at each start.
+    assert_eq!(recorded("deviceName=/dev/sda").as_deref(), Some("deviceName=sda"));
+    for text in ["wwn=naa.5,model=x", "serialNumber=1", "/dev/sda", "/dev/disk/by-id/ata-x_1"] {
+        assert_eq!(recorded(text), None, "{text}");
+    }
+}

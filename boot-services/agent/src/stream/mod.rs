@@ -61,6 +61,7 @@ pub(crate) use whole::{read_into, read_text};
 
 use crate::disk::Disk;
 use crate::meter::StopOnDrop;
+use crate::select;
 use crate::{Error, Meter};
 use decode::{Decoder, Format};
 use fetch::{Fetched, Wanted};
@@ -259,7 +260,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     part: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(work).await {
+    match tokio::task::spawn_blocking(select::in_scope(work)).await {
         Ok(result) => result,
         Err(error) => Err(crashed(part, error)),
     }

@@ -25,7 +25,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// An agent that runs until the end of its test.
-struct Agent(tokio::task::JoinHandle<()>);
+pub struct Agent(tokio::task::JoinHandle<()>);
 
 impl Drop for Agent {
     fn drop(&mut self) {
@@ -33,7 +33,7 @@ impl Drop for Agent {
     }
 }
 
-fn agent<H: Host + 'static>(tinbox: &Tinbox, host: H) -> Agent {
+pub fn agent<H: Host + 'static>(tinbox: &Tinbox, host: H) -> Agent {
     let token = stdx::Secret::from("token");
     let runner = Runner {
         client: Client::connect(&tinbox.authority(), "agent-1", Some(&token), None).unwrap(),

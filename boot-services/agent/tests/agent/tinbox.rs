@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, Hello, Pending, Progress, Refusal, Report, Workflows,
-    server,
+    ActionState, Assignment, Attributes, DiskChoice, Hello, Pending, Progress, Refusal, Report,
+    Workflows, server,
 };
 
 /// Waits for a condition.
@@ -57,6 +57,8 @@ struct Heard {
     reports: Mutex<Vec<Report>>,
     progress: Mutex<Vec<Progress>>,
     hellos: Mutex<Vec<Hello>>,
+    choices: Mutex<Vec<DiskChoice>>,
+    choice_refusals: Mutex<VecDeque<Refusal>>,
     questions: AtomicUsize,
     stop: Mutex<Option<String>>,
 }
@@ -97,6 +99,12 @@ impl Workflows for Seen {
         Box::pin(async { stop })
     }
 
+    fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
+        self.0.choices.lock().unwrap().push(choice);
+        let refusal = self.0.choice_refusals.lock().unwrap().pop_front();
+        Box::pin(async move { refusal.map_or(Ok(()), Err) })
+    }
+
     fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
         self.0.hellos.lock().unwrap().push(hello);
     }
@@ -122,6 +130,16 @@ pub struct Tinbox {
 }
 
 impl Tinbox {
+    /// Refuses the choices of disks that come next, one by one.
+    pub fn refuse_choices(&self, refusals: Vec<Refusal>) {
+        *self.seen.0.choice_refusals.lock().unwrap() = refusals.into();
+    }
+
+    /// Choices of disks that agents reported.
+    pub fn choices(&self) -> Vec<DiskChoice> {
+        self.seen.0.choices.lock().unwrap().clone()
+    }
+
     pub fn start(script: Vec<Assignment>) -> Self {
         let seen = Seen::default();
         *seen.0.script.lock().unwrap() = script.into();

@@ -14,7 +14,10 @@ const WORDS: &str = "description";
 /// names. Nothing else may differ.
 const OF_THE_BOX: [(&str, &[&str]); 3] = [
     ("spec/properties", &["paused", "retry"]),
-    ("status/properties", &["attempts", "attemptStart", "ended", "history", "requests"]),
+    (
+        "status/properties",
+        &["attempts", "attemptStart", "chosenDisks", "ended", "history", "requests"],
+    ),
     (
         "status/properties/tasks/items/properties/actions/items/properties",
         &[

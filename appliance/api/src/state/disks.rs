@@ -1,0 +1,103 @@
+//! The disk that a hint chose is the disk of the whole workflow: a hint such as `model=Samsung` may
+//! fit another disk after a restart, and half an installation on each of two disks is none.
+
+use std::fmt;
+
+use super::report::running;
+use crate::tinkerbell::{ChosenDisk, WorkflowStatus};
+
+/// The most choices that a workflow records.
+pub const CHOICES_MAX: usize = 64;
+
+/// Why a disk is not used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The action does not run.
+    #[error("action {action_id} of agent {agent_id} does not run: it chooses no disk")]
+    Action {
+        /// Action of the request.
+        action_id: String,
+        /// Whose request it is.
+        agent_id: String,
+    },
+    /// The hint chose another disk before.
+    #[error(
+        "the hint {hint:?} chose {before} earlier in this workflow and fits {now} at present: \
+         attach that disk again, or make a new Workflow to use the other"
+    )]
+    Other {
+        /// The hint.
+        hint: String,
+        /// The recorded disk, for people.
+        before: String,
+        /// The disk that fits at present, for people.
+        now: String,
+    },
+    /// Too many are recorded.
+    #[error("the workflow has chosen disks by {CHOICES_MAX} hints: use fewer of them")]
+    Full,
+}
+
+/// Takes the choice of a disk, by the action with the id `action_id`, into `status`; `true` when
+/// something changed.
+///
+/// # Errors
+/// [`Refused`]: the disk must not be used.
+pub fn choose(
+    status: &mut WorkflowStatus,
+    action_id: &str,
+    choice: ChosenDisk,
+) -> Result<bool, Refused> {
+    let runs = running(status).filter(|_| status.state.serves()).is_some_and(|(task, action)| {
+        let task = &status.tasks[task];
+        task.agent_id == choice.agent_id && task.actions[action].id == action_id
+    });
+    if !runs {
+        let (action_id, agent_id) = (action_id.to_owned(), choice.agent_id);
+        return Err(Refused::Action { action_id, agent_id });
+    }
+    let is_of_hint = |it: &&ChosenDisk| it.agent_id == choice.agent_id && it.hint == choice.hint;
+    match status.chosen_disks.iter().find(is_of_hint) {
+        Some(before) if is_same(before, &choice) => Ok(false),
+        Some(before) => {
+            let (before, now) = (Words(before).to_string(), Words(&choice).to_string());
+            Err(Refused::Other { hint: choice.hint, before, now })
+        }
+        None if status.chosen_disks.len() >= CHOICES_MAX => Err(Refused::Full),
+        None => {
+            status.chosen_disks.push(choice);
+            Ok(true)
+        }
+    }
+}
+
+/// Whether both are one disk: by its world wide name, else by its serial number. Disks that have
+/// neither are told apart by model and size.
+fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
+    let pairs = [(&one.wwn, &other.wwn), (&one.serial, &other.serial)];
+    let known = pairs.into_iter().find(|(one, other)| !one.is_empty() && !other.is_empty());
+    if let Some((one, other)) = known {
+        return one.eq_ignore_ascii_case(other);
+    }
+    let is_nameless = pairs.iter().all(|(one, other)| one.is_empty() && other.is_empty());
+    is_nameless && one.model == other.model && one.size == other.size
+}
+
+/// A disk as a person finds it.
+struct Words<'a>(&'a ChosenDisk);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChosenDisk { wwn, serial, model, size, .. } = self.0;
+        let size = stdx::bytes(u64::try_from(*size).unwrap_or(0));
+        let model = if model.is_empty() { "a disk" } else { model };
+        match (serial.as_str(), wwn.as_str()) {
+            ("", "") => write!(f, "{model} of {size} without a serial number"),
+            ("", wwn) => write!(f, "{model} of {size}, wwn {wwn}"),
+            (serial, _) => write!(f, "{model} of {size}, serial number {serial}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

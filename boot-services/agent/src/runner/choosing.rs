@@ -1,0 +1,49 @@
+//! How the box learns which disk a hint chose, before the disk is used.
+
+use stdx::Backoff;
+use tokio::sync::mpsc;
+use workflow_rpc::client::{Client, Error as CallError};
+use workflow_rpc::{Assignment, DiskChoice};
+
+use super::{FIRST_WAIT, LONGEST_WAIT};
+use crate::select::Request;
+
+/// Has each choice recorded, until the action ends.
+pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::Receiver<Request>) {
+    while let Some(request) = requests.recv().await {
+        let disk = &request.disk;
+        let choice = DiskChoice {
+            agent_id: client.agent_id().to_owned(),
+            workflow_id: assignment.workflow_id.clone(),
+            task_id: assignment.task_id.clone(),
+            action_id: assignment.action_id.clone(),
+            hint: request.hint.clone(),
+            wwn: disk.wwn.clone(),
+            serial: disk.serial.clone(),
+            model: disk.model.clone(),
+            bytes: disk.size,
+        };
+        let answer = ask(&client, choice).await;
+        request.answer(answer);
+    }
+}
+
+/// Asks until the box has answered, however long it is away: a disk that it does not know of is not
+/// used.
+async fn ask(client: &Client, choice: DiskChoice) -> Result<(), String> {
+    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    loop {
+        match client.choose_disk(choice.clone()).await {
+            // A stock Tinkerbell server records no disks.
+            Ok(()) | Err(CallError::Unsupported { .. }) => return Ok(()),
+            Err(CallError::Refused { refusal, .. }) if refusal.is_permanent() => {
+                return Err(refusal.to_string());
+            }
+            Err(error) => {
+                let reason = stdx::chain(&error);
+                tracing::warn!(hint = %choice.hint, %reason, "the disk is not recorded yet");
+            }
+        }
+        tokio::time::sleep(backoff.next_wait()).await;
+    }
+}
