@@ -292,6 +292,7 @@ impl Wiring {
         // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
         // that were switched off do not pile up.
         let face = Face::from(routes).for_strangers().for_lasting_connections();
+        let face = face.for_known_clients();
         for network in self.config.networks.clone() {
             let address = SocketAddr::from((network.address, AGENT_PORT));
             let (tls, face, shutdown) = (Arc::clone(&tls), face.clone(), self.shutdown.clone());

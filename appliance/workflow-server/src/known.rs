@@ -31,6 +31,8 @@ struct Tables {
     agents: HashMap<String, Agent>,
     /// Newest message of all agents that were forgotten.
     forgotten: Duration,
+    /// Newest message of all.
+    any_heard: Duration,
     progress: HashMap<String, Latest>,
 }
 
@@ -50,6 +52,8 @@ pub struct Record {
     pub beats: bool,
     /// An agent without a record was not heard after this moment.
     pub forgotten: Duration,
+    /// Moment of the last message of any agent.
+    pub any_heard: Duration,
 }
 
 impl Known {
@@ -60,6 +64,7 @@ impl Known {
     /// Records a message of an agent at the moment `now` of the steady clock.
     pub fn hear(&self, agent_id: &str, now: Duration) {
         let mut known = self.tables();
+        known.any_heard = known.any_heard.max(now);
         if let Some(agent) = known.agents.get_mut(agent_id) {
             agent.heard = now;
             return;
@@ -79,6 +84,7 @@ impl Known {
             heard: agent.map(|agent| agent.heard),
             beats: agent.is_some_and(|agent| agent.boot.is_some()),
             forgotten: known.forgotten,
+            any_heard: known.any_heard,
         }
     }
 

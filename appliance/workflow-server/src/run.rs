@@ -27,6 +27,8 @@ pub struct Run {
     pub stopped: Option<Timestamp>,
     /// Nothing is begun for it, and nobody waits for it.
     pub idle: bool,
+    /// An action of it runs.
+    pub at_work: bool,
     /// A rule set made it.
     pub enrolled: bool,
     /// Ids of its actions that have not ended.
@@ -65,6 +67,8 @@ impl Run {
             created: workflow.metadata.creation_timestamp,
             stopped: actions().filter_map(|action| action.execution_stop).max(),
             idle: queue::idle(workflow),
+            at_work: status.state.serves()
+                && actions().any(|action| action.state == ActionState::Running),
             enrolled: workflow.metadata.labels.get(AUTO_ENROLLMENT).is_some_and(|it| it == "true"),
             open: actions().filter(|it| is_open(it.state)).map(|it| it.id.clone()).collect(),
             succeeded: None,

@@ -35,6 +35,8 @@ struct Tables {
     runs: HashMap<ObjectKey, Arc<Run>>,
     of_agent: Keys<String>,
     of_hardware: Keys<ObjectKey>,
+    /// How many of the runs are at work.
+    at_work: usize,
 }
 
 /// Those that wait for changes of one agent's workflows.
@@ -174,6 +176,11 @@ impl Runs {
         self.tables().of_hardware.contains_key(hardware)
     }
 
+    /// How many Workflows have an action that runs.
+    pub fn at_work(&self) -> usize {
+        self.tables().at_work
+    }
+
     /// The Workflows that work on a machine now, by name: a box that restarts would interrupt them.
     pub fn under_way(&self) -> Vec<ObjectKey> {
         let at_work =
@@ -229,6 +236,7 @@ impl Tables {
     }
 
     fn link(&mut self, key: &ObjectKey, run: &Run) {
+        self.at_work += usize::from(run.at_work);
         for agent in &run.agents {
             self.of_agent.entry(agent.clone()).or_default().insert(key.clone());
         }
@@ -236,6 +244,7 @@ impl Tables {
     }
 
     fn unlink(&mut self, key: &ObjectKey, run: &Run) {
+        self.at_work -= usize::from(run.at_work);
         for agent in &run.agents {
             remove(&mut self.of_agent, agent, key);
         }

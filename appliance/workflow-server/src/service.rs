@@ -207,10 +207,11 @@ impl Workflows for Service {
 
 impl Agents for Service {
     fn life(&self, agent_id: &str) -> Life {
-        let Record { heard, beats, forgotten } = self.known.record(agent_id);
+        let Record { heard, beats, forgotten, any_heard } = self.known.record(agent_id);
         // Without permissive mode every agent is one of ours, and ours beat.
         let beats = !self.settings.permissive || beats;
-        Life { heard, listening_since: self.since.max(forgotten), beats }
+        let listening_since = self.since.max(forgotten);
+        Life { heard, listening_since, beats, any_heard, at_work: self.runs.at_work() }
     }
 
     fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {

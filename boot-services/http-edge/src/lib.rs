@@ -5,15 +5,17 @@
 //! has to itself.
 //!
 //! Never: waits for a client, reads a request, knows who a client is.
-//! Enter at [`Connections::enter`] and [`Bodies::limit`].
+//! Enter at [`Connections::enter`], [`Bodies::limit`] and [`Proof`].
 
 mod bodies;
 mod connections;
+mod proof;
 
 use std::net::{IpAddr, Ipv6Addr};
 
 pub use bodies::{Bodies, BodyError, BodyLimits, Limited};
 pub use connections::{Connections, Limits, Place};
+pub use proof::Proof;
 
 /// Bits of an IPv6 address that tell one machine from another.
 const IPV6_NETWORK: u32 = 64;

@@ -25,9 +25,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Request, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{
+    ConnectInfo, DefaultBodyLimit, Extension, FromRequest as _, Path, Request, State,
+};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -202,15 +203,12 @@ async fn storage(State(site): Shared, Extension(client): Client) -> Response {
     }
 }
 
-async fn phone_home(
-    State(site): Shared,
-    Extension(client): Client,
-    form: Result<axum::body::Bytes, BytesRejection>,
-) -> Response {
+async fn phone_home(State(site): Shared, Extension(client): Client, request: Request) -> Response {
+    // Looked up first: nothing is read from clients that no machine is known for.
     let Some(instance) = site.instances.by_address(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    match form {
+    match Bytes::from_request(request, &()).await {
         Ok(form) => {
             let news = PhoneHome::read(client, instance.hardware.clone(), &form);
             let worth_telling = lock(&site.homes).note(&instance, &news, Instant::now());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use futures_util::stream;
+use http_edge::Proof;
 use tonic::codegen::BoxStream;
 use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
@@ -29,7 +30,8 @@ pub(crate) const PATIENCE: &str = "tinbox-patience";
 const TOKEN_BYTES: usize = 512;
 
 /// The routes of port 42113, for an HTTP/2 server (prior knowledge). Serve them with
-/// `into_make_service_with_connect_info::<SocketAddr>()` so that [`Workflows`] learns who calls.
+/// `into_make_service_with_connect_info::<SocketAddr>()` so that [`Workflows`] learns who calls. A
+/// [`Proof`] among a request's extensions is shown once [`Workflows::authenticate`] let it pass.
 pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
     let edge = Edge(workflows);
     let tinkerbell =
@@ -45,6 +47,7 @@ struct Edge(Arc<dyn Workflows>);
 struct Caller {
     peer: Option<SocketAddr>,
     metadata: MetadataMap,
+    proof: Option<Proof>,
 }
 
 impl Caller {
@@ -54,8 +57,8 @@ impl Caller {
             .get::<ConnectInfo<SocketAddr>>()
             .map(|info| info.0)
             .or_else(|| request.remote_addr());
-        let (metadata, _, message) = request.into_parts();
-        (Self { peer, metadata }, message)
+        let (metadata, mut extensions, message) = request.into_parts();
+        (Self { peer, metadata, proof: extensions.remove() }, message)
     }
 
     /// The bearer token (RFC 6750 section 2.1); the scheme's case does not matter.
@@ -81,8 +84,12 @@ impl Edge {
                 Refusal::NotFound(_) => tracing::debug!(agent_id, %refusal, "nothing to do"),
                 _ => tracing::warn!(agent_id, peer = ?caller.peer, %refusal, "agent refused"),
             }
-            refusal.into()
-        })
+            Status::from(refusal)
+        })?;
+        if let Some(proof) = &caller.proof {
+            proof.show();
+        }
+        Ok(())
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use stdx::Secret;
 use workflow_rpc::client::{Client, Error};
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, Hello, Inventory, Network, Pending, Pin, Progress,
-    Refusal, Report, Workflows, server,
+    ActionState, Assignment, Attributes, DiskChoice, Hello, Inventory, Network, Pending, Pin,
+    Progress, Refusal, Report, Workflows, server,
 };
 
 #[derive(Default)]
@@ -17,6 +17,7 @@ struct Tinbox {
     answer: Mutex<Option<Result<Assignment, Refusal>>>,
     seen: Mutex<Vec<String>>,
     reports: Mutex<Vec<Report>>,
+    choices: Mutex<Vec<DiskChoice>>,
     hellos: Mutex<Vec<Hello>>,
     peers: Mutex<Vec<Option<SocketAddr>>>,
 }
@@ -46,6 +47,13 @@ impl Workflows for Tinbox {
         self.seen.lock().unwrap().push(said);
         let stop = (bytes_done == bytes_total).then(|| "it was cancelled".to_owned());
         Box::pin(async { stop })
+    }
+
+    fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
+        let wwn = choice.wwn.clone();
+        self.choices.lock().unwrap().push(choice);
+        let refusal = Refusal::Precondition("another disk".to_owned());
+        Box::pin(async move { if wwn.is_empty() { Err(refusal) } else { Ok(()) } })
     }
 
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>) {
@@ -264,4 +272,41 @@ async fn nobody_at_home_is_said_so() {
     assert_eq!(error.to_string(), format!("GetAction got no answer from {address}"));
     assert!(!error.is_permanent());
     assert!(Client::connect("not an authority", "a", None, None).is_err());
+}
+
+#[tokio::test]
+async fn a_choice_of_a_disk_arrives_and_is_refused_for_good() {
+    let tinbox = Arc::new(Tinbox::default());
+    let client = client(&serve(&tinbox).await, "token-of-agent-1");
+    let choice = DiskChoice {
+        agent_id: "agent-1".into(),
+        workflow_id: "default/wf".into(),
+        task_id: "t".into(),
+        action_id: "a".into(),
+        hint: "model=x".into(),
+        wwn: "naa.5".into(),
+        serial: "S3Z".into(),
+        model: "X 860".into(),
+        bytes: 1 << 40,
+    };
+    client.choose_disk(choice.clone()).await.unwrap();
+    let another = DiskChoice { wwn: String::new(), ..choice.clone() };
+    let error = client.choose_disk(another.clone()).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused { refusal, .. } if refusal.is_permanent()), "{error}");
+    assert_eq!(*tinbox.choices.lock().unwrap(), [choice, another]);
+}
+
+#[tokio::test]
+async fn a_good_token_is_shown_to_the_listener_and_no_other() {
+    for (token, good) in [("token-of-agent-2", false), ("token-of-agent-1", true)] {
+        let tinbox = Arc::new(Tinbox::default());
+        *tinbox.answer.lock().unwrap() = Some(Ok(Assignment::default()));
+        let proof = http_edge::Proof::within(stdx::testing::PATIENCE);
+        let routes = server::routes(tinbox.clone()).layer(axum::Extension(proof.clone()));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        assert_eq!(client(&address, token).next(None).await.is_ok(), good);
+        assert_eq!(proof.is_shown(), good);
+    }
 }

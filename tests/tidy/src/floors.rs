@@ -41,7 +41,7 @@ const PLACES: [Place; 30] = [
     place("ntp", 2, &["stdx"]),
     place("resolver", 1, &[]),
     place("http-edge", 1, &[]),
-    place("workflow-rpc", 2, &["api", "stdx"]),
+    place("workflow-rpc", 2, &["api", "http-edge", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
     place("controllers", 3, &["api", "bmc", "template", "stdx"]),

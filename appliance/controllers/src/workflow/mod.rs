@@ -36,6 +36,10 @@ pub struct Life {
     pub listening_since: Duration,
     /// It says so every few seconds while an action runs, so that silence means it is gone.
     pub beats: bool,
+    /// Moment of the last message of any agent.
+    pub any_heard: Duration,
+    /// Workflows of which an action runs, of all agents.
+    pub at_work: usize,
 }
 
 /// Who was heard when. Kept in memory: after a restart of the box everybody is given fresh time.

@@ -37,6 +37,8 @@ pub struct Observed {
     pub life: Life,
     /// Its machine's BMC did not answer when it was last asked.
     pub bmc_away: bool,
+    /// Its machine's BMC says that the machine is off.
+    pub powered_off: bool,
     /// A Workflow that is to be done with the same Hardware first.
     pub ahead: Option<String>,
     /// How long its action and the whole may still take.
@@ -100,12 +102,13 @@ impl WorkflowReconciler {
             }
         }
         let bmc_ref = hardware.as_ref().and_then(|hardware| hardware.spec.bmc_ref.as_ref());
-        let bmc_away = match bmc_ref {
-            Some(bmc) => find::<Machine>(objects, MACHINE, &beside(&bmc.name))
-                .await?
-                .is_some_and(|machine| machine.status.power_state.as_deref() == Some("unknown")),
-            None => false,
+        let machine = match bmc_ref {
+            Some(bmc) => find::<Machine>(objects, MACHINE, &beside(&bmc.name)).await?,
+            None => None,
         };
+        let power = machine.and_then(|machine| machine.status.power_state);
+        let (bmc_away, powered_off) =
+            (power.as_deref() == Some("unknown"), power.as_deref() == Some("off"));
         let ahead = self.ahead(&workflow).await?;
         let life = self.agents.life(&workflow.status.agent_id);
         let left = self.deadlines.left(key, &workflow.status, self.clock.as_ref());
@@ -120,6 +123,7 @@ impl WorkflowReconciler {
             off_jobs,
             life,
             bmc_away,
+            powered_off,
             ahead,
             left,
             moments,

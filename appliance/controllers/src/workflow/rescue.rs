@@ -13,15 +13,20 @@ use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 use super::{Life, Patience};
 
-/// Between two looks while the BMC is away.
-const BMC_WAIT: Duration = Duration::from_secs(5);
+/// Between two looks while a machine is left alone.
+const LOOK_WAIT: Duration = Duration::from_secs(5);
 /// Longest wait for a machine of which neither the agent nor the BMC answers: a weekend without
 /// power.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(72 * 3600);
+/// Longest time for which the silence of all agents at once is taken for the box's own trouble.
+/// Machines that all hang at once look the same: after this time each is looked at for itself.
+const ALL_SILENT_MAX: Duration = Duration::from_secs(30 * 60);
+/// Fewest running actions of which no agent is heard that make it silence of all.
+const ALL_MIN: usize = 2;
 /// A look falls after the moment that it waits for.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// Condition of a Workflow that waits for its machine's BMC to answer.
+/// Condition of a Workflow that waits for its machine's BMC, or for any agent, to answer.
 const UNREACHABLE: &str = "Unreachable";
 
 /// How often a machine is booted for one Workflow before it has failed.
@@ -77,7 +82,8 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     };
     let silent = silence(observed).min(observed.moments.since(booted));
     let is_silent = silent >= patience;
-    if let Some(decision) = unreachable(observed, is_silent.then_some(silent), now) {
+    let holds = holds(observed, silent, patience);
+    if let Some(decision) = held_back(observed, silent, holds, now) {
         return decision;
     }
     if !is_silent {
@@ -92,14 +98,65 @@ fn silence(observed: &Observed) -> Duration {
     observed.moments.since(heard.unwrap_or_default().max(listening_since))
 }
 
-/// What is due about a BMC that does not answer either. Nothing is learned from the silence of one
-/// machine while its BMC is silent too: the way to both is broken, and what is queued now would
-/// strike a healthy machine later. The wait is shown, and ends.
-fn unreachable(observed: &Observed, silent: Option<Duration>, now: Timestamp) -> Option<Decision> {
+/// Why the silence of an agent is no reason to touch its machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// Its BMC is silent too: the way to both is broken, and what is queued now would strike a
+    /// healthy machine later.
+    BmcAway,
+    /// So are all other agents: that is the trouble of the box or of its network.
+    AllSilent,
+}
+
+impl Hold {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::BmcAway => "NoAnswer",
+            Self::AllSilent => "AllSilent",
+        }
+    }
+
+    fn message(self, agent: &str) -> String {
+        match self {
+            Self::BmcAway => format!(
+                "waits for the BMC of the machine: neither it nor agent {agent} answers; look at \
+                 the machine's power and network"
+            ),
+            Self::AllSilent => format!(
+                "waits for agent {agent}: no agent at all is heard, so its machine is left alone; \
+                 look at the network of the box"
+            ),
+        }
+    }
+}
+
+/// What speaks against touching the machine of an agent that has been silent for `silent`.
+fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Hold> {
+    if silent < patience {
+        return None;
+    }
+    if observed.bmc_away {
+        return Some(Hold::BmcAway);
+    }
+    let Life { any_heard, listening_since, at_work: others, .. } = observed.life;
+    let none_heard = observed.moments.since(any_heard.max(listening_since)) >= patience;
+    let is_all = others >= ALL_MIN && at_work(&observed.workflow) && none_heard;
+    let is_fresh = silent < patience + ALL_SILENT_MAX;
+    (is_all && is_fresh && !observed.powered_off).then_some(Hold::AllSilent)
+}
+
+/// What is due about an agent whose silence says nothing of its machine. The wait is shown, and
+/// ends.
+fn held_back(
+    observed: &Observed,
+    silent: Duration,
+    hold: Option<Hold>,
+    now: Timestamp,
+) -> Option<Decision> {
     let workflow = &observed.workflow;
     let agent = &workflow.status.agent_id;
-    let status = match silent.filter(|_| observed.bmc_away) {
-        Some(silent) if silent >= UNREACHABLE_MAX => {
+    let status = match hold {
+        Some(Hold::BmcAway) if silent >= UNREACHABLE_MAX => {
             let hours = silent.as_secs() / 3600;
             let message = format!(
                 "neither agent {agent} nor the BMC of its machine has answered for {hours} h: look \
@@ -108,12 +165,9 @@ fn unreachable(observed: &Observed, silent: Option<Duration>, now: Timestamp) ->
             let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
             return Some(Decision { steps, again: None });
         }
-        Some(_) => {
-            let message = format!(
-                "waits for the BMC of the machine: neither it nor agent {agent} answers; look at \
-                 the machine's power and network"
-            );
-            with_condition(&workflow.status, UNREACHABLE, true, "NoAnswer", &message, now)
+        Some(hold) => {
+            let (reason, message) = (hold.reason(), hold.message(agent));
+            with_condition(&workflow.status, UNREACHABLE, true, reason, &message, now)
         }
         None => {
             let mut status = workflow.status.clone();
@@ -123,10 +177,9 @@ fn unreachable(observed: &Observed, silent: Option<Duration>, now: Timestamp) ->
     };
     let is_news = status != workflow.status;
     let steps = is_news.then(|| Step::Status(Box::new(status))).into_iter().collect();
-    let waits = silent.is_some() && observed.bmc_away;
     // A written status is a signal.
-    let again = waits.then_some(BMC_WAIT);
-    (is_news || waits).then_some(Decision { steps, again })
+    let again = hold.map(|_| LOOK_WAIT);
+    (is_news || hold.is_some()).then_some(Decision { steps, again })
 }
 
 /// The agent whose turn it is runs on the machine that this Workflow may boot: in one of several
@@ -153,6 +206,11 @@ fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
         return Decision::rest();
     }
     let silent = silence(observed);
+    // The BMC of a machine that is not booted from here is nobody's business.
+    let holds = holds(observed, silent, patience.boot).filter(|hold| *hold == Hold::AllSilent);
+    if let Some(decision) = held_back(observed, silent, holds, now) {
+        return decision;
+    }
     if silent < patience.boot {
         return Decision::later(patience.boot - silent + MARGIN);
     }

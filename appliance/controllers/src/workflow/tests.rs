@@ -65,7 +65,8 @@ impl World {
             }),
         );
         let start = Timestamp::UNIX_EPOCH;
-        let life = Life { heard: None, listening_since: Duration::ZERO, beats: true };
+        let (listening_since, any_heard) = (Duration::ZERO, Duration::ZERO);
+        let life = Life { heard: None, listening_since, beats: true, any_heard, at_work: 1 };
         let heard = Arc::new(Heard(Mutex::new(life), Mutex::default()));
         let (clock, deadlines, ages) = (TestClock::at(start), Arc::default(), Arc::default());
         let world = Self { memory, clock, heard, key, deadlines, ages };

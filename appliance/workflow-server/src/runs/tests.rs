@@ -1,6 +1,6 @@
 //! How far runs are, whose they are, and who waits for them.
 
-use api::tinkerbell::{AUTO_ENROLLMENT, ActionStatus, State, TaskStatus, Workflow};
+use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, ActionStatus, State, TaskStatus, Workflow};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{QUESTIONS_MAX, Runs};
@@ -134,4 +134,22 @@ fn one_agent_does_not_wait_for_all() {
     assert!(runs.waiter("y").is_some());
     waiters.pop();
     assert!(runs.waiter("x").is_some(), "one was answered");
+}
+
+#[test]
+fn what_is_at_work_is_counted_as_it_comes_and_goes() {
+    let runs = Runs::default();
+    let with = |name: &str, state: ActionState| {
+        let mut workflow = workflow(name, State::Running, 1);
+        workflow.status.tasks[0].actions = vec![ActionStatus { state, ..Default::default() }];
+        workflow
+    };
+    runs.put(&with("a", ActionState::Running));
+    runs.put(&with("a", ActionState::Running));
+    runs.put(&with("b", ActionState::Running));
+    runs.put(&with("c", ActionState::Pending));
+    assert_eq!(runs.at_work(), 2);
+    runs.put(&with("a", ActionState::Success));
+    runs.remove(&with("b", ActionState::Running).key());
+    assert_eq!(runs.at_work(), 0);
 }

@@ -1,6 +1,7 @@
 //! The router, asked as a machine would ask it.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -158,6 +159,24 @@ async fn phoning_home_is_recorded_within_limits() {
     assert_eq!(news.len(), 1, "what is repeated is told once");
     assert_eq!(news[0].hardware, "default/nuc-1");
     assert_eq!(news[0].instance_id.as_deref(), Some("i-1"));
+}
+
+#[tokio::test]
+async fn no_form_is_read_from_an_address_that_no_machine_holds() {
+    let site = site(Config::default());
+    for (peer, status, is_read) in
+        [(NOBODY, StatusCode::NOT_FOUND, false), (ONE, StatusCode::OK, true)]
+    {
+        let read = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&read);
+        let form = Body::from("instance_id=i-1").map_frame(move |frame| {
+            seen.store(true, Ordering::Relaxed);
+            frame
+        });
+        let request = Request::post("/phone-home").body(Body::new(form)).unwrap();
+        assert_eq!(ask(&site, peer, request).await.0, status);
+        assert_eq!(read.load(Ordering::Relaxed), is_read, "{peer}");
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
-use http_edge::{Bodies, BodyLimits, Connections, Limits};
+use http_edge::{Bodies, BodyLimits, Connections, Limits, Proof};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -41,6 +41,10 @@ const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 /// Longest time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
 const IDLE: Duration = Duration::from_secs(60);
+/// Time in which a client shows that it is known, where a listener asks for that.
+const PROOF: Duration = Duration::from_secs(20);
+/// Time in which requests end on a connection whose client has not shown that.
+const UNPROVEN_LINGER: Duration = Duration::from_secs(5);
 /// Bytes of a request's head, and of an answer that wait for the socket.
 const MAX_BUFFER: usize = 256 << 10;
 /// Requests at once on one HTTP/2 connection.
@@ -59,11 +63,12 @@ pub struct Face {
     pub(super) downloads: Option<Downloads>,
     pub(super) connections: Limits,
     pub(super) bodies: Option<Bodies>,
+    pub(super) proof: Option<Duration>,
 }
 
 impl From<Router> for Face {
     fn from(router: Router) -> Self {
-        Self { router, downloads: None, connections: CONNECTIONS, bodies: None }
+        Self { router, downloads: None, connections: CONNECTIONS, bodies: None, proof: None }
     }
 }
 
@@ -85,6 +90,27 @@ impl Face {
     pub fn for_lasting_connections(self) -> Self {
         Self { connections: LASTING_CONNECTIONS, ..self }
     }
+
+    /// For clients that are known: a connection ends on which none has shown that within 20 s. What
+    /// knows a client says so by the [`Proof`] among a request's extensions.
+    #[must_use]
+    pub fn for_known_clients(self) -> Self {
+        Self { proof: Some(PROOF), ..self }
+    }
+
+    /// Of a connection that begins now.
+    fn accepted(&self) -> Accepted {
+        let Self { router, downloads, bodies, .. } = self.clone();
+        Accepted { router, downloads, bodies, proof: self.proof.map(Proof::within) }
+    }
+}
+
+/// What one connection is served.
+struct Accepted {
+    router: Router,
+    downloads: Option<Downloads>,
+    bodies: Option<Bodies>,
+    proof: Option<Proof>,
 }
 
 /// Serves `face` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
@@ -92,7 +118,8 @@ impl Face {
 pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: CancellationToken) {
     let face = face.into();
     let limits = face.connections;
-    let connection = move |stream, peer, shutdown| serve_one(stream, peer, face.clone(), shutdown);
+    let connection =
+        move |stream, peer, shutdown| serve_one(stream, peer, face.accepted(), shutdown);
     accept(listener, limits, connection, shutdown).await;
 }
 
@@ -106,7 +133,7 @@ pub async fn serve_tls(
     let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
     let limits = face.connections;
     let connection = move |stream, peer, shutdown| {
-        let (face, handshake) = (face.clone(), acceptor.accept(stream));
+        let (face, handshake) = (face.accepted(), acceptor.accept(stream));
         async move {
             let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
             serve_one(stream, peer, face, shutdown).await
@@ -127,7 +154,7 @@ pub async fn serve_tls_or_plain(
     let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
     let limits = face.connections;
     let connection = move |stream: TcpStream, peer, shutdown| {
-        let (face, acceptor) = (face.clone(), acceptor.clone());
+        let (face, acceptor) = (face.accepted(), acceptor.clone());
         async move {
             let mut first = [0];
             tokio::time::timeout(HEAD_TIMEOUT, stream.peek(&mut first)).await??;
@@ -195,7 +222,7 @@ type Ended = Result<(), Box<dyn Error + Send + Sync>>;
 async fn serve_one<C: Carrier>(
     carrier: C,
     peer: SocketAddr,
-    face: Face,
+    face: Accepted,
     shutdown: CancellationToken,
 ) -> Ended {
     let rest = match &face.downloads {
@@ -205,14 +232,14 @@ async fn serve_one<C: Carrier>(
         },
         None => Rewound::fresh(carrier),
     };
-    route(rest, peer, (face.router, face.bodies), shutdown).await
+    route(rest, peer, face, shutdown).await
 }
 
 /// The part of a connection that is the router's, over HTTP/1.1 or HTTP/2.
 async fn route<S>(
     stream: S,
     peer: SocketAddr,
-    (router, bodies): (Router, Option<Bodies>),
+    Accepted { router, bodies, proof, .. }: Accepted,
     shutdown: CancellationToken,
 ) -> Ended
 where
@@ -239,8 +266,12 @@ where
     let service = TowerToHyperService::new(router);
     let activity = Activity::new(IDLE);
     let requests = activity.clone();
+    let shown = proof.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
+        if let Some(proof) = &shown {
+            request.extensions_mut().insert(proof.clone());
+        }
         let running = requests.begin();
         let answer = service.call(match &bodies {
             Some(bodies) => request.map(|body| Body::new(bodies.limit(peer.ip(), body))),
@@ -256,6 +287,17 @@ where
         ended = connection.as_mut() => return ended,
         () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
         () = activity.is_idle() => connection.as_mut().graceful_shutdown(),
+        () = overdue(proof.as_ref()) => {
+            connection.as_mut().graceful_shutdown();
+            return tokio::time::timeout(UNPROVEN_LINGER, connection).await?;
+        }
     }
     connection.await
+}
+
+async fn overdue(proof: Option<&Proof>) {
+    match proof {
+        Some(proof) => proof.overdue().await,
+        None => std::future::pending().await,
+    }
 }

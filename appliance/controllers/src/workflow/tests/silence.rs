@@ -206,3 +206,78 @@ async fn an_agent_that_does_not_beat_is_left_alone() {
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
 }
+
+impl World {
+    /// Lets so many actions run in all, and any of their agents be heard now.
+    fn others(&self, at_work: usize) {
+        let mut life = self.heard.0.lock().unwrap();
+        (life.at_work, life.any_heard) = (at_work, self.clock.steady());
+    }
+
+    /// A machine that the box booted, and whose agent is at work.
+    async fn of_a_busy_rack() -> Self {
+        let world = Self::new(netboot());
+        world.settle().await;
+        world.end_job("netboot-wf", "Completed").await;
+        world.settle().await;
+        world.advance(10);
+        world.hear();
+        world.set_status(at_work).await;
+        world.others(5);
+        world
+    }
+}
+
+#[tokio::test]
+async fn silence_of_all_agents_at_once_touches_no_machine() {
+    let world = World::of_a_busy_rack().await;
+    world.bmc("on");
+    world.advance(61);
+    world.settle().await;
+    world.advance(29 * 60);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
+    assert_eq!(world.condition("Unreachable")["reason"], "AllSilent");
+    // Another agent is heard: this machine is silent for itself.
+    world.others(5);
+    world.settle().await;
+    assert!(!world.has_condition("Unreachable"));
+    assert_eq!(world.memory.names(JOB).len(), 2);
+}
+
+#[tokio::test]
+async fn machines_that_are_off_or_stay_silent_are_booted_in_the_end() {
+    let world = World::of_a_busy_rack().await;
+    world.bmc("off");
+    world.advance(61);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB).len(), 2, "it is off: that is seen");
+
+    let world = World::of_a_busy_rack().await;
+    world.bmc("on");
+    world.advance(61 + 30 * 60);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB).len(), 2, "all of them may hang");
+
+    let world = World::of_a_busy_rack().await;
+    world.others(1);
+    world.advance(61);
+    world.settle().await;
+    assert_eq!(world.memory.names(JOB).len(), 2, "one alone is not all");
+}
+
+#[tokio::test]
+async fn silence_of_all_agents_ends_no_workflow_of_a_machine_that_others_boot() {
+    let world = World::new(json!({}));
+    world.settle().await;
+    world.hear();
+    world.set_status(at_work).await;
+    world.others(5);
+    world.advance(301);
+    world.settle().await;
+    assert_eq!(world.state(), "RUNNING");
+    assert_eq!(world.condition("Unreachable")["reason"], "AllSilent");
+    world.others(5);
+    world.settle().await;
+    assert_eq!(world.workflow()["status"]["ended"]["reason"], "AgentLost");
+}

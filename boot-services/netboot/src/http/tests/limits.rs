@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::post;
-use http_edge::Limits;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use http_edge::{Limits, Proof};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -73,4 +73,33 @@ async fn a_stranger_cannot_have_much_held_or_for_long() {
     let begun = std::time::Instant::now();
     assert_eq!(status(1 << 20, 1).await, "400");
     assert!(begun.elapsed() >= Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_show_that_it_is_known_is_let_go() {
+    let server = server().await;
+    let token = Router::new()
+        .route("/good", get(async |Extension(proof): Extension<Proof>| proof.show()))
+        .route("/bad", get(async || ()));
+    let proof = Some(Duration::from_millis(500));
+    let to = listening(&server, Face { proof, ..Face::from(token) }).await;
+    let asks = async |stream: &mut TcpStream, path: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: box\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        while !answer.ends_with(b"\r\n\r\n") {
+            answer.rotate_left(1);
+            answer[11] = stream.read_u8().await.unwrap();
+        }
+    };
+    let mut known = silent(2, to).await;
+    asks(&mut known, "/good").await;
+    let (mut silent_one, mut unknown) = (silent(3, to).await, silent(3, to).await);
+    asks(&mut unknown, "/bad").await;
+    // Both began later than the one that is known.
+    ended(&mut silent_one).await;
+    ended(&mut unknown).await;
+    asks(&mut known, "/bad").await;
 }
