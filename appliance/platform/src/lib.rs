@@ -14,7 +14,7 @@ pub mod figures;
 mod growth;
 pub mod heartbeat;
 pub mod init;
-mod kept;
+pub mod kept;
 pub mod net;
 pub mod pstore;
 pub mod reset;

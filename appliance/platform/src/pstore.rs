@@ -38,8 +38,8 @@ pub struct Panic {
 }
 
 /// Takes what `folder` (`/sys/fs/pstore`) holds: keeps the newest in `keep_in/last-panic` and
-/// removes the records, for the firmware has little room for them. `None` when no kernel ended
-/// badly.
+/// removes the records, for the firmware has little room for them; they go also where the disk has
+/// no room. `None` when no kernel ended badly.
 pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     let (records, paths) = records(folder);
     let found = newest(records);
@@ -47,8 +47,11 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
         && let Err(error) = kept::replace(keep_in, KEPT, text.as_bytes())
     {
         eprintln!("tinbox: cannot keep what the kernel said ({}): {error}", panic.reason);
-        // The next start tries again.
-        return found.map(|(panic, _)| panic);
+        // The next start tries again. A full disk stays full: then the same end would count as
+        // another one at each start, and the box be in safe mode for good.
+        if !kept::is_full(&error) {
+            return found.map(|(panic, _)| panic);
+        }
     }
     for path in paths {
         if let Err(error) = fs::remove_file(&path) {

@@ -17,6 +17,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
+use platform::kept::is_full;
 use sha2::{Digest as _, Sha256};
 use status::settings::{Report, Revision};
 use stdx::Clock;
@@ -29,6 +30,8 @@ pub use mistakes::Mistake;
 
 /// Revisions that are kept.
 pub const REVISIONS_MAX: usize = 100;
+/// Old revisions that are given up for the room of a new one: each has a block at least.
+const GIVEN_UP_MAX: usize = 4;
 /// Bytes of a text.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Characters of a note.
@@ -304,10 +307,31 @@ impl Settings {
                 note: String::new(),
                 text: text.to_owned(),
             };
-            self.disk.keep(&found).map_err(Refused::History)?;
+            self.keep_one(&kept, &found)?;
             kept.push(found);
         }
         Ok(kept)
+    }
+
+    /// Keeps a revision. One that finds no room takes that of the oldest. The settings may be what
+    /// makes room, so they are changed all the same where none is left.
+    fn keep_one(&self, kept: &[Kept], new: &Kept) -> Result<(), Refused> {
+        let mut kept_now = self.disk.keep(new);
+        for old in kept.iter().take(GIVEN_UP_MAX) {
+            match &kept_now {
+                Err(error) if is_full(error) => {}
+                _ => break,
+            }
+            let freed = self.disk.forget(old.number);
+            kept_now = freed.and_then(|()| self.disk.keep(new));
+        }
+        match kept_now {
+            Err(error) if is_full(&error) => {
+                tracing::warn!(%error, revision = new.number, "this revision is not kept");
+                Ok(())
+            }
+            kept => kept.map_err(Refused::History),
+        }
     }
 
     /// Kept first, so that a revision that is on the volume is never unknown; one that is kept and
@@ -320,7 +344,7 @@ impl Settings {
             note: note(by.note),
             text: text.to_owned(),
         };
-        self.disk.keep(&new).map_err(Refused::History)?;
+        self.keep_one(kept, &new)?;
         self.disk.replace(text, new.number).map_err(Refused::Volume)?;
         let too_many = (kept.len() + 1).saturating_sub(REVISIONS_MAX);
         for old in kept.iter().take(too_many) {

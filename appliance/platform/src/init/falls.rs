@@ -16,6 +16,8 @@ use crate::slots::Slot;
 const FILE: &str = "falls";
 /// Bytes of it.
 const BYTES_MAX: u64 = 4096;
+/// Bytes of a reason: the file is smaller than a sector then, and can be written on a full disk.
+const WHY_MAX: usize = 400;
 /// Ends after which a slot's system is started in safe mode.
 pub(super) const FALLS_MAX: u32 = 3;
 /// A run so long makes all ends before it forgotten.
@@ -64,7 +66,9 @@ impl Falls {
 
     fn text(&self) -> String {
         let ran = self.ran.map_or('-', Slot::letter);
-        format!("{} {} {ran} {}\n", self.a, self.b, one_line(&self.why))
+        let why = one_line(&self.why);
+        let why = &why[..why.floor_char_boundary(WHY_MAX)];
+        format!("{} {} {ran} {why}\n", self.a, self.b)
     }
 
     /// What was kept; nothing of what cannot be read.

@@ -8,8 +8,8 @@ use crate::{kept, pstore};
 
 /// On the state volume, from process 1 to its successor.
 const FILE: &str = "last-restart";
-/// Bytes of a sentence.
-const SENTENCE_MAX: u64 = 1024;
+/// Bytes of a sentence: fewer than a sector, so that it can be written on a full disk.
+const SENTENCE_MAX: usize = 480;
 /// From process 1 to the supervisor, for as long as the machine runs.
 const RESTART: &str = "TINBOX_LAST_RESTART";
 const PANIC: &str = "TINBOX_LAST_PANIC";
@@ -30,7 +30,8 @@ pub fn last_panic() -> Option<String> {
 
 /// Writes down why the machine is restarted now.
 pub(super) fn note(sentence: &str) {
-    let kept = kept::replace(Path::new(STATE), FILE, sentence.as_bytes());
+    let end = sentence.floor_char_boundary(SENTENCE_MAX);
+    let kept = kept::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
     if let Err(error) = kept {
         eprintln!("tinbox: cannot keep the reason: {error}");
     }
@@ -45,7 +46,8 @@ pub(super) struct Last {
 
 impl Last {
     pub(super) fn take() -> Self {
-        let kept = kept::take(Path::new(STATE), FILE, SENTENCE_MAX).unwrap_or_else(|error| {
+        let kept = kept::take(Path::new(STATE), FILE, SENTENCE_MAX as u64);
+        let kept = kept.unwrap_or_else(|error| {
             eprintln!("tinbox: cannot read why the machine was restarted: {error}");
             None
         });

@@ -22,6 +22,8 @@ struct Fake {
     kept: Mutex<Vec<Kept>>,
     text: Mutex<Option<String>>,
     left: AtomicUsize,
+    /// Revisions for which there is room.
+    room: AtomicUsize,
 }
 
 impl Fake {
@@ -30,6 +32,7 @@ impl Fake {
             kept: Mutex::default(),
             text: Mutex::new(Some(text.to_owned())),
             left: AtomicUsize::new(usize::MAX),
+            room: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -55,7 +58,11 @@ impl Disk for Arc<Fake> {
     }
     fn keep(&self, revision: &Kept) -> io::Result<()> {
         self.write()?;
-        self.kept.lock().unwrap().push(revision.clone());
+        let mut kept = self.kept.lock().unwrap();
+        if kept.len() >= self.room.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        kept.push(revision.clone());
         Ok(())
     }
     fn forget(&self, number: u32) -> io::Result<()> {
@@ -210,6 +217,25 @@ fn old_revisions_go() {
     let history = settings.history().unwrap();
     assert_eq!(history.len(), REVISIONS_MAX);
     assert_eq!((history[0].number, history.last().unwrap().number), (22, 121));
+}
+
+#[test]
+fn settings_are_changed_on_a_full_disk() {
+    let disk = Fake::with(BASE);
+    let settings = open(&disk);
+    let change = |secs: &str| settings.change(ME, &keys(&[("bmc.poll_secs", secs)])).unwrap();
+    change("5");
+    change("6");
+    // As many as there are: a new one has the room of the oldest.
+    disk.room.store(3, Ordering::Relaxed);
+    change("7");
+    let numbers = || settings.history().unwrap().iter().map(|it| it.number).collect::<Vec<_>>();
+    assert_eq!(numbers(), [2, 3, 4]);
+    // Not even that: the change is made, and not kept.
+    disk.room.store(0, Ordering::Relaxed);
+    disk.kept.lock().unwrap().clear();
+    change("8");
+    assert!(settings.text().unwrap().contains("poll_secs = 8") && numbers().is_empty());
 }
 
 #[test]
