@@ -67,8 +67,32 @@ impl Record {
         }
     }
 
-    /// Replaces the file, or removes it, durably: after a power cut there is the old or the new.
+    /// Replaces the file, or removes it, durably: after a power cut there is the old or the new. A
+    /// record that cannot be written takes the old one with it: a network that was clean before is
+    /// probed then, and not served beside the server that was heard since.
     pub fn store(record: Option<&Self>, path: &Path) -> io::Result<()> {
+        Self::store_by(Self::replace, record, path)
+    }
+
+    fn store_by(
+        replace: impl Fn(Option<&Self>, &Path) -> io::Result<()>,
+        record: Option<&Self>,
+        path: &Path,
+    ) -> io::Result<()> {
+        let stored = replace(record, path);
+        let is_stopped = |record: Option<&Self>| matches!(record, Some(Self::Stopped(_)));
+        if stored.is_err() {
+            let old = Self::load(path).ok().flatten();
+            // One server that stopped it is as good as another.
+            if !(is_stopped(record) && is_stopped(old.as_ref())) {
+                // Needs no room; where it fails too, there is nothing left to try.
+                let _ = fs::remove_file(path);
+            }
+        }
+        stored
+    }
+
+    fn replace(record: Option<&Self>, path: &Path) -> io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         match record {

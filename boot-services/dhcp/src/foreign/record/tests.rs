@@ -80,3 +80,22 @@ fn a_probe_is_recent_for_ten_minutes() {
     assert!(!Record::is_recent(at(1000), at(1600)));
     assert!(!Record::is_recent(at(1000), at(999)), "the clock was set back");
 }
+
+#[test]
+fn a_full_disk_keeps_no_record_that_would_serve_beside_another_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dhcp-eth1");
+    let full =
+        |_: Option<&Record>, _: &std::path::Path| Err(std::io::ErrorKind::StorageFull.into());
+    let (clean, stopped) = (clean(), Record::Stopped(stopped()));
+    for (old, new, left) in [
+        (&clean, Some(&stopped), None),
+        (&stopped, Some(&stopped), Some(&stopped)),
+        (&stopped, Some(&clean), None),
+        (&stopped, None, None),
+    ] {
+        Record::store(Some(old), &path).unwrap();
+        Record::store_by(full, new, &path).unwrap_err();
+        assert_eq!(Record::load(&path).unwrap().as_ref(), left, "{old:?} {new:?}");
+    }
+}
