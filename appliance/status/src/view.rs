@@ -56,6 +56,9 @@ pub struct StatusView {
     pub uptime_seconds: u64,
     /// Why the box is in safe mode, as a phrase; empty when it is not.
     pub safe_mode: Text,
+    /// The box's state volume cannot be used, so it knows nothing of its owner and its machines.
+    /// It is in safe mode then, which says why.
+    pub without_state: bool,
     /// The steps from power to service; done all of them, or empty: it serves.
     pub boot: Vec<BootStep>,
     /// What a person needs to make the box theirs; `None` when it has an owner.

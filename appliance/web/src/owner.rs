@@ -39,6 +39,12 @@ pub enum Refusal {
     /// The box has no owner.
     #[error("This box has no owner yet.")]
     Unclaimed,
+    /// The box does not know whose it is.
+    #[error(
+        "This box cannot read its state volume, and does not know whose it is. It can be claimed \
+         again after a factory reset."
+    )]
+    Unknown,
     /// The passphrase cannot be one.
     #[error("{0}")]
     Passphrase(&'static str),
@@ -76,6 +82,8 @@ pub struct Owner {
     keep: Arc<dyn Keep>,
     clock: Arc<dyn Clock>,
     inner: Mutex<Inner>,
+    /// What the box knew of its owner is out of reach: nobody becomes it.
+    unknown: bool,
 }
 
 struct Inner {
@@ -109,17 +117,29 @@ impl Owner {
             }
         };
         let (sessions, guesses) = (Sessions::default(), Guesses::default());
-        Ok(Self { keep, clock, inner: Mutex::new(Inner { hash, lock, sessions, guesses }) })
+        let inner = Mutex::new(Inner { hash, lock, sessions, guesses });
+        Ok(Self { keep, clock, inner, unknown: false })
+    }
+
+    /// The box cannot read whose it is, so nobody owns it and nobody can claim it.
+    pub fn out_of_reach(self) -> Self {
+        Self { unknown: true, ..self }
+    }
+
+    /// Whether the box cannot read whose it is.
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The code and how many wrong ones are left; `None` when the box has an owner.
+    /// The code and how many wrong ones are left; `None` when the box has an owner, or cannot have
+    /// one.
     pub fn code(&self) -> Option<(String, u32)> {
         let inner = self.inner();
-        inner.hash.is_none().then(|| (inner.lock.code.text(), inner.lock.left()))
+        (inner.hash.is_none() && !self.unknown).then(|| (inner.lock.code.text(), inner.lock.left()))
     }
 
     /// Somebody owns the box.
@@ -157,6 +177,9 @@ impl Owner {
     }
 
     fn attempt(&self, inner: &mut Inner, code: &Code) -> Result<(), Refusal> {
+        if self.unknown {
+            return Err(Refusal::Unknown);
+        }
         if inner.hash.is_some() {
             return Err(Refusal::Claimed);
         }

@@ -266,7 +266,12 @@ async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> Answer {
     if site.owner.claimed() {
         return see("/login");
     }
-    html(StatusCode::OK, page::claim(&*site.view().await, code, host, ""))
+    let view = site.view().await;
+    if site.owner.is_unknown() {
+        let page = page::sentence(&view, "Not now", &Refusal::Unknown.to_string());
+        return html(StatusCode::SERVICE_UNAVAILABLE, page);
+    }
+    html(StatusCode::OK, page::claim(&view, code, host, ""))
 }
 
 #[derive(Deserialize)]
@@ -349,7 +354,7 @@ pub(crate) fn refused(
         tracing::error!(error = %stdx::chain(error), "the box cannot write down who owns it");
     }
     let status = match refusal {
-        Refusal::Claimed | Refusal::Unclaimed => StatusCode::CONFLICT,
+        Refusal::Claimed | Refusal::Unclaimed | Refusal::Unknown => StatusCode::CONFLICT,
         Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::WrongCode(_) | Refusal::Changed | Refusal::WrongPassphrase => {
             StatusCode::FORBIDDEN

@@ -65,7 +65,8 @@ pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Erro
     };
     fs::create_dir_all(folder).map_err(write(folder))?;
     let work = tempfile::tempdir_in(folder).map_err(write(folder))?;
-    let squashfs = inputs.root.pack(work.path(), inputs.epoch)?;
+    let state = ext4::make(Part::State, work.path(), inputs.epoch)?;
+    let squashfs = inputs.root.pack(work.path(), &state.path, inputs.epoch)?;
     let data =
         fs::read(&squashfs).map_err(|source| Error::Read { path: squashfs.clone(), source })?;
     let (root, verity) = protect(data, Part::RootA.uuid());
@@ -82,7 +83,6 @@ pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Erro
         quick: inputs.root.quick,
     };
     let boot = volume.make(work.path(), inputs.epoch)?;
-    let state = ext4::make(Part::State, work.path(), inputs.epoch)?;
     let cache = ext4::make(Part::Cache, work.path(), inputs.epoch)?;
 
     let image = folder.join(format!("{name}.img"));

@@ -20,6 +20,8 @@ const INIT: &str = "../usr/bin/tinboxd";
 /// Where process 1 puts the running slot's folder of the boot volume. The agent OS boots the same
 /// kernel, so it is there, and not a second time in the root.
 const RUNNING_KERNEL: &str = "/run/tinbox/slot/vmlinuz";
+/// The empty state volume (`platform::init`).
+const STATE: &str = "usr/share/tinbox/state.ext4";
 /// Of the artifacts, what a box cannot make by itself: the agent OS's media are made of these.
 const ARTIFACTS: [&str; 2] = ["ipxe", "agent"];
 
@@ -46,10 +48,16 @@ pub struct RootTree {
 }
 
 impl RootTree {
-    /// Makes the squashfs in `folder`; its path.
-    pub(crate) fn pack(&self, folder: &Path, epoch: u64) -> Result<PathBuf, Error> {
+    /// Makes the squashfs in `folder`; its path. `state` is the empty file system of the state
+    /// volume, in the same folder: the box makes that volume anew from it. Nearly all of it is
+    /// zeros, which take no room in a squashfs.
+    pub(crate) fn pack(&self, folder: &Path, state: &Path, epoch: u64) -> Result<PathBuf, Error> {
         let tree = folder.join("root");
         self.lay_out(&tree)?;
+        let place = tree.join(STATE);
+        let linked = fs::hard_link(state, &place)
+            .and_then(|()| fs::set_permissions(&place, fs::Permissions::from_mode(0o644)));
+        linked.map_err(|source| Error::Write { path: place, source })?;
         let out = folder.join("root.squashfs");
         let epoch_text = epoch.to_string();
         let mut command = MKSQUASHFS.command(epoch);

@@ -19,6 +19,7 @@ pub mod boot_volume;
 pub mod contained;
 pub mod machines;
 pub mod owner;
+pub mod state_volume;
 pub mod steps;
 
 /// A developer's image of this checkout.

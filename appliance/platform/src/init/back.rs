@@ -2,37 +2,37 @@
 
 use std::path::Path;
 
+use rustix::io::Errno;
+
+use super::state::State;
 use super::{BOOT, CACHE, STATE, volumes};
+use crate::Error;
 use crate::reset::{self, Disk as _, Host, Level, Places};
 use crate::slots::{BootVolume, Slot};
 
 /// Does what was asked for. `keys` are those of the box, in its folder of the state volume.
 ///
 /// Returns why this start is in safe mode, if somebody wants it to be.
-pub(super) fn go(keys: &[&str], state_is_there: bool, trouble: &mut Vec<String>) -> Option<String> {
-    let (state, boot, cache) = (Path::new(STATE), Path::new(BOOT), Path::new(CACHE));
+pub(super) fn go(keys: &[&str], state: &mut State, trouble: &mut Vec<String>) -> Option<String> {
+    let (folder, boot, cache) = (Path::new(STATE), Path::new(BOOT), Path::new(CACHE));
     let volume = BootVolume::own();
-    let (level, why) = reset::look(state, boot, &volume, trouble).level()?;
+    let (level, why) = reset::look(folder, boot, &volume, trouble).level()?;
     let mut disk = Host { volume, running: running() };
     match level {
         Level::Safe => {
             let answered = disk.answer().map_err(|error| stdx::chain(&error)).and_then(|()| {
-                let gone = disk.remove_file(&state.join(reset::NOTE));
-                gone.and_then(|()| disk.sync(state)).map_err(|error| error.to_string())
+                let gone = disk.remove_file(&folder.join(reset::NOTE));
+                gone.and_then(|()| disk.sync(folder)).map_err(|error| error.to_string())
             });
             if let Err(error) = answered {
                 trouble.push(format!("the box will start in safe mode again: {error}"));
             }
             Some(why.to_owned())
         }
-        Level::Factory if !state_is_there => {
-            trouble.push(format!("cannot erase what cannot be mounted ({STATE}): {why}"));
-            None
-        }
         Level::Factory => {
             eprintln!("tinbox: factory reset, because {why}; do not worry about the power");
-            let places = Places { state, cache, keys };
-            match reset::carry_out(&reset::plan(&places), &places, &mut disk) {
+            let places = Places { state: folder, cache, keys };
+            match erase(&places, &mut disk, state, trouble) {
                 Ok(()) => eprintln!("tinbox: factory reset: everything of the owner is erased"),
                 Err(error) => {
                     let error = stdx::chain(&error);
@@ -44,8 +44,37 @@ pub(super) fn go(keys: &[&str], state_is_there: bool, trouble: &mut Vec<String>)
     }
 }
 
+/// Erases what is the owner's. A state volume that does not mount, or whose file system is found to
+/// be damaged, is made anew: what asks for the reset, on the boot volume, stays until that is done.
+fn erase(
+    places: &Places<'_>,
+    disk: &mut Host,
+    state: &mut State,
+    trouble: &mut Vec<String>,
+) -> Result<(), Error> {
+    if !state.is_damaged() {
+        match reset::erase(places, disk) {
+            Err(error) if is_damage(&error) => eprintln!("tinbox: {}", stdx::chain(&error)),
+            done => return done,
+        }
+    }
+    // A note on the state volume goes with the volume.
+    reset::ask_on_boot_volume(&disk.volume, disk.running, Level::Factory)?;
+    state.renew(trouble)?;
+    reset::erase(places, disk)
+}
+
+/// Whether the file system refused, rather than that there is no room or no file.
+fn is_damage(error: &Error) -> bool {
+    let Error::Io { source, .. } = error else { return false };
+    matches!(
+        Errno::from_io_error(source),
+        Some(Errno::IO | Errno::UCLEAN | Errno::BADMSG | Errno::ROFS)
+    )
+}
+
 /// The slot that runs; without slots, the one that is there.
-pub(super) fn running() -> Slot {
+pub(crate) fn running() -> Slot {
     match volumes::slot() {
         Ok(Some(name)) if name == "b" => Slot::B,
         _ => Slot::A,

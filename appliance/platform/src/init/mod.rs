@@ -2,13 +2,14 @@
 //! orphans, and takes the machine down in order.
 //!
 //! Nothing that can fail for a reason an owner could mend stops it: a box whose state cannot be
-//! mounted starts its supervisor all the same and tells it why, so that panel and web page can say
-//! so.
+//! mounted starts its supervisor all the same, in safe mode and without an owner to become, and
+//! tells it why, so that panel and web page can say so.
 
 mod back;
 mod falls;
 mod last;
 mod restarts;
+mod state;
 mod vigil;
 mod volumes;
 mod watchdog;
@@ -25,6 +26,7 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::Error;
 use crate::heartbeat::{Listener, PIPE};
+pub(crate) use back::running;
 pub use falls::Falls;
 use last::Last;
 pub use last::{last_panic, last_restart};
@@ -39,6 +41,8 @@ use watchdog::Watchdog;
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
 /// The variable that tells it that this start is in safe mode, and why.
 const SAFE_MODE: &str = "TINBOX_SAFE_MODE";
+/// The variable that tells it that the state volume cannot be used, and why.
+const WITHOUT_STATE: &str = "TINBOX_WITHOUT_STATE";
 /// The variable that tells it that nobody kept the time while the box was off.
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 /// How long the supervisor may take to end what it does.
@@ -66,6 +70,12 @@ pub fn safe_mode() -> Option<String> {
     std::env::var(SAFE_MODE).ok()
 }
 
+/// Whether this start is without its state volume, which does not mount: the box knows nothing of
+/// its owner, and [`safe_mode`] says why. The same for as long as the machine runs.
+pub fn without_state() -> bool {
+    std::env::var_os(WITHOUT_STATE).is_some()
+}
+
 /// Asks process 1 to take the machine down: by the signals that other first processes take too
 /// (busybox init).
 ///
@@ -84,11 +94,12 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 /// that opens the most first: a factory reset destroys them before anything else.
 pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     volumes::console();
-    let Found { mut trouble, time_is_a_guess, safe } = volumes::mount(keys);
+    let Found { mut trouble, time_is_a_guess, safe, lost } = volumes::mount(keys);
     let last = Last::take();
     trouble.extend(last.sentences());
     let too_often = falls::count(back::running(), last.reason());
-    let safe = too_often.or(safe);
+    let without = lost.as_ref().map(|why| format!("its state volume cannot be used: {why}"));
+    let safe = without.or(too_often).or(safe);
     for problem in &trouble {
         eprintln!("tinbox: {problem}");
     }
@@ -102,6 +113,9 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     if let Some(why) = &safe {
         eprintln!("tinbox: safe mode, because {why}");
         command.env(SAFE_MODE, why);
+    }
+    if lost.is_some() {
+        command.env(WITHOUT_STATE, "1");
     }
     if time_is_a_guess {
         command.env(GUESSED_TIME, "1");

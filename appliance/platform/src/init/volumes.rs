@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::back;
+use super::state::State;
 use crate::{Error, clock, disk, growth, zram};
 
 /// The boot volume: kernels, boot loader, `box.toml`.
@@ -23,10 +24,13 @@ const SHIPPED: &str = "/usr/share/tinbox/artifacts";
 /// The running slot's folder of the boot volume.
 const SLOT: &str = "/run/tinbox/slot";
 /// Nothing on these volumes is a program or a device.
-const DATA: MountFlags = MountFlags::NOSUID
+pub(super) const DATA: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC)
     .union(MountFlags::NOATIME);
+/// What is written is on the disk after 5 s. A file system that is found to be damaged is not
+/// written any more.
+pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
 /// The boot volume is written for moments only (`slots`).
 pub(crate) const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
 /// The kernel's own: type, place, options.
@@ -68,24 +72,27 @@ pub(super) struct Found {
     pub(super) time_is_a_guess: bool,
     /// Why this start is in safe mode, if somebody wants it to be.
     pub(super) safe: Option<String>,
+    /// Why the state volume cannot be used, if it cannot.
+    pub(super) lost: Option<String>,
 }
 
 /// Mounts what there is. Where somebody wants the box to be as it was when it was flashed, it is
 /// that before anything uses the volumes; `keys` are the box's.
 pub(super) fn mount(keys: &[&str]) -> Found {
     let mut trouble = Vec::new();
-    let state_is_there = mount_disks(&mut trouble);
-    let safe = back::go(keys, state_is_there, &mut trouble);
+    let mut state = mount_disks(&mut trouble);
+    let safe = back::go(keys, &mut state, &mut trouble);
+    state.reserve();
     if let Err(error) = offer() {
         trouble.push(stdx::chain(&error));
     }
     let time_is_a_guess = clock::begin(Path::new(STATE));
-    Found { trouble, time_is_a_guess, safe }
+    let lost = state.lost().map(str::to_owned);
+    Found { trouble, time_is_a_guess, safe, lost }
 }
 
-/// Whether the state volume is the disk's own.
-fn mount_disks(trouble: &mut Vec<String>) -> bool {
-    let mut state_is_there = true;
+/// Mounts the kernel's own and the disk's.
+fn mount_disks(trouble: &mut Vec<String>) -> State {
     let mut attempt = |result: Result<(), Error>| {
         if let Err(error) = result {
             trouble.push(stdx::chain(&error));
@@ -112,18 +119,15 @@ fn mount_disks(trouble: &mut Vec<String>) -> bool {
     attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", BOOT_FLAGS, "utf8"));
     let cache = of("cache");
     attempt(cache.as_deref().map_or(Ok(()), grow));
-    for (name, place) in [("state", STATE), ("cache", CACHE)] {
-        if let Err(error) = mount_part(name, of(name), place, "ext4", DATA, "commit=5") {
-            attempt(Err(error));
-            state_is_there &= place != STATE;
-            // The box works without, and forgets when it is switched off.
-            let (kind, size) = ("tmpfs", "mode=700,size=25%");
-            attempt(mount_at(Path::new(kind), place, kind, DATA, size));
-        } else if place == CACHE {
-            attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
-        }
+    if let Err(error) = mount_part("cache", cache.clone(), CACHE, "ext4", DATA, EXT4) {
+        attempt(Err(error));
+        // The box works without, and forgets when it is switched off.
+        attempt(mount_at(Path::new("tmpfs"), CACHE, "tmpfs", DATA, "mode=700,size=25%"));
+    } else {
+        attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
     }
-    state_is_there
+    let device = of("state");
+    State::mount(device, trouble)
 }
 
 /// The slot that was started, `a` or `b`, as the boot loader said it.
@@ -159,7 +163,7 @@ fn offer() -> Result<(), Error> {
     mount_at(Path::new("overlay"), ARTIFACTS, "overlay", DATA, &options)
 }
 
-fn mount_part(
+pub(super) fn mount_part(
     name: &str,
     device: Option<PathBuf>,
     place: &str,
@@ -171,7 +175,7 @@ fn mount_part(
     mount_at(&device, place, kind, flags, options)
 }
 
-fn mount_at(
+pub(super) fn mount_at(
     device: &Path,
     place: &str,
     kind: &str,

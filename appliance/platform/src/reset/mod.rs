@@ -5,13 +5,17 @@
 //! A factory reset is written down before anything of it is done, and the note goes last: whatever
 //! cuts it, the next start goes on. What asked for it is taken away second, so that it ends. The
 //! keys go before all that they open (FR-4), so no cut leaves secrets that somebody could read.
+//!
+//! A state volume that takes no note stops no reset. The running box then writes the wish on the
+//! boot volume, over bytes that are there. At the start, what asked stays until the note finds the
+//! room that the erasing has made.
 
 mod disk;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::slots::BootVolume;
+use crate::slots::{BootVolume, Slot};
 use crate::{Error, kept};
 pub use disk::{Disk, Host};
 
@@ -71,7 +75,8 @@ impl Level {
 /// What was asked for at a start, by whom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The note of the state volume: the API, a page, the panel, or a reset that was cut.
+    /// The note of the state volume, or of the boot volume where that took none: the API, a page,
+    /// the panel, or a reset that was cut.
     pub note: Option<Level>,
     /// The boot loader's menu.
     pub menu: Option<Level>,
@@ -140,6 +145,30 @@ pub fn plan(places: &Places<'_>) -> Vec<Step> {
     steps
 }
 
+/// The same where the state volume has no room for the note: what asked for the reset stands in for
+/// it until the keys and all else are gone from there.
+fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
+    let mut steps = plan(places);
+    let empty = Step::Empty(places.state.to_owned(), &STAYS);
+    steps.retain(|step| !matches!(step, Step::Note | Step::Answer) && *step != empty);
+    let keys = steps.iter().take_while(|step| matches!(step, Step::Shred(_))).count();
+    steps.splice(keys..keys, [empty, Step::Note, Step::Answer]);
+    steps
+}
+
+/// Carries a factory reset out, from its note to its end; it can be carried out again.
+///
+/// # Errors
+/// The first step that fails; the next start begins anew.
+pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
+    match carry_out(&plan(places), places, disk) {
+        Err(Error::Io { source, .. }) if kept::is_full(&source) => {
+            carry_out(&plan_without_room(places), places, disk)
+        }
+        done => done,
+    }
+}
+
 /// Takes the steps. Each can be taken again.
 ///
 /// # Errors
@@ -201,11 +230,35 @@ fn empty(disk: &mut impl Disk, folder: &Path, stays: &[&str], depth: usize) -> i
 /// Asks for `level` at the next start, durably when this returns.
 ///
 /// # Errors
-/// The state volume cannot be written.
+/// Neither the state volume nor the boot volume can be written.
 pub fn ask(level: Level) -> Result<(), Error> {
-    let state = Path::new(crate::init::STATE);
-    let what = format!("write {}", state.join(NOTE).display());
-    kept::replace(state, NOTE, level.word().as_bytes()).map_err(Error::io(what))
+    let state = (!crate::init::without_state()).then_some(Path::new(crate::init::STATE));
+    ask_at(state, &BootVolume::own(), crate::init::running(), level)
+}
+
+/// The same; `state` is the folder of the state volume, where there is one.
+fn ask_at(
+    state: Option<&Path>,
+    volume: &BootVolume,
+    running: Slot,
+    level: Level,
+) -> Result<(), Error> {
+    let noted = state.map(|state| kept::replace(state, NOTE, level.word().as_bytes()));
+    match noted {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(error)) => tracing::warn!(%error, "the wish goes to the boot volume"),
+        None => {}
+    }
+    ask_on_boot_volume(volume, running, level)
+}
+
+/// Asks for `level` at the next start without the state volume.
+pub(crate) fn ask_on_boot_volume(
+    volume: &BootVolume,
+    running: Slot,
+    level: Level,
+) -> Result<(), Error> {
+    volume.change(running, |variables| variables.ask(level.word()))
 }
 
 /// Looks who asks. A file that cannot be read as a level is a sentence in `trouble`.
@@ -217,8 +270,10 @@ pub(crate) fn look(
 ) -> Asked {
     let note = kept::read(&state.join(NOTE), ASKING_MAX).ok().flatten();
     let note = note.and_then(|text| Level::read(&text).ok());
-    let menu = volume.read().ok();
-    let menu = menu.as_ref().and_then(|all| Level::of(all.wish()?));
+    let variables = volume.read().ok();
+    let menu = variables.as_ref().and_then(|all| Level::of(all.wish()?));
+    let asked = variables.as_ref().and_then(|all| Level::of(all.asked()?));
+    let note = [note, asked].into_iter().flatten().max_by_key(|level| *level == Level::Factory);
     let mut file = None;
     for path in FILES.map(|name| boot.join(name)) {
         let sentence = match kept::read(&path, ASKING_MAX) {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disk::Host;
-use super::{Asked, Disk, Level, Places, Step, carry_out, look, plan};
+use super::{Asked, Disk, Level, Places, Step, ask_at, erase, look, plan};
 use crate::Error;
 use crate::slots::{BYTES, BootVolume, Slot};
 
@@ -26,7 +26,11 @@ const FILES: [&str; 11] = [
 const ENVIRONMENT: &str = "# GRUB Environment Block\nORDER=B A\nA_OK=1\nB_OK=1\nRESET=factory\n";
 
 /// A box's three volumes as folders.
-struct Flashed(tempfile::TempDir);
+struct Flashed {
+    folder: tempfile::TempDir,
+    /// The state volume has room for a note.
+    has_room: Cell<bool>,
+}
 
 impl Flashed {
     fn new() -> Self {
@@ -39,23 +43,23 @@ impl Flashed {
         let mut block = ENVIRONMENT.as_bytes().to_vec();
         block.resize(BYTES, b'#');
         fs::write(folder.path().join("boot/tinbox/grubenv"), block).unwrap();
-        Self(folder)
+        Self { folder, has_room: Cell::new(true) }
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     fn files(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        let mut folders = vec![self.0.path().to_owned()];
+        let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 match path.is_dir() {
                     true => folders.push(path),
                     false => {
-                        let name = path.strip_prefix(self.0.path()).unwrap();
+                        let name = path.strip_prefix(self.folder.path()).unwrap();
                         found.insert(name.to_string_lossy().into_owned());
                     }
                 }
@@ -75,15 +79,18 @@ impl Flashed {
         let host = Host { volume: BootVolume::at(&self.at("boot")), running: Slot::A };
         let (state, cache) = (self.at("state"), self.at("cache"));
         let places = Places { state: &state, cache: &cache, keys: &KEYS };
-        let mut disk = Cut { host, left: Cell::new(changes) };
-        carry_out(&plan(&places), &places, &mut disk)
+        let mut disk = Cut { host, left: Cell::new(changes), room: self.has_room.get() };
+        let erased = erase(&places, &mut disk);
+        self.has_room.set(disk.room);
+        erased
     }
 }
 
-/// A disk whose power goes.
+/// A disk whose power goes, and whose state volume may be full.
 struct Cut {
     host: Host,
     left: Cell<usize>,
+    room: bool,
 }
 
 impl Cut {
@@ -106,6 +113,9 @@ impl Disk for Cut {
     }
     fn note(&mut self, state: &Path, level: Level) -> io::Result<()> {
         self.power()?;
+        if !self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.host.note(state, level)
     }
     fn overwrite(&mut self, file: &Path) -> io::Result<()> {
@@ -114,6 +124,7 @@ impl Disk for Cut {
     }
     fn remove_file(&mut self, file: &Path) -> io::Result<()> {
         self.power()?;
+        self.room |= file.ends_with("objects.redb");
         self.host.remove_file(file)
     }
     fn remove_folder(&mut self, folder: &Path) -> io::Result<()> {
@@ -153,9 +164,19 @@ fn a_factory_reset_keeps_the_systems_and_nothing_of_the_owner() {
 
 #[test]
 fn whenever_the_power_goes_the_next_start_goes_on_and_no_secret_outlives_its_key() {
+    cut_at_each_change(true);
+}
+
+#[test]
+fn a_full_disk_is_erased_without_a_note_whenever_the_power_goes() {
+    cut_at_each_change(false);
+}
+
+fn cut_at_each_change(has_room: bool) {
     let mut cuts = 0;
     for changes in 0.. {
         let it = Flashed::new();
+        it.has_room.set(has_room);
         let cut = it.reset(changes).is_err();
         let there = it.files();
         let whole = |name: &str| fs::read(it.at(name)).is_ok_and(|key| key.starts_with(b"factory"));
@@ -178,6 +199,29 @@ fn whenever_the_power_goes_the_next_start_goes_on_and_no_secret_outlives_its_key
         assert_eq!(it.asked(), Asked::default(), "{changes}: it would begin anew for ever");
     }
     assert!(cuts > 20, "only {cuts} moments were tried");
+}
+
+#[test]
+fn a_wish_that_finds_no_room_is_written_on_the_boot_volume() {
+    let it = Flashed::new();
+    let volume = BootVolume::at(&it.at("boot"));
+    let mut variables = volume.read().unwrap();
+    variables.forget_wish();
+    fs::write(it.at("boot/tinbox/grubenv"), variables.block().unwrap()).unwrap();
+    fs::remove_file(it.at("boot/reset")).unwrap();
+    // No volume at all, and one that takes no note.
+    for (state, level) in [(None, Level::Safe), (Some(it.at("gone")), Level::Factory)] {
+        ask_at(state.as_deref(), &volume, Slot::A, level).unwrap();
+        assert_eq!(it.asked(), Asked { note: Some(level), ..Asked::default() });
+    }
+    let host = Host { volume, running: Slot::A };
+    { host }.answer().unwrap();
+    assert_eq!(it.asked(), Asked::default());
+    // A reset that has begun goes on, whatever was asked for since.
+    let (state, volume) = (it.at("state"), BootVolume::at(&it.at("boot")));
+    ask_at(Some(&state), &volume, Slot::A, Level::Factory).unwrap();
+    ask_at(None, &volume, Slot::A, Level::Safe).unwrap();
+    assert_eq!(it.asked().note, Some(Level::Factory));
 }
 
 #[test]

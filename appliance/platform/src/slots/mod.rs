@@ -27,6 +27,8 @@ const ORDER: &str = "ORDER";
 const TRIAL: &str = "TRIAL";
 /// What was chosen in GRUB's menu: a level of `reset`.
 const RESET: &str = "RESET";
+/// What the running box was asked for and could not write on its state volume: a level of `reset`.
+const ASKED: &str = "ASKED";
 /// Starts that a new system has: GRUB's three, but for this many.
 const TRIES_SPENT: &str = "1";
 
@@ -127,9 +129,19 @@ impl Environment {
         self.get(RESET).filter(|wish| !wish.is_empty())
     }
 
-    /// What was chosen in the boot menu is done.
+    /// What the running box was asked for, if anything: a word of `reset::Level`.
+    pub fn asked(&self) -> Option<&str> {
+        self.get(ASKED)
+    }
+
+    /// The running box was asked for `level`, a word of `reset::Level`.
+    pub fn ask(&mut self, level: &str) {
+        self.set(ASKED.to_owned(), level);
+    }
+
+    /// What was chosen in the boot menu, or asked of the running box, is done.
     pub fn forget_wish(&mut self) {
-        self.0.retain(|(name, _)| name != RESET);
+        self.0.retain(|(name, _)| name != RESET && name != ASKED);
     }
 
     /// Whether it holds a whole system.

@@ -32,6 +32,7 @@ pub fn working() -> StatusView {
         slot: "A".into(),
         pin: "F3A9-1C20-8BQK-77TM".into(),
         safe_mode: Text::default(),
+        without_state: false,
         uptime_seconds: 12 * 86_400 + 4 * 3_600 + 7 * 60,
         boot: steps(7),
         claim: None,
@@ -63,6 +64,18 @@ pub fn safe_mode() -> StatusView {
     for nic in &mut view.nics {
         nic.armed_since = None;
     }
+    view
+}
+
+/// Its state volume does not mount.
+pub fn without_state() -> StatusView {
+    let mut view = safe_mode();
+    view.safe_mode = "its state volume cannot be used: cannot mount /dev/mmcblk0p4 at /state: \
+                      Structure needs cleaning"
+        .into();
+    view.without_state = true;
+    view.machines.clear();
+    view.events.clear();
     view
 }
 

@@ -58,6 +58,10 @@ fn doing(view: &StatusView) -> (String, String) {
         let text = "This box waits for its owner".to_owned();
         return (text, "Waiting for its owner".to_owned());
     }
+    if view.without_state {
+        let text = "State volume lost: no machine is served".to_owned();
+        return (text, "State lost, nothing served".to_owned());
+    }
     if !view.safe_mode.is_empty() {
         let text = "Safe mode: no machine is served".to_owned();
         return (text, "Safe mode, nothing served".to_owned());

@@ -112,17 +112,37 @@ fn stopped(nic: &Nic, by: &ForeignServer) -> Problem {
 fn safe_mode(view: &StatusView) -> Problem {
     let trouble = safe_mode_trouble(view);
     let brief = ["machines are not served".to_owned(), trouble.why.to_string()];
-    box_problem("safe-mode".to_owned(), "SAFE MODE".to_owned(), &brief, trouble)
+    let (key, title) = match view.without_state {
+        true => ("without-state", "STATE LOST"),
+        false => ("safe-mode", "SAFE MODE"),
+    };
+    box_problem(key.to_owned(), title.to_owned(), &brief, trouble)
 }
 
 /// What safe mode is, and how it ends.
 pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
+    if view.without_state {
+        return without_state(view);
+    }
     Trouble {
         what: "This box is in safe mode, without its settings".into(),
         on: Text::default(),
         why: view.safe_mode.clone(),
         now: "Restart it to have its settings and its machines served again".into(),
         code: "SafeMode".into(),
+    }
+}
+
+fn without_state(view: &StatusView) -> Trouble {
+    Trouble {
+        what: "This box cannot read what it knows, serves no machine and cannot be claimed".into(),
+        on: Text::default(),
+        why: view.safe_mode.clone(),
+        now: "Restart it; if that does not help, replace its disk, or choose the factory reset in \
+              its boot menu, at its panel or by the file \"reset\", which erases what it knew. \
+              Then restore a backup"
+            .into(),
+        code: "StateLost".into(),
     }
 }
 

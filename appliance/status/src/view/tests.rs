@@ -242,3 +242,15 @@ fn safe_mode_is_said_whatever_else_there_is() {
         assert_eq!(said.starts_with("Safe mode: no machine is served; "), owned, "{said}");
     }
 }
+
+#[test]
+fn a_box_without_its_state_says_so_and_how_it_ends() {
+    let view = example::without_state();
+    let problems = problems(&view);
+    assert_eq!((problems[0].key.as_str(), problems[0].urgency), ("without-state", Urgency::Box));
+    let said = problems[0].trouble.sentence();
+    for part in ["cannot read what it knows", "cannot mount /dev/mmcblk0p4", "factory reset"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(headline(&view).sentence().starts_with("State volume lost: no machine is served; "));
+}

@@ -102,6 +102,7 @@ impl Tells for Itself {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();
         view.safe_mode = self.safe_mode.as_str().into();
+        view.without_state = self.time.is_some() && platform::init::without_state();
         view.clock = self.clock(view.now);
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);

@@ -163,7 +163,8 @@ impl Wiring {
         let trouble = trouble.chain(crate::backups::unrestored(state)).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
-        let owner = Arc::new(owner);
+        let lost = firmware.is_some() && platform::init::without_state();
+        let owner = Arc::new(if lost { owner.out_of_reach() } else { owner });
         let config = Arc::clone(&self.config);
         let time = firmware.map(|firmware| firmware.time.clone());
         let safe = self.safe.mode.clone().unwrap_or_default();

@@ -79,3 +79,14 @@ fn nothing_is_answered_that_is_not_on_disk() {
     assert!(matches!(owner.claim("7KQ4M2", "long enough"), Err(Refusal::Disk(_))));
     assert!(!owner.claimed());
 }
+
+#[test]
+fn a_box_that_cannot_read_whose_it_is_is_claimed_by_nobody() {
+    let owner = open(&Arc::new(Memory::default()));
+    let (code, _) = owner.code().unwrap();
+    let owner = owner.out_of_reach();
+    assert!(owner.code().is_none() && !owner.claimed());
+    assert!(matches!(owner.claim(&code, "long enough"), Err(Refusal::Unknown)));
+    assert!(matches!(owner.prove(&code), Err(Refusal::Unknown)));
+    assert!(!owner.claimed());
+}

@@ -88,6 +88,12 @@ fn site() -> (Arc<Owner>, Router) {
     (owner, router)
 }
 
+/// Of a box that cannot read whose it is.
+fn site_without_state() -> Router {
+    let owner = Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap();
+    router(Site::new(Arc::new(owner.out_of_reach()), Arc::new(Example::default())))
+}
+
 fn site_that_leaves() -> (Arc<Owner>, Router, Arc<Mutex<Vec<Leaving>>>) {
     let keep = Arc::new(Memory::default());
     let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
@@ -126,6 +132,23 @@ async fn a_box_without_an_owner_shows_nothing_but_its_claim() {
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
         assert!(header(&answer, "content-security-policy").starts_with("default-src 'none'; "));
     }
+}
+
+#[tokio::test]
+async fn a_box_that_cannot_read_whose_it_is_says_so_in_the_place_of_its_claim() {
+    let router = site_without_state();
+    let answer = ask(&router, "GET /machines", &[], "").await;
+    assert_eq!((answer.status(), header(&answer, "location")), (StatusCode::SEE_OTHER, "/S"));
+    let answer = ask(&router, "GET /S", &[], "").await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let page = answer.into_body().collect().await.unwrap().to_bytes();
+    let page = String::from_utf8_lossy(&page);
+    assert!(
+        page.contains("does not know whose it is") && !page.contains("name=\"code\""),
+        "{page}"
+    );
+    let form = "code=7KQ4M2&passphrase=long+enough&again=long+enough";
+    assert_eq!(ask(&router, "POST /S", &[], form).await.status(), StatusCode::CONFLICT);
 }
 
 #[tokio::test]

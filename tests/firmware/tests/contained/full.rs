@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use firmware::contained::Contained;
 use firmware::owner::{Owner, address};
-use firmware::steps::CLAIM;
+use firmware::steps::{CLAIM, grubenv};
 use firmware::{PATIENCE, run};
 use qemu::{Mark, poll};
 
@@ -75,5 +76,57 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     let listed = stored().unwrap();
     assert!(listed.contains("first ") && !listed.contains("second "), "{listed}");
     drop(machine);
+    lab.succeed();
+}
+
+/// Fills STATE to its last byte, under a new name.
+fn fill(machine: &Contained, name: &str) {
+    // What is freed may be free only once it is on the disk.
+    run(&mut machine.command("sync").unwrap()).unwrap();
+    for block in ["64k", "4k", "1"] {
+        let file = machine.root().join(format!("state/{name}-{block}")).display().to_string();
+        let mut fill = machine.command("dd").unwrap();
+        let full = run(fill.args(["if=/dev/zero", &format!("bs={block}"), &format!("of={file}")]));
+        assert!(full.unwrap_err().to_string().contains("No space left"));
+        run(&mut machine.command("sync").unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
+    let lab = Lab::new("remedies");
+    let (place, disk) = (lab.place("box", 0x65), lab.disk("disk"));
+    let machine = place.start(&disk).unwrap();
+    let serial = machine.serial();
+    let line = serial.wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
+    let owner = Owner::claims(&lab.owner, &address(&line), serial, lab.folder());
+    let set = |zone: &str| {
+        let zone = format!("time.zone={zone}");
+        run(owner.tinbox().args(["box", "settings", "set", &zone])).unwrap();
+    };
+    set("Europe/Paris");
+    fill(&machine, "first");
+    set("Europe/Berlin");
+    // The reserve is given up now.
+    fill(&machine, "second");
+    set("Europe/Rome");
+    fill(&machine, "third");
+    run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).unwrap();
+    let erased = "factory reset: everything of the owner is erased";
+    let (_, mark) = serial.wait_for_after(Mark::START, erased, PATIENCE).unwrap();
+    serial.wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
+
+    // Without anybody who could free room first.
+    fill(&machine, "fourth");
+    run(machine.command("rm").unwrap().arg(machine.root().join("state/small-files.reserve")))
+        .unwrap();
+    fill(&machine, "fifth");
+    machine.cut_power().unwrap();
+    let machine = place.start_by_menu(&disk, Some("factory")).unwrap();
+    let (_, mark) = machine.serial().wait_for_after(Mark::START, erased, PATIENCE).unwrap();
+    machine.serial().wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
+    machine.cut_power().unwrap();
+    let variables = grubenv(&disk);
+    assert!(!variables.contains("RESET=") && !variables.contains("ASKED="), "{variables}");
     lab.succeed();
 }

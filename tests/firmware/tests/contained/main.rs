@@ -9,6 +9,7 @@ mod claim;
 mod damaged;
 mod full;
 mod loader;
+mod lost;
 mod networks;
 mod panel;
 mod power;

@@ -1,0 +1,215 @@
+//! The state volume: mounted, mended where its superblock alone is damaged, and made anew where
+//! somebody asks for a factory reset.
+//!
+//! Never: a file system that is made anew because the old one does not mount. A box whose state
+//! volume does not mount knows nothing of its owner and of its machines. It serves nobody then, and
+//! has no owner to be found: it waits for a person.
+
+mod superblock;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{UnmountFlags, unmount};
+
+use super::STATE;
+use super::volumes::{DATA, EXT4, mount_at, mount_part};
+use crate::{Error, kept};
+
+/// The partition's name.
+const NAME: &str = "state";
+/// An empty file system of the partition's size, in the read-only root.
+const EMPTY: &str = "/usr/share/tinbox/state.ext4";
+/// Bytes that are written at once.
+const PIECE: usize = 1 << 20;
+/// Where the kernel tells of each ext4.
+const SYS: &str = "/sys/fs/ext4";
+
+/// The state volume of this start.
+#[derive(Debug)]
+pub(super) struct State {
+    device: Option<PathBuf>,
+    /// The file system mounts, and something in it was found to be damaged.
+    damaged: bool,
+    /// Why it does not mount, if it does not. What stands in for it is in memory.
+    lost: Option<String>,
+}
+
+impl State {
+    /// Mounts the volume on `device`. What was wrong with it, and is no more, goes to `trouble`.
+    pub(super) fn mount(device: Option<PathBuf>, trouble: &mut Vec<String>) -> Self {
+        let mut state = Self { device, damaged: false, lost: None };
+        let mounted = state.mount_disk().or_else(|error| {
+            let mended = state.device.as_deref().is_some_and(mend_superblock);
+            if !mended {
+                return Err(error);
+            }
+            state.damaged = true;
+            trouble.push(format!(
+                "the first block of {STATE} was damaged ({}), and is restored from its copy; make \
+                 a backup, the disk may fail",
+                stdx::chain(&error)
+            ));
+            state.mount_disk()
+        });
+        match mounted {
+            Ok(()) => {
+                let errors = state.errors();
+                state.damaged |= errors.is_some();
+                trouble.extend(errors);
+            }
+            Err(error) => state.stand_in(&error, trouble),
+        }
+        state
+    }
+
+    /// Why it does not mount, if it does not.
+    pub(super) fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// Whether only a new file system is a sound one.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.damaged || self.lost.is_some()
+    }
+
+    /// Makes it anew: an empty file system, written over all of its partition.
+    ///
+    /// # Errors
+    /// The disk or the kernel refuses; there may be no volume then.
+    pub(super) fn renew(&mut self, trouble: &mut Vec<String>) -> Result<(), Error> {
+        eprintln!("tinbox: {STATE} is made anew; do not worry about the power");
+        let none = || Error::NoPartition { name: NAME.to_owned() };
+        let device = self.device.clone().ok_or_else(none)?;
+        unmount(STATE, UnmountFlags::empty()).map_err(Error::io(format!("unmount {STATE}")))?;
+        let what = format!("make the file system on {} anew", device.display());
+        let made = write_anew(Path::new(EMPTY), &device).map_err(Error::io::<io::Error>(what));
+        let mounted = made.and_then(|()| self.mount_disk());
+        match &mounted {
+            Ok(()) => (self.lost, self.damaged) = (None, false),
+            Err(error) => self.stand_in(error, trouble),
+        }
+        mounted
+    }
+
+    fn mount_disk(&self) -> Result<(), Error> {
+        mount_part(NAME, self.device.clone(), STATE, "ext4", DATA, EXT4)
+    }
+
+    /// Memory in its place: the box starts, says what is wrong, and forgets at its end.
+    fn stand_in(&mut self, error: &Error, trouble: &mut Vec<String>) {
+        self.lost = Some(stdx::chain(error));
+        let mounted = mount_at(Path::new("tmpfs"), STATE, "tmpfs", DATA, "mode=700,size=25%");
+        trouble.extend(mounted.err().map(|error| stdx::chain(&error)));
+    }
+
+    /// The kernel counts, over all starts, what it found wrong in the file system.
+    fn errors(&self) -> Option<String> {
+        let name = self.device.as_deref()?.file_name()?;
+        let count = fs::read_to_string(Path::new(SYS).join(name).join("errors_count")).ok()?;
+        let count: u64 = count.trim().parse().ok()?;
+        (count > 0).then(|| {
+            format!(
+                "the file system of {STATE} has {count} errors; make a backup, reset the box to \
+                 its factory state, and restore it"
+            )
+        })
+    }
+
+    /// Sets room aside for what must be written when it is full.
+    pub(super) fn reserve(&self) {
+        if self.lost.is_none()
+            && let Err(error) = kept::reserve(Path::new(STATE))
+        {
+            eprintln!("tinbox: {STATE} has no room in reserve: {error}");
+        }
+    }
+}
+
+/// Restores a superblock that is none from its first copy; false when there was nothing to be done.
+fn mend_superblock(device: &Path) -> bool {
+    let attempt = || {
+        let file = OpenOptions::new().read(true).write(true).open(device)?;
+        let mut blocks = [[0; superblock::BYTES]; 2];
+        let [first, copy] = &mut blocks;
+        file.read_exact_at(first, superblock::AT)?;
+        file.read_exact_at(copy, superblock::COPY_AT)?;
+        let Some(mended) = superblock::mended(first, copy) else { return Ok(false) };
+        file.write_all_at(&mended, superblock::AT)?;
+        file.sync_all()?;
+        Ok(true)
+    };
+    attempt().unwrap_or_else(|error: io::Error| {
+        eprintln!("tinbox: cannot mend {}: {error}", device.display());
+        false
+    })
+}
+
+/// Writes the file system in the file `empty` over all of `device`. Its first piece, without which
+/// it does not mount, is wiped first and written last.
+fn write_anew(empty: &Path, device: &Path) -> io::Result<()> {
+    let mut from = File::open(empty)?;
+    // A device that is mounted anywhere is refused.
+    let mut options = OpenOptions::new();
+    let to = options.write(true).custom_flags(libc::O_EXCL).open(device)?;
+    let room = io::Seek::seek(&mut &to, io::SeekFrom::End(0))?;
+    let size = from.metadata()?.len();
+    if size > room {
+        let (size, room) = (stdx::bytes(size), stdx::bytes(room));
+        return Err(io::Error::other(format!("it needs {size}, and there is {room}")));
+    }
+    let mut first = vec![0; PIECE.min(usize::try_from(room).unwrap_or(PIECE))];
+    to.write_all_at(&first, 0)?;
+    to.sync_all()?;
+    let mut piece = Vec::with_capacity(PIECE);
+    let mut at = 0;
+    while at < room {
+        let count = PIECE.min(usize::try_from(room - at).unwrap_or(PIECE));
+        piece.clear();
+        from.by_ref().take(count as u64).read_to_end(&mut piece)?;
+        // Behind the file system nothing of the old one stays.
+        piece.resize(count, 0);
+        match at {
+            0 => first.copy_from_slice(&piece),
+            _ => to.write_all_at(&piece, at)?,
+        }
+        at += count as u64;
+    }
+    to.sync_all()?;
+    to.write_all_at(&first, 0)?;
+    to.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{PIECE, write_anew};
+
+    #[test]
+    fn nothing_of_the_old_volume_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [empty, device] = ["empty", "device"].map(|name| folder.path().join(name));
+        let content: Vec<u8> = (0..PIECE * 2 + 4096).map(|at| (at % 251) as u8).collect();
+        fs::write(&empty, &content).unwrap();
+        fs::write(&device, vec![0xa5; PIECE * 4 + 512]).unwrap();
+        write_anew(&empty, &device).unwrap();
+        let written = fs::read(&device).unwrap();
+        let (new, behind) = written.split_at(content.len());
+        assert!(new == content && behind.iter().all(|byte| *byte == 0));
+        assert_eq!(written.len(), PIECE * 4 + 512);
+    }
+
+    #[test]
+    fn a_partition_that_is_too_small_is_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [empty, device] = ["empty", "device"].map(|name| folder.path().join(name));
+        fs::write(&empty, vec![1; 8192]).unwrap();
+        fs::write(&device, vec![2; 4096]).unwrap();
+        let refused = write_anew(&empty, &device).unwrap_err().to_string();
+        assert_eq!(refused, "it needs 8.0 KiB, and there is 4.0 KiB");
+        assert_eq!(fs::read(&device).unwrap(), [2; 4096]);
+    }
+}

@@ -1,0 +1,126 @@
+//! The superblock of an ext4 (`fs/ext4/ext4.h`, `struct ext4_super_block`) and its first copy,
+//! which is as old as the file system. No host.
+
+/// Bytes of one.
+pub(super) const BYTES: usize = 1024;
+/// Where the superblock lies.
+pub(super) const AT: u64 = 1024;
+/// Where its first copy lies: in the first block of the second group, with blocks of 4 KiB.
+pub(super) const COPY_AT: u64 = 32_768 * 4096;
+
+/// Fields by their offsets.
+const MAGIC: usize = 0x38;
+const STATE: usize = 0x3a;
+const GROUP: usize = 0x5a;
+const COMPATIBLE: usize = 0x5c;
+const INCOMPATIBLE: usize = 0x60;
+const READ_ONLY_COMPATIBLE: usize = 0x64;
+const CHECKSUM: usize = 0x3fc;
+/// Their values.
+const EXT4: u16 = 0xef53;
+const HAS_ERRORS: u16 = 2;
+const HAS_JOURNAL: u32 = 0x4;
+const NEEDS_RECOVERY: u32 = 0x4;
+const METADATA_CHECKSUM: u32 = 0x400;
+
+type Block = [u8; BYTES];
+
+/// What to write in the place of `first`, where that is no superblock and `copy` is one. It says
+/// that the journal is to be replayed, for nobody knows whether the volume was taken away in order;
+/// a journal that is empty stays so.
+pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
+    if is_whole(first) || !is_whole(copy) || u16_at(copy, GROUP) != 1 {
+        return None;
+    }
+    let mut block = *copy;
+    put(&mut block, GROUP, &0_u16.to_le_bytes());
+    put(&mut block, STATE, &HAS_ERRORS.to_le_bytes());
+    if u32_at(&block, COMPATIBLE) & HAS_JOURNAL != 0 {
+        let features = u32_at(&block, INCOMPATIBLE) | NEEDS_RECOVERY;
+        put(&mut block, INCOMPATIBLE, &features.to_le_bytes());
+    }
+    let sum = checksum(&block);
+    put(&mut block, CHECKSUM, &sum.to_le_bytes());
+    Some(block)
+}
+
+/// Whether it is a superblock whose checksum is right.
+fn is_whole(block: &Block) -> bool {
+    u16_at(block, MAGIC) == EXT4
+        && u32_at(block, READ_ONLY_COMPATIBLE) & METADATA_CHECKSUM != 0
+        && u32_at(block, CHECKSUM) == checksum(block)
+}
+
+/// The checksum of all before it.
+fn checksum(block: &Block) -> u32 {
+    crc_32c(&block[..CHECKSUM])
+}
+
+/// CRC-32C without its last inversion, as the kernel has it here.
+fn crc_32c(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            (sum >> 1) ^ if sum & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
+    })
+}
+
+fn u16_at(block: &Block, at: usize) -> u16 {
+    u16::from_le_bytes([block[at], block[at + 1]])
+}
+
+fn u32_at(block: &Block, at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
+fn put(block: &mut Block, at: usize, bytes: &[u8]) {
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A superblock as far as this module looks at one.
+    fn superblock(group: u16) -> Block {
+        let mut block = [7; BYTES];
+        put(&mut block, MAGIC, &EXT4.to_le_bytes());
+        put(&mut block, GROUP, &group.to_le_bytes());
+        put(&mut block, COMPATIBLE, &HAS_JOURNAL.to_le_bytes());
+        put(&mut block, INCOMPATIBLE, &0x2c2_u32.to_le_bytes());
+        put(&mut block, READ_ONLY_COMPATIBLE, &METADATA_CHECKSUM.to_le_bytes());
+        let sum = checksum(&block);
+        put(&mut block, CHECKSUM, &sum.to_le_bytes());
+        block
+    }
+
+    #[test]
+    fn a_damaged_superblock_is_restored_and_its_journal_replayed() {
+        for first in [[0; BYTES], [0xa5; BYTES], {
+            let mut flipped = superblock(0);
+            flipped[0x20] ^= 1;
+            flipped
+        }] {
+            let block = mended(&first, &superblock(1)).unwrap();
+            assert!(is_whole(&block));
+            assert_eq!((u16_at(&block, GROUP), u16_at(&block, STATE)), (0, HAS_ERRORS));
+            assert_eq!(u32_at(&block, INCOMPATIBLE), 0x2c6);
+        }
+    }
+
+    #[test]
+    fn a_superblock_that_is_whole_is_never_replaced() {
+        assert_eq!(mended(&superblock(0), &superblock(1)), None);
+        let mut damaged = superblock(1);
+        damaged[9] ^= 1;
+        assert_eq!(mended(&[0; BYTES], &damaged), None, "from a copy that is damaged too");
+        assert_eq!(mended(&[0; BYTES], &[0; BYTES]), None);
+        assert_eq!(mended(&[0; BYTES], &superblock(3)), None, "from another group's");
+    }
+
+    #[test]
+    fn the_checksum_is_the_kernels() {
+        // The check value of CRC-32C, as catalogs of CRCs have it, is inverted.
+        assert_eq!(!crc_32c(b"123456789"), 0xe306_9283);
+    }
+}
