@@ -4,6 +4,7 @@
 
 mod backup;
 mod flash;
+mod lost;
 mod main_job;
 mod panel;
 mod power_cuts;
