@@ -77,6 +77,12 @@ impl Error {
     pub(crate) fn file(attempted: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { attempted, path: path.to_owned(), source }
     }
+
+    /// Whether the disk had no room.
+    fn is_full(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::File { source, .. } if full.contains(&source.kind()))
+    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,15 @@ impl Pki {
             }
         };
         let pki = Self { folder, ca_pem, shown: Arc::default() };
-        pki.ensure_server(names, year, &Issuer::new(params, key))?;
+        let ensured = pki.ensure_server(names, year, &Issuer::new(params, key));
+        // A box whose disk is full starts with the certificate that it has: who frees its disk
+        // comes in by the pin, whatever names it says.
+        match ensured {
+            Err(error) if error.is_full() && pki.server_certificate().is_ok() => {
+                tracing::warn!(%error, "the box's certificate stays as it was");
+            }
+            ensured => ensured?,
+        }
         pki.show()?;
         Ok(pki)
     }

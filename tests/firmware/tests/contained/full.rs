@@ -5,7 +5,7 @@ use std::fs;
 use firmware::contained::Contained;
 use firmware::owner::{Owner, address};
 use firmware::steps::{CLAIM, grubenv};
-use firmware::{PATIENCE, run};
+use firmware::{FIRST_LINE, PATIENCE, run};
 use qemu::{Mark, poll};
 
 use super::Lab;
@@ -111,6 +111,10 @@ fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
     fill(&machine, "second");
     set("Europe/Rome");
     fill(&machine, "third");
+    machine.cut_power().unwrap();
+    let machine = place.start(&disk).unwrap();
+    let serial = machine.serial();
+    serial.wait_for(FIRST_LINE, PATIENCE).unwrap();
     run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).unwrap();
     let erased = "factory reset: everything of the owner is erased";
     let (_, mark) = serial.wait_for_after(Mark::START, erased, PATIENCE).unwrap();
