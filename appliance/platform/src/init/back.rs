@@ -5,7 +5,8 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::state::State;
-use super::{BOOT, CACHE, STATE, volumes};
+use super::volumes::{self, Disks};
+use super::{BOOT, CACHE, STATE};
 use crate::Error;
 use crate::reset::{self, Disk as _, Host, Level, Places};
 use crate::slots::{BootVolume, Slot};
@@ -13,7 +14,7 @@ use crate::slots::{BootVolume, Slot};
 /// Does what was asked for. `keys` are those of the box, in its folder of the state volume.
 ///
 /// Returns why this start is in safe mode, if somebody wants it to be.
-pub(super) fn go(keys: &[&str], state: &mut State, trouble: &mut Vec<String>) -> Option<String> {
+pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) -> Option<String> {
     let (folder, boot, cache) = (Path::new(STATE), Path::new(BOOT), Path::new(CACHE));
     let volume = BootVolume::own();
     let (level, why) = reset::look(folder, boot, &volume, trouble).level()?;
@@ -32,7 +33,11 @@ pub(super) fn go(keys: &[&str], state: &mut State, trouble: &mut Vec<String>) ->
         Level::Factory => {
             eprintln!("tinbox: factory reset, because {why}; do not worry about the power");
             let places = Places { state: folder, cache, keys };
-            match erase(&places, &mut disk, state, trouble) {
+            match erase(&places, &mut disk, &mut disks.state, trouble) {
+                Ok(()) if disks.cache_is_lost => trouble.push(format!(
+                    "the factory reset erased all but {CACHE}, which does not mount: images of \
+                     the owner are on the disk still; flash the box anew to erase them"
+                )),
                 Ok(()) => eprintln!("tinbox: factory reset: everything of the owner is erased"),
                 Err(error) => {
                     let error = stdx::chain(&error);

@@ -80,19 +80,27 @@ pub(super) struct Found {
 /// that before anything uses the volumes; `keys` are the box's.
 pub(super) fn mount(keys: &[&str]) -> Found {
     let mut trouble = Vec::new();
-    let mut state = mount_disks(&mut trouble);
-    let safe = back::go(keys, &mut state, &mut trouble);
-    state.reserve();
+    let mut disks = mount_disks(&mut trouble);
+    let safe = back::go(keys, &mut disks, &mut trouble);
+    disks.state.reserve();
     if let Err(error) = offer() {
         trouble.push(stdx::chain(&error));
     }
     let time_is_a_guess = clock::begin(Path::new(STATE));
-    let lost = state.lost().map(str::to_owned);
+    let lost = disks.state.lost().map(str::to_owned);
     Found { trouble, time_is_a_guess, safe, lost }
 }
 
+/// The file systems that the box writes to.
+#[derive(Debug)]
+pub(super) struct Disks {
+    pub(super) state: State,
+    /// The cache does not mount, and memory is in its place.
+    pub(super) cache_is_lost: bool,
+}
+
 /// Mounts the kernel's own and the disk's.
-fn mount_disks(trouble: &mut Vec<String>) -> State {
+fn mount_disks(trouble: &mut Vec<String>) -> Disks {
     let mut attempt = |result: Result<(), Error>| {
         if let Err(error) = result {
             trouble.push(stdx::chain(&error));
@@ -119,7 +127,9 @@ fn mount_disks(trouble: &mut Vec<String>) -> State {
     attempt(mount_part("TINBOX", of("TINBOX"), BOOT, "vfat", BOOT_FLAGS, "utf8"));
     let cache = of("cache");
     attempt(cache.as_deref().map_or(Ok(()), grow));
-    if let Err(error) = mount_part("cache", cache.clone(), CACHE, "ext4", DATA, EXT4) {
+    let mounted = mount_part("cache", cache.clone(), CACHE, "ext4", DATA, EXT4);
+    let cache_is_lost = mounted.is_err();
+    if let Err(error) = mounted {
         attempt(Err(error));
         // The box works without, and forgets when it is switched off.
         attempt(mount_at(Path::new("tmpfs"), CACHE, "tmpfs", DATA, "mode=700,size=25%"));
@@ -127,7 +137,7 @@ fn mount_disks(trouble: &mut Vec<String>) -> State {
         attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
     }
     let device = of("state");
-    State::mount(device, trouble)
+    Disks { state: State::mount(device, trouble), cache_is_lost }
 }
 
 /// The slot that was started, `a` or `b`, as the boot loader said it.
