@@ -67,6 +67,11 @@ pub struct Happening {
 }
 
 impl Happening {
+    /// The name of its Event: the object's and a `suffix`.
+    pub fn event_name(&self, suffix: &str) -> String {
+        format!("{}.{suffix}", self.name)
+    }
+
     /// The core/v1 Event to create, named `<object>.<suffix>`.
     pub fn to_event(&self, suffix: &str) -> Value {
         let at = self.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -74,7 +79,7 @@ impl Happening {
         json!({
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": { "name": format!("{}.{suffix}", self.name), "namespace": self.namespace },
+            "metadata": { "name": self.event_name(suffix), "namespace": self.namespace },
             "involvedObject": {
                 "apiVersion": self.about.api_version(),
                 "kind": self.about.kind,

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::definition::{Column, Duplicate, Registry, ResourceDefinition};
 
-/// Events kept per namespace; the oldest give way.
+/// Events kept per namespace; of the object that has most the oldest gives way.
 pub const MAX_EVENTS: usize = 1000;
 
 pub(crate) use custom::manifests;

@@ -127,7 +127,8 @@ pub struct ResourceDefinition {
     pub conversion: Option<Conversion>,
     /// How long objects live after they were last written, for records; `None` is for ever.
     pub time_to_live: Option<Duration>,
-    /// At most this many objects per namespace; the oldest give way. For records, not for intent.
+    /// At most this many objects per namespace: of the subject with most records the oldest gives
+    /// way. For records, not for intent; a record is named after its subject, a dot and a suffix.
     pub keep_newest: Option<usize>,
     /// Whether a deletion is answered with the object and not with a Status.
     pub returns_deleted: bool,

@@ -4,6 +4,8 @@ mod booting;
 mod silence;
 mod times;
 
+use std::fmt::Write as _;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -96,13 +98,17 @@ impl Told {
             .or_else(|| time(&event["metadata"]["creationTimestamp"]))?;
         let about = &event["involvedObject"];
         let version = event["metadata"]["resourceVersion"].as_str();
+        let mut message = event["message"].as_str().filter(|it| !it.is_empty())?.to_owned();
+        if let Some(count) = event["count"].as_u64().filter(|count| *count > 1) {
+            let _ = write!(message, " ({count} times)");
+        }
         Some(Told {
             at,
             revision: version.and_then(|version| version.parse().ok()).unwrap_or_default(),
             kind: text(&about["kind"]),
             name: text(&about["name"]),
             reason: text(&event["reason"]),
-            message: event["message"].as_str().filter(|it| !it.is_empty())?.to_owned(),
+            message,
             warning: event["type"] == "Warning",
         })
     }

@@ -1,7 +1,8 @@
 //! What a write closure sees: the store as it is, with its own changes on top.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::error::damaged;
@@ -97,10 +98,17 @@ impl<'a> Txn<'a> {
         Ok(rows)
     }
 
-    /// The keys of all objects of one `namespace` of `resource` but the `keep` last written, the
-    /// oldest first, with this closure's own changes. Opens none of them: it is asked at each write
-    /// of a kind that is kept short.
-    pub fn beyond(&self, resource: &str, namespace: &str, keep: usize) -> Result<Vec<Key>, Error> {
+    /// The keys of the objects of one `namespace` of `resource` that go so that `keep` are left,
+    /// with this closure's own changes. It is the oldest of the `subject` that has most objects,
+    /// again and again: no subject pushes out what there is of others. Opens no object: it is asked
+    /// at each write of a kind that is kept short.
+    pub fn beyond(
+        &self,
+        resource: &str,
+        namespace: &str,
+        keep: usize,
+        subject: impl Fn(&str) -> &str,
+    ) -> Result<Vec<Key>, Error> {
         let within = |key: &Key| key.resource == resource && key.namespace == namespace;
         let own: BTreeMap<Vec<u8>, Option<u64>> = self
             .overlay
@@ -126,20 +134,12 @@ impl<'a> Txn<'a> {
         if excess == 0 {
             return Ok(Vec::new());
         }
-        // The newest of the oldest is on top, and gives way to an older one.
-        let mut oldest: BinaryHeap<(u64, Vec<u8>)> = BinaryHeap::with_capacity(excess + 1);
-        visit(&mut |key, revision| {
-            let is_older = |top: &(u64, Vec<u8>)| revision < top.0;
-            if oldest.len() < excess || oldest.peek().is_some_and(is_older) {
-                oldest.push((revision, key.to_vec()));
-                if oldest.len() > excess {
-                    oldest.pop();
-                }
-            }
-        })?;
-        let keys = oldest.into_sorted_vec().into_iter().map(|(_, key)| Key::decode(&key));
-        let keys: Option<Vec<Key>> = keys.collect();
-        self.note(keys.ok_or_else(|| damaged("an object without a name")))
+        let mut rows = Vec::with_capacity(count);
+        visit(&mut |key, revision| rows.push((revision, Key::decode(key))))?;
+        let rows = rows.into_iter().map(|(revision, key)| Some((revision, key?)));
+        let rows: Option<Vec<(u64, Key)>> = rows.collect();
+        let rows = self.note(rows.ok_or_else(|| damaged("an object without a name")))?;
+        Ok(fairest(rows, excess, subject))
     }
 
     /// Create or replace the object; its new revision. A value or a name over its limit fails the
@@ -232,4 +232,27 @@ impl<'a> Txn<'a> {
     fn fail(&self, error: Error) {
         self.failed.borrow_mut().get_or_insert(error);
     }
+}
+
+/// So many of `rows` as are too many: the oldest of the subject that has most, one after another.
+fn fairest(mut rows: Vec<(u64, Key)>, excess: usize, subject: impl Fn(&str) -> &str) -> Vec<Key> {
+    rows.sort_unstable_by_key(|(revision, _)| Reverse(*revision));
+    let mut subjects: HashMap<String, Vec<(u64, Key)>> = HashMap::new();
+    for row in rows {
+        subjects.entry(subject(&row.1.name).to_owned()).or_default().push(row);
+    }
+    // Of subjects with as many, the one with the oldest.
+    let rank = |rows: &Vec<(u64, Key)>| (rows.len(), rows.last().map(|(at, _)| Reverse(*at)));
+    let mut subjects: BinaryHeap<_> =
+        subjects.into_values().map(|rows| (rank(&rows), rows)).collect();
+    let mut gone = Vec::with_capacity(excess);
+    while gone.len() < excess
+        && let Some((_, mut rows)) = subjects.pop()
+    {
+        gone.extend(rows.pop().map(|(_, key)| key));
+        if !rows.is_empty() {
+            subjects.push((rank(&rows), rows));
+        }
+    }
+    gone
 }

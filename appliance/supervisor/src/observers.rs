@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use api::core::Happening;
 use api::tinkerbell::{HARDWARE, Hardware};
@@ -13,17 +12,14 @@ use netboot::{Fetched, Outcome};
 use status::heard::Heard;
 use status::story::{Moment, Stage, Via, stranger};
 use stdx::{Clock, MacAddr};
-use tokio::time::Instant;
 
 use crate::heard::HeardList;
 use crate::index::Index;
 use crate::loaders::Loaders;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Subject};
 
-/// The same moment of the same machine is told once in this time: firmware repeats itself.
-const ONCE_EVERY: Duration = Duration::from_secs(20);
-/// How many recent moments are remembered for that.
-const RECENT_MAX: usize = 4096;
+/// Machines whose stage of a boot is remembered.
+const STAGES_MAX: usize = 4096;
 
 /// Turns what was seen into the story of the machine it was seen of.
 pub struct Observers {
@@ -32,13 +28,7 @@ pub struct Observers {
     clock: Arc<dyn Clock>,
     loaders: Arc<Loaders>,
     heard: HeardList,
-    recent: Mutex<Recent>,
-}
-
-#[derive(Default)]
-struct Recent {
-    told: HashMap<(String, String), Instant>,
-    stages: HashMap<MacAddr, Stage>,
+    stages: Mutex<HashMap<MacAddr, Stage>>,
 }
 
 impl Observers {
@@ -49,8 +39,8 @@ impl Observers {
         clock: Arc<dyn Clock>,
         loaders: Arc<Loaders>,
     ) -> Self {
-        let (heard, recent) = (HeardList::default(), Mutex::default());
-        Self { index, recorder, clock, loaders, heard, recent }
+        let (heard, stages) = (HeardList::default(), Mutex::default());
+        Self { index, recorder, clock, loaders, heard, stages }
     }
 
     /// Who asked for an address in the last hour, the last first.
@@ -67,45 +57,31 @@ impl Observers {
 
     /// Add a moment to the story of a machine.
     pub fn tell(&self, hardware: &Hardware, moment: &Moment) {
-        let sentence = moment.sentence();
-        if !self.is_news(&hardware.key().to_string(), &sentence) {
-            return;
+        if matches!(moment, Moment::PoweredOn | Moment::PoweredOff) {
+            self.recorder.begin_anew(&subject(hardware), |reason| reason == moment.reason());
         }
         let metadata = &hardware.metadata;
-        self.record(&metadata.namespace, &metadata.name, &metadata.uid, moment, sentence);
+        let happening = self.happening(&metadata.namespace, &metadata.name, &metadata.uid, moment);
+        self.recorder.record(happening);
     }
 
-    fn record(&self, namespace: &str, name: &str, uid: &str, moment: &Moment, sentence: String) {
-        self.recorder.record(Happening {
+    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &Moment) -> Happening {
+        Happening {
             about: HARDWARE,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             uid: uid.to_owned(),
             reason: moment.reason().to_owned(),
-            message: sentence,
+            message: moment.sentence(),
             warning: moment.warning(),
             component: "tinboxd".to_owned(),
             at: self.clock.now(),
-        });
-    }
-
-    fn is_news(&self, about: &str, sentence: &str) -> bool {
-        let now = Instant::now();
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.told.len() >= RECENT_MAX {
-            recent.told.retain(|_, at| now.duration_since(*at) < ONCE_EVERY);
         }
-        if recent.told.len() >= RECENT_MAX {
-            return false;
-        }
-        let before = recent.told.insert((about.to_owned(), sentence.to_owned()), now);
-        before.is_none_or(|at| now.duration_since(at) >= ONCE_EVERY)
     }
 
     /// A network boot that begins anew may repeat every sentence of the last one.
-    fn begin_anew(&self, about: &str) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.told.retain(|(known, sentence), _| known != about || sentence.starts_with("asked"));
+    fn begin_anew(&self, hardware: &Hardware) {
+        self.recorder.begin_anew(&subject(hardware), |reason| reason.starts_with("Asked"));
     }
 
     fn stage(&self, hardware: &Hardware, stage: dhcp::Stage) -> Stage {
@@ -123,15 +99,15 @@ impl Observers {
     }
 
     fn remember_stage(&self, mac: MacAddr, stage: Stage) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.stages.len() < RECENT_MAX || recent.stages.contains_key(&mac) {
-            recent.stages.insert(mac, stage);
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        if stages.len() < STAGES_MAX || stages.contains_key(&mac) {
+            stages.insert(mac, stage);
         }
     }
 
     fn last_stage(&self, mac: MacAddr) -> Stage {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.stages.get(&mac).copied().unwrap_or(Stage::System)
+        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.get(&mac).copied().unwrap_or(Stage::System)
     }
 
     fn unknown(&self, mac: MacAddr, silence: Option<Silence>) {
@@ -140,11 +116,17 @@ impl Observers {
             None if self.index.enrolls() => Moment::Enrolls { mac },
             None => return tracing::debug!(%mac, "a stranger gets an address"),
         };
-        let sentence = moment.sentence();
-        let name = stranger(mac);
-        if self.is_news(&name, &sentence) {
-            self.record("default", &name, "", &moment, sentence);
-        }
+        let happening = self.happening("default", &stranger(mac), "", &moment);
+        self.recorder.record_about(&Subject::UnknownMachines, happening);
+    }
+}
+
+fn subject(hardware: &Hardware) -> Subject {
+    let metadata = &hardware.metadata;
+    Subject::Object {
+        kind: HARDWARE.kind,
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
     }
 }
 
@@ -157,7 +139,7 @@ impl dhcp::Observer for Observers {
                 let stage = self.stage(hardware, stage);
                 self.remember_stage(mac, stage);
                 if stage != Stage::Agent {
-                    self.begin_anew(&hardware.key().to_string());
+                    self.begin_anew(hardware);
                 }
                 Some(Moment::AskedForAddress { stage })
             }),
@@ -342,3 +324,6 @@ impl metadata::Observer for Observers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

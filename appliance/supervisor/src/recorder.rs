@@ -1,17 +1,24 @@
-//! Writes happenings down as core/v1 Events, in order, without ever holding up who tells them.
+//! Writes happenings down as core/v1 Events, in order, without ever holding up who tells them, and
+//! no more of them than the disk should bear.
 
-use std::sync::Arc;
+mod correlator;
+
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::core::{EVENT, Happening};
-use apiserver::{Engine, WriteOptions};
+use apiserver::{Engine, Patch, Reason, WriteOptions};
 use futures_util::future::join_all;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::objects::id;
+pub use correlator::Subject;
+use correlator::{Correlator, Recount};
 
-/// How many happenings may wait to be written; more are dropped and counted.
+/// How many Events may wait to be written; more are dropped and counted.
 const QUEUE_MAX: usize = 1024;
 
 /// How many are written at once.
@@ -20,36 +27,78 @@ const BATCH_MAX: usize = 64;
 /// Takes happenings.
 #[derive(Clone)]
 pub struct Recorder {
-    queue: mpsc::Sender<Happening>,
+    queue: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
+    correlator: Arc<Mutex<Correlator>>,
 }
 
 /// Writes what a [`Recorder`] takes.
 pub struct Writer {
-    queue: mpsc::Receiver<Happening>,
+    queue: mpsc::Receiver<Event>,
     dropped: Arc<AtomicU64>,
+    correlator: Arc<Mutex<Correlator>>,
+}
+
+/// An Event to create.
+struct Event {
+    namespace: String,
+    object: Value,
 }
 
 /// A recorder and its writer.
 pub fn recorder() -> (Recorder, Writer) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let dropped = Arc::new(AtomicU64::new(0));
-    let recorder = Recorder { queue: sender, dropped: Arc::clone(&dropped) };
-    (recorder, Writer { queue: receiver, dropped })
+    let (dropped, correlator) = <(Arc<AtomicU64>, Arc<Mutex<Correlator>>)>::default();
+    let recorder = Recorder {
+        queue: sender,
+        dropped: Arc::clone(&dropped),
+        correlator: Arc::clone(&correlator),
+    };
+    (recorder, Writer { queue: receiver, dropped, correlator })
+}
+
+fn lock(correlator: &Mutex<Correlator>) -> MutexGuard<'_, Correlator> {
+    correlator.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
     /// Remember that something happened. Never waits.
     pub fn record(&self, happening: Happening) {
+        let subject = Subject::Object {
+            kind: happening.about.kind,
+            namespace: happening.namespace.clone(),
+            name: happening.name.clone(),
+        };
+        self.record_about(&subject, happening);
+    }
+
+    /// The same, within the limits of another subject.
+    pub fn record_about(&self, subject: &Subject, mut happening: Happening) {
+        let (now, suffix) = (Instant::now().into_std(), || stdx::random_hex(8));
+        let event = lock(&self.correlator).note(subject, &happening, now, suffix);
+        let Some(event) = event else {
+            let Happening { reason, message, name, .. } = &happening;
+            return tracing::debug!(object = name, reason, "again: {message}");
+        };
+        happening.message = event.message;
         let Happening { reason, message, name, .. } = &happening;
         if happening.warning {
             tracing::warn!(object = name, reason, "{message}");
         } else {
             tracing::info!(object = name, reason, "{message}");
         }
-        if self.queue.try_send(happening).is_err() {
+        let mut object = happening.to_event(&event.suffix);
+        object["count"] = event.count.into();
+        let event = Event { namespace: happening.namespace, object };
+        if self.queue.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// What comes next about the subject is news, also where it is a repetition, but for the
+    /// reasons that `keep`.
+    pub fn begin_anew(&self, subject: &Subject, keep: impl Fn(&str) -> bool) {
+        lock(&self.correlator).begin_anew(subject, keep);
     }
 }
 
@@ -58,16 +107,24 @@ impl Writer {
     pub async fn run(mut self, engine: Engine, shutdown: CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         loop {
+            let due = lock(&self.correlator).next_due().map(Instant::from_std);
             let count = tokio::select! {
                 biased;
                 count = self.queue.recv_many(&mut batch, BATCH_MAX) => count,
                 () = shutdown.cancelled() => 0,
+                () = sleep_until(due) => {
+                    let due = lock(&self.correlator).due(Instant::now().into_std());
+                    join_all(due.into_iter().map(|recount| store(&engine, recount))).await;
+                    continue;
+                }
             };
+            // Begun in order and at once, so that the store makes them durable together.
+            join_all(batch.drain(..).map(|event| create(&engine, event))).await;
             if count == 0 {
+                let last = lock(&self.correlator).last();
+                join_all(last.into_iter().map(|recount| store(&engine, recount))).await;
                 return;
             }
-            // Begun in order and at once, so that the store makes them durable together.
-            join_all(batch.drain(..).map(|happening| write(&engine, happening))).await;
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
                 tracing::warn!(dropped, "events were dropped: too many at once");
@@ -76,10 +133,32 @@ impl Writer {
     }
 }
 
-async fn write(engine: &Engine, happening: Happening) {
-    let (kind, event) = (id(EVENT), happening.to_event(&stdx::random_hex(8)));
-    let created = engine.create(&kind, &happening.namespace, event, WriteOptions::default());
+async fn sleep_until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn create(engine: &Engine, Event { namespace, object }: Event) {
+    let (kind, reason) = (id(EVENT), object["reason"].clone());
+    let created = engine.create(&kind, &namespace, object, WriteOptions::default());
     if let Err(error) = created.await {
-        tracing::warn!(%error, reason = happening.reason, "cannot write an event");
+        tracing::warn!(%error, %reason, "cannot write an event");
+    }
+}
+
+async fn store(engine: &Engine, recount: Recount) {
+    let Recount { namespace, name, count, last } = recount;
+    let last = last.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let stored = async {
+        let patch = Patch::merge(json!({ "count": count, "lastTimestamp": last }))?;
+        engine.patch(&id(EVENT), &namespace, &name, patch, WriteOptions::default()).await
+    };
+    match stored.await {
+        Err(error) if error.reason != Reason::NotFound => {
+            tracing::warn!(%error, event = name, "cannot count an event");
+        }
+        _ => {}
     }
 }

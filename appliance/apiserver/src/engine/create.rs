@@ -203,10 +203,16 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
     Err(StatusError::already_exists(&place.definition, &base))
 }
 
+/// What a record is about, by its name: clients name an Event after its object, with a dot and a
+/// suffix.
+fn subject(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(subject, _)| subject)
+}
+
 fn drop_oldest(txn: &mut Txn<'_>, place: &Place, limit: usize) -> Result<(), StatusError> {
     let failed = |error| failed("drop the oldest records", &error);
     let resource = place.definition.id();
-    for key in txn.beyond(&resource, &place.namespace, limit).map_err(failed)? {
+    for key in txn.beyond(&resource, &place.namespace, limit, subject).map_err(failed)? {
         txn.delete(&key).map_err(failed)?;
     }
     Ok(())

@@ -1,0 +1,136 @@
+//! What a machine can make the box write, over a real store.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use apiserver::{Engine, ListOptions, builtin};
+use controllers::read;
+use dhcp::{Seen, Silence};
+use metadata::{Observer as _, PhoneHome};
+use netboot::{Fetched, Observer as _, Outcome};
+use serde_json::{Value, json};
+use stdx::{MacAddr, SystemClock};
+use store::{Options, Store};
+use tokio_util::sync::CancellationToken;
+
+use super::Observers;
+use crate::index::Index;
+use crate::loaders::Loaders;
+use crate::recorder::{Writer, recorder};
+
+const ADDRESS: [u8; 4] = [10, 77, 0, 11];
+/// Requests of one kind.
+const REQUESTS: usize = 2000;
+/// Writes that a machine may cause in a moment, whatever it does.
+const WRITES_MAX: u64 = 200;
+
+struct Rack {
+    _folder: tempfile::TempDir,
+    engine: Engine,
+    observers: Observers,
+    writer: Option<Writer>,
+}
+
+impl Rack {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
+        let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
+        engine.ensure_permanent().await.unwrap();
+        let index = Index::default();
+        let interface = json!({ "dhcp": {
+            "mac": "52:54:00:77:00:01",
+            "ip": { "address": "10.77.0.11", "netmask": "255.255.255.0" },
+        } });
+        let hardware = json!({
+            "metadata": { "name": "nuc1", "namespace": "default", "uid": "1" },
+            "spec": { "interfaces": [interface] },
+        });
+        index.put_hardware(read(hardware).unwrap());
+        let (recorder, writer) = recorder();
+        let loaders = Arc::new(Loaders::new().0);
+        let observers = Observers::new(index, recorder, Arc::new(SystemClock), loaders);
+        Self { _folder: folder, engine, observers, writer: Some(writer) }
+    }
+
+    /// Writes what waits. How many writes there were since `before`.
+    async fn written(&mut self, before: u64) -> u64 {
+        let stopped = CancellationToken::new();
+        stopped.cancel();
+        self.writer.take().unwrap().run(self.engine.clone(), stopped).await;
+        self.engine.revision() - before
+    }
+
+    async fn events(&self) -> Vec<Value> {
+        let listed = self.engine.list("/events", Some("default"), ListOptions::default());
+        listed.await.unwrap().items
+    }
+
+    fn not_found(&self, peer: IpAddr, number: usize) {
+        self.observers.fetched(Fetched::Tftp {
+            peer,
+            file: format!("no-{number}.efi"),
+            bytes: 0,
+            millis: 1,
+            outcome: Outcome::NotFound,
+        });
+        let path = format!("/no-{number}");
+        self.observers.fetched(Fetched::Http { peer, path, bytes: 0, millis: 1, status: 404 });
+    }
+
+    fn phones_home(&self, number: usize) {
+        let news = PhoneHome {
+            peer: ADDRESS.into(),
+            hardware: "default/nuc1".to_owned(),
+            instance_id: None,
+            hostname: Some(format!("evil-{number}")),
+            fqdn: None,
+            host_keys: Vec::new(),
+        };
+        self.observers.phoned_home(news);
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_asks_and_asks_wears_no_disk_and_all_of_it_is_counted() {
+    let mut rack = Rack::start().await;
+    let before = rack.engine.revision();
+    for number in 0..REQUESTS {
+        rack.not_found(ADDRESS.into(), number);
+        rack.phones_home(number);
+        let discover =
+            Seen::Discover { mac: MacAddr([0x52, 0x54, 0, 0x77, 0, 1]), stage: dhcp::Stage::Pxe };
+        dhcp::Observer::seen(&rack.observers, discover);
+    }
+    let written = rack.written(before).await;
+    assert!(written <= WRITES_MAX, "{written} writes for {REQUESTS} requests of each kind");
+    let events = rack.events().await;
+    let asked = events.iter().filter(|event| event["reason"] == "AskedForAddress");
+    let counts: Vec<_> = asked.map(|event| event["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [REQUESTS as u64]);
+}
+
+#[tokio::test]
+async fn nothing_is_written_of_the_files_that_an_unknown_machine_does_not_get() {
+    let mut rack = Rack::start().await;
+    let before = rack.engine.revision();
+    for number in 0..REQUESTS {
+        rack.not_found([10, 77, 0, 99].into(), number);
+    }
+    assert_eq!(rack.written(before).await, 0);
+}
+
+#[tokio::test]
+async fn many_unknown_macs_are_few_writes() {
+    let mut rack = Rack::start().await;
+    let before = rack.engine.revision();
+    for number in 0..REQUESTS {
+        let [.., high, low] = number.to_be_bytes();
+        let mac = MacAddr([2, 0, 0, 0, high, low]);
+        let silence = Some(Silence::Unknown);
+        let unknown = Seen::UnknownMac { mac, vendor_class: None, arch: None, silence };
+        dhcp::Observer::seen(&rack.observers, unknown);
+    }
+    let written = rack.written(before).await;
+    assert!((1..=WRITES_MAX).contains(&written), "{written} writes for {REQUESTS} MACs");
+}
