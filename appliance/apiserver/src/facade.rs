@@ -3,12 +3,15 @@
 mod accept;
 pub(crate) mod answer;
 pub(crate) mod body;
+mod counted;
 mod decode;
 mod discovery;
 pub(crate) mod documents;
 mod finish;
+mod listing;
 pub(crate) mod negotiate;
 mod objects;
+mod packing;
 pub(crate) mod path;
 pub(crate) mod query;
 mod scale;
@@ -16,21 +19,22 @@ mod specification;
 mod stream;
 mod yaml;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
 use axum::middleware;
 use axum::response::Response;
 use http::{Method, StatusCode};
 
 use crate::engine::Engine;
-use crate::gate::{self, Door, Gate};
+use crate::gate::{self, Client, Door, Gate};
 use crate::openapi::Specifications;
 use crate::reviews::{self, Review};
 use crate::status_error::{Reason, StatusError};
+use counted::{CountedAnswer, CountedRequest};
 pub use decode::Decoded;
 pub(crate) use discovery::version_text as version;
 use path::Target;
@@ -62,7 +66,39 @@ pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
         .layer(middleware::from_fn_with_state(door, gate::guard))
 }
 
+/// Answers within the bytes that the client may hold.
 async fn handle(app: &App, request: Request) -> Response {
+    let target = path::parse(request.uri().path());
+    if matches!(target, Some(Target::Version | Target::Health | Target::Readiness)) {
+        // Who watches over the box is answered whatever others do.
+        return answer(app, request).await;
+    }
+    let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
+    let client = client.unwrap_or_default();
+    let entered = (app.door.bodies.enter(&client), app.door.answers.enter(&client));
+    let (Some(body), Some(mut held)) = entered else {
+        return answer::failure(&StatusError::too_many_requests());
+    };
+    let reads = request.method() == Method::GET || request.method() == Method::HEAD;
+    let body = Arc::new(Mutex::new(body));
+    let counted = |inner| Body::new(CountedRequest::new(inner, Arc::clone(&body)));
+    let response = answer(app, request.map(counted)).await;
+    drop(body);
+    let Some(bytes) = response.body().size_hint().exact() else {
+        // A watch or a long list counts what it holds by itself.
+        return response;
+    };
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if !reads {
+        // It is done: the answer says so, however many bytes it has.
+        held.force(bytes);
+    } else if !held.take(bytes) {
+        return answer::failure(&StatusError::too_many_requests());
+    }
+    response.map(|body| Body::new(CountedAnswer::new(body, held)))
+}
+
+async fn answer(app: &App, request: Request) -> Response {
     let wishes = finish::Wishes::of(request.method(), request.headers());
     let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
         Ok(Ok(response)) => response,

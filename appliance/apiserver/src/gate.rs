@@ -25,6 +25,7 @@ use http::HeaderValue;
 use http::request::Parts;
 
 use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey};
+use crate::budget::{Budget, ByteLimits};
 use crate::engine::Engine;
 use crate::facade::answer;
 use crate::status_error::{Reason, StatusError};
@@ -40,6 +41,13 @@ pub const READS: Limits = Limits { total: 400, each: 200 };
 pub const WRITES: Limits = Limits { total: 200, each: 100 };
 /// Watches running at one time.
 pub const WATCHES: Limits = Limits { total: 2500, each: 1500 };
+
+const MIB: usize = 1024 * 1024;
+/// Bytes of requests that are read or carried out at one time. What is made of them takes some ten
+/// times as much.
+pub const BODIES: ByteLimits = ByteLimits { total: 16 * MIB, each: 8 * MIB, reserve: 4 * MIB };
+/// Bytes of answers that clients have not taken yet.
+pub const ANSWERS: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, reserve: 16 * MIB };
 
 /// What is needed to let callers in, beside the engine.
 #[derive(Clone, Default)]
@@ -101,6 +109,8 @@ pub(crate) struct Door {
     reads: Shares,
     writes: Shares,
     watches: Shares,
+    pub bodies: Budget,
+    pub answers: Budget,
 }
 
 impl Door {
@@ -116,6 +126,8 @@ impl Door {
             reads: Shares::new(READS),
             writes: Shares::new(WRITES),
             watches: Shares::new(WATCHES),
+            bodies: Budget::new(BODIES),
+            answers: Budget::new(ANSWERS),
         }
     }
 
@@ -168,6 +180,10 @@ pub(crate) struct Caller {
     /// Who sent it, where that is another.
     pub really: Option<User>,
 }
+
+/// Whose share of places and bytes a request is counted in.
+#[derive(Debug, Clone)]
+pub(crate) struct Client(pub Arc<str>);
 
 /// Lets known callers do what they may.
 pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
@@ -234,5 +250,6 @@ async fn admit(door: &Door, asked: &Asked, head: &mut Parts) -> Result<Share, St
         head.extensions.insert(admission);
     }
     head.extensions.insert(caller.user);
+    head.extensions.insert(Client(client.into()));
     Ok(share)
 }

@@ -12,6 +12,7 @@
 //! admission webhooks.
 
 pub mod auth;
+mod budget;
 pub mod builtin;
 pub mod crds;
 pub mod definition;
@@ -32,6 +33,7 @@ mod table;
 
 pub use access::User;
 pub use auth::{AdminAccess, Authenticator, Error, Pki, ServiceAccountTokens, SigningKey};
+pub use budget::ByteLimits;
 pub use definition::{Registry, ResourceDefinition};
 pub use engine::{
     Admission, Collector, DeleteOptions, Deleted, Engine, EventKind, FieldValidation,
@@ -39,7 +41,7 @@ pub use engine::{
     Strictness, Warnings, WatchEvent, WatchOptions, WriteOptions,
 };
 pub use facade::{Decoded, router};
-pub use gate::{AuditLog, Gate, Peer, READS, WATCHES, WRITES};
+pub use gate::{ANSWERS, AuditLog, BODIES, Gate, Peer, READS, WATCHES, WRITES};
 pub use json_path::JsonPath;
 pub use schema::{FieldError, Mistake};
 pub use selector::{FieldSelector, LabelSelector};

@@ -61,8 +61,9 @@ const MAX_ERROR_RESETS: usize = 1024;
 /// Bytes in flight towards us per stream and per connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Bytes buffered per stream towards the client, and of a request's head on HTTP/1.1.
-const SEND_BUFFER: usize = 256 * 1024;
+/// Bytes buffered per stream towards the client, which thousands may leave unread, and of a
+/// request's head on HTTP/1.1.
+const SEND_BUFFER: usize = 64 * 1024;
 const HEAD_BUFFER: usize = 64 * 1024;
 /// Bytes of the HTTP/2 client preface (RFC 9113 section 3.4).
 const HTTP2_PREFACE: usize = 24;

@@ -100,24 +100,26 @@ impl Hub {
         after >= self.recent().floor
     }
 
-    /// Up to `limit` changes above `after` that `wanted` takes, and the revision they bring the
-    /// reader to; `None` when the ring no longer reaches back that far.
+    /// Up to `limit` changes above `after` that `wanted` takes, and of `bytes` but for the last of
+    /// them, and the revision they bring the reader to; `None` when the ring no longer reaches back
+    /// that far.
     pub fn after(
         &self,
         after: u64,
-        limit: usize,
+        (limit, bytes): (usize, usize),
         wanted: impl Fn(&Change) -> bool,
     ) -> Option<(Vec<Arc<Change>>, u64)> {
         let recent = self.recent();
         let skip = usize::try_from(after.checked_sub(recent.floor)?).unwrap_or(usize::MAX);
-        let mut taken = Vec::new();
+        let (mut taken, mut weight) = (Vec::new(), 0);
         let mut at = after;
         for change in recent.ring.iter().skip(skip) {
-            if taken.len() == limit {
+            if taken.len() == limit || weight >= bytes {
                 break;
             }
             at = change.revision;
             if wanted(change) {
+                weight += change.weight();
                 taken.push(change.clone());
             }
         }

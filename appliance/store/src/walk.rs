@@ -30,6 +30,8 @@ pub struct Walk<'a> {
     pub after: Option<&'a Key>,
     /// The state as of this revision; `None` is the newest.
     pub at: Option<u64>,
+    /// Does not count the objects behind the one at which the visitor stops.
+    pub uncounted: bool,
 }
 
 /// How a walk went.
@@ -39,7 +41,7 @@ pub struct Walked {
     pub revision: u64,
     /// The newest revision there was meanwhile.
     pub newest: u64,
-    /// Objects behind the one at which the visitor stopped.
+    /// Objects behind the one at which the visitor stopped, where they are counted.
     pub left: usize,
 }
 
@@ -92,7 +94,7 @@ impl Store {
         let mut rows = table.range(from.as_slice()..end.as_slice()).map_err(storage("read"))?;
         let mut row = rows.next().transpose().map_err(storage("read"))?;
         let (mut stopped, mut left) = (false, 0);
-        loop {
+        while !(stopped && walk.uncounted) {
             let earlier = undone.peek().map(|(key, _)| key.as_slice());
             let current = row.as_ref().map(|(key, _)| key.value());
             let takes_earlier = match (earlier, current) {

@@ -17,6 +17,10 @@ use crate::{Change, Error};
 const RING_BATCH: usize = 64;
 /// Rows of the log read in one look, wanted or not, before other tasks get a turn.
 const LOG_BATCH: usize = 128;
+/// Bytes of changes that a watch looks at ahead; the last one may go beyond.
+const AHEAD_BYTES: usize = 1024 * 1024;
+/// The same while its reader takes none.
+const RESTING_BYTES: usize = 64 * 1024;
 
 /// The changes of one resource (or of one namespace of it, or of everything), in order of revision,
 /// none left out.
@@ -89,6 +93,27 @@ impl Watch {
         self.pending.front().map_or(self.at, |change| change.revision - 1)
     }
 
+    /// Lets go of changes that were looked at ahead, and that nobody may ask for soon: they are
+    /// looked at again. What is left of a watch whose reader has stalled is a revision.
+    pub fn rest(&mut self) {
+        let mut bytes = 0;
+        let mut fits = |change: &Change| {
+            bytes += change.weight();
+            bytes <= RESTING_BYTES
+        };
+        let keep = self.pending.iter().take_while(|change| fits(change)).count();
+        if let Some(first) = self.pending.get(keep) {
+            self.at = first.revision - 1;
+            self.pending.truncate(keep);
+            self.pending.shrink_to_fit();
+        }
+    }
+
+    /// Bytes of changes that are held before they are asked for.
+    pub fn held(&self) -> usize {
+        self.pending.iter().map(Change::weight).sum()
+    }
+
     /// The same as a stream, which ends after its first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Change, Error>> + Send {
         stream::unfold(Some(self), |watch| async {
@@ -107,7 +132,8 @@ impl Watch {
 
     /// Look at what follows `at`, in memory or else in the log.
     fn fill(&mut self) -> Result<(), Error> {
-        match self.shared.hub.after(self.at, RING_BATCH, |change| self.wants(change)) {
+        let limits = (RING_BATCH, AHEAD_BYTES);
+        match self.shared.hub.after(self.at, limits, |change| self.wants(change)) {
             Some((changes, at)) => {
                 self.pending.extend(changes.iter().map(|change| Change::clone(change)));
                 self.at = at;
@@ -125,12 +151,16 @@ impl Watch {
         }
         let log = txn.open_table(CHANGELOG).map_err(storage("read"))?;
         let rows = log.range(self.at + 1..).map_err(storage("read"))?;
-        let before = self.at;
+        let (before, mut weight) = (self.at, 0);
         for row in rows.take(LOG_BATCH) {
+            if weight >= AHEAD_BYTES {
+                break;
+            }
             let (revision, bytes) = row.map_err(storage("read"))?;
             let change = decode_change(revision.value(), bytes.value(), &self.shared.vault)?;
             self.at = change.revision;
             if self.wants(&change) {
+                weight += change.weight();
                 self.pending.push_back(change);
             }
         }

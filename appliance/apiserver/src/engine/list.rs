@@ -9,6 +9,7 @@ mod pieces;
 mod token;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde_json::Value;
 use store::{Key, Stored, Walk, Walked};
@@ -17,7 +18,6 @@ use self::pieces::Pieces;
 use self::token::Token;
 use super::object::decode;
 use super::selection::Selection;
-use super::text::write_item;
 use super::{Engine, failed};
 use crate::definition::ResourceDefinition;
 use crate::selector::{FieldSelector, LabelSelector};
@@ -69,7 +69,14 @@ pub(crate) struct TextList {
     pub list: ObjectList,
     /// The items, served, with commas between them.
     pub items: Pieces,
+    /// How many they are.
+    pub count: usize,
 }
+
+/// Appends what a list shows of an object.
+pub(crate) type WriteItem = Arc<
+    dyn Fn(&ResourceDefinition, &Stored, &mut Vec<u8>) -> Result<(), StatusError> + Send + Sync,
+>;
 
 /// Objects of a list as they are stored.
 pub(super) struct Page {
@@ -111,22 +118,25 @@ impl Engine {
         .await
     }
 
-    /// As [`Self::list`], as text: nothing is read into trees that no selector asks for.
+    /// As [`Self::list`], as the text that `write` makes of each object: at most `room` bytes of
+    /// objects, or one. The rest follows from the token.
     pub(crate) async fn list_text(
         &self,
         resource: &str,
         namespace: Option<&str>,
         options: ListOptions,
+        (room, write): (usize, WriteItem),
     ) -> Result<TextList, StatusError> {
-        self.listing(resource, namespace, options, |definition, scan| {
-            let mut items = Pieces::default();
-            let list = scan.run(|stored| {
-                if !items.is_empty() {
+        self.listing(resource, namespace, options, move |definition, scan| {
+            let (mut items, mut count) = (Pieces::default(), 0);
+            let list = Scan { room, ..scan }.run(|stored| {
+                if count > 0 {
                     items.room().push(b',');
                 }
-                write_item(definition, stored, items.room())
+                count += 1;
+                write(definition, stored, items.room())
             })?;
-            Ok(TextList { list, items })
+            Ok(TextList { list, items, count })
         })
         .await
     }
@@ -158,8 +168,8 @@ impl Engine {
         .map_err(|error| StatusError::internal("cannot finish a list", &error))?
     }
 
-    /// A page of the stored objects that `selection` chooses: `room` bytes, and what is left of the
-    /// last object. Blocks.
+    /// A page of the stored objects that `selection` chooses: `room` bytes at most, or one object.
+    /// Blocks.
     ///
     /// # Errors
     /// 410 for a token that is too old.
@@ -188,7 +198,7 @@ struct Scan<'a> {
     definition: &'a ResourceDefinition,
     namespace: Option<&'a str>,
     options: ListOptions,
-    /// The page ends, too, when its objects have so many bytes.
+    /// The page ends, too, before its objects have more bytes than that, but for the first.
     room: usize,
 }
 
@@ -209,7 +219,10 @@ impl Scan<'_> {
             match selection.chooses(self.definition, &key, &stored) {
                 Ok(false) => return ControlFlow::Continue(()),
                 // One more than fits proves that there is more.
-                Ok(true) if (limit > 0 && taken == limit) || bytes >= self.room => {
+                Ok(true)
+                    if (limit > 0 && taken == limit)
+                        || (taken > 0 && bytes + stored.value.len() > self.room) =>
+                {
                     more = true;
                     return ControlFlow::Break(());
                 }
@@ -234,7 +247,8 @@ impl Scan<'_> {
         let mut list = ObjectList { revision: walked.revision, ..ObjectList::default() };
         if let Some(last) = last.filter(|_| more) {
             list.continue_token = Some(Token::after(&last, walked.revision).text());
-            list.remaining = selection.is_empty().then(|| walked.left + 1);
+            let is_counted = selection.is_empty() && limit > 0;
+            list.remaining = is_counted.then(|| walked.left + 1);
         }
         Ok(list)
     }
@@ -283,6 +297,7 @@ impl Scan<'_> {
             namespace: self.namespace,
             after: start.after.as_ref(),
             at: start.at,
+            uncounted: self.options.limit == 0,
         };
         store.walk(walk, visit).map_err(|error| match (&error, &start.token) {
             (store::Error::Compacted { .. }, Some(token)) => expired_token(token),

@@ -96,6 +96,14 @@ impl RawEvent {
         Ok(WatchEvent { kind: self.kind, object })
     }
 
+    /// Bytes of the object, about.
+    pub fn bytes(&self) -> usize {
+        match &self.object {
+            RawObject::Stored(stored) => stored.value.len(),
+            RawObject::Made(_) => 0,
+        }
+    }
+
     /// Appends the object's text to `out`.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StatusError> {
         match &self.object {
@@ -226,10 +234,15 @@ impl ObjectWatch {
         registry.by_id(&self.resource).is_some_and(|now| spec(now) == spec(&self.definition))
     }
 
+    /// Lets go of what it has looked at ahead: its reader asks for nothing at the moment.
+    pub(crate) fn rest(&mut self) {
+        self.live.rest();
+    }
+
     /// Bytes of objects this watch holds before they are asked for.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.initial.as_ref().map_or(0, Initial::held)
+        self.initial.as_ref().map_or(0, Initial::held) + self.live.held()
     }
 
     /// How far this watch has come, as an event: everything up to that revision has been given out.

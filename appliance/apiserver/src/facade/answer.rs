@@ -12,17 +12,13 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, StatusCode};
 use http_body::{Frame, SizeHint};
 use jiff::Timestamp;
-use memchr::memmem;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
 use crate::definition::ResourceDefinition;
-use crate::engine::{Deleted, ObjectList, TextList};
+use crate::engine::{Deleted, ObjectList};
 use crate::status_error::{Reason, StatusError};
 use crate::table::{RowObject, Style, partial, table};
-
-/// An empty list's items, in compact JSON.
-const EMPTY_ITEMS: &[u8] = b"\"items\":[]";
 
 /// How objects of one kind are put into an answer.
 #[derive(Clone, Copy)]
@@ -68,19 +64,18 @@ impl Form<'_> {
         table(self.definition, objects, metadata, style)
     }
 
-    /// A list of objects as they are, from the text of its items.
-    pub fn list_text(&self, TextList { list, items }: TextList) -> Vec<Bytes> {
-        let empty = ObjectList { items: Vec::new(), ..list };
-        let frame = Form { shape: Shape::Object, ..*self }.list(empty).to_string();
-        let mut frame = Bytes::from(frame);
-        // `items` sorts before `kind` and `metadata`, and nothing before it is an array.
-        let Some(at) = memmem::find(&frame, EMPTY_ITEMS).map(|at| at + EMPTY_ITEMS.len() - 1)
-        else {
-            return vec![frame];
-        };
-        let head = frame.split_to(at);
-        let pieces = std::iter::once(head).chain(items.into_vec()).chain([frame]);
-        pieces.filter(|piece| !piece.is_empty()).collect()
+    /// One object as a list shows it.
+    pub fn item(&self, object: Value) -> Value {
+        match self.shape {
+            Shape::Object => self.items(vec![object]).pop().unwrap_or_default(),
+            Shape::Metadata(meta) | Shape::MetadataList(meta) => {
+                partial(&object, meta.api_version())
+            }
+            Shape::Table(meta) => {
+                let rows = std::slice::from_ref(&object);
+                self.table(rows, Value::Null, false, meta)["rows"][0].take()
+            }
+        }
     }
 
     /// A list.

@@ -6,7 +6,9 @@ use http::HeaderMap;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use schema::FieldError;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
+use super::counted::TooManyBytes;
 use super::decode::Decoded;
 use super::negotiate::media_type;
 use super::query::{Query, dry_run_error, refuse};
@@ -15,6 +17,12 @@ use crate::status_error::{Reason, StatusError};
 
 /// Largest request body in bytes (Kubernetes' limit too).
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;
+
+/// A body above this size is decoded on a thread of its own.
+const LARGE_BODY: usize = 64 * 1024;
+/// Large bodies that are decoded at the same time: the box has few processors, and what decodes
+/// takes many times the bytes of the body.
+static DECODING: Semaphore = Semaphore::const_new(1);
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -33,7 +41,8 @@ pub async fn object(
 ) -> Result<Value, StatusError> {
     let known = [JSON, YAML, kube_protobuf::MEDIA_TYPE];
     expect(headers, if native { &known } else { &known[..2] })?;
-    let decoded = value(headers, &read(body).await?, ("", ""))?;
+    let media = media_type(headers);
+    let decoded = apart(read(body).await?, move |bytes| value(&media, bytes, ("", ""))).await?;
     found.extend(decoded.duplicates);
     Ok(decoded.value)
 }
@@ -52,7 +61,7 @@ pub async fn patch(
         false => &[JSON_PATCH, MERGE_PATCH, APPLY],
     };
     expect(headers, known)?;
-    let decoded = decoded(&read(body).await?)?;
+    let decoded = apart(read(body).await?, decoded).await?;
     found.extend(decoded.duplicates);
     match media_type(headers).as_str() {
         JSON_PATCH => Patch::json(&decoded.value),
@@ -68,15 +77,16 @@ pub fn is_apply(headers: &HeaderMap) -> bool {
 
 /// A configuration to apply: YAML, which clients mostly write as JSON.
 pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value, StatusError> {
-    let bytes = read(body).await?;
-    if let Ok(decoded) = Decoded::json(&bytes) {
-        found.extend(decoded.duplicates);
-        return Ok(decoded.value);
-    }
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Value::Null);
-    }
-    let decoded = yaml(&bytes)?;
+    let decoded = apart(read(body).await?, |bytes| {
+        if let Ok(decoded) = Decoded::json(bytes) {
+            return Ok(decoded);
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Decoded::default());
+        }
+        yaml(bytes)
+    });
+    let decoded = decoded.await?;
     found.extend(decoded.duplicates);
     Ok(decoded.value)
 }
@@ -93,7 +103,8 @@ pub async fn delete_options(
         return read_delete_options(&query.delete()?);
     }
     expect(headers, &[JSON, YAML, kube_protobuf::MEDIA_TYPE])?;
-    read_delete_options(&value(headers, &bytes, ("v1", "DeleteOptions"))?.value)
+    let (media, expected) = (media_type(headers), ("v1", "DeleteOptions"));
+    read_delete_options(&apart(bytes, move |bytes| value(&media, bytes, expected)).await?.value)
 }
 
 /// Reads and checks `meta.k8s.io/v1 DeleteOptions`.
@@ -157,18 +168,34 @@ async fn read(body: Body) -> Result<Bytes, StatusError> {
             Reason::RequestEntityTooLarge,
             format!("the request body is larger than {MAX_BODY} bytes"),
         )),
+        Err(error) if TooManyBytes::caused(error.as_ref()) => Err(StatusError::too_many_requests()),
         Err(_) => Err(StatusError::bad_request("the request body could not be read to its end")),
     }
 }
 
+/// Decodes a large body away from the threads that serve sockets, where it would hold up others.
+async fn apart(
+    bytes: Bytes,
+    decode: impl FnOnce(&[u8]) -> Result<Decoded, StatusError> + Send + 'static,
+) -> Result<Decoded, StatusError> {
+    if bytes.len() <= LARGE_BODY {
+        return decode(&bytes);
+    }
+    let failed =
+        |error: &(dyn std::error::Error + 'static)| StatusError::internal("decode a body", error);
+    let turn = DECODING.acquire().await.map_err(|error| failed(&error))?;
+    let decoded = tokio::task::spawn_blocking(move || {
+        let decoded = decode(&bytes);
+        drop(turn);
+        decoded
+    });
+    decoded.await.map_err(|error| failed(&error))?
+}
+
 /// The value of a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds, which is of
 /// the `expected` version and kind where it names none.
-fn value(
-    headers: &HeaderMap,
-    bytes: &[u8],
-    expected: (&str, &str),
-) -> Result<Decoded, StatusError> {
-    match media_type(headers).as_str() {
+fn value(media: &str, bytes: &[u8], expected: (&str, &str)) -> Result<Decoded, StatusError> {
+    match media {
         YAML => return yaml(bytes),
         kube_protobuf::MEDIA_TYPE => {}
         _ => return decoded(bytes),

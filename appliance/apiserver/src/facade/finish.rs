@@ -12,6 +12,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 
+use super::packing::Packing;
 use super::{accept, answer, yaml};
 use crate::status_error::{Reason, StatusError};
 
@@ -19,8 +20,14 @@ use crate::status_error::{Reason, StatusError};
 pub const MIN_COMPRESSED: u64 = 128 * 1024;
 /// The largest answer that is turned into YAML, in bytes of JSON: it is read into a tree for that.
 pub const MAX_YAML: u64 = 8 * 1024 * 1024;
+/// What compressing takes, beside its input and output (zlib's memory at its fastest level).
+pub const ENCODER_BYTES: usize = 256 * 1024;
 /// What answers are made as.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Marks an answer of unknown length that is worth compressing, as its pages are made.
+#[derive(Debug, Clone, Copy)]
+pub struct InPages;
 
 /// What of a request decides about the form of its answer.
 pub struct Wishes {
@@ -51,6 +58,11 @@ impl Wishes {
             }
             return response.map(|_| Body::empty());
         }
+        if self.gzip && response.extensions().get::<InPages>().is_some() {
+            let (mut head, body) = response.into_parts();
+            packed(&mut head.headers);
+            return Response::from_parts(head, Body::new(Packing::new(body)));
+        }
         let large = size.is_some_and(|size| size >= MIN_COMPRESSED);
         if !(self.gzip && large) || response.headers().contains_key(CONTENT_ENCODING) {
             return response;
@@ -64,10 +76,15 @@ impl Wishes {
         // Milliseconds of work: not on a thread that serves sockets.
         let packed = tokio::task::spawn_blocking(move || pack(&plain)).await;
         let Ok(Ok(packed)) = packed else { return Response::from_parts(head, Body::from(body)) };
-        head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        self::packed(&mut head.headers);
         Response::from_parts(head, Body::from(packed))
     }
+}
+
+/// Says that the body is compressed.
+fn packed(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
 /// The same answer in YAML; a watch, which has no end, stays as it is.

@@ -11,13 +11,15 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::answer::{self, Form};
+use super::listing::Listing;
 use super::negotiate::{self, Shape};
 use super::path::ResourcePath;
 use super::query::Query;
 use super::{App, accept, body, scale, stream as watching};
+use crate::budget::Held;
 use crate::definition::{ResourceDefinition, Scale};
 use crate::engine::{Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of};
-use crate::gate::{Door, Written};
+use crate::gate::{Client, Door, Written};
 use crate::status_error::{Reason, StatusError};
 use crate::table::RowObject;
 
@@ -42,6 +44,8 @@ struct Call {
     manager: String,
     door: Arc<Door>,
     user: Option<User>,
+    /// In whose share the call is counted.
+    client: Arc<str>,
 }
 
 pub(super) async fn respond(
@@ -114,6 +118,7 @@ impl Call {
             None => manager_of(agent.unwrap_or_default()),
         };
         let (door, user) = (Arc::clone(&app.door), request.extensions().get().cloned());
+        let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
         Ok(Self {
             engine,
             definition,
@@ -128,6 +133,7 @@ impl Call {
             manager,
             door,
             user,
+            client: client.unwrap_or_default(),
         })
     }
 
@@ -248,20 +254,26 @@ impl Call {
             watch => watch,
         };
         let (engine, definition) = (self.engine.clone(), self.definition.clone());
-        let feed = watching::Feed::new(watch, engine, definition, self.shape);
+        let feed = watching::Feed::new(watch, engine, definition, (self.shape, self.held()?));
         Ok(feed.with_rows(self.row).bookmarks(&self.query).until(ends).respond())
     }
 
     async fn list(&self) -> Result<Response, StatusError> {
-        let options = self.query.list()?;
-        if self.shape == Shape::Object {
-            let namespace = self.path.namespace.as_deref();
-            let list = self.engine.list_text(&self.resource, namespace, options).await?;
-            return Ok(answer::pieces(StatusCode::OK, self.form().list_text(list)));
-        }
-        let list =
-            self.engine.list(&self.resource, self.path.namespace.as_deref(), options).await?;
-        Ok(answer::json(StatusCode::OK, &self.form().list(list)))
+        let listing = Listing {
+            engine: self.engine.clone(),
+            definition: self.definition.clone(),
+            resource: self.resource.clone(),
+            namespace: self.path.namespace.clone(),
+            shape: self.shape,
+            row: self.row,
+            options: self.query.list()?,
+        };
+        listing.respond(self.in_yaml, self.held()?).await
+    }
+
+    /// Of the bytes of answers that the caller may hold.
+    fn held(&self) -> Result<Held, StatusError> {
+        self.door.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
 
     async fn create(&self, request: Request) -> Result<Response, StatusError> {

@@ -1,24 +1,24 @@
 //! A watch as a body: one JSON event a line, sent as it happens.
 //!
-//! A task of its own fetches the events. It is two lines ahead of the connection at most, and what
-//! the engine holds for a watch has a limit too, so a client that reads slowly costs little; one
-//! that falls behind what the store keeps is told 410. The task ends with the watch's time, even
-//! when nothing is read at all, and when the client goes.
+//! A task of its own fetches an event when the connection wants one, not before: a client that
+//! reads slowly costs the box a revision and one line, and a large line counts among the bytes of
+//! answers that the client may hold. One that falls behind what the store keeps is told 410. The
+//! task ends with the watch's time, even when nothing is read at all, and when the client goes.
 
-use std::convert::Infallible;
+mod line;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use self::line::{Line, Wanted, Writer};
 use super::answer::{self, Form};
 use super::negotiate::Shape;
 use super::query::Query;
+use crate::budget::Held;
 use crate::definition::ResourceDefinition;
 use crate::engine::{Engine, EventKind, ObjectWatch, RawEvent};
 use crate::status_error::StatusError;
@@ -31,6 +31,10 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a client may take to read what is left at the end.
 const LAST_CALL: Duration = Duration::from_secs(5);
+/// How long a client may leave a large line unread, of which it takes no piece.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Lines up to this size are not counted: all watches together may hold so many of them.
+const SMALL_LINE_BYTES: usize = 16 * 1024;
 
 /// A watch on its way to a client.
 pub struct Feed {
@@ -39,6 +43,8 @@ pub struct Feed {
     engine: Engine,
     definition: Arc<ResourceDefinition>,
     shape: Shape,
+    /// Of the bytes of answers that the client may hold.
+    held: Held,
     row: RowObject,
     ends: Instant,
     bookmarks: bool,
@@ -52,13 +58,14 @@ impl Feed {
         watch: Result<ObjectWatch, StatusError>,
         engine: Engine,
         definition: Arc<ResourceDefinition>,
-        shape: Shape,
+        (shape, held): (Shape, Held),
     ) -> Self {
         Self {
             watch,
             engine,
             definition,
             shape,
+            held,
             row: RowObject::default(),
             ends: Instant::now() + DEFAULT_TIMEOUT,
             bookmarks: false,
@@ -95,32 +102,36 @@ impl Feed {
 
     /// The answer: headers now, events as they come.
     pub fn respond(self) -> Response {
-        let (lines, mut taken) = mpsc::channel(1);
-        tokio::spawn(self.send(lines));
-        let events = stream::poll_fn(move |context| taken.poll_recv(context));
-        let events = events.map(Ok::<_, Infallible>);
-        let mut response = Response::new(Body::from_stream(events));
+        let (writer, body) = line::pair(STALL_TIMEOUT);
+        tokio::spawn(self.send(writer));
+        let mut response = Response::new(Body::new(body));
         answer::headers(&mut response);
         response
     }
 
     /// Fetches and sends events until the watch is over, or nobody takes them any more.
-    async fn send(mut self, lines: mpsc::Sender<Bytes>) {
+    async fn send(mut self, mut writer: Writer) {
         loop {
+            if let Ok(watch) = &mut self.watch
+                && !writer.is_wanted()
+            {
+                watch.rest();
+            }
+            let wanted = tokio::time::timeout_at(self.ends + LAST_CALL, writer.wanted()).await;
+            if !matches!(wanted, Ok(Wanted::Yes)) {
+                return;
+            }
             let line = tokio::select! {
                 biased;
-                () = lines.closed() => return,
+                () = writer.closed() => return,
                 line = self.next() => line,
             };
             let Some(line) = line else { return };
-            let sent = tokio::time::timeout_at(self.ends + LAST_CALL, lines.send(line)).await;
-            if !matches!(sent, Ok(Ok(()))) {
-                return;
-            }
+            writer.write(line);
         }
     }
 
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Line> {
         if self.over {
             return None;
         }
@@ -128,7 +139,7 @@ impl Feed {
             Ok(watch) => watch,
             Err(error) => {
                 self.over = true;
-                return Some(line("ERROR", error.to_value().to_string().as_bytes()));
+                return Some(failed(error));
             }
         };
         let event = match tokio::time::timeout_at(self.ends, watch.next_raw()).await {
@@ -145,11 +156,24 @@ impl Feed {
         let written = event.and_then(|event| self.line(event));
         Some(written.unwrap_or_else(|error| {
             self.over = true;
-            line("ERROR", error.to_value().to_string().as_bytes())
+            failed(&error)
         }))
     }
 
-    fn line(&mut self, event: RawEvent) -> Result<Bytes, StatusError> {
+    /// The event's line. Where its object is larger than what the client may hold now, the watch
+    /// ends; clients go on from the revision they have.
+    fn line(&mut self, event: RawEvent) -> Result<Line, StatusError> {
+        let bytes = event.bytes();
+        let held = match bytes > SMALL_LINE_BYTES {
+            true => {
+                let mut held = self.held.another();
+                if !held.take(bytes) {
+                    return Err(StatusError::too_many_requests());
+                }
+                Some(held)
+            }
+            false => None,
+        };
         let kind = match event.kind {
             EventKind::Added => "ADDED",
             EventKind::Modified => "MODIFIED",
@@ -159,7 +183,7 @@ impl Feed {
         if self.shape == Shape::Object {
             let mut text = Vec::new();
             event.write(&mut text)?;
-            return Ok(line(kind, &text));
+            return Ok(Line::new(line(kind, &text), held));
         }
         let event = event.read()?;
         let form = Form {
@@ -176,17 +200,22 @@ impl Feed {
             _ => form.object(event.object),
         };
         self.headed |= event.kind != EventKind::Bookmark;
-        Ok(line(kind, object.to_string().as_bytes()))
+        Ok(Line::new(line(kind, object.to_string().as_bytes()), held))
     }
 }
 
+/// The line that ends a watch.
+fn failed(error: &StatusError) -> Line {
+    Line::new(line("ERROR", error.to_value().to_string().as_bytes()), None)
+}
+
 /// One event: `{"type":KIND,"object":OBJECT}` and a line's end.
-fn line(kind: &str, object: &[u8]) -> Bytes {
+fn line(kind: &str, object: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(object.len() + 40);
     text.extend_from_slice(b"{\"type\":\"");
     text.extend_from_slice(kind.as_bytes());
     text.extend_from_slice(b"\",\"object\":");
     text.extend_from_slice(object);
     text.extend_from_slice(b"}\n");
-    text.into()
+    text
 }

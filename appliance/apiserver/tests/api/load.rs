@@ -21,22 +21,22 @@ use tokio::task::JoinSet;
 use crate::requests::{Client, secure};
 use crate::server::{PATIENCE, Server};
 
-const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
+pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 /// Connections of strangers, of four addresses.
 const STRANGERS_MANY: usize = 560;
 /// Watches on one connection.
 const EACH: usize = 100;
 
-type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
+pub type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
-async fn connect(server: &Server) -> SendRequest<Body> {
+pub async fn connect(server: &Server) -> SendRequest<Body> {
     let stream = TokioIo::new(secure(server, None, &[b"h2"]).await);
     let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
     sender
 }
 
-async fn send(
+pub async fn send(
     sender: &SendRequest<Body>,
     (method, path, token): (&str, &str, &str),
     body: Body,
@@ -53,11 +53,11 @@ async fn send(
     tokio::time::timeout(PATIENCE, sender.send_request(request)).await.expect("an answer").unwrap()
 }
 
-fn empty() -> Body {
+pub fn empty() -> Body {
     Empty::new().boxed_unsync()
 }
 
-async fn account(server: &Server, name: &str) -> String {
+pub async fn account(server: &Server, name: &str) -> String {
     let mut admin = Client::connect(server).await;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";

@@ -9,5 +9,6 @@ mod forms;
 mod kinds;
 mod kubectl;
 mod load;
+mod pressure;
 mod requests;
 mod server;

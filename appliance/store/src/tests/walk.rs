@@ -54,8 +54,12 @@ fn any_revision_reads_as_it_was() {
         let states = churn(&store, &mut Seeded::new(7), 120).await;
         for (revision, state) in states.iter().enumerate() {
             for namespace in [None, Some("a")] {
-                let walk =
-                    Walk { resource: RESOURCE, namespace, at: Some(revision as u64), after: None };
+                let walk = Walk {
+                    resource: RESOURCE,
+                    namespace,
+                    at: Some(revision as u64),
+                    ..Walk::default()
+                };
                 let inside = |key: &Key| namespace.is_none_or(|one| one == key.namespace);
                 let expected: Vec<_> = state
                     .iter()

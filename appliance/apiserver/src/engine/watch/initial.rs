@@ -13,8 +13,8 @@ use super::super::selection::Selection;
 use crate::definition::ResourceDefinition;
 use crate::status_error::{Reason, StatusError};
 
-/// Bytes of objects held for one watch; the last one may go beyond.
-const PAGE_BYTES: usize = 256 * 1024;
+/// Bytes of objects held for one watch, or one object: thousands may stop reading.
+const PAGE_BYTES: usize = 64 * 1024;
 
 /// The objects a watch begins with.
 pub(super) struct Initial {

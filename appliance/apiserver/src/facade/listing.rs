@@ -1,0 +1,182 @@
+//! A list as a body. A short one is made at once. A long one is read from the store page by page,
+//! as its reader comes along, all of it as of the first page's revision: so a reader who stops
+//! holds a page, and not the list.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use serde_json::{Map, Value};
+
+use super::answer::{self, Form};
+use super::finish::{ENCODER_BYTES, InPages, MAX_YAML};
+use super::negotiate::Shape;
+use crate::budget::Held;
+use crate::definition::ResourceDefinition;
+use crate::engine::object::decode;
+use crate::engine::{Engine, ListOptions, ObjectList, RevisionMatch, TextList, WriteItem, text};
+use crate::status_error::{Reason, StatusError};
+use crate::table::RowObject;
+
+/// Bytes of objects in a page of a list; the whole list where it has no more.
+const PAGE_BYTES: usize = 256 * 1024;
+/// What a long list is counted as: a page, as it is and on its way, and what compresses it.
+const LONG_LIST_BYTES: usize = 2 * PAGE_BYTES + ENCODER_BYTES;
+
+/// A list to be sent.
+#[derive(Clone)]
+pub(super) struct Listing {
+    pub engine: Engine,
+    pub definition: Arc<ResourceDefinition>,
+    pub resource: String,
+    pub namespace: Option<String>,
+    pub shape: Shape,
+    pub row: RowObject,
+    pub options: ListOptions,
+}
+
+/// A long list on its way.
+struct Sending {
+    listing: Listing,
+    /// Pieces of the text that are made already.
+    ready: VecDeque<Bytes>,
+    /// Whether there are more pages.
+    more: bool,
+    held: Held,
+    /// What the page takes beyond an ordinary one.
+    extra: usize,
+}
+
+impl Listing {
+    /// The answer. `held` is of the bytes of answers that the client may hold.
+    ///
+    /// # Errors
+    /// As of [`Engine::list`]; 406 when it is too long for YAML, 429 when the client has too many
+    /// long lists going.
+    pub async fn respond(self, in_yaml: bool, mut held: Held) -> Result<Response, StatusError> {
+        let room = if in_yaml { usize::try_from(MAX_YAML).unwrap_or(0) } else { PAGE_BYTES };
+        let page = self.page(room).await?;
+        if self.is_over(&page) {
+            let (head, tail) = self.frame(&page.list, false);
+            let pieces = std::iter::once(head).chain(page.items.into_vec()).chain([tail]);
+            let pieces = pieces.filter(|piece| !piece.is_empty()).collect();
+            return Ok(answer::pieces(StatusCode::OK, pieces));
+        }
+        if in_yaml {
+            let why = "the list is too long for YAML: ask for JSON, or for pages";
+            return Err(StatusError::new(Reason::NotAcceptable, why));
+        }
+        if !held.take(LONG_LIST_BYTES) {
+            return Err(StatusError::too_many_requests());
+        }
+        let (head, _) = self.frame(&page.list, true);
+        let mut sending =
+            Sending { listing: self, ready: VecDeque::from([head]), more: false, held, extra: 0 };
+        sending.put(page)?;
+        let body = Body::from_stream(stream::try_unfold(sending, Sending::next));
+        let mut response = Response::new(body);
+        answer::headers(&mut response);
+        response.extensions_mut().insert(InPages);
+        Ok(response)
+    }
+
+    async fn page(&self, room: usize) -> Result<TextList, StatusError> {
+        let (shape, row) = (self.shape, self.row);
+        let now = self.engine.clock().now();
+        let write: WriteItem = match shape {
+            Shape::Object => Arc::new(text::write_item),
+            _ => Arc::new(move |definition, stored, out| {
+                let form = Form { definition, shape, row, now };
+                text::write_value(&form.item(decode(definition, stored)?), out)
+            }),
+        };
+        let (namespace, options) = (self.namespace.as_deref(), self.options.clone());
+        self.engine.list_text(&self.resource, namespace, options, (room, write)).await
+    }
+
+    /// Whether the list, or the page of it that the client asked for, ends with this one.
+    fn is_over(&self, page: &TextList) -> bool {
+        let limit = self.options.limit;
+        page.list.continue_token.is_none() || (limit > 0 && page.count >= limit)
+    }
+
+    /// What stands before and behind the items. When the head goes out, the metadata of a long list
+    /// are not known yet, and come `late`.
+    fn frame(&self, list: &ObjectList, late: bool) -> (Bytes, Bytes) {
+        let form = Form {
+            definition: &self.definition,
+            shape: self.shape,
+            row: self.row,
+            now: self.engine.clock().now(),
+        };
+        let items = if matches!(self.shape, Shape::Table(_)) { "rows" } else { "items" };
+        let mut frame = match form.list(ObjectList { items: Vec::new(), ..list.clone() }) {
+            Value::Object(frame) => frame,
+            _ => Map::new(),
+        };
+        frame.remove(items);
+        let (mut head, mut tail) = (String::from("{"), String::from("]"));
+        for (key, value) in frame {
+            let field = format!("\"{key}\":{value}");
+            if key.as_str() < items && !(late && key == "metadata") {
+                head.push_str(&field);
+                head.push(',');
+            } else {
+                tail.push(',');
+                tail.push_str(&field);
+            }
+        }
+        head.push_str(&format!("\"{items}\":["));
+        tail.push('}');
+        (head.into(), tail.into())
+    }
+}
+
+impl Sending {
+    /// The next piece of the text; none after the last.
+    async fn next(mut self) -> Result<Option<(Bytes, Self)>, StatusError> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Ok(Some((piece, self)));
+            }
+            self.held.give_back(std::mem::take(&mut self.extra));
+            if !std::mem::take(&mut self.more) {
+                return Ok(None);
+            }
+            let page = self.listing.page(PAGE_BYTES).await.inspect_err(|error| {
+                tracing::debug!(%error, "a list was cut: its rest cannot be read");
+            })?;
+            self.ready.push_back(Bytes::from_static(b","));
+            self.put(page)?;
+        }
+    }
+
+    /// Takes a page to send. A large object may be more than the client may hold now.
+    fn put(&mut self, page: TextList) -> Result<(), StatusError> {
+        let is_over = self.listing.is_over(&page);
+        let TextList { list, items, count } = page;
+        let pieces = items.into_vec();
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        self.extra = bytes.saturating_sub(PAGE_BYTES);
+        if !self.held.take(self.extra) {
+            self.extra = 0;
+            tracing::debug!(bytes, "a list was cut: too many bytes of answers are held");
+            return Err(StatusError::too_many_requests());
+        }
+        self.ready.extend(pieces);
+        if is_over {
+            self.ready.push_back(self.listing.frame(&list, true).1);
+            return Ok(());
+        }
+        let options = &mut self.listing.options;
+        options.limit = options.limit.saturating_sub(count);
+        options.revision = RevisionMatch::Newest;
+        options.continue_token = list.continue_token;
+        self.more = true;
+        Ok(())
+    }
+}
