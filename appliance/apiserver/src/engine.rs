@@ -22,6 +22,7 @@ mod room;
 mod selection;
 pub(crate) mod text;
 mod watch;
+mod weight;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use stdx::Clock;
 use store::{Key, Store, Txn};
+use tokio::sync::Semaphore;
 
 use crate::crds::kinds::Kinds;
 use crate::crds::{self, compiled};
@@ -95,6 +97,8 @@ struct Inner {
     store: Store,
     kinds: Kinds,
     clock: Arc<dyn Clock>,
+    /// Turns of heavy objects.
+    heavy: Semaphore,
 }
 
 /// Why a write closure gave nothing to the store.
@@ -138,7 +142,7 @@ impl Engine {
     /// An engine for the kinds of `registry` over `store`.
     pub fn new(store: Store, registry: Registry, clock: Arc<dyn Clock>) -> Self {
         let kinds = Kinds::new(registry);
-        let inner = Arc::new(Inner { store, kinds, clock });
+        let inner = Arc::new(Inner { store, kinds, clock, heavy: weight::turns() });
         Self { inner, admission: None }
     }
 

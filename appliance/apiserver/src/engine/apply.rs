@@ -8,7 +8,7 @@ use super::fields::{FieldValidation, Strictness};
 use super::modify::{self, Change};
 use super::object::{meta, metadata_mut, set_revision};
 use super::ownership::Ownership;
-use super::{Abort, Engine, Part, Place, WriteOptions, create, failed, metadata};
+use super::{Abort, Engine, Part, Place, WriteOptions, create, failed, metadata, weight};
 use crate::status_error::StatusError;
 
 /// What a manager wants of an object.
@@ -48,6 +48,7 @@ impl Engine {
     ) -> Result<Applied, StatusError> {
         let place = self.place(resource, namespace)?;
         modify::check_part(&place, options.part)?;
+        let _turn = self.turn(&config.object).await?;
         let name = name.to_owned();
         let now = self.inner.clock.now();
         let ownership = Ownership::of(&self.registry(), &place, &options, now);
@@ -109,6 +110,7 @@ impl Apply<'_> {
         if let Some(refused) = config.uncreatable {
             return Err(refused);
         }
+        weight::check_items(definition, self.name, &config.object, None)?;
         let mut object = self.ownership.apply(None, &config.object, config.force)?;
         let uid = meta(&object, "uid");
         if !uid.is_empty() {

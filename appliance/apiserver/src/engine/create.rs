@@ -10,7 +10,7 @@ use super::object::{decode, encode, is_deleting, meta, metadata_mut, set_revisio
 use super::ownership::Ownership;
 use super::{
     Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed, metadata, names, namespace,
-    room,
+    room, weight,
 };
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
@@ -44,6 +44,8 @@ impl Engine {
             // Upstream looks at it where it stores, which is nowhere.
             metadata.remove("resourceVersion");
         }
+        weight::check_items(&place.definition, meta(&object, "name"), &object, None)?;
+        let _turn = self.turn(&object).await?;
         let object = prepare(&place, object, &options.fields, Some(&ownership), now)?;
         self.commit(move |txn| {
             let mut created = insert(txn, &place, object, (&options, now))?;

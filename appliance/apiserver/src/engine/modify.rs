@@ -10,7 +10,9 @@ use super::object::{
     bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, set_revision,
 };
 use super::ownership::{self, Ownership};
-use super::{Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace, room};
+use super::{
+    Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace, room, weight,
+};
 use crate::crds::lifecycle;
 use crate::status_error::StatusError;
 use schema::FieldError;
@@ -64,6 +66,11 @@ impl Engine {
     ) -> Result<Value, StatusError> {
         let place = self.place(resource, namespace)?;
         check_part(&place, options.part)?;
+        let _turn = match &change {
+            Change::Replace(object) => self.turn(object).await?,
+            Change::Apply(config) => self.turn(&config.object).await?,
+            Change::Patch(_) => None,
+        };
         let name = name.to_owned();
         let now = self.inner.clock.now();
         let ownership = Ownership::of(&self.registry(), &place, &options, now);
@@ -119,10 +126,12 @@ pub(super) fn modify(
         }
         Change::Patch(patch) => (patch.apply(old.clone())?, Body::Patch),
         Change::Apply(config) => {
+            weight::check_items(&place.definition, name, &config.object, Some(&old))?;
             (ownership.apply(Some(&old), &config.object, config.force)?, Body::Apply)
         }
     };
     metadata::check_shape(&new)?;
+    weight::check_items(&place.definition, name, &new, Some(&old))?;
     let fixed = match body {
         Body::Patch | Body::Apply => metadata::check_fixed(&old, &new),
         Body::Whole => Vec::new(),

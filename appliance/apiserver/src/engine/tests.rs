@@ -2,6 +2,7 @@
 
 mod applying;
 mod collecting;
+mod heavy;
 mod kinds;
 mod reading;
 mod room;

@@ -1,0 +1,94 @@
+//! Objects that are much work keep no other write waiting for long.
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use serde_json::{Map, Value, json};
+
+use super::{Bench, HARDWARE, bench, reason};
+use crate::engine::weight::MAX_ITEMS;
+use crate::engine::{Configuration, Patch, WriteOptions};
+use crate::status_error::Reason;
+
+const CONFIG_MAPS: &str = "/configmaps";
+/// Heavy objects that are applied at once.
+const HEAVY: usize = 6;
+
+fn disks(count: usize) -> Value {
+    json!({ "disks": vec![json!({ "device": "/dev/sda" }); count] })
+}
+
+impl Bench {
+    async fn apply_heavy(&self, name: String) -> bool {
+        let data: Map<String, Value> =
+            (0..12_000).map(|number| (format!("k{number}"), json!("v"))).collect();
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data,
+        });
+        let config = Configuration { object, force: false, uncreatable: None };
+        let options = WriteOptions { manager: Some("heavy".to_owned()), ..WriteOptions::default() };
+        self.engine.apply(CONFIG_MAPS, "default", &name, config, options).await.unwrap();
+        true
+    }
+
+    async fn create_light(&self) -> bool {
+        self.hardware("light", json!({})).await;
+        false
+    }
+}
+
+#[tokio::test]
+async fn heavy_applies_let_other_writes_go_between() {
+    let bench = bench().await;
+    let applies = (0..HEAVY).map(|number| bench.apply_heavy(format!("h{number}")).boxed_local());
+    let mut writes: FuturesUnordered<_> = applies.collect();
+    // All of them have begun before the light one comes.
+    assert!(writes.next().now_or_never().flatten().is_none());
+    writes.push(bench.create_light().boxed_local());
+    let order: Vec<bool> = writes.collect().await;
+    let before = order.iter().take_while(|is_heavy| **is_heavy).count();
+    assert!(before <= 2, "{before} of {HEAVY} heavy writes came before a light one");
+}
+
+#[tokio::test]
+async fn a_list_longer_than_that_of_any_machine_is_refused_before_it_is_merged() {
+    let bench = bench().await;
+    let object = |count| json!({ "metadata": { "name": "a" }, "spec": disks(count) });
+    assert_eq!(reason(bench.create(HARDWARE, object(MAX_ITEMS + 1)).await), Reason::Invalid);
+    bench.create(HARDWARE, object(2)).await.unwrap();
+    let patched = bench.merge("a", json!({ "spec": disks(MAX_ITEMS + 1) })).await;
+    let error = patched.unwrap_err();
+    assert_eq!(error.reason, Reason::Invalid);
+    assert_eq!(error.details.causes[0].field, "spec.disks");
+    let config = Configuration {
+        object: json!({
+            "apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware",
+            "metadata": { "name": "a" }, "spec": disks(MAX_ITEMS + 1),
+        }),
+        force: true,
+        uncreatable: None,
+    };
+    let applied = bench.engine.apply(HARDWARE, "default", "a", config, WriteOptions::default());
+    assert_eq!(reason(applied.await), Reason::Invalid);
+    assert_eq!(bench.get("a").await.unwrap()["spec"], disks(2));
+}
+
+#[tokio::test]
+async fn what_was_stored_with_a_longer_list_can_still_be_changed() {
+    let bench = bench().await;
+    let key = store::Key::new(HARDWARE, "default", "old");
+    let object = json!({
+        "apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware",
+        "metadata": { "name": "old", "namespace": "default", "uid": "1" },
+        "spec": disks(MAX_ITEMS + 1),
+    });
+    let bytes = serde_json::to_vec(&object).unwrap();
+    let written = bench.engine.inner.store.write(move |txn| {
+        txn.put(key, bytes);
+        Ok::<_, ()>(())
+    });
+    written.await.unwrap().unwrap();
+    let patch = Patch::merge(json!({ "metadata": { "labels": { "a": "b" } } })).unwrap();
+    let options = WriteOptions::default();
+    let patched = bench.engine.patch(HARDWARE, "default", "old", patch, options).await.unwrap();
+    assert_eq!(patched["metadata"]["labels"]["a"], "b");
+}

@@ -1,0 +1,133 @@
+//! How much work an object is. Who owns which of its fields is worked out item by item, within the
+//! one thread that writes: objects of a hundred thousand items would keep all other writes waiting.
+
+use schema::FieldError;
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::Engine;
+use crate::definition::ResourceDefinition;
+use crate::status_error::StatusError;
+
+/// Items of one list in an object of a compiled-in kind. No machine has as many of anything.
+pub(crate) const MAX_ITEMS: usize = 4096;
+/// Values, nested ones included, from which on an object is a heavy one.
+const HEAVY_VALUES: usize = 10_000;
+/// Heavy objects that are written at the same time; more wait their turn, and lighter ones go
+/// between.
+pub(super) const HEAVY_AT_ONCE: usize = 1;
+
+impl Engine {
+    /// Waits for the turn of an object, where it is a heavy one. To be held until it is written.
+    pub(super) async fn turn(
+        &self,
+        object: &Value,
+    ) -> Result<Option<SemaphorePermit<'_>>, StatusError> {
+        if !has_more_than(object, HEAVY_VALUES) {
+            return Ok(None);
+        }
+        let permit = self.inner.heavy.acquire().await;
+        permit.map(Some).map_err(|error| StatusError::internal("wait to write an object", &error))
+    }
+}
+
+/// The turns of an engine.
+pub(super) fn turns() -> Semaphore {
+    Semaphore::new(HEAVY_AT_ONCE)
+}
+
+/// Whether `value` and what is in it are more values than `limit`.
+fn has_more_than(value: &Value, limit: usize) -> bool {
+    let mut count = 0;
+    let mut waiting = vec![value];
+    while let Some(value) = waiting.pop() {
+        count += 1;
+        if count + waiting.len() > limit {
+            return true;
+        }
+        match value {
+            Value::Array(items) => waiting.extend(items),
+            Value::Object(fields) => waiting.extend(fields.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Refuses an object of a compiled-in kind with a longer list than `old` may have.
+///
+/// # Errors
+/// 422.
+pub(super) fn check_items(
+    definition: &ResourceDefinition,
+    name: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Result<(), StatusError> {
+    if definition.origin.is_some() {
+        // Its own definition says what is too long.
+        return Ok(());
+    }
+    match longest(object) {
+        Some((path, items)) if old.and_then(longest).is_none() => {
+            let limit = i64::try_from(MAX_ITEMS).unwrap_or(i64::MAX);
+            let error = FieldError::too_many(path, items, limit);
+            Err(StatusError::invalid(definition, name, &[error]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A list that is too long, as a path of its fields, and its length.
+fn longest(object: &Value) -> Option<(String, usize)> {
+    let mut waiting = vec![(String::new(), object)];
+    while let Some((path, value)) = waiting.pop() {
+        match value {
+            Value::Array(items) if items.len() > MAX_ITEMS => return Some((path, items.len())),
+            Value::Array(items) => waiting.extend(
+                items
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, item)| is_nested(item))
+                    .map(|(at, item)| (format!("{path}[{at}]"), item)),
+            ),
+            Value::Object(fields) => {
+                let nested = fields.iter().filter(|(_, value)| is_nested(value));
+                let below = |(key, value)| match path.as_str() {
+                    "" => (String::clone(key), value),
+                    _ => (format!("{path}.{key}"), value),
+                };
+                waiting.extend(nested.map(below));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_nested(value: &Value) -> bool {
+    value.is_array() || value.is_object()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{HEAVY_VALUES, MAX_ITEMS, has_more_than, longest};
+
+    #[test]
+    fn values_are_counted_at_every_depth() {
+        let flat = json!({ "spec": { "a": vec![0; 7] } });
+        assert!(has_more_than(&flat, 9) && !has_more_than(&flat, 10));
+        let nested = json!({ "a": vec![json!({ "b": [1, 2] }); HEAVY_VALUES / 4] });
+        assert!(has_more_than(&nested, HEAVY_VALUES));
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_named() {
+        let list = |count: usize| json!({ "spec": { "parts": [{ "disks": vec![0; count] }] } });
+        assert_eq!(longest(&list(MAX_ITEMS)), None);
+        let found = ("spec.parts[0].disks".to_owned(), MAX_ITEMS + 1);
+        assert_eq!(longest(&list(MAX_ITEMS + 1)), Some(found));
+    }
+}
