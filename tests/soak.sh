@@ -18,6 +18,7 @@ seeds=(CRASH_SEED STORE_SEED SIM_SEED MERGE_SEED PROTOBUF_SEED TEMPLATE_SEED PAT
   PROPTEST_RNG_SEED POWER_CUTS_SEED FUZZ_SEED SHAKE_SEED)
 
 SIM_RUNS=${SIM_RUNS:-20} SIM_RACKS=${SIM_RACKS:-50} SIM_FLEETS=${SIM_FLEETS:-20}
+SIM_AGENTS=${SIM_AGENTS:-5000}
 MERGE_LIVES=${MERGE_LIVES:-8000} PROTOBUF_OF_EACH=${PROTOBUF_OF_EACH:-1200}
 TEMPLATE_CASES=${TEMPLATE_CASES:-1000000} PATTERN_CASES=${PATTERN_CASES:-100000}
 PROPTEST_RUNS=${PROPTEST_RUNS:-10} CRASH_RUNS=${CRASH_RUNS:-10} POWER_CUTS=${POWER_CUTS:-100}
@@ -106,9 +107,10 @@ step_sim() {
       "$sim" --machines 2000 --runs "$SIM_RACKS" --mode "$mode" --faults "$faults" || status=1
     done
   done
-  for faults in rough storm; do
+  for faults in rough storm outages; do
     "$sim" --machines 200 --runs "$SIM_FLEETS" --fleet "$faults" || status=1
   done
+  "$sim" --machines "$SIM_AGENTS" --fleet outages || status=1
   return "$status"
 }
 step_merge() {

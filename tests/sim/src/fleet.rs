@@ -1,10 +1,13 @@
 //! A fleet under its workflows: the box's real workflow service and controllers, the real protocol
 //! and the real agent's loop, thousands of them in one process and on a virtual clock; between them
 //! connections that are slow and break, a store whose writes fail, controllers of machines that
-//! err, machines that lose power or hang, a box that is killed.
+//! err, machines that lose power or hang, a box that is killed, a clock that is set, a disk that is
+//! full, name servers and controllers that are silent.
 //!
-//! What chance does comes of the seed. Which of two things that are due at once comes first does
-//! not, for the runtime decides that: the same seed is the same weather, not the same run.
+//! What chance does to the box and what owners do comes of the seed. Which of two things that are
+//! due at once comes first does not: `tokio::select!` picks a branch and `HashMap` an order by
+//! chance of their own. So delays of single messages differ, and with them what machines are at
+//! when something strikes them: the same seed is the same weather, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
 //! [`direct()`] for a test that waits for a moment and does something then. Inside: `appliance` is
@@ -25,6 +28,7 @@ mod ledger;
 mod link;
 mod nuc;
 mod objects;
+mod outages;
 mod owners;
 mod plan;
 mod settings;
@@ -71,6 +75,8 @@ pub struct Summary {
     pub mishaps: usize,
     /// Moments in which the box and machines lost power at once.
     pub blackouts: usize,
+    /// Settings of the clock, full disks, silent name servers and dead management controllers.
+    pub outages: usize,
     /// When the last workflow ended.
     pub lasted: Duration,
 }
@@ -78,7 +84,7 @@ pub struct Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { machines, succeeded, failed, cancelled, retried, begun, .. } = self;
-        let Self { kills, cuts, failed_writes, writes, mishaps, blackouts, .. } = self;
+        let Self { kills, cuts, failed_writes, writes, mishaps, blackouts, outages, .. } = self;
         writeln!(
             f,
             "{machines} workflows: {succeeded} succeeded, {failed} failed as they had to, \
@@ -89,7 +95,7 @@ impl fmt::Display for Summary {
             f,
             "{begun} actions begun, {writes} writes and {failed_writes} that failed; the box died \
              {kills} times, {cuts} connections broke, {mishaps} machines lost power or fell \
-             silent, {blackouts} blackouts"
+             silent, {blackouts} blackouts, {outages} outages"
         )
     }
 }

@@ -25,7 +25,8 @@ struct Arguments {
     /// calm, rough or storm, then changes: rough,drop=10,kill=5,until=900
     #[arg(long, default_value = "rough")]
     faults: Faults,
-    /// Let as many agents do their workflows instead, on such a day: calm, rough or storm
+    /// Let as many agents do their workflows instead, on such a day: calm, rough, storm or
+    /// outages
     #[arg(long, conflicts_with_all = ["mode", "faults", "watch"])]
     fleet: Option<fleet::Faults>,
     /// Print the events of the machine with this number

@@ -41,6 +41,9 @@ const BACKLOG: usize = 4096;
 /// The longest that the box is away.
 const AWAY: Duration = Duration::from_secs(20);
 
+/// Whose chance the deaths of the box are: a number that no machine has.
+const BOX: u64 = u64::MAX;
+
 /// One life of the box.
 pub struct Appliance {
     tasks: JoinSet<()>,
@@ -68,10 +71,11 @@ struct Wakes {
 impl Appliance {
     /// Lives, dies and lives again, for ever.
     pub async fn live(world: Weak<World>) {
+        let Some(chance) = world.upgrade().map(|world| world.chance.own(BOX)) else { return };
         loop {
             let Some(alive) = world.upgrade() else { return };
             let mut appliance = Self::start(&alive);
-            let life = alive.chance.life(alive.chance.faults().kill);
+            let life = chance.life(chance.faults().kill);
             let dying = Arc::clone(&alive.dying);
             drop(alive);
             let its_time = async {
@@ -88,7 +92,7 @@ impl Appliance {
             let Some(alive) = world.upgrade() else { return };
             alive.set_life(None);
             alive.count(|summary| summary.kills += 1);
-            let away = alive.time_away().unwrap_or_else(|| alive.chance.upto(AWAY));
+            let away = alive.time_away().unwrap_or_else(|| chance.upto(AWAY));
             // Everything under way stops where it is.
             drop((appliance, alive));
             tokio::time::sleep(away).await;

@@ -17,6 +17,9 @@ use super::world::World;
 /// The longest that an answer takes.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// The time after which one that does not answer is given up.
+const SILENT: Duration = Duration::from_secs(10);
+
 /// All of them.
 pub struct Controllers(pub Weak<World>);
 
@@ -45,6 +48,10 @@ impl Controller {
             return Err(silent());
         };
         tokio::time::sleep(world.chance.upto(ANSWER)).await;
+        if !world.outages.reaches(nuc.index, world.elapsed()) {
+            tokio::time::sleep(SILENT).await;
+            return Err(silent());
+        }
         let fails = world.chance.of_hundred(world.chance.faults().controllers);
         if fails && world.chance.coin() {
             return Err(silent());
@@ -70,7 +77,8 @@ impl Driver for Controller {
             world.ledger().asks(&plan::name(nuc.index), action);
         }
         Box::pin(self.ask(move |world, nuc| {
-            world.ledger().switched(&plan::name(nuc.index), action, nuc.is_wanted());
+            let is_wanted = nuc.is_wanted();
+            world.ledger().switched(&plan::name(nuc.index), action, is_wanted);
             match action {
                 PowerAction::On => nuc.is_switched(false),
                 PowerAction::Off | PowerAction::Soft => nuc.switch_off(),

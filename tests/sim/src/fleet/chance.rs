@@ -11,6 +11,7 @@ use super::Faults;
 /// Where chance comes from.
 pub struct Chance {
     rng: Mutex<Rng>,
+    seed: u64,
     faults: Faults,
     ends: Instant,
 }
@@ -18,7 +19,16 @@ pub struct Chance {
 impl Chance {
     /// Of this seed, from now on.
     pub fn new(seed: u64, faults: Faults) -> Self {
-        Self { rng: Mutex::new(Rng::with_seed(seed)), faults, ends: Instant::now() + faults.until }
+        let rng = Mutex::new(Rng::with_seed(seed));
+        Self { rng, seed, faults, ends: Instant::now() + faults.until }
+    }
+
+    /// Chance for the one with this number alone: draws of others, whose order is the runtime's,
+    /// change nothing of it.
+    pub fn own(&self, number: u64) -> Self {
+        // Two numbers that differ little shall not have like seeds.
+        let seed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { rng: Mutex::new(Rng::with_seed(seed)), seed, faults: self.faults, ends: self.ends }
     }
 
     fn rng(&self) -> MutexGuard<'_, Rng> {
@@ -56,8 +66,56 @@ impl Chance {
         (!mean.is_zero()).then(|| mean.mul_f64(-left.ln()))
     }
 
+    /// Moments until the faults end, of this mean distance; zero: none.
+    pub fn moments(&self, mean: Duration) -> Vec<Duration> {
+        let (mut moments, mut moment) = (Vec::new(), Duration::ZERO);
+        while let Some(wait) = self.life(mean) {
+            moment += wait;
+            if moment >= self.faults.until {
+                break;
+            }
+            moments.push(moment);
+        }
+        moments
+    }
+
     /// As long as anything here takes, now.
     pub async fn delay(&self) {
         tokio::time::sleep(self.upto(self.faults().delay)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Chance;
+    use crate::fleet::Faults;
+
+    #[test]
+    fn what_others_draw_changes_nothing_of_ones_own() {
+        let draws = |others: usize| {
+            let all = Chance::new(7, Faults::STORM);
+            let [one, two] = [1, 2].map(|number| all.own(number));
+            let draw = |own: &Chance| {
+                for _ in 0..others {
+                    all.coin();
+                }
+                own.between(0, 1000)
+            };
+            [draw(&one), draw(&one), draw(&two)]
+        };
+        assert_eq!(draws(0), draws(5));
+        let [first, second, other] = draws(0);
+        assert!(first != second && first != other);
+    }
+
+    #[test]
+    fn moments_are_before_the_faults_end() {
+        let chance = Chance::new(7, Faults::STORM);
+        let moments = chance.moments(Duration::from_secs(60));
+        assert!(moments.len() > 5 && moments.is_sorted());
+        assert!(moments.iter().all(|moment| *moment < Faults::STORM.until));
+        assert!(chance.moments(Duration::ZERO).is_empty());
     }
 }

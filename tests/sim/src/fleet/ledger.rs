@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use api::tinkerbell::{ActionState, State, Workflow};
 use bmc::PowerAction;
 use serde_json::Value;
+use tokio::time::Instant;
 
 /// What was seen.
 #[derive(Default)]
@@ -27,6 +28,8 @@ pub struct Ledger {
     asked_off: HashSet<String>,
     /// Machines that were switched off so, and not on again.
     switched_off: HashSet<String>,
+    /// When each workflow ended last. The box's own clock may have been set since.
+    ended: HashMap<String, Instant>,
     violation: Option<String>,
 }
 
@@ -60,6 +63,11 @@ impl Ledger {
     /// The first thing that must never happen, if it did.
     pub fn violation(&self) -> Option<String> {
         self.violation.clone()
+    }
+
+    /// When a workflow ended last.
+    pub fn ended(&self, workflow: &str) -> Option<Instant> {
+        self.ended.get(workflow).copied()
     }
 
     /// Every action that began, in order.
@@ -143,6 +151,9 @@ impl Ledger {
         let (before, after) = (read(before), read(after));
         let name = &after.metadata.name;
         let (was, is) = (&before.status, &after.status);
+        if is.state.ended() && !was.state.ended() {
+            self.ended.insert(name.clone(), Instant::now());
+        }
         if was.state.ended() && was.attempts == is.attempts && was.state != is.state {
             self.never(format!("{name} was {:?} and is {:?} in one attempt", was.state, is.state));
         }

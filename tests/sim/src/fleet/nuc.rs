@@ -29,7 +29,7 @@ const DARK: Duration = Duration::from_secs(60);
 /// Parts of an action, one for each block.
 const PARTS: u32 = BLOCKS as u32;
 /// A workflow that ended so lately may have a job that was sent before.
-const LATELY: i64 = 120;
+const LATELY: Duration = Duration::from_secs(120);
 
 /// A machine.
 pub struct Nuc {
@@ -95,9 +95,8 @@ impl Nuc {
     pub fn is_wanted(&self) -> bool {
         let Some(world) = self.world.upgrade() else { return false };
         world.workflow(self.index).is_some_and(|workflow| {
-            let ended = workflow.status.ended.as_ref();
-            let since = |at| world.clock().now().duration_since(at).as_secs();
-            ended.is_none_or(|ended| since(ended.time) < LATELY)
+            let ended = world.ledger().ended(&workflow.metadata.name);
+            workflow.status.ended.is_none() || ended.is_some_and(|at| at.elapsed() < LATELY)
         })
     }
 

@@ -187,6 +187,10 @@ impl Store {
         let fails = world.chance.of_hundred(world.chance.faults().writes);
         let failed = || Err(ObjectError::Internal("the disk said no".into()));
         world.chance.delay().await;
+        if world.outages.is_full(world.elapsed()) {
+            world.count(|summary| summary.failed_writes += 1);
+            return Err(ObjectError::Internal("No space left on device".into()));
+        }
         if fails && world.chance.coin() {
             world.count(|summary| summary.failed_writes += 1);
             return failed();

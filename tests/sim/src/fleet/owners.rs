@@ -7,7 +7,6 @@ use api::state::queue;
 use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom};
 use serde_json::json;
 
-use super::Faults;
 use super::plan;
 use super::world::{Wish, World};
 
@@ -27,19 +26,20 @@ const REACHED: f64 = 30.0;
 impl World {
     /// Applies a workflow, and perhaps cancels it, and perhaps has it tried again after that.
     pub async fn owns(self: Arc<Self>, index: usize) {
-        tokio::time::sleep(self.chance.upto(APPLIED)).await;
+        let chance = self.chance.own(index as u64);
+        tokio::time::sleep(chance.upto(APPLIED)).await;
         let workflow = self.plan.workflow(index);
         self.objects.put(plan::KIND, workflow).expect("each machine has one");
-        if !self.chance.of_hundred(self.settings.faults.cancelled) {
+        if !chance.of_hundred(self.settings.faults.cancelled) {
             return;
         }
-        tokio::time::sleep(self.chance.upto(CANCELS)).await;
-        if self.chance.coin() {
+        tokio::time::sleep(chance.upto(CANCELS)).await;
+        if chance.coin() {
             self.cancel(index, Wish::Cancelled);
             return;
         }
         self.cancel(index, Wish::Retried);
-        let from = if self.chance.coin() { RetryFrom::Start } else { RetryFrom::Failed };
+        let from = if chance.coin() { RetryFrom::Start } else { RetryFrom::Failed };
         let is_cancelled = || {
             self.workflow(index).is_some_and(|workflow| {
                 let status = workflow.status;
@@ -47,7 +47,7 @@ impl World {
             })
         };
         while !is_cancelled() {
-            tokio::time::sleep(self.chance.upto(LOOKS)).await;
+            tokio::time::sleep(chance.upto(LOOKS)).await;
         }
         self.retry(index, from);
     }
@@ -94,29 +94,18 @@ impl World {
 
     /// When blackouts come. They are drawn at the start, so that a seed has always as many.
     pub fn blackouts(&self) -> Vec<Duration> {
-        let Faults { blackout: mean, until, .. } = self.settings.faults;
-        let mut moments = Vec::new();
-        let mut moment = Duration::ZERO;
-        if mean.is_zero() {
-            return moments;
-        }
-        loop {
-            moment += self.chance.life(mean).unwrap_or(until);
-            if moment >= until {
-                return moments;
-            }
-            moments.push(moment);
-        }
+        self.chance.moments(self.settings.faults.blackout)
     }
 
     /// Takes the power of the box and of some machines in the same instant.
     pub async fn has_blackout(self: Arc<Self>, moment: Duration) {
+        let chance = self.chance.own(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX));
         tokio::time::sleep(moment).await;
         self.count(|summary| summary.blackouts += 1);
-        self.kill_box(self.chance.upto(AWAY));
+        self.kill_box(chance.upto(AWAY));
         for nuc in self.nucs.values() {
-            let (dark, comes_back) = (self.chance.upto(DARK), self.chance.coin());
-            if self.chance.of_hundred(REACHED) {
+            let (dark, comes_back) = (chance.upto(DARK), chance.coin());
+            if chance.of_hundred(REACHED) {
                 nuc.has_power_cut(dark, comes_back);
             }
         }

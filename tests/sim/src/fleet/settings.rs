@@ -39,6 +39,16 @@ pub struct Faults {
     /// The mean time between two moments in which the box and machines lose power at once; zero:
     /// never.
     pub blackout: Duration,
+    /// The mean time between two settings of the box's clock, forward or back; zero: never.
+    pub clock: Duration,
+    /// The mean time between two moments from which on the box's disk is full for a while; zero:
+    /// never.
+    pub full: Duration,
+    /// The mean time between two moments from which on no name server answers for a while, and so
+    /// no management controller is found; zero: never.
+    pub names: Duration,
+    /// Of a hundred machines, how many have a management controller that is dead for a while.
+    pub dead: f64,
     /// When the last of these happens.
     pub until: Duration,
 }
@@ -56,6 +66,10 @@ impl Faults {
         actions: 0.0,
         cancelled: 0.0,
         blackout: Duration::ZERO,
+        clock: Duration::ZERO,
+        full: Duration::ZERO,
+        names: Duration::ZERO,
+        dead: 0.0,
         until: Duration::ZERO,
     };
     /// A bad day.
@@ -71,6 +85,15 @@ impl Faults {
         cancelled: 5.0,
         blackout: Duration::from_secs(300),
         until: Duration::from_secs(900),
+        ..Self::CALM
+    };
+    /// A bad day on which all else that the box lives of fails for a while too.
+    pub const OUTAGES: Self = Self {
+        clock: Duration::from_secs(150),
+        full: Duration::from_secs(300),
+        names: Duration::from_secs(300),
+        dead: 10.0,
+        ..Self::ROUGH
     };
     /// Worse than any rack will see.
     pub const STORM: Self = Self {
@@ -85,12 +108,13 @@ impl Faults {
         cancelled: 10.0,
         blackout: Duration::from_secs(200),
         until: Duration::from_secs(1800),
+        ..Self::CALM
     };
 }
 
 /// Not a day that is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither calm, rough nor storm")]
+#[error("{0:?} is neither calm, rough, storm nor outages")]
 pub struct NotFaults(String);
 
 impl FromStr for Faults {
@@ -101,6 +125,7 @@ impl FromStr for Faults {
             "calm" => Ok(Self::CALM),
             "rough" => Ok(Self::ROUGH),
             "storm" => Ok(Self::STORM),
+            "outages" => Ok(Self::OUTAGES),
             _ => Err(NotFaults(text.to_owned())),
         }
     }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::tinkerbell::{State, Workflow};
-use jiff::{SignedDuration, Timestamp};
 use stdx::Clock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -18,6 +17,7 @@ use super::ledger::Ledger;
 use super::link::Front;
 use super::nuc::Nuc;
 use super::objects::Objects;
+use super::outages::{Outages, VirtualClock};
 use super::plan::{self, Fate, Kind, Plan};
 use super::{Settings, Summary};
 
@@ -29,6 +29,8 @@ pub struct World {
     pub plan: Plan,
     /// Where chance comes from.
     pub chance: Chance,
+    /// What is out of order, and when.
+    pub outages: Arc<Outages>,
     /// What outlives the box.
     pub objects: Objects,
     /// The machines by number.
@@ -70,22 +72,6 @@ pub enum Wish {
     Retried,
 }
 
-/// The time as it goes by here.
-pub struct VirtualClock(Instant);
-
-impl Clock for VirtualClock {
-    fn now(&self) -> Timestamp {
-        // Not the time of day: a run is not to depend on it.
-        let start = Timestamp::from_second(1_800_000_000).unwrap_or_default();
-        let gone = SignedDuration::try_from(self.0.elapsed()).unwrap_or_default();
-        start.saturating_add(gone).unwrap_or(Timestamp::MAX)
-    }
-
-    fn steady(&self) -> Duration {
-        self.0.elapsed()
-    }
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -97,7 +83,10 @@ impl World {
         let plan = Plan { machines: settings.machines, only: trial.map(|(kind, _)| kind) };
         Arc::new_cyclic(|world| {
             let start = Instant::now();
-            let objects = Objects::new(Arc::new(VirtualClock(start)));
+            let chance = Chance::new(settings.seed, settings.faults);
+            let outages = Arc::new(Outages::draw(&chance, &settings.faults, plan.all()));
+            let clock = VirtualClock::new(start, Arc::clone(&outages));
+            let objects = Objects::new(Arc::new(clock));
             let machines = plan.all().flat_map(|it| plan::machine(it, plan.first(it).is_some()));
             for (resource, object) in plan::shared().into_iter().chain(machines) {
                 objects.put(resource, object).expect("each has its own name");
@@ -106,7 +95,8 @@ impl World {
             Self {
                 settings,
                 plan,
-                chance: Chance::new(settings.seed, settings.faults),
+                chance,
+                outages,
                 objects,
                 nucs: plan.all().map(nuc).collect(),
                 steps: Steps::new(trial.and_then(|(_, injection)| injection)),
@@ -177,9 +167,14 @@ impl World {
         locked(&self.wishes)
     }
 
-    /// The time.
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The box's clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
-        Arc::new(VirtualClock(self.start))
+        Arc::new(VirtualClock::new(self.start, Arc::clone(&self.outages)))
     }
 
     /// What must never happen.
@@ -280,6 +275,7 @@ impl World {
         }
         let mut summary = locked(&self.summary).clone();
         summary.machines = self.settings.machines;
+        summary.outages = self.outages.count();
         summary.begun = self.ledger().begun().len();
         for (index, workflow) in self.workflows() {
             let Some(workflow) = workflow else { continue };

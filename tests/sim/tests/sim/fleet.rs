@@ -38,6 +38,26 @@ fn small_fleets_are_installed_on_bad_days() {
 }
 
 #[test]
+fn a_small_fleet_is_installed_while_all_else_fails_for_a_while() {
+    let seeds = Seeds::new(1);
+    for seed in seeds.all.clone() {
+        let summary = installed(Settings { machines: 40, seed, faults: Faults::OUTAGES });
+        assert!(seeds.expect(summary.outages > 8 && summary.kills > 0), "{summary}");
+    }
+}
+
+#[test]
+fn the_same_seed_has_the_same_weather() {
+    for seed in Seeds::new(1).all {
+        let weather = || {
+            let summary = installed(Settings { machines: 10, seed, faults: Faults::STORM });
+            (summary.kills, summary.blackouts, summary.outages, summary.retried)
+        };
+        assert_eq!(weather(), weather());
+    }
+}
+
+#[test]
 fn a_thousand_agents_do_their_work_on_a_bad_day() {
     let seeds = Seeds::new(1);
     let seed = seeds.all.start;

@@ -1,0 +1,131 @@
+//! What is out of order for a while, and when: all of it is drawn at the start, so that a seed has
+//! always the same.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use stdx::Clock;
+use tokio::time::Instant;
+
+use super::Faults;
+use super::chance::Chance;
+
+/// The longest that a disk is full, and that no name server answers.
+const LONGEST: Duration = Duration::from_secs(120);
+/// The longest that a management controller is dead.
+const DEAD: Duration = Duration::from_secs(600);
+/// The furthest that the box's clock is from the time, either way, in hours.
+const HOURS: u64 = 24;
+
+type Window = Range<Duration>;
+
+/// Outages, as times from the start.
+#[derive(Debug, Default)]
+pub struct Outages {
+    full: Vec<Window>,
+    names: Vec<Window>,
+    dead: BTreeMap<usize, Window>,
+    /// From when on the box's clock is how far from the time.
+    steps: Vec<(Duration, SignedDuration)>,
+}
+
+impl Outages {
+    /// Those of a run.
+    pub fn draw(chance: &Chance, faults: &Faults, machines: impl Iterator<Item = usize>) -> Self {
+        let windows = |mean| -> Vec<Window> {
+            let moments = chance.moments(mean);
+            moments.into_iter().map(|it| it..it + chance.upto(LONGEST)).collect()
+        };
+        let (full, names) = (windows(faults.full), windows(faults.names));
+        let dead = machines.filter(|_| chance.of_hundred(faults.dead)).map(|machine| {
+            let begins = chance.upto(faults.until);
+            (machine, begins..begins + chance.upto(DEAD))
+        });
+        let dead = dead.collect();
+        let step = |moment| {
+            let off = SignedDuration::try_from(chance.between(0, HOURS * 3600));
+            let off = off.unwrap_or_default();
+            (moment, if chance.coin() { off } else { -off })
+        };
+        let steps = chance.moments(faults.clock).into_iter().map(step).collect();
+        Self { full, names, dead, steps }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.full.len() + self.names.len() + self.dead.len() + self.steps.len()
+    }
+
+    /// True when nothing can be written.
+    pub fn is_full(&self, at: Duration) -> bool {
+        self.full.iter().any(|window| window.contains(&at))
+    }
+
+    /// True when the box can reach a machine's management controller.
+    pub fn reaches(&self, machine: usize, at: Duration) -> bool {
+        let is_dead = self.dead.get(&machine).is_some_and(|window| window.contains(&at));
+        !is_dead && !self.names.iter().any(|window| window.contains(&at))
+    }
+
+    fn clock_is_off(&self, at: Duration) -> SignedDuration {
+        let last = self.steps.iter().take_while(|(moment, _)| *moment <= at).last();
+        last.map(|(_, off)| *off).unwrap_or_default()
+    }
+}
+
+/// The box's clock as it goes by here.
+pub struct VirtualClock {
+    start: Instant,
+    outages: Arc<Outages>,
+}
+
+impl VirtualClock {
+    /// From this moment on.
+    pub fn new(start: Instant, outages: Arc<Outages>) -> Self {
+        Self { start, outages }
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        // Not the time of day: a run is not to depend on it.
+        let start = Timestamp::from_second(1_800_000_000).unwrap_or_default();
+        let elapsed = self.start.elapsed();
+        let gone = SignedDuration::try_from(elapsed).unwrap_or_default();
+        let shown = gone.saturating_add(self.outages.clock_is_off(elapsed));
+        start.saturating_add(shown).unwrap_or(Timestamp::MAX)
+    }
+
+    fn steady(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Outages;
+    use crate::fleet::Faults;
+    use crate::fleet::chance::Chance;
+
+    #[test]
+    fn a_seed_has_its_outages_and_they_end() {
+        let faults = Faults::OUTAGES;
+        let outages = || Outages::draw(&Chance::new(1, faults), &faults, 0..50);
+        let (one, other) = (outages(), outages());
+        assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        let moments = || (0..2000).map(Duration::from_secs);
+        assert!(moments().any(|at| one.is_full(at)));
+        assert!(moments().any(|at| !one.reaches(0, at)), "no name server answers");
+        let is_dead = |machine| moments().any(|at| !one.reaches(machine, at) && one.reaches(0, at));
+        assert!((1..50).any(is_dead));
+        assert!(moments().any(|at| one.clock_is_off(at).is_negative()), "back");
+        assert!(moments().any(|at| one.clock_is_off(at).is_positive()), "and forward");
+        let late = faults.until + Duration::from_secs(600);
+        assert!(!one.is_full(late) && (0..50).all(|machine| one.reaches(machine, late)));
+    }
+}
