@@ -14,7 +14,7 @@ use stdx::testing::PATIENCE;
 use crate::machine::{OVMF_CODE, OVMF_VARS};
 use crate::namespace::Namespace;
 use crate::qmp::{Events, Qmp};
-use crate::{Error, Nic, Serial, children, poll};
+use crate::{Error, Nic, Segment, Serial, children, poll};
 
 /// Memory of the machine; the least that the box is promised to run with is twice this.
 const MEMORY_MIB: u32 = 512;
@@ -71,6 +71,19 @@ pub(crate) struct Cable {
     pub(crate) tap: String,
     pub(crate) nic: Nic,
     pub(crate) mac: MacAddr,
+}
+
+impl Cable {
+    /// One with a new tap in this rack.
+    pub(crate) fn laid(
+        rack: Namespace,
+        tap: &str,
+        (segment, nic, mac): (Segment, Nic, MacAddr),
+    ) -> Result<Self, Error> {
+        let bridge = segment.bridge();
+        rack.ip(&format!("tuntap add dev {tap} mode tap\nlink set {tap} master {bridge} up\n"))?;
+        Ok(Self { rack, tap: tap.to_owned(), nic, mac })
+    }
 }
 
 /// A machine that is on; dropping it pulls the plug.
@@ -206,6 +219,19 @@ impl Board {
     pub fn plug(&mut self, card: usize, is_in: bool) -> Result<(), Error> {
         let link = json!({ "name": format!("n{card}"), "up": is_in });
         self.monitor()?.ask("set_link", link).map(drop)
+    }
+
+    /// Puts a USB network card in, at the end of this cable. The machine has USB where its disk is
+    /// at it ([`Bus::Usb`]).
+    pub(crate) fn put_in(&mut self, cable: Cable) -> Result<(), Error> {
+        let tap = json!({
+            "type": "tap", "id": "late", "ifname": cable.tap, "script": "no", "downscript": "no",
+        });
+        self.monitor()?.ask("netdev_add", tap)?;
+        let card = json!({ "driver": "usb-net", "netdev": "late", "mac": cable.mac.to_string() });
+        self.monitor()?.ask("device_add", card)?;
+        self.cables.push(cable);
+        Ok(())
     }
 
     /// QEMU has one ear, and whoever has it keeps it.

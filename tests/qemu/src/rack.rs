@@ -200,17 +200,26 @@ impl Rack {
         drive: &Drive<'_>,
         cards: &[(Segment, Nic, MacAddr)],
     ) -> Result<Board, Error> {
-        let mut cables = Vec::new();
-        for (at, (segment, nic, mac)) in cards.iter().enumerate() {
-            let rack = leftovers::rack_namespace(&self.name);
-            let tap = format!("tapboard{at}");
-            rack.ip(&format!(
-                "tuntap add dev {tap} mode tap\nlink set {tap} master {} up\n",
-                segment.bridge()
-            ))?;
-            cables.push(Cable { rack, tap, nic: *nic, mac: *mac });
-        }
-        Board::start_with(&self.dir, drive, cables)
+        let cables = cards.iter().enumerate();
+        let cables = cables.map(|(at, card)| self.cable(&format!("tapboard{at}"), *card));
+        Board::start_with(&self.dir, drive, cables.collect::<Result<_, _>>()?)
+    }
+
+    /// Puts a USB network card into a board that is on, and its cable into the rack.
+    ///
+    /// # Errors
+    /// What `ip` or QEMU says; a board whose disk is not at USB takes none.
+    pub fn put_in(
+        &self,
+        board: &mut Board,
+        (segment, mac): (Segment, MacAddr),
+    ) -> Result<(), Error> {
+        // Its kind is QEMU's only one for USB.
+        board.put_in(self.cable("taplate", (segment, Nic::E1000, mac))?)
+    }
+
+    fn cable(&self, tap: &str, card: (Segment, Nic, MacAddr)) -> Result<Cable, Error> {
+        Cable::laid(leftovers::rack_namespace(&self.name), tap, card)
     }
 
     /// Pulls the box's network cable.

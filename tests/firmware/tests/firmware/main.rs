@@ -4,6 +4,7 @@
 
 mod backup;
 mod flash;
+mod late;
 mod lost;
 mod main_job;
 mod panel;
