@@ -80,10 +80,10 @@ async fn handle(app: &App, request: Request) -> Response {
         return answer::failure(&StatusError::too_many_requests());
     };
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
-    let body = Arc::new(Mutex::new(body));
-    let counted = |inner| Body::new(CountedRequest::new(inner, Arc::clone(&body)));
-    let response = answer(app, request.map(counted)).await;
-    drop(body);
+    let read = Arc::new(Mutex::new(body));
+    let counted = |inner| Body::new(CountedRequest::new(inner, Arc::clone(&read)));
+    let response = body::in_turn(answer(app, request.map(counted))).await;
+    drop(read);
     let Some(bytes) = response.body().size_hint().exact() else {
         // A watch or a long list counts what it holds by itself.
         return response;

@@ -1,9 +1,23 @@
 //! Keeping the heap small: the box has a gigabyte for everything.
 
+#[cfg(target_env = "gnu")]
+use std::time::Duration;
+
+#[cfg(target_env = "gnu")]
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
 /// Arenas of the allocator: one for each thread that serves. More hold memory that others lack.
 const ARENAS: i32 = 2;
 /// Free bytes at the end of an arena that are kept, and not given back to the system.
 const KEPT_BYTES: i32 = 128 * 1024;
+
+/// How often the allocator is asked what it keeps.
+#[cfg(target_env = "gnu")]
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// Free bytes in all arenas together that are given back to the system.
+#[cfg(target_env = "gnu")]
+const FREE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bounds what the allocator keeps. To be called first of all.
 #[cfg(target_env = "gnu")]
@@ -34,3 +48,70 @@ pub fn trim() {}
 /// Other allocators have no such settings.
 #[cfg(not(target_env = "gnu"))]
 pub fn bound() {}
+
+/// Gives memory back that a large piece of work has left free among what is in use.
+#[cfg(target_env = "gnu")]
+pub async fn trim(shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+        if free_bytes() < FREE_BYTES {
+            continue;
+        }
+        // It looks at the whole heap: not on a thread that serves.
+        if let Err(error) = tokio::task::spawn_blocking(give_back).await {
+            tracing::warn!(%error, "cannot give memory back");
+        }
+    }
+}
+
+#[cfg(target_env = "gnu")]
+#[allow(unsafe_code)]
+fn free_bytes() -> usize {
+    // SAFETY: mallinfo2(3) takes nothing, locks what it reads, and returns numbers by value.
+    unsafe { libc::mallinfo2() }.fordblks
+}
+
+#[cfg(target_env = "gnu")]
+#[allow(unsafe_code)]
+fn give_back() {
+    // SAFETY: malloc_trim(3) takes a number, and may be called by any thread at any time.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators give it back by themselves.
+#[cfg(not(target_env = "gnu"))]
+pub async fn trim(shutdown: CancellationToken) {
+    shutdown.cancelled().await;
+}
+
+#[cfg(all(test, target_env = "gnu"))]
+mod tests {
+    use super::{FREE_BYTES, free_bytes, give_back};
+
+    /// Bytes of one block: below what the allocator asks the system for by itself.
+    const BLOCK: usize = 16 * 1024;
+
+    #[test]
+    fn memory_that_lies_free_between_what_is_used_goes_back() {
+        let resident = || {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+        };
+        let blocks: Vec<Vec<u8>> =
+            (0..8 * FREE_BYTES / BLOCK).map(|at| vec![at as u8 | 1; BLOCK]).collect();
+        // Every hundredth stays, so that the heap cannot shrink at its end.
+        let kept: Vec<Vec<u8>> = blocks
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| at % 100 == 99)
+            .map(|it| it.1)
+            .collect();
+        assert!(free_bytes() > FREE_BYTES);
+        let before = resident();
+        give_back();
+        let gone = before.saturating_sub(resident());
+        assert!(gone > FREE_BYTES, "{gone} bytes went back");
+        drop(kept);
+    }
+}

@@ -1,12 +1,14 @@
 //! Request bodies: bounded, and JSON or refused.
 
+use std::cell::RefCell;
+
 use axum::body::Body;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use schema::FieldError;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::counted::TooManyBytes;
 use super::decode::Decoded;
@@ -18,11 +20,21 @@ use crate::status_error::{Reason, StatusError};
 /// Largest request body in bytes (Kubernetes' limit too).
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;
 
-/// A body above this size is decoded on a thread of its own.
+/// A body above this size is decoded on a thread of its own, in its turn.
 const LARGE_BODY: usize = 64 * 1024;
-/// Large bodies that are decoded at the same time: the box has few processors, and what decodes
-/// takes many times the bytes of the body.
-static DECODING: Semaphore = Semaphore::const_new(1);
+/// Requests with large bodies that are carried out at the same time: what is made of a body takes
+/// many times its bytes, so the others wait as bytes.
+static LARGE: Semaphore = Semaphore::const_new(1);
+
+tokio::task_local! {
+    /// The turn of the request that is carried out, where it has a large body.
+    static TURN: RefCell<Option<SemaphorePermit<'static>>>;
+}
+
+/// Carries a request out. If it has a large body, that is its turn from where it decodes it.
+pub async fn in_turn<T>(work: impl Future<Output = T>) -> T {
+    TURN.scope(RefCell::new(None), work).await
+}
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
@@ -183,13 +195,11 @@ async fn apart(
     }
     let failed =
         |error: &(dyn std::error::Error + 'static)| StatusError::internal("decode a body", error);
-    let turn = DECODING.acquire().await.map_err(|error| failed(&error))?;
-    let decoded = tokio::task::spawn_blocking(move || {
-        let decoded = decode(&bytes);
-        drop(turn);
-        decoded
-    });
-    decoded.await.map_err(|error| failed(&error))?
+    let turn = LARGE.acquire().await.map_err(|error| failed(&error))?;
+    // Without a request around it, it is no turn.
+    let _ = TURN.try_with(|kept| kept.replace(Some(turn)));
+    let decoded = tokio::task::spawn_blocking(move || decode(&bytes)).await;
+    decoded.map_err(|error| failed(&error))?
 }
 
 /// The value of a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds, which is of

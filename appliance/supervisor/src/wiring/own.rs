@@ -19,6 +19,7 @@ use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::hands::Hands;
+use crate::heap;
 use crate::names::Names;
 use crate::proving;
 use crate::settings::{OnDisk, Settings};
@@ -95,11 +96,17 @@ impl Wiring {
         Ok(())
     }
 
-    /// Starts the program anew when the store has stopped and its disk takes writes again.
+    /// Starts the program anew when the store has stopped and its disk takes writes again, and
+    /// gives memory back that nothing uses.
     pub(super) fn keep(&mut self, state: &Path, store: Store) {
         let watching = storage::watch_over(store, state.to_owned());
         let watching = self.shutdown.clone().run_until_cancelled_owned(watching);
         self.spawn("the store", async move { watching.await.unwrap_or(Ok(())) });
+        let trimming = heap::trim(self.shutdown.clone());
+        self.spawn("memory", async move {
+            trimming.await;
+            Ok(())
+        });
     }
 
     /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
