@@ -6,7 +6,7 @@ CARGO := cargo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-growth bench-boot \
-  bench-imaging bench-agents bench-box released image image-dev fuzz clean
+  bench-hostile bench-imaging bench-agents bench-box released image image-dev fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -76,6 +76,11 @@ bench-imaging: released ## measure writing an image beside dd, bmaptool and qemu
 bench-agents: released ## measure 200 agents at once at a running box
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-agents
+
+bench-hostile: released ## measure what attacks cost a box of 512 MiB and those who use it (root)
+	$(CARGO) build --release -p hostile-bench
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-hostile
 
 bench-box: released ## measure the box's image, memory and start beside the budgets (root)
 	@tests/firmware/bench.sh

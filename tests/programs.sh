@@ -8,7 +8,8 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 target=${CARGO_TARGET_DIR:-target}
 triple=$(sed -n 's/^target = "\(.*\)"$/\1/p' .cargo/config.toml)
 
-cargo build --workspace --bins --exclude api-bench --exclude boot-bench --exclude imaging-bench
+cargo build --workspace --bins --exclude api-bench --exclude boot-bench --exclude imaging-bench \
+  --exclude hostile-bench
 mkdir -p "$target/programs"
 for program in "$target/$triple"/debug/*; do
   if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi

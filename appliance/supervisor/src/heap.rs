@@ -33,18 +33,6 @@ pub fn bound() {
     }
 }
 
-/// Gives back to the system what a start needed once.
-#[cfg(target_env = "gnu")]
-#[allow(unsafe_code)]
-pub fn trim() {
-    // SAFETY: malloc_trim(3) moves nothing that is in use.
-    unsafe { libc::malloc_trim(0) };
-}
-
-/// Other allocators do so by themselves.
-#[cfg(not(target_env = "gnu"))]
-pub fn trim() {}
-
 /// Other allocators have no such settings.
 #[cfg(not(target_env = "gnu"))]
 pub fn bound() {}

@@ -34,7 +34,6 @@ use crate::discovery::{Discovery, Reception, Reports};
 use crate::firmware::Firmware;
 use crate::hands::Sought;
 use crate::hardware_views::HardwareViews;
-use crate::heap;
 use crate::heart::Heart;
 use crate::images::Images;
 use crate::index::Index;
@@ -153,7 +152,6 @@ pub async fn run(
         power_button::listen();
     }
     wiring.start.done();
-    heap::trim();
     tracing::info!(state = %state.display(), "tinboxd is ready");
     wiring.watch().await
 }

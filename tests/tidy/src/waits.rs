@@ -17,9 +17,10 @@ use crate::tree::{File, Tree};
 /// Folders in which all time is virtual.
 const SIMULATED: [&str; 1] = ["tests/sim/src/fleet"];
 /// Programs that measure: a person runs them on a quiet machine, and no check depends on them.
-const BENCHES: [&str; 5] = [
+const BENCHES: [&str; 6] = [
     "tests/api-bench/",
     "tests/boot-bench/",
+    "tests/hostile-bench/",
     "tests/imaging-bench/",
     "tests/scenarios/src/bin/tinbox-bench",
     "tests/firmware/src/bin/tinbox-bench-box",
