@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use store::Txn;
+use store::{Key, Stored, Txn};
 
 use super::apply::Configuration;
 use super::fields::{self, Body, FieldValidation};
@@ -163,19 +163,31 @@ pub(super) fn modify(
         bump_generation(&mut new);
     }
     place.definition.complete_written(&mut new);
-    if is_deleting(&new) && !is_held(&place.definition, &new) {
+    let revision = keep(txn, (place, key), (&stored, &old), &new, options)?;
+    revision.into_iter().for_each(|revision| set_revision(&mut new, revision));
+    Ok((new, stored.revision))
+}
+
+/// Stores the object as changed, or deletes it when it waited for that; its revision, if it has
+/// another one.
+fn keep(
+    txn: &mut Txn<'_>,
+    (place, key): (&Place, Key),
+    (stored, old): (&Stored, &Value),
+    new: &Value,
+    options: &WriteOptions,
+) -> Result<Option<u64>, StatusError> {
+    if is_deleting(new) && !is_held(&place.definition, new) {
         let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
-        set_revision(&mut new, revision.unwrap_or(stored.revision));
-        return Ok((new, stored.revision));
+        return Ok(Some(revision.unwrap_or(stored.revision)));
     }
     // A write that changes nothing is no write: no revision, no event.
-    if new != old {
-        let value = encode(&place.definition, &new)?;
-        room::check(txn, (place, name), (stored.value.len(), value.len()), options)?;
-        let revision = txn.put(key, value);
-        set_revision(&mut new, revision);
+    if new == old {
+        return Ok(None);
     }
-    Ok((new, stored.revision))
+    let value = encode(&place.definition, new)?;
+    room::check(txn, (place, &key.name), (stored.value.len(), value.len()), options)?;
+    Ok(Some(txn.put(key, value)))
 }
 
 fn check_revision_given(place: &Place, name: &str, object: &Value) -> Result<(), StatusError> {

@@ -1,5 +1,7 @@
 //! The box of the goldens: one rack of twelve, at the moments that every face has to show.
 
+mod system;
+
 use api::network::Mode;
 use jiff::{SignedDuration, Timestamp};
 use stdx::MacAddr;
@@ -8,8 +10,7 @@ use super::machine::Sentence;
 use super::{
     BootStep, Claim, Clock, Event, ForeignServer, Machine, MachineState, Nic, Power, Role,
 };
-use super::{Slot, StatusView, System, Text, TimeState, Trouble, Update, UpdateState, Work};
-use crate::backup::Kept;
+use super::{StatusView, Text, TimeState, Trouble, Update, UpdateState, Work};
 use crate::heard::Heard;
 use crate::image::{Image, Images, State};
 use crate::log::LogLine;
@@ -48,7 +49,7 @@ pub fn working() -> StatusView {
         heard: heard(),
         images: images(),
         update: None,
-        system: system(),
+        system: system::system(),
         events: events(),
         log: log(),
         faults: Vec::new(),
@@ -340,38 +341,6 @@ fn images() -> Images {
         Image { goes: 1, ..image("debian-13.raw.zst", 419_430_400, State::Ready) },
     ];
     Images { capacity: 47_663_742_976, used: 19_542_101_197, warning: String::new(), items }
-}
-
-fn system() -> System {
-    let slot = |name: &str, running| Slot {
-        name: name.into(),
-        version: if running { "1.4.0".into() } else { "1.3.2".into() },
-        good: true,
-        running,
-    };
-    System {
-        cpu_percent: Some(4),
-        ram_used: 212 << 20,
-        ram_total: 4 << 30,
-        disk_used: 210 << 20,
-        disk_total: 512 << 20,
-        temperature: Some(52),
-        flash_life_percent: Some(3),
-        backup_at: Some(before(2 * 86_400)),
-        kept_backups: vec![Kept {
-            name: "2026-11-24T02-30-00Z.boxbak".into(),
-            made: before(6 * 3600),
-            bytes: 212_000,
-            objects: 212,
-            hardware: 12,
-        }],
-        internet: Some(true),
-        slots: vec![slot("A", true), slot("B", false)],
-        certificate_sha256: "7c1489f0a2c45e8b1c209f3388bd41d777ae02c6f1e94b0d52a86a13fe9076b5"
-            .into(),
-        accounts: 2,
-        keys: 3,
-    }
 }
 
 fn events() -> Vec<Event> {
