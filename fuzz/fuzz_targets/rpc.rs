@@ -15,7 +15,7 @@ use workflow_rpc::{
     Progress, Refusal, Report, Turn, Workflows, server,
 };
 
-const METHODS: [&str; 4] = [
+const METHODS: [&str; 5] = [
     "proto.WorkflowService/GetAction",
     "proto.WorkflowService/ReportActionStatus",
     "tinbox.v1.Agent/Hello",

@@ -7,10 +7,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Engine;
 use crate::definition::ResourceDefinition;
-use crate::status_error::StatusError;
+use crate::status_error::{Reason, StatusError};
 
 /// Items of one list in an object of a compiled-in kind. No machine has as many of anything.
 pub(crate) const MAX_ITEMS: usize = 4096;
+/// Values, nested ones included, of an object of any kind but the definition of a kind. Each costs
+/// some 3 KiB while fields are merged.
+pub(crate) const MAX_VALUES: usize = 30_000;
 /// Values, nested ones included, from which on an object is a heavy one.
 const HEAVY_VALUES: usize = 10_000;
 /// Heavy objects that are written at the same time; more wait their turn, and lighter ones go
@@ -54,16 +57,23 @@ fn has_more_than(value: &Value, limit: usize) -> bool {
     false
 }
 
-/// Refuses an object of a compiled-in kind with a longer list than `old` may have.
+/// Refuses an object of more values than `old` may have, and one of a compiled-in kind with a
+/// longer list.
 ///
 /// # Errors
-/// 422.
+/// 413, 422.
 pub(super) fn check_items(
     definition: &ResourceDefinition,
     name: &str,
     object: &Value,
     old: Option<&Value>,
 ) -> Result<(), StatusError> {
+    let is_too_much = |object: &Value| has_more_than(object, MAX_VALUES);
+    if !definition.defines_kinds && is_too_much(object) && !old.is_some_and(is_too_much) {
+        let message = format!("the object has more than {MAX_VALUES} values, which is the limit");
+        let reason = Reason::RequestEntityTooLarge;
+        return Err(StatusError::about(reason, definition, name, message));
+    }
     if definition.origin.is_some() {
         // Its own definition says what is too long.
         return Ok(());

@@ -5,7 +5,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, HARDWARE, bench, reason};
-use crate::engine::weight::MAX_ITEMS;
+use crate::engine::weight::{MAX_ITEMS, MAX_VALUES};
 use crate::engine::{Configuration, Patch, WriteOptions};
 use crate::status_error::Reason;
 
@@ -70,6 +70,28 @@ async fn a_list_longer_than_that_of_any_machine_is_refused_before_it_is_merged()
     let applied = bench.engine.apply(HARDWARE, "default", "a", config, WriteOptions::default());
     assert_eq!(reason(applied.await), Reason::Invalid);
     assert_eq!(bench.get("a").await.unwrap()["spec"], disks(2));
+}
+
+#[tokio::test]
+async fn an_object_of_too_many_values_is_refused_before_it_is_merged() {
+    let bench = bench().await;
+    let config = |count: usize| {
+        let data: Map<String, Value> =
+            (0..count).map(|number| (number.to_string(), json!("v"))).collect();
+        Configuration {
+            object: json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data,
+            }),
+            force: false,
+            uncreatable: None,
+        }
+    };
+    let apply = |count| {
+        bench.engine.apply(CONFIG_MAPS, "default", "a", config(count), WriteOptions::default())
+    };
+    assert_eq!(reason(apply(MAX_VALUES).await), Reason::RequestEntityTooLarge);
+    apply(2).await.unwrap();
+    assert_eq!(reason(apply(MAX_VALUES).await), Reason::RequestEntityTooLarge);
 }
 
 #[tokio::test]
