@@ -64,7 +64,7 @@ impl Attack {
             Self::Nothing => "nothing",
             Self::UnreadLists => "200 lists of 19 MB that a viewer does not read",
             Self::UnreadWatches => "500 watches unread, 40 writes of 0.9 MB",
-            Self::HeavyApplies => "24 applies of 29,000 keys, by as many managers",
+            Self::HeavyApplies => "24 applies of 19,000 keys, by as many managers",
             Self::UnfinishedBodies => "90 bodies of 1.5 MB that do not end",
             Self::IdleConnections => "512 idle connections to each port",
             Self::StrangersOfTheApi => "four addresses with 560 idle API connections",
@@ -153,7 +153,7 @@ async fn unread(admin: &Client, role: &str, (path, many): (&str, usize)) -> Resu
 async fn heavy(admin: &Client) -> Result<Running> {
     let client = with_role(admin, "operator").await?;
     // Not a list, and no more of them, which would be refused before they are merged.
-    let data: Map<String, Value> = (0..29_000).map(|at| (at.to_string(), json!("x"))).collect();
+    let data: Map<String, Value> = (0..19_000).map(|at| (at.to_string(), json!("x"))).collect();
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "heavy" }, "data": data,
     });

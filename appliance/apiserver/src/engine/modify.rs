@@ -154,6 +154,9 @@ pub(super) fn modify(
         Some(managed) => ownership::replace(&old, &mut new, managed),
         None => ownership.track(Some(&old), &mut new),
     }
+    if options.manager.is_some() {
+        weight::check_owners(&place.definition, name, (&old, &new))?;
+    }
     check(place, name, &old, &new, options, fixed)?;
     if place.definition.defines_kinds {
         lifecycle::admit(txn, &place.definition, &mut new, Some(&old), now)?;

@@ -11,9 +11,10 @@ use crate::status_error::{Reason, StatusError};
 
 /// Items of one list in an object of a compiled-in kind. No machine has as many of anything.
 pub(crate) const MAX_ITEMS: usize = 4096;
-/// Values, nested ones included, of an object of any kind but the definition of a kind. Each costs
-/// some 3 KiB while fields are merged.
-pub(crate) const MAX_VALUES: usize = 30_000;
+/// Values, nested ones included, of an object of any kind but the definition of a kind.
+pub(crate) const MAX_VALUES: usize = 20_000;
+/// The same with those that say who owns its fields. Each costs some 2 KiB while fields are merged.
+pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
 /// Values, nested ones included, from which on an object is a heavy one.
 const HEAVY_VALUES: usize = 10_000;
 /// Heavy objects that are written at the same time; more wait their turn, and lighter ones go
@@ -86,6 +87,27 @@ pub(super) fn check_items(
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses the object `new` over [`MAX_OWNED_VALUES`] where others own its fields than those of
+/// `old`.
+///
+/// # Errors
+/// 413.
+pub(super) fn check_owners(
+    definition: &ResourceDefinition,
+    name: &str,
+    (old, new): (&Value, &Value),
+) -> Result<(), StatusError> {
+    let is_same = old["metadata"]["managedFields"] == new["metadata"]["managedFields"];
+    if definition.defines_kinds || is_same || !has_more_than(new, MAX_OWNED_VALUES) {
+        return Ok(());
+    }
+    let message = format!(
+        "the object and who owns its fields have more than {MAX_OWNED_VALUES} values, which is the \
+         limit: fewer managers should apply it"
+    );
+    Err(StatusError::about(Reason::RequestEntityTooLarge, definition, name, message))
 }
 
 /// A list that is too long, as a path of its fields, and its length.

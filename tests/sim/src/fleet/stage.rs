@@ -83,7 +83,8 @@ impl Stage {
         }
     }
 
-    /// Waits until an action of a machine's workflow runs.
+    /// Waits until an action of a machine's workflow runs; one that writes an image, since others
+    /// may be over between two looks.
     pub async fn until_runs(&self, index: usize, name: &str) -> Workflow {
         let runs = |workflow: &Workflow| {
             let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);

@@ -5,7 +5,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, HARDWARE, bench, reason};
-use crate::engine::weight::{MAX_ITEMS, MAX_VALUES};
+use crate::engine::weight::{MAX_ITEMS, MAX_OWNED_VALUES, MAX_VALUES};
 use crate::engine::{Configuration, Patch, WriteOptions};
 use crate::status_error::Reason;
 
@@ -92,6 +92,35 @@ async fn an_object_of_too_many_values_is_refused_before_it_is_merged() {
     assert_eq!(reason(apply(MAX_VALUES).await), Reason::RequestEntityTooLarge);
     apply(2).await.unwrap();
     assert_eq!(reason(apply(MAX_VALUES).await), Reason::RequestEntityTooLarge);
+}
+
+#[tokio::test]
+async fn the_owners_of_an_object_are_no_more_than_it_can_have() {
+    let bench = bench().await;
+    let data: Map<String, Value> =
+        (0..MAX_VALUES / 2).map(|number| (number.to_string(), json!("v"))).collect();
+    let apply = async |manager: usize| {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data,
+        });
+        let config = Configuration { object, force: true, uncreatable: None };
+        let manager = Some(format!("m{manager}"));
+        let options = WriteOptions { manager, ..WriteOptions::default() };
+        bench.engine.apply(CONFIG_MAPS, "default", "a", config, options).await
+    };
+    let most = MAX_OWNED_VALUES / (MAX_VALUES / 2) - 2;
+    for manager in 0..most {
+        apply(manager).await.unwrap();
+    }
+    apply(most - 1).await.expect("who owns them already may apply again");
+    let mut refused = None;
+    for manager in most..most + 3 {
+        refused = apply(manager).await.err();
+    }
+    assert_eq!(refused.map(|error| error.reason), Some(Reason::RequestEntityTooLarge));
+    let patch = Patch::merge(json!({ "data": { "0": null } })).unwrap();
+    let options = WriteOptions { manager: Some("m0".to_owned()), ..WriteOptions::default() };
+    bench.engine.patch(CONFIG_MAPS, "default", "a", patch, options).await.expect("it may shrink");
 }
 
 #[tokio::test]
