@@ -78,7 +78,7 @@ impl Error {
         move |source| Self::File { attempted, path: path.to_owned(), source }
     }
 
-    /// Whether the disk had no room.
+    /// True if the disk had no room.
     fn is_full(&self) -> bool {
         let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
         matches!(self, Self::File { source, .. } if full.contains(&source.kind()))

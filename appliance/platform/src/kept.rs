@@ -40,7 +40,7 @@ pub fn replace_private(folder: &Path, name: &str, content: &[u8]) -> io::Result<
     replace_with_mode(folder, name, content, 0o600)
 }
 
-/// Whether an error says that there is no room.
+/// True if an error says that there is no room.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

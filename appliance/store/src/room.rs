@@ -29,7 +29,7 @@ const MARGIN: u64 = 16 << 20;
 const RESERVE_UNTIL: u64 = 4 << 20;
 /// Bytes of history that a store keeps while it is short of room.
 const SHORT_LOG_BYTES: u64 = 1 << 20;
-/// How often the pages in use are counted while the disk is short: that walks the whole store.
+/// Interval of counting the pages in use while the disk is short: a count walks the whole store.
 const COUNTED_EVERY: Duration = Duration::from_secs(5);
 /// Bytes of the file for each byte of a change: the object, its history, and pages that are not
 /// used again before the next commit.
@@ -67,7 +67,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether nothing that makes the store grow should be taken.
+    /// True if nothing that makes the store grow should be taken.
     pub fn is_short(&self) -> bool {
         self.free < self.needed
     }
@@ -145,7 +145,7 @@ impl Gauge {
         Some(used)
     }
 
-    /// Whether there was a reserve to give up.
+    /// True if there was a reserve to give up.
     fn give_up(&mut self) -> bool {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| reserve.is_there) else {
             return false;

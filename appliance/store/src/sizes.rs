@@ -1,4 +1,4 @@
-//! Which kinds take the room.
+//! Bytes of the objects of each kind.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::error::{damaged, storage};
 use crate::tables::OBJECTS;
 use crate::{Error, Key, Store};
 
-/// What the objects of one kind take.
+/// Bytes of the objects of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Size {
     /// The kind, as in [`Key::resource`].
     pub resource: String,
-    /// How many there are.
+    /// Number of objects.
     pub objects: u64,
     /// Bytes of their rows.
     pub bytes: u64,
 }
 
 impl Store {
-    /// What the objects of each kind take, the largest first. Blocks: it walks the whole store, and
+    /// Bytes of the objects of each kind, the largest first. Blocks: it walks the whole store, and
     /// opens no value.
     ///
     /// # Errors

@@ -5,9 +5,9 @@
 //! before all of them are on disk (`place`), a passphrase in a log.
 
 mod answers;
+mod daily;
 mod gather;
 mod leases;
-mod nightly;
 mod place;
 mod spool;
 mod stage;

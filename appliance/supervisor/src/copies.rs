@@ -21,19 +21,19 @@ use crate::private_file;
 
 /// Where the copies lie, in the state folder.
 const FOLDER: &str = "copies";
-/// What is at the end of the name of a file that was found damaged.
+/// Suffix of the name of a file that was damaged.
 const DAMAGED: &str = ".damaged";
 /// Bytes of the longest file that is copied: tokens, a line each.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Who is the owner: the one file that is not set aside.
+/// Passphrase hash of the owner: the one file that is never set aside.
 const OWNER: &str = "owner.json";
 
 /// A file that the box cannot do without.
 struct Vital {
     path: &'static str,
     is_whole: fn(&[u8]) -> bool,
-    /// What is lost with it and its copy.
+    /// Sentence on what is lost with the file and its copy.
     lost: &'static str,
 }
 
@@ -112,7 +112,7 @@ fn text(bytes: &[u8], is_whole: fn(&str) -> bool) -> bool {
     std::str::from_utf8(bytes).is_ok_and(is_whole)
 }
 
-/// What was found of a file.
+/// State of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
     Absent,
@@ -120,7 +120,7 @@ enum Found {
     Damaged,
 }
 
-/// What is done about a file and its copy.
+/// Action on a file and its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// There is nothing to do.

@@ -53,7 +53,7 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
     }
 }
 
-/// Whether something was written to the disk by the store of this release.
+/// True if something was written to the disk by the store of this release.
 async fn stores(probe: &Probe) -> bool {
     let stored = probe.stores().await;
     if let Err(error) = &stored {

@@ -126,7 +126,7 @@ impl Owner {
         Self { unknown: true, ..self }
     }
 
-    /// Whether the box cannot read whose it is.
+    /// True if the box cannot read whose it is.
     pub fn is_unknown(&self) -> bool {
         self.unknown
     }

@@ -26,7 +26,7 @@ impl Proof {
         self.shown.cancel();
     }
 
-    /// Whether it has.
+    /// True if it has.
     pub fn is_shown(&self) -> bool {
         self.shown.is_cancelled()
     }

@@ -206,7 +206,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether asking again cannot help.
+    /// True if asking again cannot help.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::InvalidArgument(_) | Self::Precondition(_))
     }

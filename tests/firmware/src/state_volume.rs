@@ -40,7 +40,7 @@ fn overwrite(disk: &Path, at: u64, count: usize) -> io::Result<()> {
     disk.sync_all()
 }
 
-/// Whether the volume is a whole file system, with nothing in it of what [`lose`] wrote.
+/// True if the volume is a whole file system, with nothing in it of what [`lose`] wrote.
 ///
 /// # Errors
 /// With what `e2fsck` says.

@@ -77,7 +77,7 @@ impl Target {
         line.and_then(|line| line.trim().parse().ok()).context("the process has no write_bytes")
     }
 
-    /// Whether it runs.
+    /// True if it runs.
     pub fn runs(&self) -> bool {
         self.file("status").is_ok_and(|status| !status.contains("State:\tZ"))
     }

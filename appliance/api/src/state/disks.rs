@@ -71,7 +71,7 @@ pub fn choose(
     }
 }
 
-/// Whether both are one disk: by its world wide name, else by its serial number. Disks that have
+/// True if both are one disk: by its world wide name, else by its serial number. Disks that have
 /// neither are told apart by model and size.
 fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
     let pairs = [(&one.wwn, &other.wwn), (&one.serial, &other.serial)];

@@ -123,12 +123,12 @@ impl Pki {
         Ok(())
     }
 
-    /// Whether `pem` is a secret key that [`Pki::ensure`] could use.
+    /// True if `pem` is a secret key that [`Pki::ensure`] could use.
     pub fn is_key(pem: &str) -> bool {
         KeyPair::from_pem(pem).is_ok()
     }
 
-    /// Whether `pem` is a certificate.
+    /// True if `pem` is a certificate.
     pub fn is_certificate(pem: &str) -> bool {
         let read = CertificateDer::from_pem_slice(pem.as_bytes());
         read.is_ok_and(|certificate| ParsedCertificate::try_from(&certificate).is_ok())

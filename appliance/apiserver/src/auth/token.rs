@@ -43,7 +43,7 @@ impl Authenticator {
         Ok(Self { known })
     }
 
-    /// Whether `text` is that of a token file that makes at least one known.
+    /// True if `text` is that of a token file that makes at least one known.
     pub fn has_tokens(text: &str) -> bool {
         let mut lines = text
             .lines()

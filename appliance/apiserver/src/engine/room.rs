@@ -1,5 +1,5 @@
-//! What is not taken while the disk is nearly full. Deleting goes on, and so do the box's own
-//! writes, which do not grow.
+//! Refusals while the disk is nearly full. Deletes and the box's own writes, which do not grow, go
+//! on.
 
 use store::Txn;
 
@@ -9,7 +9,7 @@ use crate::status_error::{Reason, StatusError};
 /// Bytes by which a client may still make an object larger: enough for a condition or a finalizer.
 const GROWTH_MAX: usize = 1024;
 
-/// Whether an object may go from `before` bytes to `after`; zero are those of none.
+/// Checks that an object may go from `before` bytes to `after`. Zero `before` is a create.
 ///
 /// # Errors
 /// 507.

@@ -40,7 +40,7 @@ pub(super) fn turns() -> Semaphore {
     Semaphore::new(HEAVY_AT_ONCE)
 }
 
-/// Whether `value` and what is in it are more values than `limit`.
+/// True if `value` and what is in it are more values than `limit`.
 fn has_more_than(value: &Value, limit: usize) -> bool {
     let mut count = 0;
     let mut waiting = vec![value];

@@ -36,7 +36,7 @@ impl fmt::Display for TooManyBytes {
 impl std::error::Error for TooManyBytes {}
 
 impl TooManyBytes {
-    /// Whether it is the cause of `error`.
+    /// True if it is the cause of `error`.
     pub fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |error| error.source());
         causes.any(|cause| cause.is::<Self>())

@@ -44,7 +44,7 @@ struct Sending {
     listing: Listing,
     /// Pieces of the text that are made already.
     ready: VecDeque<Bytes>,
-    /// Whether there are more pages.
+    /// True if there are more pages.
     more: bool,
     held: Held,
     /// What the page takes beyond an ordinary one.
@@ -98,7 +98,7 @@ impl Listing {
         self.engine.list_text(&self.resource, namespace, options, (room, write)).await
     }
 
-    /// Whether the list, or the page of it that the client asked for, ends with this one.
+    /// True if the list, or the page of it that the client asked for, ends with this one.
     fn is_over(&self, page: &TextList) -> bool {
         let limit = self.options.limit;
         page.list.continue_token.is_none() || (limit > 0 && page.count >= limit)

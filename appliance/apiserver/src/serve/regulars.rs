@@ -35,7 +35,7 @@ impl Regulars {
         seen.insert(Network::of(address), Instant::now());
     }
 
-    /// Whether somebody known came from this address lately.
+    /// True if somebody known came from this address lately.
     pub fn has(&self, address: IpAddr) -> bool {
         let seen = self.seen();
         seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < LATELY)

@@ -69,7 +69,7 @@ fn erase(
     reset::erase(places, disk)
 }
 
-/// Whether the file system refused, rather than that there is no room or no file.
+/// True if the file system refused, rather than that there is no room or no file.
 fn is_damage(error: &Error) -> bool {
     let Error::Io { source, .. } = error else { return false };
     matches!(

@@ -70,7 +70,7 @@ pub fn safe_mode() -> Option<String> {
     std::env::var(SAFE_MODE).ok()
 }
 
-/// Whether this start is without its state volume, which does not mount: the box knows nothing of
+/// True if this start is without its state volume, which does not mount: the box knows nothing of
 /// its owner, and [`safe_mode`] says why. The same for as long as the machine runs.
 pub fn without_state() -> bool {
     std::env::var_os(WITHOUT_STATE).is_some()

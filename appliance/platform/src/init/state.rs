@@ -70,7 +70,7 @@ impl State {
         self.lost.as_deref()
     }
 
-    /// Whether only a new file system is a sound one.
+    /// True if only a new file system is a sound one.
     pub(super) fn is_damaged(&self) -> bool {
         self.damaged || self.lost.is_some()
     }

@@ -24,7 +24,7 @@ const MACHINES: [&str; 6] = [
     "claim.json",
     "update.json",
     "backup.json",
-    super::nightly::KEY,
+    super::daily::KEY,
     super::place::LEFT,
 ];
 /// Endings of what is not done, or kept otherwise.

@@ -23,7 +23,7 @@ use crate::config::{Config, Home};
 use crate::images::Images;
 use crate::wiring::storage;
 
-mod nightly;
+mod daily;
 mod restoring;
 
 const WORDS: &str = "correct horse";

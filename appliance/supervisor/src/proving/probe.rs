@@ -51,7 +51,7 @@ impl Probe {
         Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address, store })
     }
 
-    /// Whether the store takes writes: they are on the disk when this returns.
+    /// Checks that the store takes writes. They are on the disk when this returns.
     ///
     /// # Errors
     /// It does not.

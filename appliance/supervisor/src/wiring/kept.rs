@@ -13,7 +13,7 @@ use crate::config::Home;
 use crate::copies;
 use crate::firmware::{Firmware, name};
 
-/// How often it is looked whether they changed.
+/// Interval of looking for vital files that changed.
 const COPIED_EVERY: Duration = Duration::from_secs(60);
 
 impl Wiring {
@@ -42,13 +42,9 @@ impl Wiring {
         });
         backups.remember();
         let running = Arc::clone(&backups).run(self.shutdown.clone());
-        let nightly = Arc::clone(&backups).nightly(self.shutdown.clone());
-        let is_lost = self.safe.lost.is_some();
+        let daily = Arc::clone(&backups).daily(self.shutdown.clone());
         self.spawn("backups", async move {
-            match is_lost {
-                true => running.await,
-                false => drop(tokio::join!(running, nightly)),
-            }
+            tokio::join!(running, daily);
             Ok(())
         });
         backups

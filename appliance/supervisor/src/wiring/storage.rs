@@ -112,12 +112,12 @@ fn stopped(cause: &store::Error) -> Fault {
     Fault { title: "STORE STOPPED".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// How often it is counted what takes the room: that walks the whole store.
+/// Interval of counting the largest kinds: a count walks the whole store.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
 /// Kinds that are named.
 const NAMED: usize = 3;
 
-/// Whether the store is short of room, and what takes it.
+/// Fault of a store that is short of room, with its largest kinds.
 pub(super) struct NearlyFull {
     store: Store,
     counted: Mutex<Option<(Instant, Arc<str>)>>,

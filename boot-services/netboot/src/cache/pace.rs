@@ -41,7 +41,7 @@ impl Pace {
     }
 }
 
-/// Whether an attempt brought enough that it does not count as failed.
+/// True if an attempt brought enough that it does not count as failed.
 pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
     let millis = elapsed.max(SHORTEST).as_millis();
     u128::from(bytes) * WINDOW.as_millis() >= u128::from(MIN_BYTES) * millis

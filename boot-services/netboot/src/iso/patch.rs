@@ -59,7 +59,7 @@ impl Patch {
         overlay(at, &self.places, &self.text, bytes);
     }
 
-    /// Whether anything of `length` bytes at offset `at` of the file is changed.
+    /// True if anything of `length` bytes at offset `at` of the file is changed.
     pub fn changes(&self, at: u64, length: usize) -> bool {
         let (end, text) = (at.saturating_add(length as u64), self.text.len() as u64);
         self.places.iter().any(|place| *place < end && at < place.saturating_add(text))

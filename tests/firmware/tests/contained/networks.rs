@@ -14,7 +14,7 @@ fn ip(machine: &Contained, arguments: &str) {
     run(ip.args(arguments.split(' '))).unwrap();
 }
 
-/// Whether the box's boot files are served at an address.
+/// True if the box's boot files are served at an address.
 fn serves(machine: &Contained, address: &str) -> Option<String> {
     let mut ask = machine.network_command("curl").unwrap();
     ask.args(["--silent", "--show-error", "--fail", "--max-time", "5"]);

@@ -33,7 +33,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether anything at all answers there.
+/// True if anything at all answers there.
 fn answers(host: &Host, url: &str) -> Option<()> {
     let mut curl = host.command("curl");
     run(curl.args(["-sk", "--max-time", "5", "--output", "/dev/null", url])).ok().map(drop)

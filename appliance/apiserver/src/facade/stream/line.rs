@@ -99,7 +99,7 @@ impl Shared {
 }
 
 impl Writer {
-    /// Whether a line is wanted now.
+    /// True if a line is wanted now.
     pub fn is_wanted(&self) -> bool {
         self.shared.state().is_wanted
     }

@@ -44,7 +44,8 @@ pub async fn list(context: &Context) -> Result<(), Error> {
 /// What failed.
 pub async fn ask(context: &Context, name: &str, what: &str) -> Result<Report, Error> {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
-        let why = format!("{name:?} is no name of a backup that a box keeps: see `backup list`");
+        let why =
+            format!("{name:?} is not the name of a backup that a box keeps: see `backup list`");
         return Err(Error::Usage(why));
     }
     let path = Path::backup(&format!("/kept/{name}/{what}"));

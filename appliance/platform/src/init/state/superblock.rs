@@ -44,7 +44,7 @@ pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     Some(block)
 }
 
-/// Whether it is a superblock whose checksum is right.
+/// True if it is a superblock whose checksum is right.
 fn is_whole(block: &Block) -> bool {
     u16_at(block, MAGIC) == EXT4
         && u32_at(block, READ_ONLY_COMPATIBLE) & METADATA_CHECKSUM != 0

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::super::nightly::KEPT;
+use super::super::daily::KEPT;
 use super::{Place, Refused, holds, put, tree};
 
 fn folder(place: &Place) -> PathBuf {

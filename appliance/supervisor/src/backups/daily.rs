@@ -28,18 +28,18 @@ use crate::private_file;
 
 /// The key, in the state folder.
 pub const KEY: &str = "backup.key";
-/// What a backup's name ends with.
+/// Suffix of a backup's name.
 const ENDING: &str = ".boxbak";
 /// Backups that are kept; the oldest go.
 pub const KEPT: usize = 3;
-/// How often it is looked whether one is due; the first time a box has run for as long.
+/// Interval of looking for a backup that is due. The first look is one interval after the start.
 const LOOKED_EVERY: Duration = Duration::from_secs(600);
-/// How old the newest may be.
+/// Age of the newest backup at which the next is due.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 /// Bytes of the key's file.
 const KEY_BYTES_MAX: usize = 256;
 
-/// Whether another one is due: nothing is written for a store that has not changed since.
+/// True if another one is due: nothing is written for a store that has not changed since.
 fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bool {
     match newest {
         None => true,
@@ -50,9 +50,11 @@ fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bo
 }
 
 impl Backups {
-    /// Makes them, until `shutdown`; where there is no place for them, none.
-    pub async fn nightly(self: Arc<Self>, shutdown: CancellationToken) {
-        let Some(folder) = self.kept_in.clone() else { return shutdown.cancelled().await };
+    /// Makes a backup a day until `shutdown`. Makes none without a folder for backups, or while the
+    /// store is lost.
+    pub async fn daily(self: Arc<Self>, shutdown: CancellationToken) {
+        let folder = self.kept_in.clone().filter(|_| !self.is_lost);
+        let Some(folder) = folder else { return shutdown.cancelled().await };
         let turning = async {
             loop {
                 tokio::time::sleep(LOOKED_EVERY).await;
