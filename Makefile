@@ -79,8 +79,7 @@ bench-agents: released ## measure 200 agents at once at a running box
 
 bench-hostile: released ## measure what attacks cost a box of 512 MiB and those who use it (root)
 	$(CARGO) build --release -p hostile-bench
-	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
-	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-hostile
+	@tests/hostile-bench/bench.sh
 
 bench-box: released ## measure the box's image, memory and start beside the budgets (root)
 	@tests/firmware/bench.sh

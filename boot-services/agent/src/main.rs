@@ -11,15 +11,18 @@ use agent::runner::{Guest, Runner};
 use agent::stream::{Accept, Image, Patience, Proof, write_image};
 use agent::{Error, Meter, boot_id, init, inventory};
 use stdx::Secret;
+use workflow_rpc::Pin;
 use workflow_rpc::client::Client;
 
 const USAGE: &str = "\
-usage: tinbox-agent --grpc HOST:PORT --id ID [--token-file FILE] [--allow-files]
-                    [--registry HOST:PORT]
+usage: tinbox-agent --grpc HOST:PORT --id ID [--pin PIN] [--token-file FILE]
+                    [--allow-files] [--registry HOST:PORT]
        tinbox-agent write --url URL --disk DISK [--sha256 HEX]
 
 The first asks the box at HOST:PORT for work, for ever, as agent ID. It never
-restarts this machine. --allow-files lets image2disk write to regular files.
+restarts this machine. --pin is that of the box's certificate, as kernel
+command lines have it: the agent then speaks TLS to that box alone.
+--allow-files lets image2disk write to regular files.
 --registry lets it run images of containers, which may do anything to this
 machine, fetched from the box's registry there.
 The second writes one image. As process 1 it takes no arguments: it reads the
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
 
 enum Command {
     Help,
-    Serve { grpc: String, id: String, token_file: Option<PathBuf>, limits: Limits },
+    Serve(Service),
     Write(Image),
 }
 
@@ -67,6 +70,7 @@ impl Command {
                 ("-h" | "--help", _) => return Ok(Self::Help),
                 ("--grpc", false) => given.grpc = Some(value()?),
                 ("--id", false) => given.id = Some(value()?),
+                ("--pin", false) => given.pin = Some(value()?),
                 ("--token-file", false) => given.token_file = Some(value()?.into()),
                 ("--allow-files", false) => given.allow_files = true,
                 ("--registry", false) => given.registry = Some(value()?),
@@ -80,10 +84,20 @@ impl Command {
     }
 }
 
+/// A box, and how it lets this agent in.
+struct Service {
+    grpc: String,
+    id: String,
+    pin: Option<Pin>,
+    token_file: Option<PathBuf>,
+    limits: Limits,
+}
+
 #[derive(Default)]
 struct Given {
     grpc: Option<String>,
     id: Option<String>,
+    pin: Option<String>,
     token_file: Option<PathBuf>,
     allow_files: bool,
     registry: Option<String>,
@@ -96,12 +110,13 @@ impl Given {
     fn serve(self) -> Result<Command, String> {
         let accept = if self.allow_files { Accept::Files } else { Accept::BlockDevices };
         let registry = self.registry.map(Into::into);
-        Ok(Command::Serve {
+        Ok(Command::Serve(Service {
             grpc: self.grpc.ok_or("--grpc is missing")?,
             id: self.id.ok_or("--id is missing")?,
+            pin: self.pin.map(pin).transpose()?,
             token_file: self.token_file,
             limits: Limits { accept, patience: Patience::DEFAULT, registry },
-        })
+        }))
     }
 
     fn write(self) -> Result<Command, String> {
@@ -121,14 +136,15 @@ impl Given {
     }
 }
 
+fn pin(text: String) -> Result<Pin, String> {
+    text.parse().map_err(|error| format!("--pin {text}: {error}"))
+}
+
 fn run(command: Command) -> Result<(), Error> {
     let runtime = init::runtime()?;
     match command {
         Command::Help => println!("{USAGE}"),
-        Command::Serve { grpc, id, token_file, limits } => {
-            let token = token_file.map(read_token).transpose()?;
-            runtime.block_on(serve(&grpc, &id, token, limits))?;
-        }
+        Command::Serve(service) => runtime.block_on(serve(service))?,
         Command::Write(image) => {
             let summary = runtime.block_on(write_image(&image, &Arc::new(Meter::default())))?;
             let verified = summary.verified.map(|sum| format!(", {sum:?} verified"));
@@ -153,8 +169,10 @@ fn read_token(path: PathBuf) -> Result<Secret, Error> {
     Ok(Secret::from(text.trim()))
 }
 
-async fn serve(grpc: &str, id: &str, token: Option<Secret>, limits: Limits) -> Result<(), Error> {
-    let client = Client::connect(grpc, id, token.as_ref(), None).map_err(Error::Service)?;
+async fn serve(service: Service) -> Result<(), Error> {
+    let Service { grpc, id, pin, token_file, limits } = service;
+    let token = token_file.map(read_token).transpose()?;
+    let client = Client::connect(&grpc, &id, token.as_ref(), pin).map_err(Error::Service)?;
     let runner = Runner {
         client,
         host: Guest,

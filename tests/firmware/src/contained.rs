@@ -92,7 +92,20 @@ impl Place {
     /// # Errors
     /// The rack has a place of that name.
     pub fn new(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
-        Self::made(rack, (name, mac), work, false)
+        Self::made(rack, (name, &[(Segment::Near, mac)]), work, false)
+    }
+
+    /// The same with several network interfaces: their segments and hardware addresses.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    pub fn with_cards(
+        rack: &Rack,
+        name: &str,
+        cards: &[(Segment, MacAddr)],
+        work: &Path,
+    ) -> Result<Self, Error> {
+        Self::made(rack, (name, cards), work, false)
     }
 
     /// Starts the box with a small screen at `/dev/fb0`.
@@ -100,20 +113,24 @@ impl Place {
     /// # Errors
     /// As [`Place::new`].
     pub fn with_screen(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
-        Self::made(rack, (name, mac), work, true)
+        Self::made(rack, (name, &[(Segment::Near, mac)]), work, true)
     }
 
     fn made(
         rack: &Rack,
-        (name, mac): (&str, MacAddr),
+        (name, cards): (&str, &[(Segment, MacAddr)]),
         work: &Path,
         has_screen: bool,
     ) -> Result<Self, Error> {
         let unused = [192, 0, 2, 1].into();
-        let host = rack.add_host(name, &[(Segment::Near, unused)])?;
-        host.ip(&format!(
-            "link set eth0 down\naddress flush dev eth0\nlink set eth0 address {mac}\n"
-        ))?;
+        let legs: Vec<_> = cards.iter().map(|(segment, _)| (*segment, unused)).collect();
+        let host = rack.add_host(name, &legs)?;
+        for (number, (_, mac)) in cards.iter().enumerate() {
+            let card = format!("eth{number}");
+            host.ip(&format!(
+                "link set {card} down\naddress flush dev {card}\nlink set {card} address {mac}\n"
+            ))?;
+        }
         let (work, logs) = (work.join(name), rack.dir().to_owned());
         let devices = Devices::new(&work.join(DEVICES), has_screen);
         let devices =
@@ -182,18 +199,25 @@ impl Contained {
     }
 
     fn inside(&self, namespace: &str, program: &str) -> Result<Command, Error> {
+        let mut command = Command::new("nsenter");
+        command.args([namespace, "--target", &self.process_1()?.to_string(), program]);
+        Ok(command)
+    }
+
+    /// Process 1 of the box, as this computer numbers it.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn process_1(&self) -> Result<u32, Error> {
         let of = |parent: u32| {
             let children = format!("/proc/{parent}/task/{parent}/children");
             std::fs::read_to_string(children).unwrap_or_default()
         };
         let starts = of(self.process.pid());
         let inner = starts.split_whitespace().filter_map(|pid| pid.parse().ok()).map(of);
-        let mut first =
-            inner.filter_map(|inner| inner.split_whitespace().next().map(str::to_owned));
+        let mut first = inner.filter_map(|inner| inner.split_whitespace().next()?.parse().ok());
         let missing = || Error::Config("process 1 of the box does not run".to_owned());
-        let mut command = Command::new("nsenter");
-        command.args([namespace, "--target", &first.next_back().ok_or_else(missing)?, program]);
-        Ok(command)
+        first.next_back().ok_or_else(missing)
     }
 
     /// The box's root, for [`Contained::command`].

@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,6 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use peers::Tinboxd;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -41,14 +41,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// The administrator.
+    /// The user of a kubeconfig, at the box's address.
     ///
     /// # Errors
     /// The kubeconfig cannot be read.
-    pub fn new(tinboxd: &Tinboxd) -> Result<Self> {
-        let path = tinboxd.kubeconfig();
+    pub fn new(path: &Path, address: Ipv4Addr) -> Result<Self> {
         let text =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let config: Value = serde_saphyr::from_str(&text).context("a kubeconfig is YAML")?;
         let word = |path: &str| {
             let word = config.pointer(path).and_then(Value::as_str);
@@ -67,7 +66,7 @@ impl Client {
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"h2".to_vec()];
         let token = word("/users/0/user/token")?.to_owned();
-        Ok(Self { address: tinboxd.address(), tls: Arc::new(tls).into(), token })
+        Ok(Self { address, tls: Arc::new(tls).into(), token })
     }
 
     /// The same with another token.
@@ -81,7 +80,7 @@ impl Client {
     /// The box cannot be reached.
     pub async fn connect(&self) -> Result<Connection> {
         let socket = TcpStream::connect((self.address, 6443)).await.context("cannot connect")?;
-        let name = ServerName::IpAddress(std::net::IpAddr::from(self.address).into());
+        let name = ServerName::IpAddress(IpAddr::from(self.address).into());
         let stream = self.tls.connect(name, socket).await.context("no TLS connection")?;
         let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
         let (sender, connection) = handshake.await.context("no HTTP/2 connection")?;

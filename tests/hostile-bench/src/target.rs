@@ -1,112 +1,124 @@
-//! The box's process, as its kernel sees it.
+//! The box's processes, as their kernel sees them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 /// Memory of the box.
 const LIMIT: &str = "536870912";
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// A running `tinboxd` in a control group of its own.
+/// The processes of a box, in a control group of their own.
 pub struct Target {
-    process: u32,
-    group: Option<PathBuf>,
+    group: PathBuf,
 }
 
 impl Target {
-    /// Gives the process its limit. Without the rights for it, says so and goes on.
+    /// Gives process 1 of a box, and all that it started, their limit.
     ///
     /// # Errors
-    /// The process does not run.
-    pub fn new(process: u32) -> Result<Self> {
-        let group = limit(process);
-        if let Err(error) = &group {
-            println!("without a limit of memory: {error:#}");
+    /// There are no rights for it.
+    pub fn new(process_1: u32) -> Result<Self> {
+        let (old, new) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
+        let (root, file) = match old.is_dir() {
+            true => (old, "memory.limit_in_bytes"),
+            false => (new, "memory.max"),
+        };
+        let group = root.join(format!("tinbox-hostile-{process_1}"));
+        fs::create_dir(&group).with_context(|| format!("cannot make {}", group.display()))?;
+        let target = Self { group };
+        target.set(file, LIMIT)?;
+        // Whoever a process starts later is in its group.
+        let mut processes = vec![process_1];
+        while let Some(process) = processes.pop() {
+            target.set("cgroup.procs", &process.to_string())?;
+            processes.extend(children(process));
         }
-        let target = Self { process, group: group.ok() };
-        target.resident()?;
+        ensure!(target.resident()? > 0.0, "no process of the box runs");
         Ok(target)
     }
 
-    fn file(&self, name: &str) -> Result<String> {
-        let path = format!("/proc/{}/{name}", self.process);
-        fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+    fn set(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.group.join(file);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn processes(&self) -> Result<Vec<u32>> {
+        let path = self.group.join("cgroup.procs");
+        let text = fs::read_to_string(&path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
     fn memory(&self, what: &str) -> Result<f64> {
-        let status = self.file("status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix(what));
-        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(number.with_context(|| format!("the process has no {what}"))? * 1024.0 / MIB)
+        let of = |process: u32| {
+            // One that ended has none.
+            let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix(what));
+            let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+            number.unwrap_or(0.0) * 1024.0 / MIB
+        };
+        Ok(self.processes()?.into_iter().map(of).sum())
     }
 
-    /// Its memory, in MiB.
+    /// The memory of all of them together, in MiB.
     ///
     /// # Errors
-    /// It does not run.
+    /// The group is gone.
     pub fn resident(&self) -> Result<f64> {
         self.memory("VmRSS:")
     }
 
-    /// The most memory it had since [`Target::forget`], in MiB.
+    /// The most memory each had since [`Target::forget`], together, in MiB.
     ///
     /// # Errors
-    /// It does not run.
+    /// The group is gone.
     pub fn peak(&self) -> Result<f64> {
         self.memory("VmHWM:")
     }
 
-    /// Lets the kernel forget the most memory it had.
+    /// Lets the kernel forget the most memory they had.
     ///
     /// # Errors
-    /// It does not run.
+    /// One of them cannot be told.
     pub fn forget(&self) -> Result<()> {
-        let path = format!("/proc/{}/clear_refs", self.process);
-        fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
+        for process in self.processes()? {
+            let path = format!("/proc/{process}/clear_refs");
+            fs::write(&path, "5").with_context(|| format!("cannot write {path}"))?;
+        }
+        Ok(())
     }
 
-    /// Bytes that it had written to disks so far.
+    /// Bytes that they had written to disks so far.
     ///
     /// # Errors
-    /// It does not run.
+    /// The group is gone.
     pub fn written(&self) -> Result<u64> {
-        let io = self.file("io")?;
-        let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-        line.and_then(|line| line.trim().parse().ok()).context("the process has no write_bytes")
-    }
-
-    /// True if it runs.
-    pub fn runs(&self) -> bool {
-        self.file("status").is_ok_and(|status| !status.contains("State:\tZ"))
+        let of = |process: u32| {
+            let io = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+            let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+            line.and_then(|line| line.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        Ok(self.processes()?.into_iter().map(of).sum())
     }
 }
 
 impl Drop for Target {
     fn drop(&mut self) {
-        let Some(group) = &self.group else { return };
         // Out of it, since a group with a process cannot go.
-        let parent = group.parent().unwrap_or(group).join("cgroup.procs");
-        let _ = fs::write(parent, self.process.to_string());
-        let _ = fs::remove_dir(group);
+        let parent = self.group.parent().unwrap_or(&self.group).join("cgroup.procs");
+        for process in self.processes().unwrap_or_default() {
+            let _ = fs::write(&parent, process.to_string());
+        }
+        let _ = fs::remove_dir(&self.group);
     }
 }
 
-fn limit(process: u32) -> Result<PathBuf> {
-    let (old, new) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
-    let (root, file) = match old.is_dir() {
-        true => (old, "memory.limit_in_bytes"),
-        false => (new, "memory.max"),
-    };
-    let group = root.join(format!("tinbox-hostile-{process}"));
-    fs::create_dir(&group).with_context(|| format!("cannot make {}", group.display()))?;
-    for (file, text) in [(file, LIMIT), ("cgroup.procs", &process.to_string())] {
-        let path = group.join(file);
-        if let Err(error) = fs::write(&path, text) {
-            let _ = fs::remove_dir(&group);
-            return Err(error).with_context(|| format!("cannot write {}", path.display()));
-        }
-    }
-    Ok(group)
+fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let of = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).ok();
+    let lines: Vec<String> = tasks.filter_map(of).collect();
+    let words = lines.iter().flat_map(|line| line.split_whitespace());
+    words.filter_map(|word| word.parse().ok()).collect()
 }

@@ -73,6 +73,14 @@ impl Host {
         BoxProcess::start(program, self.namespace.clone())
     }
 
+    /// Runs `work` on a thread on this host: connections it opens start here.
+    ///
+    /// # Errors
+    /// The host's namespace cannot be entered.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        self.namespace.enter(work)
+    }
+
     /// Runs iproute2 commands, one per line, on this host.
     ///
     /// # Errors

@@ -1,0 +1,155 @@
+//! A rack with a box in a container, its owner, attackers, and machines that boot.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use firmware::contained::{Contained, Place};
+use firmware::owner::Owner;
+use firmware::steps::CLAIM;
+use firmware::{FIRST_LINE, Image, PATIENCE, boot_volume};
+use qemu::{BoxProcess, BoxProgram, Host, Mark, Rack, RackConfig, Segment, poll};
+use stdx::MacAddr;
+use tempfile::TempDir;
+
+use crate::machine::{IMAGE, IMAGE_PORT, Machine};
+
+/// The box on the rack's network, where machines and attackers are.
+pub const BOX: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// The box on the owner's network.
+pub const OWNERS_BOX: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+/// The box's name server.
+pub const NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 20);
+/// Attackers have this address and those that follow it.
+pub const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 20);
+/// Addresses of attackers.
+pub const ATTACKERS: u8 = 6;
+/// Hardware address of the attackers' machine, which the box knows.
+pub const ATTACKER_MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0xac, 1]);
+/// The owner's machine, which has the image, too.
+pub const OWNER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 250);
+/// Machines that boot.
+pub const MACHINES: u8 = 20;
+/// Bytes of the image that they are installed with.
+const IMAGE_BYTES: usize = 8 << 20;
+/// Machines that nobody registered are answered and enrolled, so that a burst of them can be tried.
+const BOX_TOML: &str = "[[management]]\n\
+    interface = \"eth1\"\n\
+    address = \"10.78.0.1/24\"\n\
+    name_servers = [\"10.78.0.20\"]\n\
+    [[network]]\n\
+    interface = \"eth0\"\n\
+    address = \"10.77.0.1/24\"\n\
+    mode = \"pool\"\n\
+    pool = \"10.77.0.100-10.77.0.149\"\n\
+    enroll = true\n";
+/// Said by the supervisor, or by process 1, where the liveness check misses.
+const MISSED: [&str; 2] = ["a loop of the box is stuck", "the supervisor hangs"];
+
+/// All of it, in the order in which it must end.
+pub struct Lab {
+    /// The box.
+    pub machine: Contained,
+    _place: Place,
+    _images: BoxProcess,
+    /// Machines of the rack.
+    pub machines: Vec<Machine>,
+    /// The owner's machine.
+    pub owner: Host,
+    /// The attackers' machine.
+    pub attacker: Host,
+    rack: Rack,
+    folder: TempDir,
+}
+
+impl Lab {
+    /// Starts the box, claims it and waits until it serves the rack.
+    ///
+    /// # Errors
+    /// Something of the rack cannot be built, or the box does not start.
+    pub fn start() -> Result<Self> {
+        let folder = tempfile::tempdir_in("/var/tmp")?;
+        let image = Image::made(&folder.path().join("image"))?;
+        let rack = Rack::build(RackConfig::new("hostile"))?;
+        let owner = rack.add_host("owner", &[(Segment::Far, OWNER)])?;
+        let images = images(&owner, &rack, folder.path())?;
+        let attacker =
+            rack.add_host("attacker", &[(Segment::Near, ATTACKER), (Segment::Far, NAME_SERVER)])?;
+        attacker.ip(&attackers())?;
+        let machines = (1..=MACHINES).map(|number| Machine::new(&rack, number, folder.path()));
+        let machines = machines.collect::<Result<_>>()?;
+        let disk = folder.path().join("disk");
+        image.copy(&disk)?;
+        boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes())?;
+        let mac = |last| MacAddr([0x52, 0x54, 0, 0x77, 0xb0, last]);
+        let cards = [(Segment::Near, mac(0)), (Segment::Far, mac(1))];
+        let place = Place::with_cards(&rack, "box", &cards, folder.path())?;
+        let machine = place.start(&disk)?;
+        let serial = machine.serial();
+        serial.wait_for_whole(Mark::START, CLAIM, PATIENCE)?;
+        Owner::claims(&owner, &OWNERS_BOX.to_string(), serial, folder.path());
+        let lab = Self {
+            machine,
+            _place: place,
+            _images: images,
+            machines,
+            owner,
+            attacker,
+            rack,
+            folder,
+        };
+        poll("the box to serve its network", PATIENCE, || lab.serves().then_some(()))?;
+        Ok(lab)
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("owner.kubeconfig")
+    }
+
+    fn serves(&self) -> bool {
+        let lines = self.machine.serial().lines();
+        lines.iter().any(|line| line.text.contains("reason=\"Serving\""))
+    }
+
+    /// Times that the liveness check missed, or that the supervisor was started again.
+    pub fn missed(&self) -> usize {
+        let lines = self.machine.serial().lines();
+        let said = |words: &str| lines.iter().filter(|line| line.text.contains(words)).count();
+        MISSED.map(said).iter().sum::<usize>() + said(FIRST_LINE).saturating_sub(1)
+    }
+
+    /// Takes all of it down.
+    ///
+    /// # Errors
+    /// The box is off already.
+    pub fn end(self) -> Result<()> {
+        ensure!(self.machine.process_1().is_ok(), "the box ended");
+        let Self { machine, rack, .. } = self;
+        drop(machine);
+        rack.succeed();
+        Ok(())
+    }
+}
+
+/// Serves the image as anybody's server of images does.
+fn images(owner: &Host, rack: &Rack, folder: &Path) -> Result<BoxProcess> {
+    let served = folder.join("images");
+    fs::create_dir(&served)?;
+    // Not zeros, which are left out, and not the same for long.
+    let block = (0..IMAGE_BYTES).map(|at| (at ^ at >> 7 ^ at >> 13) as u8);
+    fs::write(served.join(IMAGE), block.collect::<Vec<_>>())?;
+    let mut server = BoxProgram::new("busybox", rack.dir().join("images.log"));
+    server = server.args(["httpd", "-f", "-p", &IMAGE_PORT.to_string(), "-h"]).args([&served]);
+    owner.spawn(server).context("cannot serve the image")
+}
+
+/// Lines for `ip`: the attackers' addresses.
+fn attackers() -> String {
+    let [a, b, c, first] = ATTACKER.octets();
+    let address = |number| format!("address add {a}.{b}.{c}.{}/24 dev eth0\n", first + number);
+    let mac =
+        format!("link set eth0 down\nlink set eth0 address {ATTACKER_MAC}\nlink set eth0 up\n");
+    mac + &(1..ATTACKERS).map(address).collect::<String>()
+}
