@@ -32,6 +32,8 @@ const MACHINES: &[&str] = &[
     "bootstrap.cluster.x-k8s.io",
     "tinbox.dev",
 ];
+/// The box's own system: its settings, its reset and its updates are the administrator's.
+const BOX: &str = "box.tinbox.dev";
 const HEALTH: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
 const DISCOVERY: &[&str] = &[
     "/api",
@@ -120,6 +122,7 @@ fn viewer_rules() -> Vec<PolicyRule> {
     let mut rules = view_rules();
     rules.push(on(READ, MACHINES, &["*"]));
     rules.push(on(READ, &["apiextensions.k8s.io"], &["customresourcedefinitions"]));
+    rules.push(on(READ, &[BOX], &["update"]));
     rules
 }
 

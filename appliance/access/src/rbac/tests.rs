@@ -265,6 +265,8 @@ fn the_shipped_roles() {
         ("tinbox:viewer", "get", "tinbox.dev", "workflows/progress", true),
         ("tinbox:viewer", "list", "box.tinbox.dev", "settings", false),
         ("tinbox:operator", "patch", "box.tinbox.dev", "settings", false),
+        ("tinbox:viewer", "list", "box.tinbox.dev", "update", true),
+        ("edit", "create", "box.tinbox.dev", "update", false),
         ("tinbox:admin", "patch", "box.tinbox.dev", "settings", true),
         ("tinbox:viewer", "patch", tinkerbell, "hardware", false),
         ("tinbox:viewer", "get", "", "secrets", false),

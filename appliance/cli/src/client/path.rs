@@ -89,19 +89,19 @@ impl Path {
 
     /// The box's own system: an extension of the API.
     pub fn update() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/update".to_owned();
+        let path = "/apis/box.tinbox.dev/v1alpha1/update".to_owned();
         Path { path, shown: "the box's system".to_owned() }
     }
 
     /// The system in the other slot.
     pub fn rollback() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/update/rollback".to_owned();
+        let path = "/apis/box.tinbox.dev/v1alpha1/update/rollback".to_owned();
         Path { path, shown: "the system before".to_owned() }
     }
 
     /// An update that waits for its restart.
     pub fn restart() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/update/restart".to_owned();
+        let path = "/apis/box.tinbox.dev/v1alpha1/update/restart".to_owned();
         Path { path, shown: "the restart".to_owned() }
     }
 

@@ -18,16 +18,16 @@ use crate::upload;
 /// Pieces of a bundle that may wait for the disk.
 const PIECES: usize = 4;
 
-/// `/apis/tinbox.dev/v1alpha1/update`: a GET is answered with a [`status::update::Report`]; a POST
-/// has a bundle as its body and is answered with a report once the bundle is in its slot.
+/// `/apis/box.tinbox.dev/v1alpha1/update`: a GET is answered with a [`status::update::Report`]; a
+/// POST has a bundle as its body and is answered with a report once the bundle is in its slot.
 /// `…/update/rollback`: a POST starts the other slot's system again. `…/update/restart`: a POST
 /// lets an update that is in its slot not wait for its hours or for a word. All take `?now=true`,
 /// which lets the restart not wait for machines either.
 pub fn router(updates: Option<Arc<Updates>>) -> Router {
     Router::new()
-        .route("/apis/tinbox.dev/v1alpha1/update", get(report).post(apply))
-        .route("/apis/tinbox.dev/v1alpha1/update/rollback", post(roll_back))
-        .route("/apis/tinbox.dev/v1alpha1/update/restart", post(restart))
+        .route("/apis/box.tinbox.dev/v1alpha1/update", get(report).post(apply))
+        .route("/apis/box.tinbox.dev/v1alpha1/update/rollback", post(roll_back))
+        .route("/apis/box.tinbox.dev/v1alpha1/update/restart", post(restart))
         .with_state(updates)
 }
 

@@ -25,14 +25,7 @@ use crate::live::failure;
 /// Made after the store, at the first start: where this is, a store was.
 const LATER: &str = "boot-token.key";
 /// Groups of paths that say nothing of objects.
-const ANSWERED: [&str; 6] = [
-    "/apis/box.tinbox.dev/",
-    "/apis/tinbox.dev/v1alpha1/update",
-    "/backup",
-    "/healthz",
-    "/livez",
-    "/version",
-];
+const ANSWERED: [&str; 5] = ["/apis/box.tinbox.dev/", "/backup", "/healthz", "/livez", "/version"];
 
 /// The store, and why it is not the one that was left.
 pub struct Opened {

@@ -235,32 +235,47 @@ fn an_administrator_goes_back_to_a_backup_and_nobody_else_may() {
     let back = || kubectl.run(&["get", "hardware", "nuc1"], "").is_ok_and(|it| it.success);
     poll("the machine to be back", PATIENCE, back).unwrap();
 
+    let log = fs::read_to_string(tinboxd.folder().join("tinboxd.log")).unwrap();
+    assert!(!log.contains(WORDS), "a passphrase is in the log");
+}
+
+/// Paths that do something to the box itself.
+const OF_THE_BOX: [&str; 8] = [
+    "/backup",
+    "/backup/verify",
+    "/backup/restore",
+    "/apis/box.tinbox.dev/v1alpha1/reset",
+    "/apis/box.tinbox.dev/v1alpha1/settings",
+    "/apis/box.tinbox.dev/v1alpha1/update",
+    "/apis/box.tinbox.dev/v1alpha1/update/rollback",
+    "/apis/box.tinbox.dev/v1alpha1/update/restart",
+];
+
+#[test]
+fn an_operator_does_nothing_to_the_box_itself() {
+    let tinboxd = Tinboxd::start().unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
     for line in [
-        &["create", "serviceaccount", "operator"][..],
-        &[
-            "create",
-            "clusterrolebinding",
-            "operator",
-            "--clusterrole=tinbox:operator",
-            "--serviceaccount=default:operator",
-        ],
+        "create serviceaccount operator",
+        "create clusterrolebinding operator --clusterrole=tinbox:operator \
+         --serviceaccount=default:operator",
     ] {
-        let made = kubectl.run(line, "").unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let made = kubectl.run(&words, "").unwrap();
         assert!(made.success, "{made:?}");
     }
     let token = kubectl.run(&["create", "token", "operator"], "").unwrap();
     assert!(token.success, "{token:?}");
-    let asked = |path: &str| {
+    let asked = |method: &str, path: &str| {
         let mut curl = Command::new("curl");
-        curl.args(["-ks", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST"]);
+        curl.args(["-ks", "-o", "/dev/null", "-w", "%{http_code}", "-X", method]);
         curl.args(["-H", &format!("Authorization: Bearer {}", token.out.trim())]);
         curl.arg(format!("{}{path}", tinboxd.url()));
         String::from_utf8(curl.output().unwrap().stdout).unwrap()
     };
-    let log = || fs::read_to_string(tinboxd.folder().join("tinboxd.log")).unwrap();
-    for path in ["/backup", "/backup/verify", "/backup/restore"] {
-        assert_eq!(asked(path), "403", "{path}: {}", log());
+    for (path, method) in OF_THE_BOX.iter().flat_map(|path| ["POST", "PUT"].map(|it| (path, it))) {
+        assert_eq!(asked(method, path), "403", "{method} {path}");
     }
-    let log = log();
-    assert!(!log.contains(WORDS), "a passphrase is in the log");
+    let version = asked("GET", "/apis/box.tinbox.dev/v1alpha1/update");
+    assert_ne!(version, "403", "what runs is no secret");
 }
