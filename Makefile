@@ -6,7 +6,7 @@ CARGO := cargo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-growth bench-boot \
-  bench-hostile bench-imaging bench-agents bench-box released image image-dev fuzz clean
+  bench-hostile bench-imaging bench-agents bench-box released image image-dev advisories fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -89,6 +89,10 @@ image-dev: build ## make the box's disk image from what cargo built, in seconds
 
 image: setup ## build the image by Buildroot; KEY=FILE, or OFFLINE=1 BUILDROOT=DIR
 	@image/buildroot.sh out/release
+
+advisories: setup ## look for published faults in what the product is built from (online)
+	$(CARGO) install --locked --version 0.20.2 --root out/deny cargo-deny
+	out/deny/bin/cargo-deny check advisories
 
 fuzz: setup ## fuzz every parser of foreign bytes, ten seconds each; FUZZ_SECS=60 for longer
 	@fuzz/run.sh $(or $(FUZZ_SECS),10)

@@ -23,6 +23,8 @@ pub struct Rules {
     pub banned: Vec<String>,
     /// Older versions that are borne beside a newer one for now: `name@version`.
     pub doubled: Vec<String>,
+    /// Crates with a published fault that is borne.
+    pub faulty: Vec<String>,
 }
 
 impl Rules {
@@ -45,8 +47,27 @@ impl Rules {
             licences: list("licenses", "allow")?,
             banned: list("bans", "deny")?,
             doubled: list("bans", "skip")?,
+            faulty: faulty(&deny)?,
         })
     }
+}
+
+/// The crates of `[advisories]`: of each fault that is borne, the reason begins with its crate.
+fn faulty(deny: &Table) -> Result<Vec<String>, String> {
+    let advisories = deny.get("advisories").ok_or("there is no [advisories]")?;
+    if advisories.get("yanked").and_then(Value::as_str) != Some("deny") {
+        return Err("[advisories] bears crates that were taken back".to_owned());
+    }
+    let entries = advisories.get("ignore").and_then(Value::as_array);
+    let faulty = entries.into_iter().flatten().map(|entry| {
+        let reason = entry.get("reason").and_then(Value::as_str).unwrap_or_default();
+        let (name, why) = reason.split_once(": ").unwrap_or_default();
+        match name.is_empty() || why.is_empty() {
+            true => Err(format!("{entry} has no reason \"CRATE: why it is borne\"")),
+            false => Ok(name.to_owned()),
+        }
+    });
+    faulty.collect()
 }
 
 /// A crate that is really compiled, for the product or its tests.
@@ -105,6 +126,10 @@ pub fn crates(rules: &Rules, built: &[Built]) -> Vec<Violation> {
             violations.push(Violation::of("deny.toml", what));
         }
     }
+    for name in rules.faulty.iter().filter(|name| !versions.contains_key(name.as_str())) {
+        let what = format!("{name} is not used any more: strike its fault from ignore");
+        violations.push(Violation::of("deny.toml", what));
+    }
     for (name, mut versions) in versions {
         versions.retain(|version| !is_borne(&rules.doubled, name, version));
         if versions.len() > 1 {
@@ -149,7 +174,9 @@ mod tests {
 
     const DENY: &str = "[licenses]\nallow = [\"MIT\"]\n\
                         [bans]\ndeny = [{ crate = \"openssl\", use-instead = \"rustls\" }]\n\
-                        skip = [{ crate = \"syn@1\" }]\n";
+                        skip = [{ crate = \"syn@1\" }]\n\
+                        [advisories]\nyanked = \"deny\"\n\
+                        ignore = [{ id = \"R-1\", reason = \"a: old\" }]\n";
 
     #[test]
     fn crates_are_held_against_the_rules() {
@@ -166,11 +193,24 @@ mod tests {
             "Cargo.lock: the licence of c 2.0.0: \"GPL-3.0\" asks for what is not allowed",
             "Cargo.lock: openssl 1.0.0 is banned",
             "deny.toml: syn@1 is not doubled any more: strike it from skip",
+            "deny.toml: a is not used any more: strike its fault from ignore",
             "Cargo.lock: c in versions 1.0.0 and 2.0.0: one is enough",
             "Cargo.lock: syn in versions 10.0.0 and 2.0.0: one is enough",
         ];
         assert_eq!(found, expected);
         assert!(Rules::read("[licenses]\nallow = []\n").is_err());
+    }
+
+    #[test]
+    fn published_faults_are_borne_with_a_reason_only() {
+        let refused = |from: &str, to: &str| Rules::read(&DENY.replace(from, to)).unwrap_err();
+        assert_eq!(refused("advisories", "other"), "there is no [advisories]");
+        let said = refused("yanked = \"deny\"", "yanked = \"warn\"");
+        assert!(said.contains("taken back"), "{said}");
+        for reason in ["", "old", "a: ", ": old"] {
+            let said = refused("a: old", reason);
+            assert!(said.contains("R-1") && said.contains("no reason"), "{reason}: {said}");
+        }
     }
 
     #[test]
