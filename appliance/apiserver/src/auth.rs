@@ -80,8 +80,7 @@ impl Error {
 
     /// True if the disk had no room.
     fn is_full(&self) -> bool {
-        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        matches!(self, Self::File { source, .. } if full.contains(&source.kind()))
+        matches!(self, Self::File { source, .. } if stdx::is_full(source))
     }
 }
 

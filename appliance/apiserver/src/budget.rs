@@ -1,16 +1,16 @@
-//! Bytes that requests and answers hold, counted: for everybody together, and for each client.
-//! Where they are used up a client is told to come again, and others are not.
+//! Limits on the bytes that requests and answers hold in memory, in total and per client. A client
+//! that would exceed its limit gets 429; other clients go on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a client may hold though others hold all there is: enough for an ordinary answer.
+/// Bytes up to which a client may use the reserve: enough for an ordinary answer.
 const RESERVED_EACH: usize = 1024 * 1024;
 
 /// Numbers of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {
-    /// For everybody together.
+    /// For all clients together.
     pub total: usize,
     /// For one client.
     pub each: usize,
@@ -31,7 +31,7 @@ struct Table {
     each: HashMap<Arc<str>, usize>,
 }
 
-/// What one request holds; given back on drop.
+/// Bytes that one request holds; released on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     client: Arc<str>,
@@ -44,8 +44,8 @@ impl Budget {
         Self { limits, held: Arc::default() }
     }
 
-    /// A request of `client`, which holds nothing yet. `None` when there is not a byte left for
-    /// that client.
+    /// Begins a request of `client`, which holds nothing yet. `None` if the client's limit is
+    /// reached.
     pub fn enter(&self, client: &str) -> Option<Held> {
         let client = Arc::from(client);
         let fits = self.fits(&self.table(), &client, 1);
@@ -71,7 +71,7 @@ impl Budget {
 }
 
 impl Held {
-    /// Holds so many bytes more, where they fit.
+    /// Holds so many bytes more; false if they exceed a limit.
     pub fn take(&mut self, bytes: usize) -> bool {
         let mut table = self.budget.table();
         let fits = self.budget.fits(&table, &self.client, bytes);
@@ -82,20 +82,20 @@ impl Held {
         fits
     }
 
-    /// Holds so many bytes more, which are there already.
+    /// Holds so many bytes more even beyond the limits: they are in memory already.
     pub fn force(&mut self, bytes: usize) {
         self.budget.table().add(&self.client, bytes);
         self.bytes += bytes;
     }
 
-    /// Holds so many bytes less.
+    /// Releases so many bytes.
     pub fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.budget.table().remove(&self.client, bytes);
         self.bytes -= bytes;
     }
 
-    /// Something else of the same client.
+    /// Begins another request of the same client.
     pub fn another(&self) -> Self {
         Self { client: Arc::clone(&self.client), bytes: 0, budget: self.budget.clone() }
     }

@@ -181,7 +181,7 @@ pub(crate) struct Caller {
     pub really: Option<User>,
 }
 
-/// Whose share of places and bytes a request is counted in.
+/// The client in whose share of places and bytes a request is counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Client(pub Arc<str>);
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
+use stdx::is_full;
 
 /// The file that holds a volume's reserve, in its root.
 pub const RESERVE: &str = "small-files.reserve";
@@ -38,11 +39,6 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
 /// Those of the file system; the old file is then as it was.
 pub fn replace_private(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     replace_with_mode(folder, name, content, 0o600)
-}
-
-/// True if an error says that there is no room.
-pub fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn replace_with_mode(folder: &Path, name: &str, content: &[u8], mode: u32) -> io::Result<()> {

@@ -49,7 +49,7 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
         eprintln!("tinbox: cannot keep what the kernel said ({}): {error}", panic.reason);
         // The next start tries again. A full disk stays full: then the same end would count as
         // another one at each start, and the box be in safe mode for good.
-        if !kept::is_full(&error) {
+        if !stdx::is_full(&error) {
             return found.map(|(panic, _)| panic);
         }
     }

@@ -1,4 +1,4 @@
-//! What the box says of its own system: `/apis/box.tinbox.dev/v1alpha1/update`.
+//! State of the box's own system: `/apis/box.tinbox.dev/v1alpha1/update`.
 
 use serde::{Deserialize, Serialize};
 

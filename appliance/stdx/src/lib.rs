@@ -6,6 +6,7 @@
 mod backoff;
 mod chain;
 mod clock;
+mod full;
 pub mod go;
 mod id;
 pub mod json;
@@ -17,6 +18,7 @@ pub mod testing;
 pub use backoff::Backoff;
 pub use chain::chain;
 pub use clock::{Clock, SystemClock, TestClock};
+pub use full::is_full;
 pub use id::{hex, random_hex, unhex};
 pub use mac::{InvalidMac, MacAddr};
 pub use redact::Secret;

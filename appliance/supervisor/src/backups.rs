@@ -22,6 +22,7 @@ use std::time::Duration;
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
 use platform::init::{self, Leave};
+use platform::kept::replace_private;
 use status::backup::{Kept, Last, Order, Report};
 use status::view::StatusView;
 use stdx::{Clock, Secret};
@@ -34,7 +35,6 @@ use crate::config::{Config, Home};
 use crate::faces::{Telling, Tells};
 use crate::images::Images;
 use crate::networks::leases::OpenLeases;
-use crate::private_file;
 pub use answers::router;
 pub use place::{resume, unrestored};
 pub use spool::Made;
@@ -172,7 +172,7 @@ impl Backups {
     /// One was made, and all of it taken away.
     fn made(&self, last: Last) {
         let kept = serde_json::to_vec(&last).map_err(io::Error::from);
-        let kept = kept.and_then(|bytes| private_file::replace(&self.state, LAST, &bytes));
+        let kept = kept.and_then(|bytes| replace_private(&self.state, LAST, &bytes));
         if let Err(error) = kept {
             tracing::warn!(%error, "cannot write down when the backup was made");
         }

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use platform::kept::replace_private;
 use sha2::Sha256;
-
-use crate::private_file;
 
 const FILE: &str = "boot-token.key";
 /// Bytes of the key.
@@ -33,7 +32,7 @@ impl BootTokens {
         }
         let mut key = [0_u8; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
-        private_file::replace(state, FILE, &key)
+        replace_private(state, FILE, &key)
             .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self(key))
     }

@@ -16,8 +16,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use apiserver::{Authenticator, Pki};
-
-use crate::private_file;
+use platform::kept::replace_private;
 
 /// Where the copies lie, in the state folder.
 const FOLDER: &str = "copies";
@@ -228,7 +227,7 @@ fn write(folder: &Path, path: &str, bytes: &[u8]) -> io::Result<()> {
     let (inner, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.join(inner);
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    private_file::replace(&folder, name, bytes)
+    replace_private(&folder, name, bytes)
 }
 
 fn set_aside(state: &Path, path: &str) -> io::Result<()> {

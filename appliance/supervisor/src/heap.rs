@@ -12,7 +12,7 @@ const ARENAS: i32 = 2;
 /// Free bytes at the end of an arena that are kept, and not given back to the system.
 const KEPT_BYTES: i32 = 128 * 1024;
 
-/// How often the allocator is asked what it keeps.
+/// Interval of looking at the allocator's free memory.
 #[cfg(target_env = "gnu")]
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// Free bytes in all arenas together that are given back to the system.

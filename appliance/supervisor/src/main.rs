@@ -33,7 +33,6 @@ mod objects;
 mod observers;
 mod power_button;
 mod preserve;
-mod private_file;
 mod proving;
 mod pump;
 mod rack;

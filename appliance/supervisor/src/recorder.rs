@@ -18,7 +18,7 @@ use crate::objects::id;
 pub use correlator::Subject;
 use correlator::{Correlator, Recount};
 
-/// How many Events may wait to be written; more are dropped and counted.
+/// Events that may wait to be written; more are dropped and counted.
 const QUEUE_MAX: usize = 1024;
 
 /// How many are written at once.
@@ -95,8 +95,8 @@ impl Recorder {
         }
     }
 
-    /// What comes next about the subject is news, also where it is a repetition, but for the
-    /// reasons that `keep`.
+    /// Treats repetitions about the subject as news from now on, except for the reasons that
+    /// `keep`.
     pub fn begin_anew(&self, subject: &Subject, keep: impl Fn(&str) -> bool) {
         lock(&self.correlator).begin_anew(subject, keep);
     }

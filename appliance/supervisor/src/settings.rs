@@ -17,10 +17,9 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
-use platform::kept::is_full;
 use sha2::{Digest as _, Sha256};
 use status::settings::{Report, Revision};
-use stdx::Clock;
+use stdx::{Clock, is_full};
 use tokio::sync::watch;
 
 use crate::config::{Config, Home, Hours, Restart, zone};

@@ -82,7 +82,7 @@ pub struct Owner {
     keep: Arc<dyn Keep>,
     clock: Arc<dyn Clock>,
     inner: Mutex<Inner>,
-    /// What the box knew of its owner is out of reach: nobody becomes it.
+    /// The record of the owner cannot be read: nobody becomes the owner.
     unknown: bool,
 }
 

@@ -45,4 +45,4 @@ impl Service {
 }
 
 #[cfg(test)]
-pub mod tests;
+mod tests;

@@ -11,7 +11,10 @@
 //! are is [`Runs`].
 
 mod assign;
+mod change;
 mod choose;
+#[cfg(test)]
+mod desk;
 mod hold;
 mod known;
 mod rack;

@@ -1,59 +1,46 @@
 //! What becomes of a report: it is taken as the rules say, written, then told.
 
 use api::state::report::{self, Refused};
-use api::tinkerbell::{ActionState, ActionStatus, WORKFLOW, Workflow, WorkflowStatus};
-use controllers::{ObjectError, fetch, write_status};
+use api::tinkerbell::{ActionState, ActionStatus, WorkflowStatus};
 use jiff::Timestamp;
 use status::story::Moment;
 use workflow_rpc::{Refusal, Report};
 
 use crate::Service;
-use crate::service::CONFLICTS_MAX;
 use crate::wire::{api_report, workflow_key};
 
 impl Service {
     /// Takes a report; `Ok` once it is written.
     pub(crate) async fn take(&self, from: &Report) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
-        for _ in 0..CONFLICTS_MAX {
-            let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, &key).await {
-                Ok(workflow) => workflow,
-                Err(ObjectError::NotFound(why)) => return Err(Refusal::NotFound(why)),
-                Err(error) => return Err(Refusal::Internal(error.to_string())),
-            };
-            let mut status = workflow.status.clone();
-            let said = api_report(from, &workflow, self.known.boot_of(&from.agent_id));
+        let mut said = None;
+        let changed = self.change(&key, |workflow| {
+            let report = api_report(from, workflow, self.known.boot_of(&from.agent_id));
             let held = match &workflow.spec {
                 spec if spec.disabled == Some(true) => Some("disabled"),
                 spec if spec.paused == Some(true) => Some("paused"),
                 _ => None,
             };
-            if let (Some(held), ActionState::Running) = (held, said.state) {
+            if let (Some(held), ActionState::Running) = (held, report.state) {
                 return Err(Refusal::Precondition(format!("workflow {key} is {held}")));
             }
-            let changed = report::take(&mut status, &said, self.clock.now());
-            match changed {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
+            let mut status = workflow.status.clone();
+            let is_news = report::take(&mut status, &report, self.clock.now());
+            said = Some(report);
+            match is_news {
+                Ok(is_news) => Ok(is_news.then_some(status)),
                 Err(error @ (Refused::Action { .. } | Refused::Agent { .. })) => {
-                    return Err(Refusal::NotFound(error.to_string()));
+                    Err(Refusal::NotFound(error.to_string()))
                 }
-                Err(error @ Refused::Late { .. }) => {
-                    return Err(Refusal::Precondition(error.to_string()));
-                }
+                Err(error @ Refused::Late { .. }) => Err(Refusal::Precondition(error.to_string())),
             }
-            let objects = self.objects.as_ref();
-            match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {
-                Ok(()) => {
-                    self.known.forget_progress(&from.workflow_id);
-                    self.tell_report(&said, from, &status);
-                    return Ok(());
-                }
-                Err(ObjectError::Conflict(_)) => {}
-                Err(error) => return Err(Refusal::Internal(error.to_string())),
-            }
+        });
+        let changed = changed.await?;
+        if let (Some(status), Some(said)) = (changed, said) {
+            self.known.forget_progress(&from.workflow_id);
+            self.tell_report(&said, from, &status);
         }
-        Err(Refusal::Unavailable(format!("workflow {key} is being written too often")))
+        Ok(())
     }
 
     fn tell_report(&self, said: &report::Report, from: &Report, status: &WorkflowStatus) {

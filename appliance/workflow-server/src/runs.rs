@@ -35,7 +35,7 @@ struct Tables {
     runs: HashMap<ObjectKey, Arc<Run>>,
     of_agent: Keys<String>,
     of_hardware: Keys<ObjectKey>,
-    /// How many of the runs are at work.
+    /// Number of runs at work.
     at_work: usize,
 }
 
@@ -176,7 +176,7 @@ impl Runs {
         self.tables().of_hardware.contains_key(hardware)
     }
 
-    /// How many Workflows have an action that runs.
+    /// Number of Workflows with a running action.
     pub fn at_work(&self) -> usize {
         self.tables().at_work
     }

@@ -21,7 +21,7 @@ use crate::rack::{Rack, Told};
 use crate::runs::Runs;
 use crate::wire::workflow_key;
 
-/// How often a report is tried again when somebody wrote the Workflow in between.
+/// Attempts to write a Workflow that others write at the same time.
 pub(crate) const CONFLICTS_MAX: usize = 10;
 
 /// Whom the service listens to.

@@ -232,7 +232,7 @@ pub enum Error {
     OtherDisk {
         /// As the action states it.
         named: String,
-        /// What the box said.
+        /// The box's answer.
         reason: String,
     },
     /// The owner's policy.

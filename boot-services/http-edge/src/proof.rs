@@ -1,4 +1,4 @@
-//! How long a client that has not shown who it is keeps a connection.
+//! Time limit of a connection whose client has not shown that it is known.
 
 use std::future::pending;
 use std::time::Duration;

@@ -91,6 +91,11 @@ impl<'a> Owner<'a> {
         owner
     }
 
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// The command line, with this box's kubeconfig.
     pub fn tinbox(&self) -> Command {
         let mut tinbox = self.host.command(program("tinbox"));

@@ -14,7 +14,7 @@ use crate::run;
 const HEAD: usize = 4 << 20;
 /// Bytes of the superblock, and where it lies.
 const SUPERBLOCK: (usize, u64) = (1024, 1024);
-/// Where the second group begins, with copies of superblock and group descriptors.
+/// Offset of the second group, which begins with copies of superblock and group descriptors.
 const SECOND_GROUP: u64 = 128 << 20;
 
 /// Overwrites the superblock, and nothing else.

@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Between two looks at the machines.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How the administrator and the machines were served.
+/// Figures of the administrator and the machines.
 #[derive(Default)]
 pub struct Served {
     /// Answers to the administrator.

@@ -19,7 +19,7 @@ const ENROLLED_LIMIT: Duration = Duration::from_secs(120);
 /// Between two looks at the machines.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What an attack holds; it ends when this is dropped.
+/// Resources of an attack; it ends when this is dropped.
 pub type Running = Vec<Box<dyn Any + Send>>;
 
 /// An attack. The ids are of the reviews' findings.

@@ -32,7 +32,7 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// One HTTP/2 connection.
 pub type Connection = SendRequest<Body>;
 
-/// How the API is reached, and as whom.
+/// A client of the API, with a credential.
 #[derive(Clone)]
 pub struct Client {
     address: Ipv4Addr,

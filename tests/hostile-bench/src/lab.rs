@@ -60,7 +60,9 @@ pub struct Lab {
     /// The attackers' machine.
     pub attacker: Host,
     rack: Rack,
-    folder: TempDir,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    _folder: TempDir,
 }
 
 impl Lab {
@@ -76,6 +78,7 @@ impl Lab {
         let images = images(&owner, &rack, folder.path())?;
         let attacker =
             rack.add_host("attacker", &[(Segment::Near, ATTACKER), (Segment::Far, NAME_SERVER)])?;
+        attacker.set_mac("eth0", ATTACKER_MAC)?;
         attacker.ip(&attackers())?;
         let machines = (1..=MACHINES).map(|number| Machine::new(&rack, number, folder.path()));
         let machines = machines.collect::<Result<_>>()?;
@@ -88,7 +91,8 @@ impl Lab {
         let machine = place.start(&disk)?;
         let serial = machine.serial();
         serial.wait_for_whole(Mark::START, CLAIM, PATIENCE)?;
-        Owner::claims(&owner, &OWNERS_BOX.to_string(), serial, folder.path());
+        let claimed = Owner::claims(&owner, &OWNERS_BOX.to_string(), serial, folder.path());
+        let kubeconfig = claimed.kubeconfig().to_owned();
         let lab = Self {
             machine,
             _place: place,
@@ -97,15 +101,11 @@ impl Lab {
             owner,
             attacker,
             rack,
-            folder,
+            kubeconfig,
+            _folder: folder,
         };
         poll("the box to serve its network", PATIENCE, || lab.serves().then_some(()))?;
         Ok(lab)
-    }
-
-    /// The administrator's kubeconfig.
-    pub fn kubeconfig(&self) -> PathBuf {
-        self.folder.path().join("owner.kubeconfig")
     }
 
     fn serves(&self) -> bool {
@@ -149,7 +149,5 @@ fn images(owner: &Host, rack: &Rack, folder: &Path) -> Result<BoxProcess> {
 fn attackers() -> String {
     let [a, b, c, first] = ATTACKER.octets();
     let address = |number| format!("address add {a}.{b}.{c}.{}/24 dev eth0\n", first + number);
-    let mac =
-        format!("link set eth0 down\nlink set eth0 address {ATTACKER_MAC}\nlink set eth0 up\n");
-    mac + &(1..ATTACKERS).map(address).collect::<String>()
+    (1..ATTACKERS).map(address).collect::<String>()
 }

@@ -54,10 +54,7 @@ impl Machine {
         let unused = [192, 0, 2, 1].into();
         let host = rack.add_host(&format!("m{number}"), &[(Segment::Near, unused)])?;
         let machine = Self { number, host, folder: folder.join(format!("m{number}")) };
-        let mac = machine.mac();
-        machine
-            .host
-            .ip(&format!("link set eth0 down\nlink set eth0 address {mac}\nlink set eth0 up\n"))?;
+        machine.host.set_mac("eth0", machine.mac())?;
         fs::create_dir(&machine.folder)?;
         fs::write(machine.script(), BOUND)?;
         fs::set_permissions(machine.script(), fs::Permissions::from_mode(0o755))?;

@@ -52,7 +52,7 @@ fn run() -> Result<()> {
     let load = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
     println!("load average: {}", load.trim());
     let lab = Lab::start()?;
-    let admin = Client::new(&lab.kubeconfig(), OWNERS_BOX)?;
+    let admin = Client::new(&lab.kubeconfig, OWNERS_BOX)?;
     let target = Target::new(lab.machine.process_1()?)?;
     as_owner(&lab, admin::prepare(&admin, &lab.machines)).context("filling the store")?;
     println!(

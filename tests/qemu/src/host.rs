@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
+use stdx::MacAddr;
+
 use crate::namespace::Namespace;
 use crate::{BoxProcess, BoxProgram, Error, children, leftovers};
 
@@ -87,6 +89,15 @@ impl Host {
     /// What `ip` says.
     pub fn ip(&self, batch: &str) -> Result<(), Error> {
         self.namespace.ip(batch)
+    }
+
+    /// Gives its network card on `port` this hardware address.
+    ///
+    /// # Errors
+    /// The error of `ip`.
+    pub fn set_mac(&self, port: &str, mac: MacAddr) -> Result<(), Error> {
+        let set = |words: &str| format!("link set {port} {words}\n");
+        self.ip(&(set("down") + &set(&format!("address {mac}")) + &set("up")))
     }
 
     /// Pulls its network cables: what it runs stays and hears nothing any more.

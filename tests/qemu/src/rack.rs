@@ -208,7 +208,7 @@ impl Rack {
     /// Puts a USB network card into a board that is on, and its cable into the rack.
     ///
     /// # Errors
-    /// What `ip` or QEMU says; a board whose disk is not at USB takes none.
+    /// The error of `ip` or QEMU; a board whose disk is not at USB takes no card.
     pub fn put_in(
         &self,
         board: &mut Board,

@@ -4,10 +4,10 @@
 //! err, machines that lose power or hang, a box that is killed, a clock that is set, a disk that is
 //! full, name servers and controllers that are silent.
 //!
-//! What chance does to the box and what owners do comes of the seed. Which of two things that are
-//! due at once comes first does not: `tokio::select!` picks a branch and `HashMap` an order by
-//! chance of their own. So delays of single messages differ, and with them what machines are at
-//! when something strikes them: the same seed is the same weather, not the same run.
+//! Faults of the box and acts of owners come of the seed. Which of two things that are due at once
+//! comes first does not: `tokio::select!` picks a branch and `HashMap` an order by chance of their
+//! own. So delays of single messages differ, and with them what machines are at when something
+//! strikes them: the same seed is the same weather, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
 //! [`direct()`] for a test that waits for a moment and does something then. Inside: `appliance` is

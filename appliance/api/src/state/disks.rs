@@ -17,7 +17,7 @@ pub enum Refused {
     Action {
         /// Action of the request.
         action_id: String,
-        /// Whose request it is.
+        /// Agent of the request.
         agent_id: String,
     },
     /// The hint chose another disk before.

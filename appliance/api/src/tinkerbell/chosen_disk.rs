@@ -1,4 +1,4 @@
-//! Which disk a hint chose, as a Workflow records it.
+//! The disk that a hint chose, as a Workflow records it.
 
 use serde::{Deserialize, Serialize};
 

@@ -205,8 +205,8 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
     Err(StatusError::already_exists(&place.definition, &base))
 }
 
-/// What a record is about, by its name: clients name an Event after its object, with a dot and a
-/// suffix.
+/// The object that a record is about, by the record's name: clients name an Event after its object,
+/// with a dot and a suffix.
 fn subject(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(subject, _)| subject)
 }

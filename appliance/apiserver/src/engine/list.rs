@@ -69,7 +69,7 @@ pub(crate) struct TextList {
     pub list: ObjectList,
     /// The items, served, with commas between them.
     pub items: Pieces,
-    /// How many they are.
+    /// Number of items.
     pub count: usize,
 }
 

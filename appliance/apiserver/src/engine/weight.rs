@@ -1,5 +1,6 @@
-//! How much work an object is. Who owns which of its fields is worked out item by item, within the
-//! one thread that writes: objects of a hundred thousand items would keep all other writes waiting.
+//! Limits on the size of an object, counted in values. The owners of its fields are computed value
+//! by value on the one thread that writes: an object of a hundred thousand values would delay all
+//! other writes.
 
 use schema::FieldError;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::status_error::{Reason, StatusError};
 pub(crate) const MAX_ITEMS: usize = 4096;
 /// Values, nested ones included, of an object of any kind but the definition of a kind.
 pub(crate) const MAX_VALUES: usize = 20_000;
-/// The same with those that say who owns its fields. Each costs some 2 KiB while fields are merged.
+/// The same, including `managedFields`. Each costs some 2 KiB while fields are merged.
 pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
 /// Values, nested ones included, from which on an object is a heavy one.
 const HEAVY_VALUES: usize = 10_000;
@@ -58,8 +59,8 @@ fn has_more_than(value: &Value, limit: usize) -> bool {
     false
 }
 
-/// Refuses an object of more values than `old` may have, and one of a compiled-in kind with a
-/// longer list.
+/// Refuses an object with more than [`MAX_VALUES`] values, and one of a compiled-in kind with a
+/// list of more than [`MAX_ITEMS`], unless `old` was over the limit already.
 ///
 /// # Errors
 /// 413, 422.
@@ -79,8 +80,8 @@ pub(super) fn check_items(
         // Its own definition says what is too long.
         return Ok(());
     }
-    match longest(object) {
-        Some((path, items)) if old.and_then(longest).is_none() => {
+    match too_long(object) {
+        Some((path, items)) if old.and_then(too_long).is_none() => {
             let limit = i64::try_from(MAX_ITEMS).unwrap_or(i64::MAX);
             let error = FieldError::too_many(path, items, limit);
             Err(StatusError::invalid(definition, name, &[error]))
@@ -89,7 +90,7 @@ pub(super) fn check_items(
     }
 }
 
-/// Refuses the object `new` over [`MAX_OWNED_VALUES`] where others own its fields than those of
+/// Refuses the object `new` over [`MAX_OWNED_VALUES`] if its `managedFields` differ from those of
 /// `old`.
 ///
 /// # Errors
@@ -111,7 +112,7 @@ pub(super) fn check_owners(
 }
 
 /// A list that is too long, as a path of its fields, and its length.
-fn longest(object: &Value) -> Option<(String, usize)> {
+fn too_long(object: &Value) -> Option<(String, usize)> {
     let mut waiting = vec![(String::new(), object)];
     while let Some((path, value)) = waiting.pop() {
         match value {
@@ -145,7 +146,7 @@ fn is_nested(value: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{HEAVY_VALUES, MAX_ITEMS, has_more_than, longest};
+    use super::{HEAVY_VALUES, MAX_ITEMS, has_more_than, too_long};
 
     #[test]
     fn values_are_counted_at_every_depth() {
@@ -158,8 +159,8 @@ mod tests {
     #[test]
     fn a_list_that_is_too_long_is_named() {
         let list = |count: usize| json!({ "spec": { "parts": [{ "disks": vec![0; count] }] } });
-        assert_eq!(longest(&list(MAX_ITEMS)), None);
+        assert_eq!(too_long(&list(MAX_ITEMS)), None);
         let found = ("spec.parts[0].disks".to_owned(), MAX_ITEMS + 1);
-        assert_eq!(longest(&list(MAX_ITEMS + 1)), Some(found));
+        assert_eq!(too_long(&list(MAX_ITEMS + 1)), Some(found));
     }
 }

@@ -77,8 +77,8 @@ impl HttpBody for CountedRequest {
 /// An answer's body, counted whole at first.
 pub(super) struct CountedAnswer {
     body: Body,
-    /// What is left of a large frame. It is copied out in pieces: the buffers of a connection would
-    /// hold all of it for the sake of its last byte.
+    /// Rest of a large frame. It is copied out in pieces: the buffers of a connection would hold
+    /// all of it for the sake of its last byte.
     large: Bytes,
     large_bytes: usize,
     held: Held,

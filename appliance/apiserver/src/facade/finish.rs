@@ -20,7 +20,7 @@ use crate::status_error::{Reason, StatusError};
 pub const MIN_COMPRESSED: u64 = 128 * 1024;
 /// The largest answer that is turned into YAML, in bytes of JSON: it is read into a tree for that.
 pub const MAX_YAML: u64 = 8 * 1024 * 1024;
-/// What compressing takes, beside its input and output (zlib's memory at its fastest level).
+/// Memory of the compressor, beside its input and output (zlib at its fastest level).
 pub const ENCODER_BYTES: usize = 256 * 1024;
 /// What answers are made as.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -24,7 +24,7 @@ use crate::table::RowObject;
 
 /// Bytes of objects in a page of a list; the whole list where it has no more.
 const PAGE_BYTES: usize = 256 * 1024;
-/// What a long list is counted as: a page, as it is and on its way, and what compresses it.
+/// Bytes that a long list counts as: a page, its copy on the way, and the compressor.
 const LONG_LIST_BYTES: usize = 2 * PAGE_BYTES + ENCODER_BYTES;
 
 /// A list to be sent.
@@ -47,7 +47,7 @@ struct Sending {
     /// True if there are more pages.
     more: bool,
     held: Held,
-    /// What the page takes beyond an ordinary one.
+    /// Bytes of the page beyond [`PAGE_BYTES`].
     extra: usize,
 }
 
@@ -104,8 +104,8 @@ impl Listing {
         page.list.continue_token.is_none() || (limit > 0 && page.count >= limit)
     }
 
-    /// What stands before and behind the items. When the head goes out, the metadata of a long list
-    /// are not known yet, and come `late`.
+    /// The text before and after the items. The metadata of a long list are not known when its head
+    /// goes out, and come `late`.
     fn frame(&self, list: &ObjectList, late: bool) -> (Bytes, Bytes) {
         let form = Form {
             definition: &self.definition,

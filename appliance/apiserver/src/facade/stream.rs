@@ -14,7 +14,7 @@ use axum::body::Body;
 use axum::response::Response;
 use tokio::time::Instant;
 
-use self::line::{Line, Wanted, Writer};
+use self::line::{Line, Writer};
 use super::answer::{self, Form};
 use super::negotiate::Shape;
 use super::query::Query;
@@ -31,7 +31,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a client may take to read what is left at the end.
 const LAST_CALL: Duration = Duration::from_secs(5);
-/// How long a client may leave a large line unread, of which it takes no piece.
+/// Longest time in which a client takes no piece of a large line.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines up to this size are not counted: all watches together may hold so many of them.
 const SMALL_LINE_BYTES: usize = 16 * 1024;
@@ -118,7 +118,7 @@ impl Feed {
                 watch.rest();
             }
             let wanted = tokio::time::timeout_at(self.ends + LAST_CALL, writer.wanted()).await;
-            if !matches!(wanted, Ok(Wanted::Yes)) {
+            if !matches!(wanted, Ok(true)) {
                 return;
             }
             let line = tokio::select! {

@@ -1,4 +1,4 @@
-//! What clients leave unread or unfinished takes bytes that are counted, and no more of them than
+//! Answers left unread and requests left unfinished take bytes that are counted, and no more than
 //! there are; others are served meanwhile.
 
 use std::convert::Infallible;

@@ -130,7 +130,7 @@ impl Hold {
     }
 }
 
-/// What speaks against touching the machine of an agent that has been silent for `silent`.
+/// The reason not to touch the machine of an agent that has been silent for `silent`, if any.
 fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Hold> {
     if silent < patience {
         return None;
@@ -145,8 +145,8 @@ fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Ho
     (is_all && is_fresh && !observed.powered_off).then_some(Hold::AllSilent)
 }
 
-/// What is due about an agent whose silence says nothing of its machine. The wait is shown, and
-/// ends.
+/// Decides about an agent whose silence says nothing about its machine: shows the wait, and ends
+/// it.
 fn held_back(
     observed: &Observed,
     silent: Duration,

@@ -24,7 +24,7 @@ const NAME: &str = "state";
 const EMPTY: &str = "/usr/share/tinbox/state.ext4";
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
-/// Where the kernel tells of each ext4.
+/// The kernel's folder of mounted ext4 file systems.
 const SYS: &str = "/sys/fs/ext4";
 
 /// The state volume of this start.

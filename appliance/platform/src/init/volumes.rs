@@ -28,8 +28,8 @@ pub(super) const DATA: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC)
     .union(MountFlags::NOATIME);
-/// What is written is on the disk after 5 s. A file system that is found to be damaged is not
-/// written any more.
+/// Mount options: written data is on the disk after 5 s, and a file system with an error becomes
+/// read-only.
 pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
 /// The boot volume is written for moments only (`slots`).
 pub(crate) const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);

@@ -162,7 +162,7 @@ fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
 /// The first step that fails; the next start begins anew.
 pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     match carry_out(&plan(places), places, disk) {
-        Err(Error::Io { source, .. }) if kept::is_full(&source) => {
+        Err(Error::Io { source, .. }) if stdx::is_full(&source) => {
             carry_out(&plan_without_room(places), places, disk)
         }
         done => done,

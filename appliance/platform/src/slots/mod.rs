@@ -27,7 +27,7 @@ const ORDER: &str = "ORDER";
 const TRIAL: &str = "TRIAL";
 /// What was chosen in GRUB's menu: a level of `reset`.
 const RESET: &str = "RESET";
-/// What the running box was asked for and could not write on its state volume: a level of `reset`.
+/// A reset that the running box could not note on its state volume: a level of `reset`.
 const ASKED: &str = "ASKED";
 /// Starts that a new system has: GRUB's three, but for this many.
 const TRIES_SPENT: &str = "1";
@@ -129,7 +129,7 @@ impl Environment {
         self.get(RESET).filter(|wish| !wish.is_empty())
     }
 
-    /// What the running box was asked for, if anything: a word of `reset::Level`.
+    /// The reset that the running box was asked for, if any: a word of `reset::Level`.
     pub fn asked(&self) -> Option<&str> {
         self.get(ASKED)
     }
@@ -139,7 +139,7 @@ impl Environment {
         self.set(ASKED.to_owned(), level);
     }
 
-    /// What was chosen in the boot menu, or asked of the running box, is done.
+    /// Forgets the reset that was chosen in the boot menu or asked of the running box: it is done.
     pub fn forget_wish(&mut self) {
         self.0.retain(|(name, _)| name != RESET && name != ASKED);
     }

@@ -1,5 +1,5 @@
-//! Which objects lie beyond the newest: the same that the whole list, sorted, would say, where each
-//! is about something else.
+//! The objects beyond the newest: the same as of the whole list, sorted, where each is about
+//! something else.
 
 use super::disk::Disk;
 use super::{RESOURCE, block_on, key, options, start, write};

@@ -19,12 +19,12 @@ use std::time::Duration;
 
 use ::backup::{Header, Identity, Key, Lock, Reader, head};
 use jiff::{SignedDuration, Timestamp};
+use platform::kept::replace_private;
 use status::backup::{Kept, Report};
 use stdx::Secret;
 use tokio_util::sync::CancellationToken;
 
 use super::{Backups, Refused, disk, spool};
-use crate::private_file;
 
 /// The key, in the state folder.
 pub const KEY: &str = "backup.key";
@@ -184,7 +184,7 @@ impl Backups {
             Ok(_) => return Err(disk("read backup.key")(ErrorKind::InvalidData.into())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let made = Identity::generate()?.text();
-                private_file::replace(&self.state, KEY, made.expose().as_bytes())
+                replace_private(&self.state, KEY, made.expose().as_bytes())
                     .map_err(disk("keep the key of the backups"))?;
                 made
             }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use ::backup::{Part, Reader};
 use apiserver::{Authenticator, Pki};
+use platform::kept::replace_private;
 use status::backup::{Last, Report};
 use store::{Key, MAX_VALUE_BYTES, Store};
 use tokio::runtime::Handle;
 
 use super::gather::{LEASES, belongs};
 use super::{Backups, LAST, Refused, disk, leases, place};
-use crate::private_file;
 use crate::wiring::storage;
 
 /// Bytes of objects that are put into the store at once.
@@ -206,6 +206,6 @@ fn write(folder: &Path, path: &str, content: &[u8]) -> Result<(), Refused> {
     let (inner, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.join(inner);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    let written = made.and_then(|()| private_file::replace(&folder, name, content));
+    let written = made.and_then(|()| replace_private(&folder, name, content));
     written.map_err(disk("write a restored file"))
 }

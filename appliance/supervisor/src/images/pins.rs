@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use netboot::cache::{Checksum, Digest, Wanted};
-
-use crate::private_file;
+use platform::kept::replace_private;
 
 const FILE: &str = "image-pins";
 /// The most pins.
@@ -108,7 +107,7 @@ impl Pins {
         }
         let text: String = list.iter().map(Pin::line).collect();
         // A URL may carry a token.
-        private_file::replace(&self.state, FILE, text.as_bytes())
+        replace_private(&self.state, FILE, text.as_bytes())
             .with_context(|| format!("cannot write {}", self.state.join(FILE).display()))?;
         self.list = list;
         Ok(())

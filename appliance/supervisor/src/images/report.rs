@@ -61,7 +61,7 @@ impl<'a> Users<'a> {
         users.map(|(name, ..)| name.clone()).collect()
     }
 
-    /// What the files that are here are, by their keys: each is looked up once.
+    /// Digests of the files that are in the cache, by key: each is looked up once.
     fn digests(&self, cache: &Cache) -> BTreeMap<String, Digest> {
         let mut digests = BTreeMap::new();
         for wanted in self.0.iter().flat_map(|(_, _, files)| *files) {

@@ -1,4 +1,4 @@
-//! What a machine can make the box write, over a real store.
+//! Writes that a machine can cause, over a real store.
 
 use std::net::IpAddr;
 use std::sync::Arc;

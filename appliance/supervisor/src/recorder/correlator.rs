@@ -1,6 +1,6 @@
-//! Which happenings become Events. A repetition within the minute is counted, many different
-//! messages of one reason share one Event, and each machine has a token bucket. So no machine wears
-//! the disk, however often it asks. The way and the first numbers are those of client-go's
+//! Decides which happenings become Events. A repetition within the minute is counted, many
+//! different messages of one reason share one Event, and each machine has a token bucket, so that
+//! no machine wears the disk. Algorithm and first numbers are those of client-go's
 //! `EventCorrelator` (`tools/record/events_cache.go`).
 
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +19,7 @@ const SUBJECTS_MAX: usize = 4096;
 const MESSAGES_MAX: usize = 10;
 /// The same for all unknown machines together: a rack that is switched on for the first time.
 const UNKNOWN_MESSAGES_MAX: usize = 64;
-/// What client-go puts before a message that stands for several.
+/// Prefix of a message that stands for several, as client-go has it.
 const COMBINED: &str = "(combined from similar events): ";
 
 /// Events about one subject: so many at once, then one in `every`.
@@ -36,7 +36,7 @@ const NEWS: Rate = Rate { burst: 120, every: Duration::from_secs(10) };
 /// Warnings and all else about unknown machines together.
 const UNKNOWN: Rate = Rate { burst: 128, every: Duration::from_secs(30) };
 
-/// What an Event is about, as far as limits go.
+/// The subject whose limits an Event falls under.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// An object of the store.
@@ -55,9 +55,9 @@ pub enum Subject {
 /// A new Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// What its name ends with.
+    /// Suffix of its name.
     pub suffix: String,
-    /// How often it happened, with what was left out before.
+    /// Number of happenings, including those left out before.
     pub count: u64,
     /// Its message.
     pub message: String,
@@ -70,14 +70,13 @@ pub struct Recount {
     pub namespace: String,
     /// Name of the Event.
     pub name: String,
-    /// How often it happened.
+    /// Number of happenings.
     pub count: u64,
-    /// When it happened last.
+    /// Time of the last one.
     pub last: Timestamp,
 }
 
-/// What is remembered of recent happenings. Time comes from outside, of a clock that nobody can
-/// set.
+/// Memory of recent happenings. The caller brings the time, of a steady clock.
 #[derive(Debug, Default)]
 pub struct Correlator {
     subjects: HashMap<Subject, History>,
@@ -261,7 +260,7 @@ impl Correlator {
         last
     }
 
-    /// When a window ends next.
+    /// Time of the next end of a window.
     pub fn next_due(&self) -> Option<Instant> {
         self.windows.front().map(|(until, ..)| *until)
     }

@@ -5,10 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use platform::kept::replace_private;
 use platform::slots::BootVolume;
 use serde::{Deserialize, Serialize};
-
-use crate::private_file;
 
 /// The ending of a revision's file.
 const ENDING: &str = ".json";
@@ -81,7 +80,7 @@ impl Disk for OnDisk {
 
     fn keep(&self, revision: &Kept) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        private_file::replace(&self.folder, &name(revision.number), &serde_json::to_vec(revision)?)
+        replace_private(&self.folder, &name(revision.number), &serde_json::to_vec(revision)?)
     }
 
     fn forget(&self, number: u32) -> io::Result<()> {

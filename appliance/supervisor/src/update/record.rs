@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
+use platform::kept::replace_private;
 use platform::slots::{Environment, Slot};
 use serde::{Deserialize, Serialize};
-
-use crate::private_file;
 
 /// In the state folder, which both slots read.
 const FILE: &str = "update.json";
@@ -66,7 +65,7 @@ impl Record {
     /// # Errors
     /// Those of the file system.
     pub fn keep(&self, folder: &Path) -> io::Result<()> {
-        private_file::replace(folder, FILE, &serde_json::to_vec(self)?)
+        replace_private(folder, FILE, &serde_json::to_vec(self)?)
     }
 }
 

@@ -13,6 +13,7 @@ use axum::body::Bytes;
 use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
+use platform::kept::replace_private;
 use status::backup::{Order, Report};
 use status::reset::Leaving;
 use status::view::StatusView;
@@ -38,7 +39,7 @@ use crate::firmware::Firmware;
 use crate::hands::DOES;
 use crate::names::Names;
 use crate::setup::Screens;
-use crate::{copies, private_file, reset, screen};
+use crate::{copies, reset, screen};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -56,7 +57,7 @@ impl Keep for Folder {
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        private_file::replace(&self.0, name, content)?;
+        replace_private(&self.0, name, content)?;
         copies::keep(&self.0);
         Ok(())
     }

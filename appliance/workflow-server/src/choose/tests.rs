@@ -3,7 +3,7 @@
 use api::tinkerbell::{ActionState, State, Workflow};
 use workflow_rpc::{DiskChoice, Refusal, Workflows as _};
 
-use crate::hold::tests::{AGENT, Desk, desk};
+use crate::desk::{AGENT, Desk, desk};
 
 fn choice(serial: &str) -> DiskChoice {
     DiskChoice {

@@ -1,4 +1,4 @@
-//! How the box learns which disk a hint chose, before the disk is used.
+//! Reports to the box which disk a hint chose, before the disk is used.
 
 use stdx::Backoff;
 use tokio::sync::mpsc;

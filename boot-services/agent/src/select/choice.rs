@@ -18,7 +18,7 @@ tokio::task_local! {
     static CHOICES: Choices;
 }
 
-/// Where the work of one action has its choices recorded. Cheap to clone.
+/// Records the choices of one action. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Choices(mpsc::Sender<Request>);
 

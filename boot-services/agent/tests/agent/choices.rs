@@ -1,4 +1,4 @@
-//! Which disk a hint chose is recorded by the box before the disk is used.
+//! The box records which disk a hint chose before the disk is used.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

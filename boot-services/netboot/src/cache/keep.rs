@@ -140,7 +140,7 @@ impl Cache {
         Ok(())
     }
 
-    /// What arrived of files that are not being fetched.
+    /// Parts of files that no download goes on with.
     fn abandoned(&self) -> Vec<AbandonedPart> {
         let mut parts = self.0.shelf.parts();
         self.table(|table| {

@@ -19,7 +19,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// How much longer the box waits for the next bytes of this window.
+    /// Time left in this window to wait for the next bytes.
     pub(super) fn patience(&self) -> Duration {
         WINDOW.saturating_sub(self.waited)
     }

@@ -46,20 +46,20 @@ impl Held {
     }
 }
 
-/// What arrived of a file that is not being fetched any more.
+/// A part of a file that no download goes on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedPart {
     /// The key of the file.
     pub key: String,
     /// Bytes.
     pub size: u64,
-    /// When its last byte came.
+    /// Time of its last byte.
     pub last_written: SystemTime,
     /// A workflow will need the file.
     pub needed: bool,
 }
 
-/// What leaves the cache for a new file.
+/// Files and parts that leave the cache for a new file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Eviction {
     /// Keys of abandoned parts.
@@ -90,8 +90,8 @@ impl Space {
     }
 }
 
-/// What goes, so that `incoming` more bytes fit, until the partition keeps to its budget, in
-/// percent: first abandoned parts, then the longest unwanted files; never a file that is in use,
+/// Chooses what leaves the cache so that `incoming` more bytes fit within the partition's budget,
+/// in percent: first abandoned parts, then the longest unwanted files; never a file that is in use,
 /// needed or pinned. Those may take more than the budget, up to the line at which new files are
 /// refused.
 ///

@@ -105,7 +105,7 @@ impl Face {
     }
 }
 
-/// What one connection is served.
+/// A [`Face`] as one connection is served it.
 struct Accepted {
     router: Router,
     downloads: Option<Downloads>,

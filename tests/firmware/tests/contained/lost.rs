@@ -8,7 +8,7 @@ use qemu::{Mark, poll};
 
 use super::Lab;
 
-/// What the box would serve if it did not lack its state.
+/// A network that the box does not serve without its state.
 const BOX_TOML: &str = "[[network]]\n\
     interface = \"eth0\"\n\
     address = \"10.77.0.9/24\"\n\

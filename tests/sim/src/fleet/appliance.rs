@@ -41,7 +41,7 @@ const BACKLOG: usize = 4096;
 /// The longest that the box is away.
 const AWAY: Duration = Duration::from_secs(20);
 
-/// Whose chance the deaths of the box are: a number that no machine has.
+/// Number of the box's own chance, of which it dies: one that no machine has.
 const BOX: u64 = u64::MAX;
 
 /// One life of the box.

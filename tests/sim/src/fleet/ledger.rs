@@ -28,7 +28,7 @@ pub struct Ledger {
     asked_off: HashSet<String>,
     /// Machines that were switched off so, and not on again.
     switched_off: HashSet<String>,
-    /// When each workflow ended last. The box's own clock may have been set since.
+    /// Time of each workflow's last end. The box's own clock may have been set since.
     ended: HashMap<String, Instant>,
     violation: Option<String>,
 }
@@ -65,7 +65,7 @@ impl Ledger {
         self.violation.clone()
     }
 
-    /// When a workflow ended last.
+    /// Time of a workflow's last end.
     pub fn ended(&self, workflow: &str) -> Option<Instant> {
         self.ended.get(workflow).copied()
     }

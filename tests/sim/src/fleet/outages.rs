@@ -1,5 +1,4 @@
-//! What is out of order for a while, and when: all of it is drawn at the start, so that a seed has
-//! always the same.
+//! Outages and their times: all are drawn at the start, so that a seed has always the same.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -54,7 +53,7 @@ impl Outages {
         Self { full, names, dead, steps }
     }
 
-    /// How many there are.
+    /// Number of outages.
     pub fn count(&self) -> usize {
         self.full.len() + self.names.len() + self.dead.len() + self.steps.len()
     }

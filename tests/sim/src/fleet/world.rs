@@ -29,7 +29,7 @@ pub struct World {
     pub plan: Plan,
     /// Where chance comes from.
     pub chance: Chance,
-    /// What is out of order, and when.
+    /// Outages and their times.
     pub outages: Arc<Outages>,
     /// What outlives the box.
     pub objects: Objects,

@@ -28,15 +28,6 @@ impl Line {
     }
 }
 
-/// What a writer is to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// To write a line.
-    Yes,
-    /// Nothing more: the client has gone, or left a line unread for too long.
-    No,
-}
-
 /// Writes lines.
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -64,7 +55,7 @@ struct State {
     reader_has_gone: bool,
 }
 
-/// How the body ends.
+/// End of the body.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// After the last line.
@@ -104,16 +95,17 @@ impl Writer {
         self.shared.state().is_wanted
     }
 
-    /// Waits until a line is wanted.
-    pub async fn wanted(&mut self) -> Wanted {
+    /// Waits until a line is wanted; false if none will be: the client has gone, or left a line
+    /// unread for too long.
+    pub async fn wanted(&mut self) -> bool {
         loop {
             let (before, counted) = {
                 let state = self.shared.state();
                 if state.reader_has_gone {
-                    return Wanted::No;
+                    return false;
                 }
                 if state.is_wanted {
-                    return Wanted::Yes;
+                    return true;
                 }
                 let counted = state.line.as_ref().is_some_and(|line| line.held.is_some());
                 (state.pieces, counted)
@@ -126,7 +118,7 @@ impl Writer {
                 if state.pieces == before && !state.is_wanted {
                     state.line = None;
                     state.end = Some(End::Cut);
-                    return Wanted::No;
+                    return false;
                 }
             }
         }

@@ -8,6 +8,24 @@ use stdx::Clock as _;
 use super::{World, at_work, netboot};
 
 impl World {
+    /// A machine that the box booted.
+    async fn booted() -> Self {
+        let world = Self::new(netboot());
+        world.settle().await;
+        world.end_job("netboot-wf", "Completed").await;
+        world.settle().await;
+        world
+    }
+
+    /// The same, with an agent that runs an action.
+    async fn working() -> Self {
+        let world = Self::booted().await;
+        world.advance(10);
+        world.hear();
+        world.set_status(at_work).await;
+        world
+    }
+
     /// Lets the BMC of the machine report this power state.
     fn bmc(&self, power: &str) {
         self.memory.put(
@@ -22,13 +40,7 @@ impl World {
 
 #[tokio::test]
 async fn a_silent_machine_is_booted_again_a_few_times() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.advance(10);
-    world.hear();
-    world.set_status(at_work).await;
+    let world = World::working().await;
     world.advance(59);
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
@@ -48,13 +60,7 @@ async fn a_silent_machine_is_booted_again_a_few_times() {
 
 #[tokio::test]
 async fn an_agent_that_comes_back_in_time_is_not_booted_again() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
-    world.advance(10);
-    world.hear();
-    world.set_status(at_work).await;
+    let world = World::working().await;
     world.advance(61);
     world.settle().await;
     let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
@@ -69,10 +75,7 @@ async fn an_agent_that_comes_back_in_time_is_not_booted_again() {
 
 #[tokio::test]
 async fn silence_says_nothing_while_the_bmc_is_silent_too() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
+    let world = World::booted().await;
     world.bmc("unknown");
     world.advance(3600);
     world.settle().await;
@@ -86,10 +89,7 @@ async fn silence_says_nothing_while_the_bmc_is_silent_too() {
 
 #[tokio::test]
 async fn a_machine_that_stays_unreachable_ends_its_workflow() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
+    let world = World::booted().await;
     world.bmc("unknown");
     world.advance(71 * 3600);
     world.settle().await;
@@ -143,10 +143,7 @@ async fn a_clock_that_is_set_makes_no_boot_old() {
 
 #[tokio::test]
 async fn an_agent_without_a_record_may_have_been_heard_until_others_were_forgotten() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
+    let world = World::booted().await;
     world.set_status(at_work).await;
     for _ in 0..10 {
         world.advance(299);
@@ -159,13 +156,7 @@ async fn an_agent_without_a_record_may_have_been_heard_until_others_were_forgott
 #[tokio::test]
 async fn a_boot_that_switched_the_machine_off_is_not_called_off() {
     for (message, jobs) in [("begun", 1), ("power off sent", 2)] {
-        let world = World::new(netboot());
-        world.settle().await;
-        world.end_job("netboot-wf", "Completed").await;
-        world.settle().await;
-        world.advance(10);
-        world.hear();
-        world.set_status(at_work).await;
+        let world = World::working().await;
         world.advance(61);
         world.settle().await;
         let mut job = world.memory.peek(JOB, "netboot-wf-uid2-2").unwrap();
@@ -195,10 +186,7 @@ async fn a_boot_that_switched_the_machine_off_is_not_called_off() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_beat_is_left_alone() {
-    let world = World::new(netboot());
-    world.settle().await;
-    world.end_job("netboot-wf", "Completed").await;
-    world.settle().await;
+    let world = World::booted().await;
     world.hear();
     world.heard.0.lock().unwrap().beats = false;
     world.set_status(at_work).await;
@@ -214,15 +202,9 @@ impl World {
         (life.at_work, life.any_heard) = (at_work, self.clock.steady());
     }
 
-    /// A machine that the box booted, and whose agent is at work.
+    /// The same among others at work.
     async fn of_a_busy_rack() -> Self {
-        let world = Self::new(netboot());
-        world.settle().await;
-        world.end_job("netboot-wf", "Completed").await;
-        world.settle().await;
-        world.advance(10);
-        world.hear();
-        world.set_status(at_work).await;
+        let world = Self::working().await;
         world.others(5);
         world
     }

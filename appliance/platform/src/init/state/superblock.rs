@@ -1,12 +1,16 @@
 //! The superblock of an ext4 (`fs/ext4/ext4.h`, `struct ext4_super_block`) and its first copy,
 //! which is as old as the file system. No host.
 
+use crc::{CRC_32_ISCSI, Crc};
+
 /// Bytes of one.
 pub(super) const BYTES: usize = 1024;
-/// Where the superblock lies.
+/// Offset of the superblock.
 pub(super) const AT: u64 = 1024;
-/// Where its first copy lies: in the first block of the second group, with blocks of 4 KiB.
+/// Offset of its first copy: the first block of the second group, with blocks of 4 KiB.
 pub(super) const COPY_AT: u64 = 32_768 * 4096;
+
+const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Fields by their offsets.
 const MAGIC: usize = 0x38;
@@ -25,9 +29,9 @@ const METADATA_CHECKSUM: u32 = 0x400;
 
 type Block = [u8; BYTES];
 
-/// What to write in the place of `first`, where that is no superblock and `copy` is one. It says
-/// that the journal is to be replayed, for nobody knows whether the volume was taken away in order;
-/// a journal that is empty stays so.
+/// The superblock to write in the place of `first`, if that is damaged and `copy` is whole. It asks
+/// for a replay of the journal, since the volume may not have been unmounted; an empty journal
+/// stays empty.
 pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     if is_whole(first) || !is_whole(copy) || u16_at(copy, GROUP) != 1 {
         return None;
@@ -51,18 +55,9 @@ fn is_whole(block: &Block) -> bool {
         && u32_at(block, CHECKSUM) == checksum(block)
 }
 
-/// The checksum of all before it.
+/// The checksum of all before it: CRC-32C without its last inversion.
 fn checksum(block: &Block) -> u32 {
-    crc_32c(&block[..CHECKSUM])
-}
-
-/// CRC-32C without its last inversion, as the kernel has it here.
-fn crc_32c(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            (sum >> 1) ^ if sum & 1 == 1 { 0x82f6_3b78 } else { 0 }
-        })
-    })
+    !CRC_32C.checksum(&block[..CHECKSUM])
 }
 
 fn u16_at(block: &Block, at: usize) -> u16 {
@@ -80,6 +75,12 @@ fn put(block: &mut Block, at: usize, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_checksum_is_the_kernels() {
+        // The check value of CRC-32C, as catalogs of CRCs have it.
+        assert_eq!(CRC_32C.checksum(b"123456789"), 0xe306_9283);
+    }
 
     /// A superblock as far as this module looks at one.
     fn superblock(group: u16) -> Block {
@@ -116,11 +117,5 @@ mod tests {
         assert_eq!(mended(&[0; BYTES], &damaged), None, "from a copy that is damaged too");
         assert_eq!(mended(&[0; BYTES], &[0; BYTES]), None);
         assert_eq!(mended(&[0; BYTES], &superblock(3)), None, "from another group's");
-    }
-
-    #[test]
-    fn the_checksum_is_the_kernels() {
-        // The check value of CRC-32C, as catalogs of CRCs have it, is inverted.
-        assert_eq!(!crc_32c(b"123456789"), 0xe306_9283);
     }
 }

@@ -1,4 +1,4 @@
-//! What a probe believes.
+//! Answers that a probe accepts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

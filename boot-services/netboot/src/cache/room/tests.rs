@@ -1,4 +1,4 @@
-//! What goes first, and what stays.
+//! The order of eviction.
 
 use super::*;
 use std::time::Duration;
