@@ -15,7 +15,7 @@ use crate::answer::{content, html, see, text};
 use crate::multipart;
 use crate::owner::Refusal;
 use crate::page;
-use crate::site::{Answer, Here, Site, asked, csrf, refused};
+use crate::site::{Answer, From, Here, Site, address, asked, csrf, refused};
 
 /// Pieces of a file that may wait for the disk.
 const PIECES: usize = 4;
@@ -97,7 +97,14 @@ fn became(report: &Report) -> String {
 }
 
 /// Makes a box without an owner the one of a backup: for whoever knows its code.
-pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body) -> Answer {
+pub async fn restore(
+    State(site): Here,
+    from: From,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Answer {
+    let from = address(from);
     if site.owner.claimed() {
         return see("/login");
     }
@@ -116,7 +123,7 @@ pub async fn restore(State(site): Here, uri: Uri, headers: HeaderMap, body: Body
         Err((status, why)) => return told(&site, &headers, status, &why).await,
     };
     let (owner, typed) = (Arc::clone(&site.owner), code.clone());
-    let proved = tokio::task::spawn_blocking(move || owner.prove(&typed)).await;
+    let proved = tokio::task::spawn_blocking(move || owner.prove(&typed, from)).await;
     if let Err(refusal) = proved.unwrap_or(Err(Refusal::Busy)) {
         let host = asked(&uri, &headers).unwrap_or_default();
         let view = site.view().await;

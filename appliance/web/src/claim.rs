@@ -1,20 +1,19 @@
 //! How a box gets its owner: a code that the panel shows, and how often one may guess it (FB-3).
-//! Pure: whoever calls it brings the time and the chance.
-
-use std::collections::VecDeque;
-use std::time::Duration;
+//! Pure: whoever calls it brings the chance.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+use crate::guesses::Limits;
+
 /// Characters of a code: 30 bits.
 pub const CODE_CHARS: usize = 6;
-/// Wrong codes after which it changes.
-pub const TRIES_MAX: u32 = 20;
-/// Wrong codes in one [`MINUTE`].
-pub const TRIES_A_MINUTE: usize = 5;
-/// What both limits of a minute count in.
-pub const MINUTE: Duration = Duration::from_secs(60);
+/// Wrong codes of all addresses after which it changes. Of a million codes that are guessed so
+/// often one is found.
+pub const TRIES_MAX: u32 = 1000;
+/// Wrong codes. Whoever guesses from one address gets no further than FB-3 lets them; whoever has
+/// many addresses keeps the owner out by none.
+pub const LIMITS: Limits = Limits { each: 5, ever: 20, all: 60 };
 /// Crockford's base32: no I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -82,11 +81,8 @@ impl From<Code> for String {
 pub struct Lock {
     /// The code.
     pub code: Code,
-    /// Wrong ones so far.
+    /// Wrong ones so far, of all addresses.
     pub wrong: u32,
-    /// When the last wrong ones came, the oldest first. A restart forgets them: `wrong` stays.
-    #[serde(skip)]
-    recent: VecDeque<Duration>,
 }
 
 /// What becomes of a code that somebody typed.
@@ -94,10 +90,8 @@ pub struct Lock {
 pub enum Answer {
     /// It is the code.
     Right,
-    /// It is not; so many tries are left.
-    Wrong(u32),
-    /// It was not looked at: too many in this minute. Seconds to wait.
-    Wait(u64),
+    /// It is not.
+    Wrong,
     /// It is not, and it was the last try: there is another code now.
     Changed,
 }
@@ -105,29 +99,20 @@ pub enum Answer {
 impl Lock {
     /// A code that nobody has tried.
     pub fn new(code: Code) -> Self {
-        Self { code, wrong: 0, recent: VecDeque::new() }
+        Self { code, wrong: 0 }
     }
 
-    /// Try `typed` at `now` (of a steady clock); `fresh` becomes the code when this was the last
-    /// try for the old one.
-    pub fn attempt(&mut self, typed: &Code, now: Duration, fresh: Code) -> Answer {
-        while self.recent.front().is_some_and(|at| now.saturating_sub(*at) >= MINUTE) {
-            self.recent.pop_front();
-        }
-        if self.recent.len() >= TRIES_A_MINUTE {
-            return Answer::Wait(wait(self.recent.front(), now));
-        }
+    /// Tries `typed`; `fresh` becomes the code when this was the last try for the old one.
+    pub fn attempt(&mut self, typed: &Code, fresh: Code) -> Answer {
         if self.code.is(typed) {
             return Answer::Right;
         }
-        self.recent.push_back(now);
         self.wrong = self.wrong.saturating_add(1);
-        if self.wrong >= TRIES_MAX {
-            self.code = fresh;
-            self.wrong = 0;
-            return Answer::Changed;
+        if self.wrong < TRIES_MAX {
+            return Answer::Wrong;
         }
-        Answer::Wrong(self.left())
+        *self = Self::new(fresh);
+        Answer::Changed
     }
 
     /// Wrong codes that are still allowed.
@@ -136,16 +121,9 @@ impl Lock {
     }
 }
 
-/// Seconds until what happened at `first` is a minute ago, at least one.
-pub(crate) fn wait(first: Option<&Duration>, now: Duration) -> u64 {
-    let end = first.copied().unwrap_or(now) + MINUTE;
-    end.saturating_sub(now).as_secs().max(1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Code, Lock, MINUTE};
-    use std::time::Duration;
+    use super::{Answer, Code, Lock, TRIES_MAX};
 
     fn code(text: &str) -> Code {
         Code::typed(text).unwrap()
@@ -170,32 +148,24 @@ mod tests {
     }
 
     #[test]
-    fn five_a_minute_and_twenty_in_all() {
+    fn a_code_that_was_guessed_too_often_changes() {
         let (mut lock, fresh) = (Lock::new(code("7KQ4M2")), code("ABCDEF"));
-        let mut now = Duration::from_secs(1000);
-        for round in 0..4 {
-            for nth in 1..=5 {
-                let want = match 20 - (round * 5 + nth) {
-                    0 => Answer::Changed,
-                    left => Answer::Wrong(left),
-                };
-                assert_eq!(lock.attempt(&code("000000"), now, fresh.clone()), want);
-            }
-            // Not even the right one is looked at.
-            let waiting = lock.attempt(&code("7KQ4M2"), now, fresh.clone());
-            assert_eq!(waiting, Answer::Wait(60));
-            now += MINUTE;
+        for left in (1..TRIES_MAX).rev() {
+            assert_eq!(lock.attempt(&code("000000"), fresh.clone()), Answer::Wrong);
+            assert_eq!(lock.left(), left);
         }
-        assert_eq!(lock.attempt(&code("7KQ4M2"), now, code("000001")), Answer::Wrong(19));
-        assert_eq!(lock.attempt(&fresh, now, code("000001")), Answer::Right);
+        assert_eq!(lock.attempt(&code("7KQ4M2"), fresh.clone()), Answer::Right);
+        assert_eq!(lock.attempt(&code("000000"), fresh.clone()), Answer::Changed);
+        assert_eq!(lock.attempt(&code("7KQ4M2"), code("000001")), Answer::Wrong);
+        assert_eq!(lock.attempt(&fresh, code("000001")), Answer::Right);
     }
 
     #[test]
     fn a_restart_forgets_no_wrong_code() {
         let mut lock = Lock::new(code("7KQ4M2"));
-        lock.attempt(&code("000000"), Duration::ZERO, code("ABCDEF"));
+        lock.attempt(&code("000000"), code("ABCDEF"));
         let kept = serde_json::to_string(&lock).unwrap();
         assert_eq!(kept, r#"{"code":"7KQ4M2","wrong":1}"#);
-        assert_eq!(serde_json::from_str::<Lock>(&kept).unwrap().left(), 19);
+        assert_eq!(serde_json::from_str::<Lock>(&kept).unwrap().left(), TRIES_MAX - 1);
     }
 }

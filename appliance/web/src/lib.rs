@@ -10,6 +10,7 @@
 mod answer;
 mod backup;
 pub mod claim;
+mod guesses;
 mod live;
 mod look;
 mod multipart;
@@ -19,6 +20,7 @@ mod passphrase;
 mod session;
 pub mod setup;
 mod site;
+mod turns;
 
 pub use live::STREAMS_MAX;
 pub use look::{SCRIPT, STYLE};

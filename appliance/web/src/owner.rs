@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stdx::Clock;
 
-use crate::claim::{Answer, Code, Lock};
+use crate::claim::{self, Answer, Code, Lock};
+use crate::guesses::{Guesses, Leave, Limits, Standing};
 use crate::passphrase::{self, Hash};
-use crate::session::{Guesses, Sessions};
+use crate::session::Sessions;
 
 /// The code and its tries.
 const CLAIM: &str = "claim.json";
 /// The owner's passphrase as a hash; its presence says that there is an owner.
 const OWNER: &str = "owner.json";
+/// Wrong passphrases. Those of all addresses take a processor for six seconds of a minute.
+const PASSPHRASES: Limits = Limits { each: 10, ever: usize::MAX, all: 120 };
 
 /// Small files that survive a power cut, for nobody else's eyes.
 pub trait Keep: Send + Sync {
@@ -52,8 +55,13 @@ pub enum Refusal {
     #[error("A code has six letters and digits, as the panel shows them.")]
     NoCode,
     /// It is not the code.
-    #[error("That is not the code. {0} more tries before it changes.")]
-    WrongCode(u32),
+    #[error("That is not the code, as the panel shows it.")]
+    WrongCode,
+    /// Too many wrong codes came from there.
+    #[error(
+        "Too many wrong codes came from this address. Take another computer, or restart the box."
+    )]
+    Barred,
     /// It is not the code, and there is another one now.
     #[error("That was not the code either. It has changed: see the panel.")]
     Changed,
@@ -89,8 +97,11 @@ pub struct Owner {
 struct Inner {
     hash: Option<Hash>,
     lock: Lock,
+    /// Of the code.
+    codes: Guesses,
     sessions: Sessions,
-    guesses: Guesses,
+    /// Of the passphrase.
+    passphrases: Guesses,
 }
 
 impl Owner {
@@ -116,8 +127,9 @@ impl Owner {
                 lock
             }
         };
-        let (sessions, guesses) = (Sessions::default(), Guesses::default());
-        let inner = Mutex::new(Inner { hash, lock, sessions, guesses });
+        let (codes, passphrases) = (Guesses::new(claim::LIMITS), Guesses::new(PASSPHRASES));
+        let inner = Inner { hash, lock, codes, sessions: Sessions::default(), passphrases };
+        let inner = Mutex::new(inner);
         Ok(Self { keep, clock, inner, unknown: false })
     }
 
@@ -147,17 +159,26 @@ impl Owner {
         self.inner().hash.is_some()
     }
 
+    /// The past of an address that wants to come in, or to claim.
+    pub fn standing(&self, from: IpAddr) -> Standing {
+        let (now, mut inner) = (self.clock.steady(), self.inner());
+        match inner.hash {
+            Some(_) => inner.passphrases.standing(from, now),
+            None => inner.codes.standing(from, now),
+        }
+    }
+
     /// Makes whoever knows the code the owner, and begins their session. Blocks: it hashes and
     /// writes to disk.
     ///
     /// # Errors
     /// Why not. Only a wrong code counts as a try, and it is written down before it is answered.
-    pub fn claim(&self, code: &str, passphrase: &str) -> Result<Entered, Refusal> {
+    pub fn claim(&self, code: &str, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
         passphrase::check(passphrase).map_err(Refusal::Passphrase)?;
         let code = Code::typed(code).ok_or(Refusal::NoCode)?;
         // Held to the end: of two who know the code, one is the first.
         let mut inner = self.inner();
-        self.attempt(&mut inner, &code)?;
+        self.attempt(&mut inner, &code, from)?;
         let hash = Hash::of(passphrase, chance()).ok_or(Refusal::Busy)?;
         let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
@@ -171,30 +192,37 @@ impl Owner {
     ///
     /// # Errors
     /// As [`Owner::claim`]; the code stays good.
-    pub fn prove(&self, code: &str) -> Result<(), Refusal> {
+    pub fn prove(&self, code: &str, from: IpAddr) -> Result<(), Refusal> {
         let code = Code::typed(code).ok_or(Refusal::NoCode)?;
-        self.attempt(&mut self.inner(), &code)
+        self.attempt(&mut self.inner(), &code, from)
     }
 
-    fn attempt(&self, inner: &mut Inner, code: &Code) -> Result<(), Refusal> {
+    fn attempt(&self, inner: &mut Inner, code: &Code, from: IpAddr) -> Result<(), Refusal> {
         if self.unknown {
             return Err(Refusal::Unknown);
         }
         if inner.hash.is_some() {
             return Err(Refusal::Claimed);
         }
-        let answer = inner.lock.attempt(code, self.clock.steady(), fresh());
-        if matches!(answer, Answer::Wrong(_) | Answer::Changed) {
-            let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
-            let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
-            kept.map_err(Refusal::Disk)?;
+        let now = self.clock.steady();
+        match inner.codes.leave(from, now) {
+            Leave::Given => {}
+            Leave::Wait(seconds) => return Err(Refusal::Wait(seconds)),
+            Leave::Never => return Err(Refusal::Barred),
         }
-        match answer {
-            Answer::Right => Ok(()),
-            Answer::Wrong(left) => Err(Refusal::WrongCode(left)),
-            Answer::Changed => Err(Refusal::Changed),
-            Answer::Wait(seconds) => Err(Refusal::Wait(seconds)),
+        let answer = inner.lock.attempt(code, fresh());
+        if answer == Answer::Right {
+            return Ok(());
         }
+        inner.codes.wrong(from, now);
+        let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
+        let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
+        kept.map_err(Refusal::Disk)?;
+        if answer == Answer::Changed {
+            inner.codes.clear();
+            return Err(Refusal::Changed);
+        }
+        Err(Refusal::WrongCode)
     }
 
     /// Begins a session of the owner. Blocks as [`Owner::claim`] does.
@@ -205,12 +233,12 @@ impl Owner {
         let now = self.clock.steady();
         let hash = {
             let mut inner = self.inner();
-            if let Some(seconds) = inner.guesses.wait(from, now) {
+            if let Leave::Wait(seconds) = inner.passphrases.leave(from, now) {
                 return Err(Refusal::Wait(seconds));
             }
             let hash = inner.hash.clone().ok_or(Refusal::Unclaimed)?;
             // Counted before it is looked at, so that many at once are no way around the limit.
-            inner.guesses.wrong(from, now);
+            inner.passphrases.wrong(from, now);
             hash
         };
         let right = hash.is_of(passphrase);
@@ -218,7 +246,7 @@ impl Owner {
         if !right {
             return Err(Refusal::WrongPassphrase);
         }
-        inner.guesses.right(from);
+        inner.passphrases.right(from, true);
         Ok(self.begin(&mut inner))
     }
 

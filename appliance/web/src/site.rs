@@ -25,6 +25,7 @@ use crate::look;
 use crate::owner::{Entered, Owner, Refusal};
 use crate::page::{self, Page};
 use crate::setup;
+use crate::turns::Turns;
 pub use source::{Answering, Download, Source};
 
 /// Bytes of a form.
@@ -42,7 +43,7 @@ pub struct Site {
     pub(crate) source: Arc<dyn Source>,
     shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
     streams: Arc<Semaphore>,
-    hashing: Semaphore,
+    hashing: Arc<Turns>,
 }
 
 impl Site {
@@ -53,7 +54,7 @@ impl Site {
             source,
             shown: Mutex::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            hashing: Semaphore::new(1),
+            hashing: Arc::default(),
         })
     }
 
@@ -69,13 +70,15 @@ impl Site {
         view
     }
 
-    /// Runs what hashes a passphrase, one at a time: each needs 19 MiB.
+    /// Runs what hashes a passphrase of somebody at `from`, one at a time.
     async fn hash(
         self: &Arc<Self>,
+        from: IpAddr,
         work: impl FnOnce(&Owner) -> Result<Entered, Refusal> + Send + 'static,
     ) -> Result<Entered, Refusal> {
-        let turn = tokio::time::timeout(HASH_WAIT, self.hashing.acquire()).await;
-        let Ok(Ok(_turn)) = turn else { return Err(Refusal::Busy) };
+        let turn = self.hashing.take(self.owner.standing(from));
+        let turn = tokio::time::timeout(HASH_WAIT, turn).await;
+        let Ok(Some(_turn)) = turn else { return Err(Refusal::Busy) };
         let owner = Arc::clone(&self.owner);
         tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(Refusal::Busy))
     }
@@ -83,6 +86,12 @@ impl Site {
 
 pub(crate) type Answer = Response<Body>;
 pub(crate) type Here = State<Arc<Site>>;
+/// The client's address.
+pub(crate) type From = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
+
+pub(crate) fn address(from: From) -> IpAddr {
+    from.map_or(Ipv4Addr::UNSPECIFIED.into(), |from| from.0.0.ip())
+}
 
 /// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
 pub fn router(site: Arc<Site>) -> Router {
@@ -281,12 +290,18 @@ struct ClaimForm {
     again: String,
 }
 
-async fn claim(state: Here, uri: Uri, headers: HeaderMap, Form(form): Form<ClaimForm>) -> Answer {
-    let site = state.0;
+async fn claim(
+    State(site): Here,
+    from: From,
+    uri: Uri,
+    headers: HeaderMap,
+    Form(form): Form<ClaimForm>,
+) -> Answer {
+    let from = address(from);
     let ClaimForm { code, passphrase, again } = form;
     let typed = code.clone();
     let entered = if passphrase == again {
-        site.hash(move |owner| owner.claim(&typed, &passphrase)).await
+        site.hash(from, move |owner| owner.claim(&typed, &passphrase, from)).await
     } else {
         Err(Refusal::Passphrase("The two passphrases are not the same."))
     };
@@ -316,13 +331,12 @@ struct LoginForm {
 
 async fn login(
     State(site): Here,
-    from: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
+    from: From,
     headers: HeaderMap,
     Form(form): Form<LoginForm>,
 ) -> Answer {
-    let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let from = from.map_or(nobody, |from| from.0.0.ip());
-    match site.hash(move |owner| owner.enter(&form.passphrase, from)).await {
+    let from = address(from);
+    match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
         Ok(entered) => with_cookie(see("/"), &entered.token),
         Err(refusal) => {
             let view = site.view().await;
@@ -356,7 +370,7 @@ pub(crate) fn refused(
     let status = match refusal {
         Refusal::Claimed | Refusal::Unclaimed | Refusal::Unknown => StatusCode::CONFLICT,
         Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::WrongCode(_) | Refusal::Changed | Refusal::WrongPassphrase => {
+        Refusal::WrongCode | Refusal::Barred | Refusal::Changed | Refusal::WrongPassphrase => {
             StatusCode::FORBIDDEN
         }
         Refusal::Wait(_) => StatusCode::TOO_MANY_REQUESTS,

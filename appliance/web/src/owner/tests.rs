@@ -1,10 +1,16 @@
 use std::collections::HashMap;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
-use stdx::SystemClock;
+use jiff::{SignedDuration, Timestamp};
+use stdx::{SystemClock, TestClock};
+
+use crate::claim::TRIES_MAX;
 
 use super::{CLAIM, Keep, OWNER, Owner, Refusal};
+
+const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
@@ -39,23 +45,22 @@ fn the_first_who_knows_the_code_owns_the_box() {
     let keep = Arc::new(Memory::default());
     let owner = open(&keep);
     let (code, left) = owner.code().unwrap();
-    assert_eq!(left, 20);
+    assert_eq!(left, TRIES_MAX);
     let wrong = if code == "000000" { "000001" } else { "000000" };
-    assert!(matches!(owner.claim(&code, "short"), Err(Refusal::Passphrase(_))));
-    assert!(matches!(owner.claim(wrong, "long enough"), Err(Refusal::WrongCode(19))));
+    assert!(matches!(owner.claim(&code, "short", FROM), Err(Refusal::Passphrase(_))));
+    assert!(matches!(owner.claim(wrong, "long enough", FROM), Err(Refusal::WrongCode)));
     // The power fails: neither the code nor the count is another one.
     let owner = open(&keep);
-    assert_eq!(owner.code(), Some((code.clone(), 19)));
-    let token = owner.claim(&code, "long enough").unwrap().token;
+    assert_eq!(owner.code(), Some((code.clone(), TRIES_MAX - 1)));
+    let token = owner.claim(&code, "long enough", FROM).unwrap().token;
     assert!(owner.session(&token).is_some());
-    assert!(matches!(owner.claim(&code, "me too, me too"), Err(Refusal::Claimed)));
+    assert!(matches!(owner.claim(&code, "me too, me too", FROM), Err(Refusal::Claimed)));
     assert!(owner.code().is_none());
     // And again.
     let owner = open(&keep);
     assert!(owner.claimed() && owner.session(&token).is_none());
-    let from = "10.0.0.1".parse().unwrap();
-    assert!(matches!(owner.enter("long enoubh", from), Err(Refusal::WrongPassphrase)));
-    let token = owner.enter("long enough", from).unwrap().token;
+    assert!(matches!(owner.enter("long enoubh", FROM), Err(Refusal::WrongPassphrase)));
+    let token = owner.enter("long enough", FROM).unwrap().token;
     owner.leave(&token);
     assert!(owner.session(&token).is_none());
 }
@@ -66,17 +71,16 @@ fn a_file_that_cannot_be_read_lets_nobody_in() {
     keep.replace(OWNER, b"{").unwrap();
     let owner = Owner::open(keep, Arc::new(SystemClock)).unwrap();
     assert!(owner.claimed() && owner.code().is_none(), "no newcomer becomes the owner");
-    let from = "10.0.0.1".parse().unwrap();
     for passphrase in ["", "long enough"] {
-        assert!(matches!(owner.enter(passphrase, from), Err(Refusal::WrongPassphrase)));
+        assert!(matches!(owner.enter(passphrase, FROM), Err(Refusal::WrongPassphrase)));
     }
 }
 
 #[test]
 fn nothing_is_answered_that_is_not_on_disk() {
     let owner = Owner::open(Arc::new(Full), Arc::new(SystemClock)).unwrap();
-    assert!(matches!(owner.claim("000000", "long enough"), Err(Refusal::Disk(_))));
-    assert!(matches!(owner.claim("7KQ4M2", "long enough"), Err(Refusal::Disk(_))));
+    assert!(matches!(owner.claim("000000", "long enough", FROM), Err(Refusal::Disk(_))));
+    assert!(matches!(owner.claim("7KQ4M2", "long enough", FROM), Err(Refusal::Disk(_))));
     assert!(!owner.claimed());
 }
 
@@ -86,7 +90,43 @@ fn a_box_that_cannot_read_whose_it_is_is_claimed_by_nobody() {
     let (code, _) = owner.code().unwrap();
     let owner = owner.out_of_reach();
     assert!(owner.code().is_none() && !owner.claimed());
-    assert!(matches!(owner.claim(&code, "long enough"), Err(Refusal::Unknown)));
-    assert!(matches!(owner.prove(&code), Err(Refusal::Unknown)));
+    assert!(matches!(owner.claim(&code, "long enough", FROM), Err(Refusal::Unknown)));
+    assert!(matches!(owner.prove(&code, FROM), Err(Refusal::Unknown)));
     assert!(!owner.claimed());
+}
+
+#[test]
+fn others_who_guess_keep_no_owner_from_claiming_and_logging_in() {
+    let owner = open(&Arc::new(Memory::default()));
+    let (code, _) = owner.code().unwrap();
+    let wrong = if code == "000000" { "000001" } else { "000000" };
+    let stranger = |number| IpAddr::V4(Ipv4Addr::from_bits(number));
+    for number in 1..=100 {
+        let refused = owner.prove(wrong, stranger(number));
+        assert!(matches!(refused, Err(Refusal::WrongCode)), "{number}: {refused:?}");
+    }
+    // One that has guessed waits now, and no other.
+    assert!(matches!(owner.prove(&code, stranger(100)), Err(Refusal::Wait(_))));
+    assert!(owner.claim(&code, "long enough", FROM).is_ok());
+    for number in 1..=3 {
+        let refused = owner.enter("a wrong one", stranger(number)).map(drop);
+        assert!(matches!(refused, Err(Refusal::WrongPassphrase)), "{number}: {refused:?}");
+    }
+    assert!(owner.enter("long enough", FROM).is_ok());
+    assert!(owner.standing(FROM) < owner.standing(stranger(1)));
+}
+
+#[test]
+fn one_address_guesses_no_more_than_twenty_codes() {
+    let clock = Arc::new(TestClock::at(Timestamp::UNIX_EPOCH));
+    let owner = Owner::open(Arc::new(Memory::default()), Arc::clone(&clock) as _).unwrap();
+    let (code, _) = owner.code().unwrap();
+    let wrong = if code == "000000" { "000001" } else { "000000" };
+    for _ in 0..4 {
+        for _ in 0..5 {
+            assert!(matches!(owner.prove(wrong, FROM), Err(Refusal::WrongCode)));
+        }
+        clock.advance(SignedDuration::from_mins(1));
+    }
+    assert!(matches!(owner.prove(&code, FROM), Err(Refusal::Barred)));
 }

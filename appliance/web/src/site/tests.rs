@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +17,8 @@ use tower::ServiceExt as _;
 
 use super::{Answering, Download, Site, Source, host_of, plain, router};
 use crate::owner::{Keep, Owner};
+
+const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
@@ -170,7 +173,7 @@ async fn who_claims_comes_in_and_nobody_else() {
     let hidden = [("origin", "null"), ("sec-fetch-site", "same-origin"), ("accept", "text/html")];
     let answer = ask(&router, "POST /S", &hidden, &wrong).await;
     let page = answer.into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&page).contains("19 more"));
+    assert!(String::from_utf8_lossy(&page).contains("That is not the code"));
 
     let answer = ask(&router, "POST /S", &[("origin", "https://10.0.0.9:443")], &form).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
@@ -235,7 +238,7 @@ async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
     let plain = [("content-type", "application/octet-stream")];
     let answer = ask(&router, "POST /S/restore", &plain, "a backup").await;
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
-    owner.claim(&code, "long enough").unwrap();
+    owner.claim(&code, "long enough", OWNER).unwrap();
     let answer = ask(&router, "POST /S/restore", &form, &restoring(&code, "its own")).await;
     assert_eq!(header(&answer, "location"), "/login", "it has an owner");
 }
@@ -243,7 +246,7 @@ async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
 #[tokio::test]
 async fn the_owner_takes_a_backup_away() {
     let (owner, router) = site();
-    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let (cookie, csrf) =
         (format!("{}={token}", crate::answer::COOKIE), owner.session(&token).unwrap());
     let mine = [("cookie", cookie.as_str())];
@@ -268,7 +271,7 @@ async fn the_owner_takes_a_backup_away() {
 #[tokio::test]
 async fn the_owner_restores_a_backup_that_the_box_kept() {
     let (owner, router) = site();
-    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let (cookie, csrf) =
         (format!("{}={token}", crate::answer::COOKIE), owner.session(&token).unwrap());
     let mine = [("cookie", cookie.as_str()), ("accept", "text/plain")];
@@ -292,7 +295,7 @@ async fn the_owner_restores_a_backup_that_the_box_kept() {
 #[tokio::test]
 async fn the_stream_begins_with_every_part() {
     let (owner, router) = site();
-    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let cookie = format!("{}={token}", crate::answer::COOKIE);
     let answer = ask(&router, "GET /events?page=/", &[("cookie", &cookie)], "").await;
     assert_eq!(header(&answer, "content-type"), "text/event-stream");
@@ -309,7 +312,7 @@ async fn the_stream_begins_with_every_part() {
 #[tokio::test]
 async fn only_the_owner_who_types_its_name_leaves_the_box() {
     let (owner, router, left) = site_that_leaves();
-    let token = owner.claim(&owner.code().unwrap().0, "long enough").unwrap().token;
+    let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let csrf = owner.session(&token).unwrap();
     let cookie = format!("{}={token}", crate::answer::COOKIE);
     let post = async |headers: &[(&str, &str)], form: &str| {

@@ -1,0 +1,218 @@
+//! How often one may guess, by address (AU-4, FB-3). Pure: whoever calls it brings the time.
+//!
+//! One who guesses keeps no other out: the limits of one address come first, and the limit over all
+//! addresses holds only for those that have guessed wrong lately.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// All limits of a minute count in it.
+pub const MINUTE: Duration = Duration::from_secs(60);
+/// Addresses that are remembered; the one that erred least lately is forgotten.
+pub const ADDRESSES_MAX: usize = 1024;
+
+/// Numbers of wrong guesses that are allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Of one address in a minute.
+    pub each: usize,
+    /// Of one address until all is forgotten.
+    pub ever: usize,
+    /// Of all addresses in a minute.
+    pub all: usize,
+}
+
+/// An answer to who wants to guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// Go on.
+    Given,
+    /// Not before so many seconds.
+    Wait(u64),
+    /// Not any more.
+    Never,
+}
+
+/// The past of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It was right, and not wrong since.
+    Proven,
+    /// Nothing is known of it.
+    New,
+    /// It was wrong less than a minute ago.
+    Guesser,
+}
+
+/// Wrong guesses by address.
+pub struct Guesses {
+    limits: Limits,
+    addresses: HashMap<IpAddr, Past>,
+    /// Times of the last wrong ones of all addresses, the oldest first.
+    recent: VecDeque<Duration>,
+}
+
+#[derive(Default)]
+struct Past {
+    /// Times of the last wrong ones, the oldest first.
+    recent: VecDeque<Duration>,
+    wrong: usize,
+    was_right: bool,
+}
+
+impl Guesses {
+    /// Nobody has guessed.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, addresses: HashMap::new(), recent: VecDeque::new() }
+    }
+
+    /// The answer to this address at `now`, of a steady clock.
+    pub fn leave(&mut self, from: IpAddr, now: Duration) -> Leave {
+        forget(&mut self.recent, now);
+        let are_many = self.recent.len() >= self.limits.all;
+        let Some(past) = self.past(from, now) else { return Leave::Given };
+        let (recent, wrong) = (past.recent.len(), past.wrong);
+        let first = past.recent.front().copied();
+        match first {
+            _ if wrong >= self.limits.ever => Leave::Never,
+            Some(first) if recent >= self.limits.each || are_many => Leave::Wait(wait(first, now)),
+            _ => Leave::Given,
+        }
+    }
+
+    /// The past of this address.
+    pub fn standing(&mut self, from: IpAddr, now: Duration) -> Standing {
+        match self.past(from, now) {
+            Some(past) if !past.recent.is_empty() => Standing::Guesser,
+            Some(past) if past.was_right => Standing::Proven,
+            _ => Standing::New,
+        }
+    }
+
+    fn past(&mut self, from: IpAddr, now: Duration) -> Option<&mut Past> {
+        let past = self.addresses.get_mut(&network(from))?;
+        forget(&mut past.recent, now);
+        Some(past)
+    }
+
+    /// It was wrong.
+    pub fn wrong(&mut self, from: IpAddr, now: Duration) {
+        let limits = self.limits;
+        let past = self.remembered(from);
+        past.wrong += 1;
+        keep(&mut past.recent, now, limits.each);
+        keep(&mut self.recent, now, limits.all);
+    }
+
+    /// It was right. `counted`: it was counted as wrong before it was looked at.
+    pub fn right(&mut self, from: IpAddr, counted: bool) {
+        let past = self.remembered(from);
+        past.was_right = true;
+        if counted {
+            past.wrong = past.wrong.saturating_sub(1);
+            past.recent.pop_back();
+            self.recent.pop_back();
+        }
+    }
+
+    fn remembered(&mut self, from: IpAddr) -> &mut Past {
+        let from = network(from);
+        if self.addresses.len() >= ADDRESSES_MAX && !self.addresses.contains_key(&from) {
+            let age = |past: &Past| (past.was_right, past.recent.back().copied());
+            let oldest = self.addresses.iter().min_by_key(|(_, past)| age(past));
+            let oldest = oldest.map(|(from, _)| *from);
+            oldest.and_then(|from| self.addresses.remove(&from));
+        }
+        self.addresses.entry(from).or_default()
+    }
+
+    /// Begins anew: there is something else to guess.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.limits);
+    }
+}
+
+fn forget(recent: &mut VecDeque<Duration>, now: Duration) {
+    while recent.front().is_some_and(|at| now.saturating_sub(*at) >= MINUTE) {
+        recent.pop_front();
+    }
+}
+
+/// Adds `now`; no more than the last `most` matter.
+fn keep(recent: &mut VecDeque<Duration>, now: Duration, most: usize) {
+    if recent.len() >= most {
+        recent.pop_front();
+    }
+    recent.push_back(now);
+}
+
+/// Seconds until what happened at `first` is a minute ago, at least one.
+fn wait(first: Duration, now: Duration) -> u64 {
+    (first + MINUTE).saturating_sub(now).as_secs().max(1)
+}
+
+/// The network that one person has: of IPv6 a /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ADDRESSES_MAX, Guesses, Leave, Limits, Standing};
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const LIMITS: Limits = Limits { each: 5, ever: 8, all: 20 };
+
+    fn address(number: u32) -> IpAddr {
+        Ipv4Addr::from_bits(number).into()
+    }
+
+    #[test]
+    fn one_address_has_a_minute_s_guesses_and_no_more_than_all_of_its_own() {
+        let (mut guesses, one) = (Guesses::new(LIMITS), "2001:db8::1".parse().unwrap());
+        for nth in 0..5 {
+            assert_eq!(guesses.leave(one, SECOND * nth), Leave::Given);
+            guesses.wrong(one, SECOND * nth);
+        }
+        let same_network = "2001:db8::2".parse().unwrap();
+        assert_eq!(guesses.leave(same_network, SECOND * 9), Leave::Wait(51));
+        assert_eq!(guesses.leave("2001:db8:0:1::1".parse().unwrap(), SECOND * 9), Leave::Given);
+        assert_eq!(guesses.leave(one, SECOND * 60), Leave::Given);
+        (0..3).for_each(|_| guesses.wrong(one, SECOND * 60));
+        assert_eq!(guesses.leave(one, SECOND * 1000), Leave::Never);
+        guesses.clear();
+        assert_eq!(guesses.leave(one, SECOND * 1000), Leave::Given);
+    }
+
+    #[test]
+    fn many_who_guess_keep_no_newcomer_out() {
+        let mut guesses = Guesses::new(LIMITS);
+        for number in 0..2 * u32::try_from(ADDRESSES_MAX).unwrap() {
+            guesses.wrong(address(number), SECOND);
+        }
+        assert_eq!(guesses.addresses.len(), ADDRESSES_MAX);
+        let last = address(2 * u32::try_from(ADDRESSES_MAX).unwrap() - 1);
+        assert_eq!(guesses.leave(last, SECOND * 2), Leave::Wait(59));
+        assert_eq!(guesses.leave(address(1 << 24), SECOND * 2), Leave::Given);
+    }
+
+    #[test]
+    fn an_address_that_was_right_stands_before_all_others() {
+        let (mut guesses, one, other) = (Guesses::new(LIMITS), address(1), address(2));
+        guesses.wrong(one, SECOND);
+        assert_eq!(guesses.standing(one, SECOND), Standing::Guesser);
+        guesses.right(one, true);
+        assert_eq!(guesses.standing(one, SECOND), Standing::Proven);
+        assert_eq!(guesses.standing(other, SECOND), Standing::New);
+        guesses.wrong(one, SECOND);
+        assert_eq!(guesses.standing(one, SECOND), Standing::Guesser);
+        assert_eq!(guesses.standing(one, SECOND * 61), Standing::Proven);
+        assert!(Standing::Proven < Standing::New && Standing::New < Standing::Guesser);
+    }
+}
