@@ -2,7 +2,8 @@
 //! and listened for all the time.
 //!
 //! Rules, in short: a network is probed before it is served; a server that is heard stops leases at
-//! once, and only a person lets them begin again; a cable that was out makes the network unknown.
+//! once, and only a person lets them begin again; a server that only a client names holds leases
+//! until a probe has looked for it; a cable that was out makes the network unknown.
 //! Where the box only adds boot files to another's leases ([`Role::Proxy`]) that other is expected,
 //! and told about instead.
 //!

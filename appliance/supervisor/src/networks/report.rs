@@ -50,6 +50,13 @@ pub fn report(state: &State, plan: &NetworkPlan, leased: usize) -> Report {
             Report::new(Phase::Serving, format!("known machines, and {}", pools(plan)))
         }
         State::Serving => Report::new(Phase::Serving, "known machines".to_owned()),
+        State::Checking(foreign) => {
+            let message = format!(
+                "a client took the offer of another DHCP server, {foreign}; looking for that \
+                 server before the next lease"
+            );
+            Report { warning: true, ..Report::new(Phase::Probing, message) }
+        }
         State::Stopped(foreign) => stopped(foreign),
         State::Proxy(Neighbour::Unknown) => {
             let message = "boot files; looking for the server that gives addresses".to_owned();

@@ -84,7 +84,7 @@ fn reply(
 }
 
 /// A client that has not moved between networks names the server whose offer it takes (RFC 2131
-/// §4.3.2, SELECTING): that server is here, even when its answers do not pass this way.
+/// §4.3.2, SELECTING): that server may be here, even when its answers do not pass this way.
 fn request(header: &[u8; HEADER], message: &[u8], own: &Own) -> Option<Sighting> {
     if address(header, 24).is_some() {
         return None;

@@ -41,6 +41,8 @@ pub enum State {
     Held(Hold),
     /// The network is ours: leases are given.
     Serving,
+    /// A client named another server: no leases until a probe has shown that there is none.
+    Checking(Foreign),
     /// Another server was heard: no leases, until a person arms the interface again.
     Stopped(Foreign),
     /// The interface gives no leases; another server is expected, and this is what is known of it.
@@ -83,8 +85,11 @@ pub enum Permit {
 /// What happened on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another server, or a client of one, was heard.
+    /// Another server was heard by a message of its own.
     Heard(Foreign),
+    /// A client named another server. Anyone can send such a message, and a client that has moved
+    /// between networks sends one, so it is checked before it is believed.
+    Named(Foreign),
     /// A whole probe, on a link that was up all the time, was answered by nobody (in proxy mode:
     /// not by the server known so far).
     ProbeClean,
@@ -110,12 +115,24 @@ impl State {
         match (self, event) {
             (state @ Self::Held(Hold::Unwatched), _) => state,
 
-            (Self::Held(Hold::Probing) | Self::Serving, Event::ProbeClean) => Self::Serving,
+            (Self::Held(Hold::Probing) | Self::Serving | Self::Checking(_), Event::ProbeClean) => {
+                Self::Serving
+            }
             (Self::Held(Hold::NoCarrier), Event::Plugged) => Self::Held(Hold::Probing),
-            (Self::Held(_) | Self::Serving, Event::Heard(foreign)) => Self::Stopped(foreign),
-            (Self::Held(_) | Self::Serving, Event::Unplugged) => Self::Held(Hold::NoCarrier),
-            (Self::Serving, Event::Plugged) => Self::Held(Hold::Probing),
-            (state @ Self::Held(_), Event::ProbeClean | Event::Plugged | Event::Rearm) => state,
+            (Self::Held(_) | Self::Serving | Self::Checking(_), Event::Heard(foreign)) => {
+                Self::Stopped(foreign)
+            }
+            (Self::Serving, Event::Named(foreign)) => Self::Checking(foreign),
+            (Self::Held(_) | Self::Serving | Self::Checking(_), Event::Unplugged) => {
+                Self::Held(Hold::NoCarrier)
+            }
+            (Self::Serving | Self::Checking(_), Event::Plugged) => Self::Held(Hold::Probing),
+            // A network that is not served yet is probed before it is.
+            (
+                state @ Self::Held(_),
+                Event::Named(_) | Event::ProbeClean | Event::Plugged | Event::Rearm,
+            ) => state,
+            (state @ Self::Checking(_), Event::Named(_) | Event::Rearm) => state,
             (Self::Serving, Event::Rearm) => Self::Serving,
 
             // Whatever the network does, only a person undoes a stop, and then it is probed.
@@ -124,8 +141,10 @@ impl State {
 
             (Self::Proxy(_), Event::Unplugged | Event::Plugged) => Self::Proxy(Neighbour::Unknown),
             (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbour::Nobody),
-            (state @ Self::Proxy(Neighbour::Server(_)), Event::Heard(_)) => state,
-            (Self::Proxy(_), Event::Heard(foreign)) => Self::Proxy(Neighbour::Server(foreign)),
+            (state @ Self::Proxy(Neighbour::Server(_)), Event::Heard(_) | Event::Named(_)) => state,
+            (Self::Proxy(_), Event::Heard(foreign) | Event::Named(foreign)) => {
+                Self::Proxy(Neighbour::Server(foreign))
+            }
             (state @ Self::Proxy(_), Event::Rearm) => state,
         }
     }
@@ -135,7 +154,7 @@ impl State {
         match self {
             Self::Held(_) => Permit::Nothing,
             Self::Serving | Self::Proxy(_) => Permit::Everything,
-            Self::Stopped(_) => Permit::Boots,
+            Self::Checking(_) | Self::Stopped(_) => Permit::Boots,
         }
     }
 }
@@ -148,6 +167,9 @@ impl fmt::Display for State {
             Self::Held(Hold::Probing) => f.write_str("held: looking for other DHCP servers"),
             Self::Held(Hold::NoCarrier) => f.write_str("held: the cable is out"),
             Self::Serving => f.write_str("serving: no other DHCP server answers"),
+            Self::Checking(foreign) => {
+                write!(f, "checking: a client named another DHCP server, {foreign}")
+            }
             Self::Stopped(foreign) => write!(f, "stopped: another DHCP server, {foreign}"),
             Self::Proxy(Neighbour::Unknown) => f.write_str("proxy: looking for the DHCP server"),
             Self::Proxy(Neighbour::Nobody) => f.write_str("proxy: no DHCP server answers"),

@@ -12,6 +12,9 @@ use super::{Role, Start};
 /// A carrier that is away for longer may come back as another network's: 2 s, less the second by
 /// which the kernel may be late to tell (linkwatch gathers what happens in one).
 const CARRIER_LOSS: Duration = Duration::from_secs(1);
+/// From one client's word that holds leases for a probe to the next: forged ones take a sixth of
+/// the time at most.
+const CHECK_PERIOD: Duration = Duration::from_secs(60);
 /// From probe to probe, for as long after arming as a mistake is likely, and then.
 const PERIOD_FIRST: Duration = Duration::from_secs(60);
 const FIRST: Duration = Duration::from_secs(600);
@@ -57,6 +60,8 @@ pub(crate) struct Watcher {
     probe: Option<Probe>,
     /// When the next probe begins, while there is a carrier.
     next_probe: Instant,
+    /// When a client's word may hold leases again.
+    next_check: Instant,
     /// Since when the watch is as it should be; sets the pace of probes.
     settled: Instant,
     xid: u32,
@@ -98,6 +103,7 @@ impl Watcher {
             lost: None,
             probe: None,
             next_probe: now.at,
+            next_check: now.at,
             settled: now.at,
         };
         (watcher, vec![Action::Report(state), Action::Keep(keep)])
@@ -106,11 +112,19 @@ impl Watcher {
     /// One frame from the wire.
     pub fn frame(&mut self, frame: &[u8], now: Now) -> Vec<Action> {
         let Some(sighting) = sighting(frame, &self.subject.own) else { return Vec::new() };
+        let foreign = self.foreign(sighting, now);
+        let is_named = sighting.mac.is_none() && self.subject.role == Role::Leases;
+        let mut actions = Vec::new();
+        if is_named {
+            if self.state != State::Serving || now.at >= self.next_check {
+                self.happen(Event::Named(foreign), now, &mut actions);
+            }
+            return actions;
+        }
         if let Some(probe) = &mut self.probe {
             probe.note(sighting);
         }
-        let mut actions = Vec::new();
-        self.happen(Event::Heard(self.foreign(sighting, now)), now, &mut actions);
+        self.happen(Event::Heard(foreign), now, &mut actions);
         actions
     }
 
@@ -237,6 +251,13 @@ impl Watcher {
             State::Stopped(foreign) => {
                 self.probe = None;
                 actions.push(Action::Keep(Some(Record::Stopped(foreign))));
+            }
+            State::Checking(_) => {
+                // A probe under way may have asked before that server came.
+                self.probe = None;
+                (self.next_probe, self.next_check) = (now.at, now.at + CHECK_PERIOD);
+                // A restart in the middle of the check starts with a probe.
+                actions.push(Action::Keep(None));
             }
             State::Held(Hold::Probing) | State::Proxy(Neighbour::Unknown) => {
                 self.probe = None;

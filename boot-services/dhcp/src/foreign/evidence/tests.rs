@@ -38,7 +38,7 @@ impl Packet {
         Self { station: OTHER_MAC, from: OTHER, to, ports: (67, 68), message }
     }
 
-    fn request() -> Self {
+    pub fn request() -> Self {
         let mut packet = Self::offer();
         packet.from = Ipv4Addr::UNSPECIFIED;
         packet.ports = (68, 67);

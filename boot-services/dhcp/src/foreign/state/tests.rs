@@ -12,9 +12,9 @@ fn foreign(last: u8) -> Foreign {
     }
 }
 
-fn events() -> [Event; 5] {
-    let heard = Event::Heard(foreign(2));
-    [heard, Event::ProbeClean, Event::Unplugged, Event::Plugged, Event::Rearm]
+fn events() -> [Event; 6] {
+    let (heard, named) = (Event::Heard(foreign(2)), Event::Named(foreign(3)));
+    [heard, named, Event::ProbeClean, Event::Unplugged, Event::Plugged, Event::Rearm]
 }
 
 /// The whole table: a row for each state, a column for each of [`events`].
@@ -24,19 +24,24 @@ fn every_state_knows_every_event() {
     let probing = || State::Held(Hold::Probing);
     let no_carrier = || State::Held(Hold::NoCarrier);
     let serving = || State::Serving;
+    let checking = |last| State::Checking(foreign(last));
     let stopped = |last| State::Stopped(foreign(last));
     let unknown = || State::Proxy(Neighbour::Unknown);
     let nobody = || State::Proxy(Neighbour::Nobody);
     let beside = |last| State::Proxy(Neighbour::Server(foreign(last)));
     let table = [
-        (unwatched(), [unwatched(), unwatched(), unwatched(), unwatched(), unwatched()]),
-        (probing(), [stopped(2), serving(), no_carrier(), probing(), probing()]),
-        (no_carrier(), [stopped(2), no_carrier(), no_carrier(), probing(), no_carrier()]),
-        (serving(), [stopped(2), serving(), no_carrier(), probing(), serving()]),
-        (stopped(1), [stopped(1), stopped(1), stopped(1), stopped(1), probing()]),
-        (unknown(), [beside(2), nobody(), unknown(), unknown(), unknown()]),
-        (nobody(), [beside(2), nobody(), unknown(), unknown(), nobody()]),
-        (beside(1), [beside(1), nobody(), unknown(), unknown(), beside(1)]),
+        (unwatched(), [(); 6].map(|()| unwatched())),
+        (probing(), [stopped(2), probing(), serving(), no_carrier(), probing(), probing()]),
+        (
+            no_carrier(),
+            [stopped(2), no_carrier(), no_carrier(), no_carrier(), probing(), no_carrier()],
+        ),
+        (serving(), [stopped(2), checking(3), serving(), no_carrier(), probing(), serving()]),
+        (checking(1), [stopped(2), checking(1), serving(), no_carrier(), probing(), checking(1)]),
+        (stopped(1), [stopped(1), stopped(1), stopped(1), stopped(1), stopped(1), probing()]),
+        (unknown(), [beside(2), beside(3), nobody(), unknown(), unknown(), unknown()]),
+        (nobody(), [beside(2), beside(3), nobody(), unknown(), unknown(), nobody()]),
+        (beside(1), [beside(1), beside(1), nobody(), unknown(), unknown(), beside(1)]),
     ];
     for (state, row) in table {
         for (event, expected) in events().into_iter().zip(row) {
@@ -53,6 +58,7 @@ fn leases_are_given_only_where_nobody_else_gives_them() {
         (State::Held(Hold::Probing), Permit::Nothing),
         (State::Held(Hold::NoCarrier), Permit::Nothing),
         (State::Serving, Permit::Everything),
+        (State::Checking(foreign(1)), Permit::Boots),
         (State::Stopped(foreign(1)), Permit::Boots),
         (State::Proxy(Neighbour::Unknown), Permit::Everything),
     ] {

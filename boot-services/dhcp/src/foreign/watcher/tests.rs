@@ -160,6 +160,46 @@ fn a_server_that_appears_stops_leases_at_once_and_a_person_arms_again() {
 }
 
 #[test]
+fn the_word_of_a_client_holds_leases_for_one_probe_and_stops_none() {
+    let mut bench = Bench::new(Role::Leases);
+    bench.hear(&Packet::request());
+    assert_eq!(*bench.state(), State::Held(Hold::Probing), "it is looked for already");
+    bench.pass(17.0);
+    assert_eq!(*bench.state(), State::Serving);
+    bench.hear(&Packet::request());
+    assert!(matches!(bench.state(), State::Checking(_)), "{}", bench.state());
+    assert_eq!(bench.state().permit(), Permit::Boots);
+    assert_eq!(bench.kept, None, "a restart in the middle of the check starts with a probe");
+    bench.pass(9.9);
+    bench.hear(&Packet::request());
+    bench.pass(0.1);
+    assert_eq!(*bench.state(), State::Serving, "no server answered");
+    assert!(matches!(bench.kept, Some(Record::Clean { .. })));
+    // Whoever repeats it holds leases for a probe each minute, and no longer.
+    let reports = bench.reports.len();
+    for _ in 0..600 {
+        bench.hear(&Packet::request());
+        bench.pass(1.0);
+    }
+    let held = bench.reports[reports..].iter();
+    let held = held.filter(|(_, state)| matches!(state, State::Checking(_))).count();
+    assert_eq!(held, 10);
+}
+
+#[test]
+fn a_server_that_a_client_named_and_that_answers_stops_leases() {
+    let mut bench = Bench::new(Role::Leases);
+    bench.pass(17.0);
+    let asked = bench.sent.len();
+    bench.hear(&Packet::request());
+    bench.pass(3.0);
+    assert_eq!(bench.sent.len(), asked + 2, "it is asked for at once");
+    bench.hear(&Packet::offer());
+    assert!(matches!(bench.state(), State::Stopped(_)), "{}", bench.state());
+    assert!(matches!(bench.kept, Some(Record::Stopped(_))));
+}
+
+#[test]
 fn a_cable_that_was_out_makes_the_network_unknown() {
     let mut bench = Bench::new(Role::Leases);
     bench.pass(20.0);
