@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-use crate::client::{Client, Stage, is_raspberry_pi};
+use crate::client::{ARM_RPIBOOT, Client, Stage};
 use crate::config::Config;
 use crate::reservation::{Netboot, Reservation};
 
@@ -14,8 +14,8 @@ use crate::reservation::{Netboot, Reservation};
 /// x86-64 UEFI gets `snponly.efi`: it is the smallest and drives the card through the firmware,
 /// which just has proved that it can. 9 stands beside 7 because of RFC 4578's erratum: firmware
 /// sends either for x86-64. 32-bit firmware (x86: 6, 15; Arm: 10, 18) is named files of its own,
-/// for what Smee names it does not run there. 41 is a Raspberry Pi, and so is every machine with an
-/// OUI of theirs, for their ROM calls itself a BIOS.
+/// for what Smee names it does not run there. 41 is a Raspberry Pi, and so is every client with a
+/// prefix or a mark of theirs, for their ROM calls itself a BIOS.
 pub const BINARIES: &[(u16, &str)] = &[
     (0, "undionly.kpxe"),
     (20, "undionly.kpxe"),
@@ -28,11 +28,8 @@ pub const BINARIES: &[(u16, &str)] = &[
     (18, "snp-arm32.efi"),
     (11, "snp-arm64.efi"),
     (19, "snp-arm64.efi"),
-    (RASPBERRY_PI, "snp-arm64.efi"),
+    (ARM_RPIBOOT, "snp-arm64.efi"),
 ];
-
-/// "ARM rpiboot" (IANA).
-const RASPBERRY_PI: u16 = 41;
 
 /// The file named to a machine that may not netboot. It must not exist: see [`boot`].
 pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
@@ -104,7 +101,7 @@ fn loader(config: &Config, machine: &Reservation, client: &Client) -> String {
     if let Some(file) = &machine.ipxe_binary {
         return file.clone();
     }
-    let arch = if is_raspberry_pi(machine.mac) { Some(RASPBERRY_PI) } else { client.arch };
+    let arch = if client.raspberry_pi { Some(ARM_RPIBOOT) } else { client.arch };
     let Some(arch) = arch else {
         return "no-loader-for-unknown-architecture".to_owned();
     };

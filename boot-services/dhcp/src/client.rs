@@ -34,10 +34,13 @@ pub(crate) struct Client {
     pub vendor_class: Option<String>,
     /// Option 97, to be echoed (RFC 4578 §2.3): a zero and a UUID.
     pub machine_id: Option<[u8; 17]>,
+    /// The client is a Raspberry Pi, whose ROM calls itself a BIOS.
+    pub raspberry_pi: bool,
 }
 
 impl Client {
-    pub fn read(options: &Options) -> Self {
+    /// Reads the options of a message that the interface `mac` sent.
+    pub fn read(options: &Options, mac: MacAddr) -> Self {
         let vendor_class = options.get(code::VENDOR_CLASS).map(printable);
         let class = vendor_class.as_deref().unwrap_or_default();
         let stage = if speaks_ipxe(options) {
@@ -58,23 +61,42 @@ impl Client {
             .get(code::MACHINE_ID)
             .and_then(|value| value.try_into().ok())
             .filter(|id: &[u8; 17]| id[0] == 0);
-        Self { stage, arch, vendor_class, machine_id }
+        let raspberry_pi = has_raspberry_pi_oui(mac)
+            || arch == Some(ARM_RPIBOOT)
+            || options.get(code::MACHINE_ID).is_some_and(has_raspberry_pi_mark);
+        Self { stage, arch, vendor_class, machine_id, raspberry_pi }
     }
 }
 
-/// The OUIs of Raspberry Pi boards, whose ROM calls itself a BIOS (as Smee lists them).
-const RASPBERRY_PI: [[u8; 3]; 5] = [
+/// "ARM rpiboot" among IANA's processor architecture types.
+pub(crate) const ARM_RPIBOOT: u16 = 41;
+
+/// All prefixes that the IEEE has assigned to Raspberry Pi, by 2025; the last is a company
+/// identifier (CID), for locally administered addresses.
+const RASPBERRY_PI: [[u8; 3]; 8] = [
     [0xb8, 0x27, 0xeb],
     [0xdc, 0xa6, 0x32],
     [0xe4, 0x5f, 0x01],
     [0x28, 0xcd, 0xc1],
     [0xd8, 0x3a, 0xdd],
+    [0x2c, 0xcf, 0x67],
+    [0x88, 0xa2, 0x9e],
+    [0x3a, 0x35, 0x41],
 ];
 
-/// Whether this is a Raspberry Pi's network interface.
-pub(crate) fn is_raspberry_pi(mac: MacAddr) -> bool {
+/// True for the hardware address of a Raspberry Pi's own NIC.
+fn has_raspberry_pi_oui(mac: MacAddr) -> bool {
     let [a, b, c, ..] = mac.0;
     RASPBERRY_PI.contains(&[a, b, c])
+}
+
+/// True for the machine identifier of a Raspberry Pi's ROM: after the type byte, `RPi` and the
+/// number of the boot loader's generation. A board whose owner gave it another hardware address
+/// (`MAC_ADDRESS` of its EEPROM) is known by this mark alone.
+fn has_raspberry_pi_mark(machine_id: &[u8]) -> bool {
+    const MARK: &[u8] = b"RPi";
+    let after_type = machine_id.get(1..).unwrap_or_default();
+    after_type.starts_with(MARK) || machine_id.starts_with(MARK)
 }
 
 /// Whether this is an iPXE that can fetch a script by HTTP.
@@ -120,11 +142,17 @@ fn printable(value: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stdx::MacAddr;
+
     use super::{Client, Stage};
     use crate::options::Options;
 
     fn client(options: &[u8]) -> Client {
-        Client::read(&Options::read(options, &[], &[]).unwrap())
+        client_of(MacAddr([0x52, 0x54, 0, 0x77, 0, 1]), options)
+    }
+
+    fn client_of(mac: MacAddr, options: &[u8]) -> Client {
+        Client::read(&Options::read(options, &[], &[]).unwrap(), mac)
     }
 
     #[test]
@@ -159,6 +187,26 @@ mod tests {
         assert_eq!(client(&[93, 1, 7]).arch, None);
         assert_eq!(client(b"\x3c\x14PXEClient:Arch:00011").arch, Some(11));
         assert_eq!(client(b"\x3c\x0eMSFT 5.0:a:b:c").arch, None);
+    }
+
+    #[test]
+    fn a_raspberry_pi_is_known_by_its_prefix_or_its_mark() {
+        for prefix in
+            [[0xb8, 0x27, 0xeb], [0xd8, 0x3a, 0xdd], [0x2c, 0xcf, 0x67], [0x88, 0xa2, 0x9e]]
+        {
+            let [a, b, c] = prefix;
+            assert!(client_of(MacAddr([a, b, c, 1, 2, 3]), &[]).raspberry_pi, "{prefix:x?}");
+        }
+        let marked = |start: &[u8]| {
+            let mut options = vec![97, 17];
+            options.extend(start);
+            options.resize(2 + 17, 0x41);
+            client(&options).raspberry_pi
+        };
+        assert!(marked(b"\0RPi4") && marked(b"\0RPi5") && marked(b"\0RPi\x14"));
+        assert!(!marked(b"\0RP1") && !marked(b"\0\0RPi"), "a UUID with the same letters inside");
+        assert!(client(&[93, 2, 0, 41]).raspberry_pi);
+        assert!(!client(&[93, 2, 0, 0]).raspberry_pi);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use crate::bootfile::Boot;
-use crate::client::{Stage, is_raspberry_pi};
+use crate::client::Stage;
 use crate::config::Config;
 use crate::options::code;
 use crate::request::Request;
@@ -129,7 +129,8 @@ impl Proxy<'_> {
     /// second such offer only), and takes one with nothing but the class as a boot server's, whose
     /// answer it fetches (UefiPxeBcDxe, `PxeBcRetryBinlOffer`).
     fn is_asked_at_4011(&self) -> bool {
-        let bios = matches!(self.request.client.arch, Some(0..=5 | 20) | None);
+        let client = &self.request.client;
+        let bios = client.raspberry_pi || matches!(client.arch, Some(0..=5 | 20) | None);
         !bios || self.boot_server
     }
 }
@@ -207,6 +208,14 @@ impl Reply {
         }
     }
 
+    /// Adds the name of a file or server, with a closing zero byte.
+    ///
+    /// Some boot ROMs read options 66 and 67 as C strings, and run on into the next option when
+    /// there is no zero. Every client must be prepared for it (RFC 2132 §2).
+    fn put_name(&mut self, code: u8, name: &str) {
+        self.put(code, &[name.as_bytes(), b"\0"].concat());
+    }
+
     fn boot(&mut self, boot: &Boot, request: &Request) {
         match boot {
             Boot::Nothing => {}
@@ -222,7 +231,7 @@ impl Reply {
                 self.put(code::VENDOR_CLASS, b"PXEClient");
                 self.load_without_asking(request);
                 if request.wants(code::TFTP_SERVER) {
-                    self.put(code::TFTP_SERVER, server.to_string().as_bytes());
+                    self.put_name(code::TFTP_SERVER, &server.to_string());
                 }
                 if request.wants(code::TFTP_ADDRESSES) {
                     self.put(code::TFTP_ADDRESSES, &server.octets());
@@ -241,10 +250,14 @@ impl Reply {
         }
     }
 
-    /// Options 66 and 67 and the header, word for word.
+    /// Options 66 and 67 and the header, with the record's own names.
     fn fixed_boot(&mut self, server: Option<&str>, file: Option<&str>) {
-        self.put_text(code::TFTP_SERVER, server);
-        self.put_text(code::BOOT_FILE, file);
+        if let Some(server) = server.filter(|name| !name.is_empty()) {
+            self.put_name(code::TFTP_SERVER, server);
+        }
+        if let Some(file) = file.filter(|name| !name.is_empty()) {
+            self.put_name(code::BOOT_FILE, file);
+        }
         self.header_file(file.unwrap_or_default());
         if let Some(Ok(address)) = server.map(str::parse::<Ipv4Addr>) {
             self.bytes[20..24].copy_from_slice(&address.octets());
@@ -256,20 +269,19 @@ impl Reply {
     fn load_without_asking(&mut self, request: &Request) {
         const CONTROL: &[u8] = &[6, 1, 8];
         const MENU: &[u8] = b"\x09\x14\0\0\x11Raspberry Pi Boot\x0a\x04\0PXE";
-        let menu = if is_raspberry_pi(request.mac) { MENU } else { &[] };
+        let menu = if request.client.raspberry_pi { MENU } else { &[] };
         self.put(code::VENDOR_SPECIFIC, &[CONTROL, menu, &[code::END]].concat());
     }
 
     /// Names the file in the header, and in option 67 for those who can read it there.
     ///
-    /// A BIOS PXE ROM is sent the header only (unless the name is too long for it): some take
-    /// option 67 for a C string and read on into the next option.
+    /// A BIOS PXE ROM is sent the header only, unless the name is too long for it.
     fn file(&mut self, file: &str, request: &Request) {
         let in_header = self.header_file(file);
         let bios =
             request.client.stage == Stage::Pxe && matches!(request.client.arch, Some(0) | None);
         if !in_header || (request.wants(code::BOOT_FILE) && !bios) {
-            self.put(code::BOOT_FILE, file.as_bytes());
+            self.put_name(code::BOOT_FILE, file);
         }
     }
 

@@ -135,7 +135,7 @@ impl Request {
                 .and_then(|relay| relay.address(LINK_SELECTION).ok()?),
             subnet_selection: options.address(code::SUBNET_SELECTION)?,
             wanted: Codes::of(options.get(code::PARAMETER_LIST).unwrap_or_default()),
-            client: Client::read(&options),
+            client: Client::read(&options, mac),
         })
     }
 

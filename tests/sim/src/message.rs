@@ -155,8 +155,8 @@ impl Reply {
         }
         let options = &bytes[OPTIONS_AT..];
         let address = |value: &[u8]| Some(Ipv4Addr::from(*value.first_chunk::<4>()?));
-        let in_header = header[108..236].split(|byte| *byte == 0).next().unwrap_or_default();
-        let file = option(options, 67).unwrap_or(in_header);
+        let file = option(options, 67).unwrap_or(&header[108..236]);
+        let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
         let control = option(options, 43).and_then(|inner| option(inner, 6));
         let no_proxy = option(options, 175).and_then(|inner| option(inner, 176));
         let mac = header[28..34].first_chunk().copied()?;

@@ -1,8 +1,7 @@
 //! Which file for whom.
 
-use stdx::MacAddr;
-
 use super::{Boot, boot};
+use crate::client::Client;
 use crate::options::Options;
 use crate::request::Request;
 use crate::reservation::{Netboot, Reservation};
@@ -46,7 +45,7 @@ fn the_loader_follows_the_architecture_then_the_settings_then_the_machine() {
     let options = |arch: u16| {
         let mut options = b"\x3c\x09PXEClient\x5d\x02".to_vec();
         options.extend(arch.to_be_bytes());
-        crate::client::Client::read(&Options::read(&options, &[], &[]).unwrap())
+        Client::read(&Options::read(&options, &[], &[]).unwrap(), machine().mac)
     };
     let mut config = config();
     config.binaries.insert(7, "ipxe.efi".to_owned());
@@ -65,8 +64,8 @@ fn the_loader_follows_the_architecture_then_the_settings_then_the_machine() {
     ] {
         assert_eq!(boot(&config, &machine(), &options(arch)), tftp(file), "{arch}");
     }
-    let pi = Reservation { mac: MacAddr([0xdc, 0xa6, 0x32, 1, 2, 3]), ..machine() };
-    assert_eq!(boot(&config, &pi, &options(0)), tftp("snp-arm64.efi"));
+    let pi = Client { raspberry_pi: true, ..options(0) };
+    assert_eq!(boot(&config, &machine(), &pi), tftp("snp-arm64.efi"));
     let machine = Reservation { ipxe_binary: Some("mine.efi".to_owned()), ..machine() };
     assert_eq!(boot(&config, &machine, &options(7)), tftp("mine.efi"));
     assert_eq!(boot(&config, &machine, &options(6)), tftp("mine.efi"));

@@ -100,7 +100,7 @@ fn ipxe_gets_the_script_and_no_proxy_wait() {
     for packet in [ipxe_bios(DISCOVER), ipxe_efi(DISCOVER), tinkerbell(DISCOVER)] {
         let reply = offer(packet);
         assert_eq!(reply.file(), SCRIPT);
-        assert_eq!(reply.get(67), Some(SCRIPT));
+        assert_eq!(reply.get(67), Some(&[SCRIPT, b"\0"].concat()[..]));
         assert_eq!(reply.get(175), Some(&[176, 1, 1][..]));
         assert_eq!(reply.get(60), None);
         assert_eq!(reply.get(43), None);
@@ -113,7 +113,7 @@ fn edk2_pxe_gets_the_loader_by_tftp() {
     let reply = offer(edk2_pxe(DISCOVER));
     assert_eq!(reply.address(20), SERVER);
     assert_eq!(reply.file(), b"snponly.efi");
-    assert_eq!(reply.get(67), Some(&b"snponly.efi"[..]));
+    assert_eq!(reply.get(67), Some(&b"snponly.efi\0"[..]));
     assert_eq!(reply.get(60), Some(&b"PXEClient"[..]));
     assert_eq!(reply.get(43), Some(&[6, 1, 8, 255][..]));
     assert_eq!(reply.get(97), Some(&MACHINE_ID[..]));
@@ -124,7 +124,7 @@ fn edk2_pxe_gets_the_loader_by_tftp() {
 #[test]
 fn edk2_http_gets_a_url_and_its_own_class() {
     let reply = offer(edk2_http(DISCOVER));
-    let url = b"http://10.77.0.1:7080/ipxe/binary/52:54:00:77:00:01/snponly.efi";
+    let url = b"http://10.77.0.1:7080/ipxe/binary/52:54:00:77:00:01/snponly.efi\0";
     assert_eq!(reply.get(67), Some(&url[..]));
     assert_eq!(reply.get(60), Some(&b"HTTPClient"[..]));
     assert_eq!(reply.address(20), Ipv4Addr::UNSPECIFIED);
@@ -140,10 +140,33 @@ fn a_bios_rom_reads_the_header_only() {
     let machine = Reservation { ipxe_binary: Some("x".repeat(128)), ..machine() };
     let reply = answer_of(&machine, bios_pxe(DISCOVER), Answer::Offer, true);
     assert_eq!(reply.file(), b"");
-    assert_eq!(reply.get(67), Some(&[b'x'; 128][..]), "too long for the header");
+    let option = [&[b'x'; 128][..], b"\0"].concat();
+    assert_eq!(reply.get(67), Some(&option[..]), "too long for the header");
     let machine = Reservation { ipxe_binary: Some("x".repeat(127)), ..machine };
     let reply = answer_of(&machine, bios_pxe(DISCOVER), Answer::Offer, true);
     assert_eq!(reply.file(), &[b'x'; 127]);
+}
+
+/// Firmware that reads options 66 and 67 as C strings must find their end.
+#[test]
+fn a_boot_name_in_an_option_ends_with_a_zero() {
+    let fixed = Reservation {
+        tftp_server_name: Some("boot.example".to_owned()),
+        boot_file_name: Some("x".repeat(140)),
+        ..machine()
+    };
+    for packet in [edk2_pxe(DISCOVER), edk2_http(DISCOVER), ipxe_efi(DISCOVER), udhcpc(DISCOVER)] {
+        for (machine, always) in [(machine(), false), (fixed.clone(), true)] {
+            let reply = answer_of(&machine, packet.clone(), Answer::Offer, true);
+            for code in [66, 67] {
+                let value = reply.get(code);
+                assert!(value.is_some() || !always, "{code}");
+                let zeros = value.map_or(1, |value| value.iter().filter(|b| **b == 0).count());
+                assert_eq!(zeros, 1, "{code}");
+                assert!(value.is_none_or(|value| value.ends_with(&[0])), "{code}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -157,15 +180,15 @@ fn a_system_hears_nothing_of_netboot() {
 }
 
 #[test]
-fn fixed_boot_options_are_sent_word_for_word() {
+fn a_record_with_its_own_boot_file_is_sent_those_names() {
     let machine = Reservation {
         tftp_server_name: Some("192.0.2.9".to_owned()),
         boot_file_name: Some("u-boot.img".to_owned()),
         ..machine()
     };
     let reply = answer_of(&machine, edk2_pxe(DISCOVER), Answer::Ack, true);
-    assert_eq!(reply.get(66), Some(&b"192.0.2.9"[..]));
-    assert_eq!(reply.get(67), Some(&b"u-boot.img"[..]));
+    assert_eq!(reply.get(66), Some(&b"192.0.2.9\0"[..]));
+    assert_eq!(reply.get(67), Some(&b"u-boot.img\0"[..]));
     assert_eq!(reply.file(), b"u-boot.img");
     assert_eq!(reply.address(20), Ipv4Addr::new(192, 0, 2, 9));
     assert_eq!(reply.get(60), None);

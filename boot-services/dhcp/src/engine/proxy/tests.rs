@@ -119,7 +119,8 @@ fn every_rom_is_told_its_file_and_given_no_address() {
         assert_eq!(options.get(54), Some(&SERVER.octets()[..]), "{name}");
         assert_eq!(options.get(60), Some(class.as_bytes()), "{name}");
         assert_eq!(options.get(43), pxe, "{name}");
-        assert_eq!(options.get(67), wants_file.then_some(file.as_bytes()), "{name}");
+        let option = [file.as_bytes(), b"\0"].concat();
+        assert_eq!(options.get(67), wants_file.then_some(&option[..]), "{name}");
         assert_eq!(options.get(97), Some(&MACHINE_ID[..]), "{name}");
         for code in [1, 3, 6, 12, 15, 28, 42, 51, 66, 119, 175] {
             assert_eq!(options.get(code), None, "{name}: {code}");
@@ -127,15 +128,33 @@ fn every_rom_is_told_its_file_and_given_no_address() {
     }
 }
 
+const PI_MENU: &[u8] = b"\x06\x01\x08\x09\x14\0\0\x11Raspberry Pi Boot\x0a\x04\0PXE\xff";
+
 #[test]
 fn a_raspberry_pi_is_shown_its_menu() {
-    let pi = MacAddr([0xb8, 0x27, 0xeb, 1, 2, 3]);
+    let pi = MacAddr([0x2c, 0xcf, 0x67, 1, 2, 3]);
     let config = Config { mode: Mode::Proxy, ..config() };
     let mut bench = Bench::with(config, Reservation { mac: pi, ..machine() });
     let answer = bench.at_67(bios_pxe(DISCOVER).mac(pi)).unwrap();
     assert_eq!(answer.text(108), "snp-arm64.efi");
-    let menu = b"\x06\x01\x08\x09\x14\0\0\x11Raspberry Pi Boot\x0a\x04\0PXE\xff";
-    assert_eq!(answer.options.get(43), Some(&menu[..]));
+    assert_eq!(answer.options.get(43), Some(PI_MENU));
+}
+
+/// A Raspberry Pi with a hardware address of its owner's choice, and one that gives its own
+/// architecture.
+#[test]
+fn a_raspberry_pi_without_its_prefix_is_shown_its_menu() {
+    let asks = |arch: u8| {
+        Packet::new(0)
+            .option(53, &[DISCOVER])
+            .option(60, b"PXEClient:Arch:00000:UNDI:002001")
+            .option(93, &[0, arch])
+    };
+    for packet in [asks(0).option(97, b"\0RPi5\x14\0\0\0\x12\x34\x56\x78\x90\0\0\0"), asks(41)] {
+        let answer = Bench::new().at_67(packet).unwrap();
+        assert_eq!(answer.text(108), "snp-arm64.efi");
+        assert_eq!(answer.options.get(43), Some(PI_MENU));
+    }
 }
 
 #[test]
@@ -153,7 +172,7 @@ fn at_port_4011_every_mode_names_the_file_to_where_the_question_came_from() {
             (53, Some(&[5][..])),
             (54, Some(&SERVER.octets())),
             (60, Some(b"PXEClient")),
-            (67, Some(b"snponly.efi")),
+            (67, Some(b"snponly.efi\0")),
             (97, Some(&MACHINE_ID)),
             (43, None),
             (51, None),
