@@ -10,7 +10,9 @@ use axum::Router;
 use axum::http::Method;
 use fuzz::{Input, KNOWN, STRANGER, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
-use metadata::{Config, Instance, Instances, Interface, Observer, PhoneHome, router};
+use metadata::{
+    Config, Instance, Instances, Interface, Observer, PhoneHome, Provisioning, Unmatched, router,
+};
 
 /// The longest form that may come through.
 const FORM_MAX: usize = 64 << 10;
@@ -21,7 +23,7 @@ const PROXY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 struct One;
 
 impl Instances for One {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
         let instance = Instance {
             id: "i-1".to_owned(),
             hardware: "default/nuc-1".to_owned(),
@@ -30,9 +32,10 @@ impl Instances for One {
             user_data: Some("#cloud-config\n".into()),
             interfaces: vec![Interface::new(stdx::MacAddr([0x52, 0x54, 0, 0x77, 0, 1]))],
             extra: [("role".to_owned(), "storage".to_owned())].into(),
+            provisioning: Provisioning::Underway,
             ..Instance::default()
         };
-        (address == KNOWN).then_some(instance)
+        (address == KNOWN).then_some(instance).ok_or(Unmatched::UnknownAddress)
     }
 
     fn by_instance_id(&self, _: &str) -> Option<Instance> {
@@ -46,7 +49,11 @@ impl Observer for One {
     }
 
     fn withheld(&self, _: IpAddr, _: &str) {
-        panic!("nothing is withheld without a window");
+        panic!("nothing is withheld within the window");
+    }
+
+    fn refused(&self, _: IpAddr, _: &str, _: stdx::MacAddr) {
+        panic!("no address is used by another NIC");
     }
 
     fn phoned_home(&self, news: PhoneHome) {

@@ -5,6 +5,7 @@
 mod claims;
 mod enrolling;
 mod neighbours;
+mod requester;
 mod works;
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use workflow_server::{Run, Runs};
 
 use claims::{Claimant, Claims};
 pub use enrolling::ENROLLED;
+pub use requester::Requester;
 pub use works::Course;
 
 /// The index; clones share it.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use api::tinkerbell::{Dhcp, Hardware, InstanceIp, Interface};
 use ipnet::IpNet;
 use jiff::Timestamp;
-use metadata::{Instance, OperatingSystem, Provisioning, Route};
+use metadata::{Instance, OperatingSystem, Provisioning, Route, Unmatched};
 use workflow_server::End;
 
 use crate::hardware_views::HardwareViews;
+use crate::index::Requester;
 
 /// Annotations of Hardware that the machine may read about itself: `meta-data.tinbox.dev/role` is
 /// `{{ ds.meta_data.role }}`.
@@ -18,9 +19,14 @@ const EXTRA: &str = "meta-data.tinbox.dev/";
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
 impl metadata::Instances for HardwareViews {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
-        let hardware = self.index.by_address(address)?;
-        Some(self.instance(&hardware, Some(address)))
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
+        match self.index.requester(address) {
+            Requester::Machine(hardware) => Ok(self.instance(&hardware, Some(address))),
+            Requester::OtherNic(hardware, mac) => {
+                Err(Unmatched::OtherNic { hardware: hardware.key().to_string(), mac })
+            }
+            Requester::Unknown => Err(Unmatched::UnknownAddress),
+        }
     }
 
     fn by_instance_id(&self, id: &str) -> Option<Instance> {
@@ -31,9 +37,21 @@ impl metadata::Instances for HardwareViews {
 impl HardwareViews {
     fn instance(&self, hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
         let (underway, ended) = self.index.runs.progress(&hardware.key());
+        // A system without a disk needs its user data at every boot.
+        let underway = underway || boots_from_network(hardware);
         let provisioning = provisioning(underway, ended, self.clock.now());
         Instance { provisioning, ..instance(hardware, asked) }
     }
+}
+
+/// Whether the machine starts a system of its own from the network, rather than the agent.
+fn boots_from_network(hardware: &Hardware) -> bool {
+    let netboots = hardware.spec.interfaces.iter().filter_map(|it| it.netboot.as_ref());
+    let mut allowed = netboots.filter(|netboot| netboot.allow_pxe == Some(true));
+    allowed.any(|netboot| {
+        let ipxe = netboot.ipxe.as_ref();
+        ipxe.is_some_and(|ipxe| !ipxe.url.is_empty() || !ipxe.contents.is_empty())
+    })
 }
 
 fn provisioning(underway: bool, ended: Option<End>, now: Timestamp) -> Provisioning {

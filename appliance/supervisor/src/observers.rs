@@ -307,7 +307,7 @@ impl metadata::Observer for Observers {
                     | "/config.ign"
                     | "/talos"
             )
-            && let Some(hardware) = self.index.by_address(peer)
+            && let Some(hardware) = self.index.requester(peer).machine()
         {
             self.tell(&hardware, &Moment::AskedMetadata { path: path.to_owned() });
         }
@@ -317,8 +317,17 @@ impl metadata::Observer for Observers {
         tracing::warn!(%peer, hardware, "user data was asked for outside its window");
     }
 
+    fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr) {
+        tracing::debug!(%peer, hardware, %mac, "metadata was requested by another NIC");
+        if let Some(hardware) = self.index.by_address(peer) {
+            let what = "metadata".to_owned();
+            let why = format!("NIC {mac} uses its address {peer} and is not in its record");
+            self.tell(&hardware, &Moment::Refused { what, why });
+        }
+    }
+
     fn phoned_home(&self, news: PhoneHome) {
-        if let Some(hardware) = self.index.by_address(news.peer) {
+        if let Some(hardware) = self.index.requester(news.peer).machine() {
             let hostname = news.hostname.unwrap_or_default();
             self.tell(&hardware, &Moment::PhonedHome { hostname });
         }

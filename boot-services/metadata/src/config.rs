@@ -13,7 +13,7 @@ const WINDOW_SECS: std::ops::RangeInclusive<u32> = 60..=2_592_000;
 /// The longest grace, in seconds: a day.
 const MAX_GRACE_SECS: u32 = 86_400;
 
-/// The settings; each default is what Tinkerbell does.
+/// The settings; each default but that of `user_data` is what Tinkerbell does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -65,10 +65,10 @@ pub enum Addressing {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserData {
-    /// Whenever its address asks.
-    #[default]
+    /// At every request.
     Address,
-    /// Whenever its address asks while it is installed, and for a while thereafter ([`crate`]).
+    /// While it is installed, and for a while thereafter ([`crate`]).
+    #[default]
     Window,
 }
 
@@ -133,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_what_tinkerbell_does() {
+    fn without_settings_user_data_has_a_window_and_the_rest_is_as_in_tinkerbell() {
         let config = read("{}").unwrap();
-        assert_eq!((config.imdsv2, config.user_data), (Imdsv2::Optional, UserData::Address));
+        assert_eq!((config.imdsv2, config.user_data), (Imdsv2::Optional, UserData::Window));
         assert!(!config.instance_endpoint && config.trusted_proxies.is_empty());
         assert_eq!(config.problems(), Vec::<String>::new());
     }

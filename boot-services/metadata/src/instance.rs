@@ -168,10 +168,27 @@ fn first<const N: usize>(texts: [&str; N]) -> &str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
+/// Reason why a request is of no machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmatched {
+    /// No machine holds the address.
+    UnknownAddress,
+    /// The address belongs to a machine, and another NIC uses it on the link.
+    OtherNic {
+        /// `namespace/name` of the hardware that holds the address.
+        hardware: String,
+        /// The NIC that uses it, by the kernel's neighbor table.
+        mac: MacAddr,
+    },
+}
+
 /// Knows the machines. Must answer from memory: cloud-init asks some thirty times a boot.
 pub trait Instances: Send + Sync + 'static {
-    /// The machine that holds this address; `None` when nobody does.
-    fn by_address(&self, address: IpAddr) -> Option<Instance>;
+    /// Returns the machine that a request from this address is of.
+    ///
+    /// # Errors
+    /// When the address is not a machine's, or its sender is not that machine.
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched>;
 
     /// The one machine whose [`Instance::id`] this is; `None` when none or several have it. Asked
     /// only where [`crate::Config::instance_endpoint`] is set.

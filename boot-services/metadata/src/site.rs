@@ -13,7 +13,7 @@
 //! | `/metadata` | the storage part, for rootio |
 //! | POST `/phone-home` | recorded |
 //!
-//! Whoever asks is known by the source address, and nothing else: an address that no machine holds
+//! A request is of the machine that [`Instances`] takes its source address for. Any other address
 //! gets 404 everywhere, also for lists, which Tootles shows to anybody. Other methods than GET and
 //! HEAD get 405, Tootles' 404. The router has no fallback, so that others can be merged with it; it
 //! needs the client's address (`ConnectInfo<SocketAddr>`).
@@ -33,12 +33,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
+use stdx::MacAddr;
 
 use crate::nocloud::NetworkConfig;
 use crate::phone_home::MAX_FORM;
 use crate::token::Tokens;
 use crate::window::{self, Homes};
-use crate::{Config, Instance, Instances, PhoneHome, nocloud, proxy, rootio};
+use crate::{Config, Instance, Instances, PhoneHome, Unmatched, nocloud, proxy, rootio};
 
 /// The most characters of a path that the observer is told.
 const MAX_PATH: usize = 200;
@@ -55,6 +56,9 @@ pub trait Observer: Send + Sync + 'static {
     /// Somebody at a machine's address asked for its user data outside its window, and was answered
     /// as if there were none.
     fn withheld(&self, peer: IpAddr, hardware: &str);
+    /// A request from the address of `hardware` was not answered: the NIC `mac` sent it, which is
+    /// not one of that machine's.
+    fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr);
 }
 
 struct Site {
@@ -129,7 +133,19 @@ async fn observe(
 impl Site {
     /// The machine at an address, as it may see itself at `path`.
     fn machine(&self, client: IpAddr, path: &str) -> Option<Instance> {
-        Some(self.bounded(self.instances.by_address(client)?, client, path))
+        Some(self.bounded(self.sender(client)?, client, path))
+    }
+
+    /// The machine that sent a request, whole.
+    fn sender(&self, client: IpAddr) -> Option<Instance> {
+        match self.instances.by_address(client) {
+            Ok(instance) => Some(instance),
+            Err(Unmatched::UnknownAddress) => None,
+            Err(Unmatched::OtherNic { hardware, mac }) => {
+                self.observer.refused(client, &hardware, mac);
+                None
+            }
+        }
     }
 
     /// A machine without the user data that it may not have now.
@@ -192,7 +208,7 @@ fn configuration(site: &Site, client: IpAddr, kind: &'static str) -> Response {
 }
 
 async fn storage(State(site): Shared, Extension(client): Client) -> Response {
-    let Some(instance) = site.instances.by_address(client) else {
+    let Some(instance) = site.sender(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match rootio::json(&instance) {
@@ -205,7 +221,7 @@ async fn storage(State(site): Shared, Extension(client): Client) -> Response {
 
 async fn phone_home(State(site): Shared, Extension(client): Client, request: Request) -> Response {
     // Looked up first: nothing is read from clients that no machine is known for.
-    let Some(instance) = site.instances.by_address(client) else {
+    let Some(instance) = site.sender(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match Bytes::from_request(request, &()).await {

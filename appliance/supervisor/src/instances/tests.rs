@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use metadata::Provisioning;
 use serde_json::json;
 
-use super::{End, instance, provisioning};
+use super::{End, boots_from_network, instance, provisioning};
 
 fn hardware() -> Hardware {
     let nic = |number: u8, address: &str, netmask: &str| {
@@ -93,4 +93,19 @@ fn provisioning_is_under_way_or_ended_so_long_ago() {
         let Provisioning::Ended { ago } = provisioning(false, end, now) else { panic!("{end:?}") };
         assert!(ago <= seen.elapsed());
     }
+}
+
+#[test]
+fn a_system_that_boots_from_the_network_has_no_window() {
+    let with = |allowed: bool, ipxe: serde_json::Value| {
+        let netboot = json!({ "allowPXE": allowed, "ipxe": ipxe });
+        let interface = json!({ "dhcp": { "mac": "52:54:00:77:00:01" }, "netboot": netboot });
+        let object = json!({ "metadata": {}, "spec": { "interfaces": [interface] } });
+        boots_from_network(&serde_json::from_value(object).unwrap())
+    };
+    assert!(with(true, json!({ "contents": "#!ipxe" })));
+    assert!(with(true, json!({ "url": "http://10.77.0.1/talos.ipxe" })));
+    assert!(!with(true, json!({ "binary": "ipxe.efi" })));
+    assert!(!with(false, json!({ "contents": "#!ipxe" })));
+    assert!(!boots_from_network(&hardware()));
 }

@@ -1,7 +1,7 @@
 //! The tree, byte for byte where Tootles' own tests say the bytes.
 
 use super::{Version, lookup};
-use crate::{Instance, Interface, OperatingSystem};
+use crate::{Instance, Interface, OperatingSystem, Provisioning};
 
 pub(crate) fn instance() -> Instance {
     Instance {
@@ -29,6 +29,7 @@ pub(crate) fn instance() -> Instance {
             image_tag: "t".to_owned(),
         },
         extra: [("role".to_owned(), "storage".to_owned())].into(),
+        provisioning: Provisioning::Underway,
         ..Instance::default()
     }
 }

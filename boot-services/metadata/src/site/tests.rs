@@ -10,25 +10,33 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
 use http_body_util::BodyExt;
+use stdx::MacAddr;
 use tower::ServiceExt;
 
 use super::{Observer, router};
 use crate::ec2::tests::instance;
-use crate::{Config, Imdsv2, Instance, Instances, PhoneHome, Provisioning, UserData};
+use crate::{Config, Imdsv2, Instance, Instances, PhoneHome, Provisioning, Unmatched};
+
+/// A NIC that uses the address of a third machine.
+const OTHER: MacAddr = MacAddr([2, 0xee, 0, 0, 0, 1]);
 
 /// Two machines, each with its own user data.
 struct Two;
 
 impl Instances for Two {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
         match address.to_string().as_str() {
-            "10.77.0.11" => Some(instance()),
-            "10.77.0.12" => Some(Instance {
+            "10.77.0.11" => Ok(instance()),
+            "10.77.0.12" => Ok(Instance {
                 id: "i-2".to_owned(),
                 user_data: Some("two\r\n\u{e9}\t%s\0 ".into()),
+                provisioning: Provisioning::Underway,
                 ..Instance::default()
             }),
-            _ => None,
+            "10.77.0.13" => {
+                Err(Unmatched::OtherNic { hardware: "default/nuc-3".to_owned(), mac: OTHER })
+            }
+            _ => Err(Unmatched::UnknownAddress),
         }
     }
     fn by_instance_id(&self, id: &str) -> Option<Instance> {
@@ -41,6 +49,7 @@ struct Heard {
     asked: Mutex<Vec<(String, u16)>>,
     news: Mutex<Vec<PhoneHome>>,
     withheld: Mutex<Vec<String>>,
+    refused: Mutex<Vec<(String, MacAddr)>>,
 }
 
 impl Observer for Heard {
@@ -52,6 +61,9 @@ impl Observer for Heard {
     }
     fn withheld(&self, _: IpAddr, hardware: &str) {
         self.withheld.lock().unwrap().push(hardware.to_owned());
+    }
+    fn refused(&self, _: IpAddr, hardware: &str, mac: MacAddr) {
+        self.refused.lock().unwrap().push((hardware.to_owned(), mac));
     }
 }
 
@@ -76,6 +88,7 @@ async fn fetch(router: &Router, peer: &str, path: &str) -> (u16, String) {
 
 const ONE: &str = "10.77.0.11:1000";
 const TWO: &str = "10.77.0.12:1000";
+const TAKEN: &str = "10.77.0.13:1000";
 const NOBODY: &str = "10.77.0.99:1000";
 
 #[tokio::test]
@@ -104,6 +117,30 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
     let asked = heard.asked.lock().unwrap();
     assert_eq!(asked[0], ("/2009-04-04/user-data".to_owned(), 200));
     assert!(asked.contains(&("/metadata".to_owned(), 404)));
+}
+
+#[tokio::test]
+async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
+    let heard = Arc::new(Heard::default());
+    let site = router(Config::default(), Arc::new(Two), heard.clone());
+    let paths = [
+        "/2009-04-04/user-data",
+        "/latest/meta-data/",
+        "/nocloud/user-data",
+        "/ignition",
+        "/talos",
+        "/metadata",
+    ];
+    for path in paths {
+        assert_eq!(fetch(&site, TAKEN, path).await, (404, String::new()), "{path}");
+    }
+    for request in [Request::post("/phone-home"), Request::put("/latest/api/token")] {
+        let request = request.body(Body::empty()).unwrap();
+        assert_eq!(ask(&site, TAKEN, request).await.0, StatusCode::NOT_FOUND);
+    }
+    let refused = heard.refused.lock().unwrap();
+    assert_eq!(*refused, vec![("default/nuc-3".to_owned(), OTHER); paths.len() + 2]);
+    assert!(heard.news.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -321,7 +358,7 @@ async fn configurations_are_user_data_byte_for_byte() {
 struct Installed(u64);
 
 impl Instances for Installed {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
         let ago = std::time::Duration::from_secs(self.0);
         let vendor_data = Some("vendor".into());
         let provisioning = Provisioning::Ended { ago };
@@ -329,14 +366,13 @@ impl Instances for Installed {
         Two.by_address(address).map(|_| instance)
     }
     fn by_instance_id(&self, _: &str) -> Option<Instance> {
-        self.by_address(ONE.parse::<SocketAddr>().unwrap().ip())
+        self.by_address(ONE.parse::<SocketAddr>().unwrap().ip()).ok()
     }
 }
 
 #[tokio::test]
 async fn outside_its_window_a_machine_has_no_user_data() {
-    let config =
-        Config { user_data: UserData::Window, instance_endpoint: true, ..Config::default() };
+    let config = Config { instance_endpoint: true, ..Config::default() };
     let by_id = "/tootles/instanceID/i-1/2009-04-04/user-data";
     let seed = ["/latest/user-data", "/2009-04-04/user-data/", "/nocloud/user-data", by_id];
     for (ago, open) in [(10, true), (4000, false)] {

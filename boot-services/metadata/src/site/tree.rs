@@ -60,7 +60,7 @@ pub(super) async fn token(
     Extension(client): Client,
     headers: HeaderMap,
 ) -> Response {
-    if site.instances.by_address(client).is_none() {
+    if site.sender(client).is_none() {
         return StatusCode::NOT_FOUND.into_response();
     }
     let trusted = site.config.trusts(peer.ip().to_canonical());

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use metadata::{Config, Instance, Instances, Interface, Observer, PhoneHome, Route, router};
+use metadata::{
+    Config, Instance, Instances, Interface, Observer, PhoneHome, Provisioning, Route, Unmatched,
+    router,
+};
 use serde_json::{Value, json};
+use stdx::MacAddr;
 
 /// A MIME archive of a gzipped Jinja template and a plain part: what JSON cannot hold as it is.
 const USER_DATA: &str = include_str!("../user_data.mime");
@@ -20,8 +24,8 @@ const PYTHON: &str = "needs Debian's python3-yaml python3-requests python3-jinja
 struct One;
 
 impl Instances for One {
-    fn by_address(&self, address: IpAddr) -> Option<Instance> {
-        address.is_loopback().then(|| Instance {
+    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
+        let instance = || Instance {
             id: "i-nuc-1".to_owned(),
             hardware: "default/nuc-1".to_owned(),
             name: "nuc-1-hardware".to_owned(),
@@ -35,8 +39,10 @@ impl Instances for One {
             // Read by YAML 1.1 as a number, were it not quoted.
             tags: vec!["10:20:30".to_owned(), "no".to_owned()],
             extra: [("role".to_owned(), "storage".to_owned())].into(),
+            provisioning: Provisioning::Underway,
             ..Instance::default()
-        })
+        };
+        address.is_loopback().then(instance).ok_or(Unmatched::UnknownAddress)
     }
     fn by_instance_id(&self, _: &str) -> Option<Instance> {
         None
@@ -83,6 +89,7 @@ impl Observer for Heard {
         self.news.lock().unwrap().push(news);
     }
     fn withheld(&self, _: IpAddr, _: &str) {}
+    fn refused(&self, _: IpAddr, _: &str, _: MacAddr) {}
 }
 
 /// Runs a command to its end and hands back what it printed.

@@ -64,8 +64,10 @@ struct Pair {
 
 impl Pair {
     fn start() -> Self {
-        let settings =
-            format!("[metadata]\ninstance_endpoint = true\ntrusted_proxies = [\"{PROXIES}\"]\n");
+        let settings = format!(
+            "[metadata]\ninstance_endpoint = true\nuser_data = \"address\"\n\
+                     trusted_proxies = [\"{PROXIES}\"]\n"
+        );
         let tinboxd = Tinboxd::start_with(&settings).unwrap();
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tootles/hardware.json");
         let file = file.display().to_string();

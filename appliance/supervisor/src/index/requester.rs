@@ -1,0 +1,94 @@
+//! The machine that a request over IP is of.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use api::tinkerbell::Hardware;
+use stdx::MacAddr;
+
+use super::Index;
+
+/// Sender of a request, by its source address and the kernel's neighbor table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Requester {
+    /// A known machine.
+    Machine(Arc<Hardware>),
+    /// Another NIC that uses the address of a known machine.
+    OtherNic(Arc<Hardware>, MacAddr),
+    /// No known machine.
+    Unknown,
+}
+
+impl Requester {
+    /// The machine, if it is known.
+    pub fn machine(self) -> Option<Arc<Hardware>> {
+        match self {
+            Self::Machine(hardware) => Some(hardware),
+            Self::OtherNic(..) | Self::Unknown => None,
+        }
+    }
+}
+
+impl Index {
+    /// The sender of a request from this address. On the box's own IPv4 links the hardware address
+    /// decides, as for boot scripts ([`netboot::Reader`]); elsewhere the record or lease of the
+    /// address.
+    pub fn requester(&self, address: IpAddr) -> Requester {
+        let neighbor = self.neighbour(address);
+        let by_mac = neighbor.and_then(|mac| self.by_mac(mac));
+        let by_address = || self.by_address(address);
+        decide(neighbor, by_mac, by_address)
+    }
+}
+
+fn decide(
+    neighbor: Option<MacAddr>,
+    by_mac: Option<Arc<Hardware>>,
+    by_address: impl FnOnce() -> Option<Arc<Hardware>>,
+) -> Requester {
+    if let Some(hardware) = by_mac {
+        return Requester::Machine(hardware);
+    }
+    match (by_address(), neighbor) {
+        (Some(hardware), None) => Requester::Machine(hardware),
+        (Some(hardware), Some(mac)) => Requester::OtherNic(hardware, mac),
+        (None, _) => Requester::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::tinkerbell::Hardware;
+    use stdx::MacAddr;
+
+    use super::{Requester, decide};
+
+    #[test]
+    fn on_the_link_the_hardware_address_decides_whose_metadata_is_given() {
+        let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+        let named = |name: &str| {
+            let mut hardware = Hardware::default();
+            hardware.metadata.name = name.to_owned();
+            Arc::new(hardware)
+        };
+        let (one, two) = (named("one"), named("two"));
+        let machine = |it: &Arc<Hardware>| Requester::Machine(Arc::clone(it));
+        for (neighbor, by_mac, by_address, requester) in [
+            (Some(mac), Some(&one), Some(&one), machine(&one)),
+            // In proxy mode another server gives the addresses, whatever the records say.
+            (Some(mac), Some(&one), Some(&two), machine(&one)),
+            (Some(mac), Some(&one), None, machine(&one)),
+            // Who takes a machine's address does not become that machine.
+            (Some(mac), None, Some(&two), Requester::OtherNic(Arc::clone(&two), mac)),
+            (Some(mac), None, None, Requester::Unknown),
+            // Behind a router, or over IPv6.
+            (None, None, Some(&two), machine(&two)),
+            (None, None, None, Requester::Unknown),
+        ] {
+            let found = decide(neighbor, by_mac.cloned(), || by_address.cloned());
+            assert_eq!(found, requester, "{neighbor:?} {by_mac:?} {by_address:?}");
+        }
+    }
+}
