@@ -21,6 +21,7 @@ mod pace;
 pub mod registry;
 pub mod room;
 mod shelf;
+mod turns;
 mod wanted;
 mod zeros;
 
@@ -43,9 +44,8 @@ pub use wanted::{Wanted, shown};
 use crate::Error;
 use arrival::State;
 use shelf::Shelf;
+use turns::Turns;
 
-/// Downloads at once; further ones wait for their turn.
-const MAX_DOWNLOADS: usize = 4;
 /// Downloads at once and in waiting; further ones are refused.
 const MAX_WAITING: usize = 256;
 /// A file that did not come is not asked for again so soon.
@@ -74,7 +74,7 @@ struct Inner {
     origin: Arc<dyn Origin>,
     /// Percent of the partition.
     budget: u64,
-    turns: tokio::sync::Semaphore,
+    turns: Turns,
     /// Held while room is made.
     admission: Mutex<()>,
     table: Mutex<Table>,
@@ -118,8 +118,7 @@ impl Cache {
         origin: Arc<dyn Origin>,
         budget: u64,
     ) -> Result<Self, Error> {
-        let turns = tokio::sync::Semaphore::new(MAX_DOWNLOADS);
-        let shelf = Shelf::open(root.into())?;
+        let (turns, shelf) = (Turns::new(), Shelf::open(root.into())?);
         let (admission, table) = (Mutex::default(), Mutex::default());
         Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, admission, table })))
     }

@@ -31,8 +31,7 @@ pub(super) async fn run(
     wanted: &Wanted,
     tell: &watch::Sender<State>,
 ) -> Result<Blob, Error> {
-    // The semaphore is never closed.
-    let _turn = cache.0.turns.acquire().await.ok();
+    let _turn = cache.0.turns.take(&wanted.url).await;
     // An earlier download may have ended just before this one was asked for.
     let (own, file) = (cache.clone(), wanted.clone());
     if let Some(blob) = blocking(move || own.held(&file)).await? {

@@ -1,6 +1,7 @@
 //! Downloads that break off, are shared, lie, and outlive the box.
 
 mod abandoned;
+mod hosts;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

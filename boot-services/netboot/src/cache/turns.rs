@@ -1,0 +1,76 @@
+//! Turns of downloads: a few at once, and fewer of one host, so that a server that answers slowly
+//! leaves turns to other servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Downloads at once; further ones wait for their turn.
+const MAX_DOWNLOADS: usize = 4;
+/// Downloads at once from one host, whatever its ports.
+const MAX_OF_HOST: usize = 2;
+
+/// The turns of all downloads.
+pub(super) struct Turns {
+    all: Arc<Semaphore>,
+    /// Hosts with downloads that run or wait: never more than there are downloads.
+    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// A turn of one download, which ends when this is dropped.
+pub(super) struct Turn {
+    _all: OwnedSemaphorePermit,
+    _host: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    pub(super) fn new() -> Self {
+        Self { all: Arc::new(Semaphore::new(MAX_DOWNLOADS)), hosts: Mutex::default() }
+    }
+
+    /// Waits for a turn to fetch `url`. `None` never comes: the semaphores are not closed.
+    pub(super) async fn take(&self, url: &str) -> Option<Turn> {
+        // The host first: a download that waits for its host takes no turn of another host.
+        let host = self.of_host(host(url)).acquire_owned().await.ok()?;
+        let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+        Some(Turn { _all: all, _host: host })
+    }
+
+    fn of_host(&self, host: String) -> Arc<Semaphore> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.retain(|_, turns| Arc::strong_count(turns) > 1);
+        let turns = hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(MAX_OF_HOST)));
+        Arc::clone(turns)
+    }
+}
+
+/// The host of a URL, without user and port.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let end = match host.find(']') {
+        Some(bracket) => bracket + 1,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    host.get(..end).unwrap_or(host).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn a_host_is_one_whatever_its_port_and_user() {
+        for (url, expected) in [
+            ("http://A.example:81/x", "a.example"),
+            ("https://me:pw@a.example?x=@b", "a.example"),
+            ("oci://[2001:db8::1]:5000/a:b", "[2001:db8::1]"),
+            ("oci-blob://ghcr.io/a/b@sha256:00", "ghcr.io"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(host(url), expected, "{url}");
+        }
+    }
+}
