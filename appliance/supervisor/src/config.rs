@@ -258,6 +258,11 @@ impl Config {
         let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
         let networks = network::plans(&config.network);
         let mut problems = networks.as_ref().err().cloned().unwrap_or_default();
+        if let (Home::Firmware, Some(images)) = (home, &mut config.images)
+            && images.cache.as_os_str().is_empty()
+        {
+            images.cache = Images::folder(Path::new(platform::init::CACHE));
+        }
         problems.extend(config.problems());
         problems.extend(config.problems_at(home));
         if home == Home::Firmware && config.images.is_none() {

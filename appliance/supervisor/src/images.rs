@@ -5,9 +5,12 @@
 mod answers;
 mod connector;
 mod containers;
+mod destinations;
 mod mentions;
 mod pins;
+mod readers;
 mod report;
+mod routes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -15,21 +18,24 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::meta::ObjectKey;
-use api::tinkerbell::Workflow;
+use api::tinkerbell::{Workflow, WorkflowSpec};
 use axum::Router;
 use netboot::Observer;
 use netboot::cache::registry::Mirror;
 use netboot::cache::room::Held;
-use netboot::cache::{Cache, Digest, HttpOrigin, Wanted, shown};
+use netboot::cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 
 pub use answers::router;
 pub use mentions::reads_registry;
 
 use crate::config::{Config, HTTP_PORT};
+use crate::index::Index;
 use crate::networks::nic;
 use containers::Containers;
+use destinations::Destinations;
 use mentions::Own;
 use pins::{Pin, Pins};
+use readers::MentionReaders;
 
 /// The fewest hexadecimal digits of a digest that name a file.
 const MIN_PREFIX: usize = 6;
@@ -42,6 +48,7 @@ struct Inner {
     cache: Cache,
     containers: Containers,
     own: Own,
+    destinations: Destinations,
     pins: Mutex<Pins>,
     mentions: Mutex<BTreeMap<ObjectKey, Mention>>,
 }
@@ -50,10 +57,30 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mention {
     files: Vec<Wanted>,
+    /// The machine, and the agents of its tasks, which may run on other machines.
+    machine: ObjectKey,
+    agents: BTreeSet<String>,
     ended: bool,
 }
 
 impl Mention {
+    fn of(own: &Own, workflow: &Workflow) -> Self {
+        let WorkflowSpec { hardware_ref, .. } = &workflow.spec;
+        let agents = workflow.status.tasks.iter().map(|task| task.agent_id.clone());
+        Self {
+            files: mentions::of_workflow(own, &workflow.status),
+            machine: ObjectKey::new(&workflow.metadata.namespace, hardware_ref),
+            agents: agents.filter(|agent| !agent.is_empty()).collect(),
+            ended: workflow.status.state.ended(),
+        }
+    }
+
+    /// A workflow that is gone.
+    fn gone() -> Self {
+        let machine = ObjectKey::new("", "");
+        Self { files: Vec::new(), machine, agents: BTreeSet::new(), ended: true }
+    }
+
     /// The files that are offered for it.
     fn needed(&self) -> &[Wanted] {
         if self.ended { &[] } else { &self.files }
@@ -79,7 +106,10 @@ impl Images {
     /// When a folder or file of these cannot be used.
     pub fn open(config: &Config, state: &Path) -> anyhow::Result<Self> {
         let Some(settings) = &config.images else { return Ok(Self(None)) };
-        let connector = connector::make(settings.authorities.as_deref())?;
+        let destinations = Destinations::new(settings.networks.clone());
+        let checked = destinations.clone();
+        let check = Arc::new(move |address| checked.check(address));
+        let connector = connector::make(settings.authorities.as_deref(), check)?;
         let plain = settings.plain_registries.iter().cloned();
         let origin = HttpOrigin::new(connector)
             .with_plain_registries(plain)
@@ -94,23 +124,25 @@ impl Images {
         let names = config.api_names().into_iter().chain(ipv6.map(|own| own.to_string()));
         let (pins, mentions) = (Mutex::new(Pins::open(state)?), Mutex::default());
         let own = Own::new(names);
-        let inner = Arc::new(Inner { cache, containers, own, pins, mentions });
+        let inner = Arc::new(Inner { cache, containers, own, destinations, pins, mentions });
         inner.keep_pins();
         Ok(Self(Some(inner)))
     }
 
-    /// The cache, if there is one.
-    pub fn cache(&self) -> Option<&Cache> {
-        self.0.as_ref().map(|inner| &inner.cache)
+    /// The cache, if there is one, for the machines whose unfinished workflows mention its files.
+    pub fn access(&self, index: &Index) -> Option<CacheAccess> {
+        let inner = self.0.as_ref()?;
+        let readers = MentionReaders::new(Arc::clone(inner), index.clone());
+        Some(CacheAccess::new(inner.cache.clone(), Arc::new(readers)))
     }
 
     /// Where machines get the files and the images of containers; without a cache, a registry that
     /// says so.
-    pub fn routes(&self, observer: &Arc<dyn Observer>) -> Router {
-        let cached = |cache: &Cache| netboot::http::cached_router(cache.clone(), observer.clone());
+    pub fn routes(&self, index: &Index, observer: &Arc<dyn Observer>) -> Router {
+        let cached = |access| netboot::http::cached_router(access, observer.clone());
         let mirror = self.0.as_ref().map(|inner| inner.containers.mirror().clone());
         let registry = netboot::http::registry_router(mirror, observer.clone());
-        self.cache().map(cached).unwrap_or_default().merge(registry)
+        self.access(index).map(cached).unwrap_or_default().merge(registry)
     }
 
     /// All of them as people see them; none without a cache. Reads folders: it may block.
@@ -124,23 +156,25 @@ impl Images {
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
         inner.containers.put(workflow);
-        let files = mentions::of_workflow(&inner.own, &workflow.status);
-        inner.put(workflow.key(), Mention { files, ended: workflow.status.state.ended() });
+        inner.put(workflow.key(), Mention::of(&inner.own, workflow));
     }
 
     /// Forgets a workflow.
     pub fn remove_workflow(&self, key: &ObjectKey) {
         let Some(inner) = &self.0 else { return };
         inner.containers.remove(key);
-        inner.put(key.clone(), Mention { files: Vec::new(), ended: true });
+        inner.put(key.clone(), Mention::gone());
     }
 
     /// The environment of an action of `image` as its agent is told it: files of other servers are
-    /// the box's at `server`.
+    /// the box's at `server`. A URL with an address that the box does not fetch from stays: the
+    /// machine fetches it by itself, as without a cache.
     pub fn told(&self, image: &str, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
         let Some(inner) = &self.0 else { return environment };
         mentions::rewritten(&inner.own, image, &environment, |wanted| {
-            format!("http://{server}:{HTTP_PORT}{}", wanted.path())
+            let address = mentions::address(&wanted.url);
+            let refused = address.is_some_and(|it| inner.destinations.check(it).is_err());
+            (!refused).then(|| format!("http://{server}:{HTTP_PORT}{}", wanted.path()))
         })
     }
 }

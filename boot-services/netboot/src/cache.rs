@@ -12,6 +12,7 @@
 //! pinned, longest unwanted first ([`room`]). All of ROOT may be lost at any time: it only costs
 //! fetching again.
 
+mod access;
 mod arrival;
 mod checksum;
 mod download;
@@ -33,11 +34,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use access::{CacheAccess, Readers};
 pub(crate) use arrival::{Arrival, Begun};
 pub use arrival::{Download, Progress};
 pub use checksum::{Checksum, Digest, InvalidChecksum};
 pub use keep::Kept;
-pub use origin::{HttpOrigin, Origin, Part, Refusal};
+pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
 pub(crate) use wanted::read_path;
 pub use wanted::{Wanted, shown};
 

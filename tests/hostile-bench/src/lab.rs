@@ -43,7 +43,9 @@ const BOX_TOML: &str = "[[management]]\n\
     address = \"10.77.0.1/24\"\n\
     mode = \"pool\"\n\
     pool = \"10.77.0.100-10.77.0.149\"\n\
-    enroll = true\n";
+    enroll = true\n\
+    [images]\n\
+    networks = [\"10.78.0.0/24\"]\n";
 /// Said by the supervisor, or by process 1, where the liveness check misses.
 const MISSED: [&str; 2] = ["a loop of the box is stuck", "the supervisor hangs"];
 

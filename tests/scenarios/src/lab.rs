@@ -78,7 +78,13 @@ impl Lab {
         let settings = work.join("box.toml");
         let images = if config.images {
             let plain = &config.plain_registries;
-            format!("[images]\ncache = {:?}\nplain_registries = {plain:?}\n", work.join("cache"))
+            format!(
+                "[images]\n\
+                 cache = {:?}\n\
+                 networks = [\"10.77.0.0/24\", \"10.99.0.0/24\"]\n\
+                 plain_registries = {plain:?}\n",
+                work.join("cache")
+            )
         } else {
             String::new()
         };

@@ -11,7 +11,7 @@ mod workflow;
 pub use chosen_disk::ChosenDisk;
 pub use hardware::{
     Auto, Dhcp, Disk, Hardware, HardwareMetadata, HardwareSpec, HardwareStatus, Instance,
-    InstanceIp, Interface, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
+    InstanceIp, Interface, Ip, Ipxe, Netboot, ObjectRef, OperatingSystem, Osie, StaticRoute,
 };
 pub use reference::{REFERENCES_MAX, Reference};
 pub use retry::{

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use axum::http::uri::Authority;
+use ipnet::IpNet;
 use netboot::cache::registry::Credentials;
 use serde::Deserialize;
 
@@ -11,12 +12,16 @@ use serde::Deserialize;
 /// the owner is warned.
 const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=netboot::cache::room::NOTICE_PERCENT;
 
+/// The most networks that may be named.
+const MAX_NETWORKS: usize = 64;
+
 /// Files of other servers that workflows mention are fetched by the box, and by machines from it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Images {
     /// The folder, made when it is absent; best on a partition of its own. Whatever is in it may be
-    /// lost at any time.
+    /// lost at any time. On a box of its own it may be left out.
+    #[serde(default)]
     pub cache: PathBuf,
     /// What the partition may be filled to, in percent, before files go for new ones.
     #[serde(default = "budget")]
@@ -25,6 +30,10 @@ pub struct Images {
     /// the operating system.
     #[serde(default)]
     pub authorities: Option<PathBuf>,
+    /// Networks that files are fetched from, beside those that the default route leads to. The
+    /// box's own, loopback and link-local addresses are refused even if they are in one of these.
+    #[serde(default)]
+    pub networks: Vec<IpNet>,
     /// Registries, `host` or `host:port`, that are asked over `http`.
     #[serde(default)]
     pub plain_registries: Vec<String>,
@@ -42,12 +51,18 @@ fn budget() -> u64 {
 }
 
 impl Images {
+    /// The cache's place in a folder of the box.
+    pub fn folder(folder: &Path) -> PathBuf {
+        folder.join("images")
+    }
+
     /// A cache with every default, in `images/` of this folder.
     pub fn in_folder(folder: &Path) -> Self {
         Self {
-            cache: folder.join("images"),
+            cache: Self::folder(folder),
             budget_percent: budget(),
             authorities: None,
+            networks: Vec::new(),
             plain_registries: Vec::new(),
             mirror: Vec::new(),
             credentials: BTreeMap::new(),
@@ -66,6 +81,10 @@ impl Images {
             problems.push(format!(
                 "images.budget_percent: {budget} % is not between {from} % and {to} %"
             ));
+        }
+        let count = self.networks.len();
+        if count > MAX_NETWORKS {
+            problems.push(format!("images.networks: {count} are more than {MAX_NETWORKS}"));
         }
         if let Some(file) = self.authorities.as_ref().filter(|file| !file.is_file()) {
             problems.push(format!("images.authorities: {} is no file", file.display()));

@@ -1,7 +1,6 @@
 //! Connections to other servers.
 
-use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,12 +8,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioIo;
+use netboot::cache::RefusedAddress;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
+use tokio::net::TcpStream;
 
 /// The operating system's authorities; where there is no such file, as on a box of its own, those
 /// that Mozilla's browser believes.
@@ -23,31 +26,90 @@ const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects to servers by `http` and `https`.
-pub type Connector = HttpsConnector<HttpConnector<Names>>;
+pub type Connector = HttpsConnector<CheckedTcp>;
+/// Decides whether an address may be connected to.
+pub type Check = Arc<dyn Fn(IpAddr) -> Result<(), RefusedAddress> + Send + Sync>;
 
-/// Looks names up with [`resolver`], whose wait for a name server stops nothing else.
-#[derive(Debug, Clone, Copy)]
-pub struct Names;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Answer<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Connects to the addresses that the check allows: the address of a name after its look-up, for
+/// the first server and for every one that a redirect or a registry names.
+#[derive(Clone)]
+pub struct CheckedTcp {
+    tcp: HttpConnector<Names>,
+    check: Check,
+}
+
+impl tower::Service<Uri> for CheckedTcp {
+    type Response = TokioIo<TcpStream>;
+    type Error = BoxError;
+    type Future = Answer<Self::Response>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        // The connector looks up no host that is an address already.
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = host.parse::<IpAddr>()
+            && let Err(refused) = (self.check)(address)
+        {
+            return Box::pin(std::future::ready(Err(refused.into())));
+        }
+        let connecting = self.tcp.call(uri);
+        Box::pin(async move { Ok(connecting.await?) })
+    }
+}
+
+/// Looks names up with [`resolver`], whose wait for a name server stops nothing else, and returns
+/// the addresses that the check allows.
+#[derive(Clone)]
+pub struct Names(Check);
 
 impl tower::Service<Name> for Names {
     type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+    type Error = BoxError;
+    type Future = Answer<Self::Response>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(async move { Ok(resolver::system().lookup(name.as_str(), 0).await?.into_iter()) })
+        let check = Arc::clone(&self.0);
+        Box::pin(async move {
+            let found = resolver::system().lookup(name.as_str(), 0).await?;
+            Ok(allowed(found, check.as_ref())?.into_iter())
+        })
     }
 }
 
-/// A connector for `http` and `https`.
+/// The addresses that the check allows; its first refusal where it allows none.
+fn allowed(
+    mut found: Vec<SocketAddr>,
+    check: impl Fn(IpAddr) -> Result<(), RefusedAddress>,
+) -> Result<Vec<SocketAddr>, RefusedAddress> {
+    let mut refusal = None;
+    found.retain(|address| match check(address.ip()) {
+        Ok(()) => true,
+        Err(refused) => {
+            refusal.get_or_insert(refused);
+            false
+        }
+    });
+    match refusal {
+        Some(refused) if found.is_empty() => Err(refused),
+        _ => Ok(found),
+    }
+}
+
+/// A connector for `http` and `https` to the addresses that `check` allows.
 ///
 /// # Errors
 /// When `authorities` cannot be read.
-pub fn make(authorities: Option<&Path>) -> anyhow::Result<Connector> {
+pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connector> {
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
@@ -55,7 +117,7 @@ pub fn make(authorities: Option<&Path>) -> anyhow::Result<Connector> {
         .context("cannot set up TLS")?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let mut tcp = HttpConnector::new_with_resolver(Names);
+    let mut tcp = HttpConnector::new_with_resolver(Names(Arc::clone(&check)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -63,7 +125,7 @@ pub fn make(authorities: Option<&Path>) -> anyhow::Result<Connector> {
         .with_tls_config(tls)
         .https_or_http()
         .enable_http1()
-        .wrap_connector(tcp))
+        .wrap_connector(CheckedTcp { tcp, check }))
 }
 
 /// Those of the owner's file, else of the system's, else the public ones.

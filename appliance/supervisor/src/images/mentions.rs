@@ -49,6 +49,12 @@ impl Own {
     }
 }
 
+/// The address of a URL whose host is one.
+pub fn address(url: &str) -> Option<IpAddr> {
+    let uri: Uri = url.parse().ok()?;
+    plain(uri.host()?).parse().ok()
+}
+
 /// A host in one spelling.
 fn plain(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
@@ -105,18 +111,19 @@ pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
     all
 }
 
-/// The environment of an action with the URLs that `place` gives for files of other servers.
+/// The environment of an action with the URLs that `place` gives for files of other servers, and
+/// with the action's own URL where it gives none.
 pub fn rewritten(
     own: &Own,
     image: &str,
     environment: &[String],
-    place: impl Fn(&Wanted) -> String,
+    place: impl Fn(&Wanted) -> Option<String>,
 ) -> Vec<String> {
     let is_oci = reads_registry(image);
     let rewrite = |entry: &String| {
         let wanted = file(own, is_oci, environment, entry)?;
         let (key, _) = entry.split_once('=')?;
-        Some(format!("{key}={}", place(&wanted)))
+        Some(format!("{key}={}", place(&wanted)?))
     };
     environment.iter().map(|entry| rewrite(entry).unwrap_or_else(|| entry.clone())).collect()
 }

@@ -1,5 +1,7 @@
 //! What is offered, told to agents and listed, without a server to fetch from.
 
+mod readers;
+
 use std::pin::Pin as Pinned;
 
 use api::meta::ObjectMeta;
@@ -39,10 +41,13 @@ fn open(folder: &Path) -> Arc<Inner> {
     let cache = Cache::open(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = Own::new(["10.77.0.1".to_owned()]);
-    let origin = Arc::new(HttpOrigin::new(super::connector::make(None).unwrap()));
+    let connector = super::connector::make(None, Arc::new(|_| Ok(()))).unwrap();
+    let origin = Arc::new(HttpOrigin::new(connector));
     let mirror = Mirror::new(cache.clone(), folder, origin, []).unwrap();
     let containers = super::Containers::new(mirror);
-    let inner = Arc::new(Inner { cache, containers, own, pins, mentions: Mutex::default() });
+    let destinations = Destinations::new(Vec::new());
+    let mentions = Mutex::default();
+    let inner = Arc::new(Inner { cache, containers, own, destinations, pins, mentions });
     inner.keep_pins();
     inner
 }
@@ -107,6 +112,8 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
     assert_eq!(told(&images, GOOD), place);
     assert!(told(&images, BAD).starts_with("IMG_URL=http://10.77.0.1:7080/cache/"));
     assert_eq!(told(&images, "http://10.77.0.1/a"), "IMG_URL=http://10.77.0.1/a");
+    let refused = "http://224.0.0.1/a.raw";
+    assert_eq!(told(&images, refused), format!("IMG_URL={refused}"), "the machine asks itself");
     assert_eq!(told(&Images(None), GOOD), format!("IMG_URL={GOOD}"));
 
     images.put_workflow(&workflow("one", &[GOOD, BAD], State::Success));

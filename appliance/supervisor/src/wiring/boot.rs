@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::Wiring;
 use crate::config::HTTP_PORT;
 use crate::images::Images;
+use crate::index::Index;
 use crate::networks::nic;
 
 /// The same over TLS.
@@ -60,6 +61,7 @@ impl Wiring {
             services,
             metadata,
             images: self.images.clone(),
+            index: self.views.index.clone(),
             tls: pki.server_config().context("cannot set up TLS for boot files")?,
             shutdown: self.shutdown.clone(),
         });
@@ -167,6 +169,7 @@ struct BootFiles {
     services: Services,
     metadata: Router,
     images: Images,
+    index: Index,
     tls: Arc<rustls::ServerConfig>,
     shutdown: CancellationToken,
 }
@@ -179,9 +182,9 @@ impl BootFiles {
         let http = HttpConfig { script_base: script_base.clone(), version };
         let router = netboot::http::router(http, self.services.clone())
             .merge(self.metadata.clone())
-            .merge(self.images.routes(&self.services.observer));
+            .merge(self.images.routes(&self.index, &self.services.observer));
         let downloads =
-            Downloads::boot(self.services.clone()).with_cache(self.images.cache().cloned());
+            Downloads::boot(self.services.clone()).with_cache(self.images.access(&self.index));
         let boot = Face::with_downloads(router, downloads).for_strangers();
         let flat = Face::with_downloads(
             netboot::http::files_router(self.services.clone()),

@@ -45,6 +45,11 @@ pub enum Refusal {
     Never(String),
 }
 
+/// Error of a connector that refuses to connect to an address: no later attempt will succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RefusedAddress(pub String);
+
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>>;
 
 /// Fetches files.
@@ -104,7 +109,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.client.request(request)).await;
             let answer = answer
                 .map_err(|_| Refusal::Later(format!("no answer within {ANSWER_TIMEOUT:?}")))?
-                .map_err(|error| Refusal::Later(stdx::chain(&error)))?;
+                .map_err(|error| failed(&error))?;
             if !answer.status().is_redirection() || answer.status() == StatusCode::NOT_MODIFIED {
                 return Ok(answer);
             }
@@ -117,6 +122,16 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             uri = to;
         }
         Err(never(&format!("more than {MAX_REDIRECTS} redirections")))
+    }
+}
+
+/// The refusal behind an error of the client.
+fn failed(error: &(dyn std::error::Error + 'static)) -> Refusal {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let refused = causes.into_iter().find_map(|cause| cause.downcast_ref::<RefusedAddress>());
+    match refused {
+        Some(refused) => Refusal::Never(refused.to_string()),
+        None => Refusal::Later(stdx::chain(error)),
     }
 }
 

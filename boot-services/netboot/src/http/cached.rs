@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
 
 use super::content::{self, Conditions, Record, Verdict};
-use crate::cache::{Arrival, Begun, Blob, Cache, Checksum, Wanted};
+use crate::cache::{Arrival, Begun, Blob, CacheAccess, Checksum, Wanted};
 use crate::files::Opened;
 use crate::{Error, Observer};
 
@@ -23,15 +23,16 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
 struct Site {
-    cache: Cache,
+    access: CacheAccess,
     observer: Arc<dyn Observer>,
 }
 
-/// `/cache/<key>/<file name>`: the files that the cache offers, fetched if need be, and no others.
+/// `/cache/<key>/<file name>`: the files that the cache offers, fetched if need be, and no others,
+/// each to the machines that may read it; for any other client there is no such file.
 /// Where the other server does not give what it should the answer is a sentence, with 502 while
 /// trying again may help and 424 when it does not; once an answer has begun, its body breaks off.
-pub fn cached_router(cache: Cache, observer: Arc<dyn Observer>) -> Router {
-    Router::new().route("/cache/{key}/{*name}", get(cached)).with_state(Site { cache, observer })
+pub fn cached_router(access: CacheAccess, observer: Arc<dyn Observer>) -> Router {
+    Router::new().route("/cache/{key}/{*name}", get(cached)).with_state(Site { access, observer })
 }
 
 async fn cached(
@@ -40,12 +41,13 @@ async fn cached(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
+    let peer = peer.ip().to_canonical();
+    let record = Record::new(site.observer, peer, uri.path());
     let path = percent_decode_str(uri.path()).decode_utf8();
-    let Some(wanted) = path.ok().and_then(|path| site.cache.offered(&path)) else {
+    let Some(wanted) = path.ok().and_then(|path| site.access.offered(&path, peer)) else {
         return record.empty(StatusCode::NOT_FOUND);
     };
-    match site.cache.fetch(&wanted).await.begun().await {
+    match site.access.cache().fetch(&wanted).await.begun().await {
         Begun::Whole(blob) => whole(blob, &headers, record).await,
         Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
         Begun::Failed(error) => failed(&error, record),

@@ -49,7 +49,7 @@ pub(super) async fn files<C: Carrier>(
     loop {
         let target = match parse(&front) {
             Parsed::Partial => None,
-            Parsed::Request(head) => match downloads.find(&head.path) {
+            Parsed::Request(head) => match downloads.find(&head.path, peer) {
                 Some(target) => Some((head, target)),
                 None => return Ok(Next::Router(Rewound { front, inner: carrier })),
             },

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::http::StatusCode;
 use stdx::MacAddr;
 
-use crate::cache::{Blob, Cache};
+use crate::cache::{Blob, CacheAccess};
 use crate::files::{Opened, Shelf};
 use crate::loader::{Wanted, owner};
 use crate::{Services, iso};
@@ -15,7 +15,7 @@ use crate::{Services, iso};
 pub struct Downloads {
     pub(super) services: Services,
     layout: Layout,
-    cache: Option<Cache>,
+    cache: Option<CacheAccess>,
 }
 
 /// What a path leads to.
@@ -53,16 +53,13 @@ impl Downloads {
     }
 
     /// The whole files of the cache too, where [`cached_router`](super::cached_router) has them.
-    pub fn with_cache(self, cache: Option<Cache>) -> Self {
+    pub fn with_cache(self, cache: Option<CacheAccess>) -> Self {
         Self { cache, ..self }
     }
 
-    /// The file at a decoded path; `None`: the path is the router's.
-    pub(super) fn find(&self, path: &str) -> Option<Target> {
-        let blob = || {
-            let cache = self.cache.as_ref()?;
-            cache.held(&cache.offered(path)?).map(Target::Blob)
-        };
+    /// The file at a decoded path for a client; `None`: the path is the router's.
+    pub(super) fn find(&self, path: &str, peer: IpAddr) -> Option<Target> {
+        let blob = || self.cache.as_ref()?.held(path, peer).map(Target::Blob);
         self.layout.find(path).map(Target::File).or_else(blob)
     }
 

@@ -1,7 +1,7 @@
 //! Files of other servers through the box: a real origin that is slow, breaks off and lies, real
 //! clients at the boot port.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -14,7 +14,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use futures_util::stream;
 use hyper_util::client::legacy::connect::HttpConnector;
-use netboot::cache::{Cache, Checksum, Digest, HttpOrigin, Wanted};
+use netboot::cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, Wanted};
 use netboot::http::{Downloads, Face, cached_router, serve};
 use netboot::{Files, Services};
 use stdx::testing::PATIENCE;
@@ -110,15 +110,30 @@ async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
     (status, headers, Body::from_stream(body)).into_response()
 }
 
+/// Clients that may read the file: all of one address.
+struct Only(IpAddr);
+
+impl Readers for Only {
+    fn may_read(&self, peer: IpAddr, _: &Wanted) -> bool {
+        peer == self.0
+    }
+}
+
 /// The boot port, with a cache in `folder` that offers one file.
 async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
+    start_box_for(folder, wanted, [127, 0, 0, 1].into()).await
+}
+
+/// The same for a machine with this address.
+async fn start_box_for(folder: &Path, wanted: &Wanted, reader: IpAddr) -> (SocketAddr, Cache) {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder, origin).unwrap();
     cache.offer([wanted]);
     let files = Files::new(folder.join("artifacts"));
     let services = Services { files, plans: Arc::new(()), observer: Arc::new(()) };
-    let router = cached_router(cache.clone(), Arc::new(()));
-    let downloads = Downloads::boot(services).with_cache(Some(cache.clone()));
+    let access = CacheAccess::new(cache.clone(), Arc::new(Only(reader)));
+    let router = cached_router(access.clone(), Arc::new(()));
+    let downloads = Downloads::boot(services).with_cache(Some(access));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let face = Face::with_downloads(router, downloads);
@@ -297,4 +312,16 @@ async fn only_what_is_offered_is_served() {
     assert_eq!(Client::get(address, &wanted).await.rest().await, file());
     cache.withdraw([&wanted]);
     assert_eq!(Client::get(address, &wanted).await.status(), "404", "no longer offered");
+}
+
+#[tokio::test]
+async fn a_file_is_given_to_the_machines_that_need_it_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start(SIZE, None).await;
+    let wanted = origin.wanted("debian.raw", right());
+    let (address, cache) = start_box_for(folder.path(), &wanted, [127, 0, 0, 2].into()).await;
+    assert_eq!(Client::get(address, &wanted).await.status(), "404", "it is not fetched for others");
+    assert!(origin.firsts().is_empty());
+    cache.fetch(&wanted).await.ended().await.unwrap();
+    assert_eq!(Client::get(address, &wanted).await.status(), "404", "a whole file");
 }

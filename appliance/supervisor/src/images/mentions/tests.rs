@@ -56,7 +56,7 @@ fn files_are_found_with_their_checksums_and_told_anew() {
     assert_eq!(told, [sums, ("http://a/b.zst", sha256), ("http://a/c.tgz", None)]);
 
     let before = ["ARCHIVE_URL=http://a/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
-    let place = |wanted: &netboot::cache::Wanted| format!("http://box{}", &wanted.url[8..]);
+    let place = |wanted: &netboot::cache::Wanted| Some(format!("http://box{}", &wanted.url[8..]));
     let after = rewritten(&own(), "image2disk", &before.map(str::to_owned), place);
     let want = ["ARCHIVE_URL=http://box/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
     assert_eq!(after, want);
@@ -66,7 +66,8 @@ fn files_are_found_with_their_checksums_and_told_anew() {
 fn a_reference_is_a_file_to_oci2disk_alone() {
     let told = |image: &str, environment: &[&str]| {
         let environment: Vec<String> = environment.iter().map(ToString::to_string).collect();
-        rewritten(&own(), image, &environment, |wanted| format!("at {}", wanted.url)).remove(0)
+        rewritten(&own(), image, &environment, |wanted| Some(format!("at {}", wanted.url)))
+            .remove(0)
     };
     let (oci, reference) = ("quay.io/tinkerbell/actions/oci2disk:v1", "IMG_URL=ghcr.io/a/b:c");
     assert_eq!(told(oci, &[reference]), "IMG_URL=at oci://ghcr.io/a/b:c");

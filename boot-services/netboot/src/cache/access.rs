@@ -1,0 +1,42 @@
+//! Machines that may read a file of the cache.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{Blob, Cache, Wanted};
+
+/// Decides which machines may read a file. An image may hold secrets of one tenant of the rack.
+pub trait Readers: Send + Sync + 'static {
+    /// Returns true if the machine at `peer` needs the file.
+    fn may_read(&self, peer: IpAddr, wanted: &Wanted) -> bool;
+}
+
+/// A cache and the machines that may read its files. Cheap to clone.
+#[derive(Clone)]
+pub struct CacheAccess {
+    cache: Cache,
+    readers: Arc<dyn Readers>,
+}
+
+impl CacheAccess {
+    /// Access to `cache` for the machines that `readers` allows.
+    pub fn new(cache: Cache, readers: Arc<dyn Readers>) -> Self {
+        Self { cache, readers }
+    }
+
+    /// The cache.
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The offered file at a decoded path of [`Wanted::path`]'s form, if `peer` may read it.
+    pub(crate) fn offered(&self, path: &str, peer: IpAddr) -> Option<Wanted> {
+        let wanted = self.cache.offered(path)?;
+        self.readers.may_read(peer, &wanted).then_some(wanted)
+    }
+
+    /// The same file, if the cache has all of it. Reads files: it may block.
+    pub(crate) fn held(&self, path: &str, peer: IpAddr) -> Option<Blob> {
+        self.cache.held(&self.offered(path, peer)?)
+    }
+}
