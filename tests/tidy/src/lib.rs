@@ -10,6 +10,7 @@
 pub mod counts;
 pub mod exceptions;
 pub mod features;
+pub mod findings;
 pub mod floors;
 pub mod manifest;
 pub mod places;

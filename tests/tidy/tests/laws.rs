@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use tidy::supply::{Built, Rules};
 use tidy::tree::Tree;
 use tidy::{
-    Violation, counts, features, floors, places, scripts, seeds, shape, supply, targets, unsafety,
-    waits, words,
+    Violation, counts, features, findings, floors, places, scripts, seeds, shape, supply, targets,
+    unsafety, waits, words,
 };
 
 static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
@@ -98,6 +98,11 @@ fn no_test_takes_a_name_of_the_whole_machine() {
 #[test]
 fn an_exact_count_has_its_reason() {
     holds("what may be repeated is not counted", &counts::counts(&TREE));
+}
+
+#[test]
+fn a_finding_has_a_test_that_exists() {
+    holds("docs/reviews.md names tests", &findings::findings(&TREE));
 }
 
 #[test]
