@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::Connect;
 use stdx::Secret;
 
-use super::challenge::{Challenge, Token};
+use super::challenge::{Challenge, token};
 use super::{Manifest, Reference, file_of};
 use crate::cache::origin::{ANSWER_TIMEOUT, part, put, refusal};
 use crate::cache::{Digest, HttpOrigin, Part, Refusal};
@@ -36,6 +36,9 @@ const TOKEN_BYTES: usize = 64 << 10;
 
 /// What an owner reads of a registry that is not for everybody.
 const NOBODY: &str = "it wants a user, and the box has none for it: see images.credentials";
+/// Message for an answer of a token service that holds no token.
+const NO_TOKEN: &str = "its token service answers without a token: expected JSON with the text \
+    `token` or `access_token`";
 
 /// Who the box is to a registry.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -223,9 +226,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             return Err(Refusal::Never(NOBODY.to_owned()));
         }
         let bytes = body(answer, TOKEN_BYTES, "its token").await?;
-        let token: Token = serde_json::from_slice(&bytes)
-            .map_err(|_| Refusal::Never("its token cannot be read".to_owned()))?;
-        Ok(token.token)
+        token(&bytes).ok_or_else(|| Refusal::Never(NO_TOKEN.to_owned()))
     }
 }
 

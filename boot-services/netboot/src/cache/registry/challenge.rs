@@ -1,7 +1,6 @@
 //! How a registry says that it wants to be asked with a token.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
 
 /// What a registry wants to be asked with (RFC 6750 section 3, "Token Authentication
 /// Specification" of the distribution project).
@@ -46,6 +45,7 @@ impl Challenge {
 
 /// A token or quoted string (RFC 9110 section 5.6), and what follows it.
 fn parameter(text: &str) -> Option<(String, &str)> {
+    let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(',').unwrap_or(text.len());
         return Some((text[..end].trim().to_owned(), &text[end..]));
@@ -64,9 +64,11 @@ fn parameter(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What is had there.
-#[derive(Deserialize)]
-pub(super) struct Token {
-    #[serde(alias = "access_token")]
-    pub(super) token: String,
+/// Token of a token service's answer, in `token`, `access_token` or both (Docker Hub). Other fields
+/// of the answer, such as `expires_in`, may have any shape.
+pub(super) fn token(answer: &[u8]) -> Option<String> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(answer).ok()?;
+    let text = |name| fields.get(name).and_then(serde_json::Value::as_str).map(str::trim);
+    let mut found = ["token", "access_token"].into_iter().filter_map(text);
+    found.find(|token| !token.is_empty()).map(str::to_owned)
 }

@@ -1,3 +1,4 @@
+use super::challenge::token;
 use super::*;
 
 const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -79,9 +80,28 @@ fn challenges_lead_to_a_token() {
     assert_eq!(url(&full), Some(asked));
     let scope = "scope=repository%3Aa%2Fb%3Apull";
     assert_eq!(url(&format!("bearer realm={token}")), Some(format!("{token}?{scope}")));
+    let spaced = format!(r#"Bearer  realm = "{token}" , scope = "repository:a/b:pull""#);
+    assert_eq!(url(&spaced), Some(format!("{token}?{scope}")));
     let query = format!(r#"Bearer error="a \" b, c=d", realm="{token}?x=1""#);
     assert_eq!(url(&query), Some(format!("{token}?x=1&{scope}")));
     for none in ["", "Bearer", "Basic realm=\"a\"", "Bearer service=\"x\"", "Bearer realm=\"a"] {
         assert_eq!(Challenge::parse(none), None, "{none}");
+    }
+}
+
+#[test]
+fn a_token_is_read_from_every_shape_of_answer() {
+    for answer in [
+        r#"{"token":"abc"}"#,
+        r#"{"access_token":"abc","expires_in":300,"issued_at":"2026-01-01T00:00:00Z"}"#,
+        r#"{"token":"abc","access_token":"abc","expires_in":"300","issued_at":1767225600}"#,
+        r#"{"token":null,"access_token":"abc","expires_in":null}"#,
+        r#"{"token":"","access_token":"abc","refresh_token":"other","scope":["a","b"]}"#,
+        r#"{"access_token":"other","token":" abc\n","token_type":"Bearer","expires_in":1e3}"#,
+    ] {
+        assert_eq!(token(answer.as_bytes()).as_deref(), Some("abc"), "{answer}");
+    }
+    for answer in ["", "[]", "{}", r#"{"token":7}"#, r#"{"access_token":" "}"#, "<html>"] {
+        assert_eq!(token(answer.as_bytes()), None, "{answer}");
     }
 }
