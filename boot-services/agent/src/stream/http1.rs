@@ -21,7 +21,16 @@ const FIELDS: usize = 100;
 const SENTENCE: Duration = Duration::from_secs(2);
 const SENTENCE_BYTES: usize = 2000;
 /// Redirects followed in a row.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 10;
+/// Answers that lead elsewhere (RFC 9110 section 15.4); 304 and 305 do not.
+const REDIRECTS: [StatusCode; 6] = [
+    StatusCode::MULTIPLE_CHOICES,
+    StatusCode::MOVED_PERMANENTLY,
+    StatusCode::FOUND,
+    StatusCode::SEE_OTHER,
+    StatusCode::TEMPORARY_REDIRECT,
+    StatusCode::PERMANENT_REDIRECT,
+];
 
 /// An answer whose body is still to be read; the connection closes with it.
 pub(super) struct Answer {
@@ -41,21 +50,20 @@ pub(super) enum Failure {
 /// GET `url`, following redirects.
 pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     let mut url = url.clone();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         let answer = tokio::time::timeout(ANSWER, once(&url, fields))
             .await
             .map_err(|_| Failure::Transient(format!("no answer within {} s", ANSWER.as_secs())))?
             .map_err(Failure::Transient)?;
-        if !answer.head.status().is_redirection() {
+        if !REDIRECTS.contains(&answer.head.status()) {
             return Ok(answer);
         }
-        let location = answer.head.headers().get(header::LOCATION);
-        let Some(location) = location.and_then(|value| value.to_str().ok()) else {
+        let Some(location) = answer.head.headers().get(header::LOCATION) else {
             return Ok(answer);
         };
-        url = url.join(location).map_err(Failure::Fatal)?;
+        url = url.join(location.as_bytes()).map_err(Failure::Fatal)?;
     }
-    let reason = format!("it leads through more than {REDIRECTS} redirects");
+    let reason = format!("it leads through more than {MAX_REDIRECTS} redirects");
     Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
 }
 

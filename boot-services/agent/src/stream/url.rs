@@ -33,24 +33,40 @@ impl Url {
 
     /// The last part of the path, without the query.
     pub(super) fn file_name(&self) -> &str {
-        let path = self.path.split('?').next().unwrap_or_default();
-        path.rsplit('/').next().unwrap_or_default()
+        self.path().rsplit('/').next().unwrap_or_default()
     }
 
-    /// Where a `Location` field leads from here (RFC 9110 section 10.2.2).
-    pub(super) fn join(&self, location: &str) -> Result<Self, Error> {
-        if location.contains("://") {
-            return location.parse();
-        }
-        let path = if location.starts_with('/') {
-            location.to_owned()
-        } else {
-            let path = self.path.split('?').next().unwrap_or("/");
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{folder}/{location}")
-        };
-        format!("http://{}{path}", self.address()).parse()
+    /// The path without the query.
+    pub(super) fn path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
     }
+
+    /// Address that a `Location` field leads to from here (RFC 9110 section 10.2.2, RFC 3986
+    /// section 5).
+    pub(super) fn join(&self, location: &[u8]) -> Result<Self, Error> {
+        let reason = "it redirects to what is not a URL".to_owned();
+        let refuse = |_| Error::Url { url: self.to_string(), reason };
+        let base = url::Url::parse(&format!("http://{}{}", self.address(), self.path));
+        let joined = base.and_then(|base| base.join(&encoded(location)));
+        let mut to = joined.map_err(refuse)?;
+        to.set_fragment(None);
+        to.as_str().parse().map_err(|error| match error {
+            Error::Url { url, reason } => {
+                Error::Url { url, reason: format!("{reason} ({self} redirects there)") }
+            }
+            error => error,
+        })
+    }
+}
+
+/// Text of a field with its bytes beyond ASCII percent-encoded: those of a path that the server
+/// did not encode.
+fn encoded(field: &[u8]) -> String {
+    let encode = |byte: &u8| match byte.is_ascii() {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    field.iter().map(encode).collect()
 }
 
 impl FromStr for Url {
@@ -86,8 +102,7 @@ impl FromStr for Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.split('?').next().unwrap_or_default();
-        write!(f, "http://{}{path}", self.host_field())
+        write!(f, "http://{}{}", self.host_field(), self.path())
     }
 }
 
@@ -108,9 +123,37 @@ mod tests {
         assert_eq!(url.target(), "/images/a.zst?token=s3cret");
         assert_eq!(url.address(), "10.77.0.1:7080");
         let url: Url = "http://box/a".parse().unwrap();
-        assert_eq!(url.join("b?x=1").unwrap().target(), "/b?x=1");
-        assert_eq!(url.join("/c/d").unwrap().to_string(), "http://box/c/d");
-        assert_eq!(url.join("http://other:81/").unwrap().address(), "other:81");
+        assert_eq!(url.join(b"b?x=1").unwrap().target(), "/b?x=1");
+        assert_eq!(url.join(b"/c/d").unwrap().to_string(), "http://box/c/d");
+        assert_eq!(url.join(b"http://other:81/").unwrap().address(), "other:81");
+    }
+
+    #[test]
+    fn redirects_lead_where_the_rfc_says() {
+        let url: Url = "http://box:81/a/b;c?d=/e".parse().unwrap();
+        for (location, target) in [
+            (&b"/file?from=http://mirror.example/b"[..], "/file?from=http://mirror.example/b"),
+            (b"other?u=https://a/b", "/a/other?u=https://a/b"),
+            (b"../g/./h/../i", "/g/i"),
+            (b"?y", "/a/b;c?y"),
+            (b"", "/a/b;c?d=/e"),
+            (b"#part", "/a/b;c?d=/e"),
+            (b"my disk|1.img#part", "/a/my%20disk|1.img"),
+            (b"/pl\xc3\xa4tze/\xe4", "/pl%C3%A4tze/%E4"),
+            (b"/a%2Fb", "/a%2Fb"),
+        ] {
+            let to = url.join(location).unwrap();
+            assert_eq!((to.address(), to.target()), ("box:81".to_owned(), target));
+        }
+        assert_eq!(url.join(b"//[fd00::1]/x").unwrap().address(), "[fd00::1]:80");
+        for (location, words) in [
+            (&b"http://me:s3cret@box/a?s3cret"[..], "fetch http://box/a: a user name"),
+            (b"ftp://box/a?s3cret", "(http://box:81/a/b;c redirects there)"),
+            (b"http://box:99999/s3cret", "http://box:81/a/b;c: it redirects to what is not a URL"),
+        ] {
+            let error = url.join(location).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("s3cret"), "{error}");
+        }
     }
 
     #[test]

@@ -13,12 +13,25 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use percent_encoding::{AsciiSet, percent_encode};
+use url::Url;
 
 use super::Digest;
 use super::registry::{self, Credentials};
 
-/// Redirections that are followed.
+/// Redirects followed in a row.
 const MAX_REDIRECTS: usize = 10;
+/// Answers that lead elsewhere (RFC 9110 section 15.4); 304 and 305 do not.
+const REDIRECTS: [StatusCode; 6] = [
+    StatusCode::MULTIPLE_CHOICES,
+    StatusCode::MOVED_PERMANENTLY,
+    StatusCode::FOUND,
+    StatusCode::SEE_OTHER,
+    StatusCode::TEMPORARY_REDIRECT,
+    StatusCode::PERMANENT_REDIRECT,
+];
+/// Bytes of a `Location` to be encoded before it is read: none of ASCII.
+const OTHERS: AsciiSet = AsciiSet::EMPTY;
 /// An origin answers within this; of a short answer, such as a manifest, all comes within it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -89,7 +102,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         self
     }
 
-    /// The answer to a GET with `fields`, wherever redirections lead; `Authorization` goes to no
+    /// The answer to a GET with `fields`, wherever redirects lead; `Authorization` goes to no
     /// other server than the first.
     pub(super) async fn ask(
         &self,
@@ -110,18 +123,18 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             let answer = answer
                 .map_err(|_| Refusal::Later(format!("no answer within {ANSWER_TIMEOUT:?}")))?
                 .map_err(|error| failed(&error))?;
-            if !answer.status().is_redirection() || answer.status() == StatusCode::NOT_MODIFIED {
+            if !REDIRECTS.contains(&answer.status()) {
                 return Ok(answer);
             }
-            let place = answer.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
-            let place = place.ok_or_else(|| never(&"a redirection to nowhere"))?;
-            let to = redirected(&uri, place).ok_or_else(|| never(&"a redirection to no URL"))?;
+            let location = answer.headers().get(header::LOCATION);
+            let location = location.ok_or_else(|| never(&"it redirects without a Location"))?;
+            let to = redirected(&uri, location.as_bytes())?;
             if to.authority() != uri.authority() {
                 fields.remove(header::AUTHORIZATION);
             }
             uri = to;
         }
-        Err(never(&format!("more than {MAX_REDIRECTS} redirections")))
+        Err(never(&format!("it redirects more than {MAX_REDIRECTS} times")))
     }
 }
 
@@ -135,17 +148,30 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Refusal {
     }
 }
 
-/// A `Location`, which may be a path alone (RFC 9110, section 10.2.2).
-fn redirected(from: &Uri, place: &str) -> Option<Uri> {
-    let to: Uri = place.parse().ok()?;
-    if to.scheme().is_some() {
-        // Never from a connection that was checked to one that is not.
-        let downgrade = from.scheme_str() == Some("https") && to.scheme_str() != Some("https");
-        return (!downgrade).then_some(to);
+/// Address that the `Location` of an answer from `from` leads to (RFC 9110 section 10.2.2, RFC 3986
+/// section 5).
+fn redirected(from: &Uri, location: &[u8]) -> Result<Uri, Refusal> {
+    // Bytes beyond ASCII are those of a path that the server did not encode.
+    let encoded = percent_encode(location, &OTHERS).to_string();
+    let base = Url::parse(&from.to_string());
+    let Ok(mut to) = base.and_then(|base| base.join(&encoded)) else {
+        return Err(Refusal::Never("it redirects to what is not a URL".to_owned()));
+    };
+    to.set_fragment(None);
+    let refuse = |why: &str| {
+        let place = super::shown(to.as_str());
+        Err(Refusal::Never(format!("it redirects to {place}, {why}")))
+    };
+    if !matches!(to.scheme(), "http" | "https") {
+        return refuse("which is neither http nor https");
     }
-    let mut parts = from.clone().into_parts();
-    parts.path_and_query = Some(place.parse().ok().filter(|_| place.starts_with('/'))?);
-    Uri::from_parts(parts).ok()
+    if from.scheme_str() == Some("https") && to.scheme() != "https" {
+        return refuse("from https, whose server was checked, to http");
+    }
+    if !to.username().is_empty() || to.password().is_some() {
+        return refuse("with a user name, which is not supported");
+    }
+    to.as_str().parse().or_else(|_| refuse("which is not a URL"))
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> Origin for HttpOrigin<C> {
@@ -219,3 +245,6 @@ fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let first = range.split_once('-')?.0.trim().parse().ok()?;
     Some((first, total.trim().parse().ok()))
 }
+
+#[cfg(test)]
+mod tests;
