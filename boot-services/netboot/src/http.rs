@@ -8,7 +8,7 @@
 //! | `/tftp/<name>` | what TFTP has, for U-Boot's PXE over HTTP |
 //! | `/agent/<file>`, `/images/<file>` | files, with ranges |
 //! | `/iso/…`, `/uki/…` | media with a machine's arguments, see [`crate::iso`] |
-//! | `/cache/<key>/<file>` | files of other servers ([`cached_router`]) |
+//! | `/cache/<key>/<path>` | files of other servers ([`cached_router`]) |
 //! | `/v2/…` | images of other registries ([`registry_router`]) |
 //! | `/healthz`, `/readyz`, `/healthcheck` | for probes |
 //!

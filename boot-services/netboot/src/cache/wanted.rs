@@ -29,23 +29,31 @@ impl Wanted {
         Digest::of(format!("{checksum} {}", self.url).as_bytes()).hex()
     }
 
-    /// `/cache/<key>/<file name>`. The name is the URL's: there are clients that tell by it how a
-    /// file is packed.
+    /// `/cache/<key>/<path>`, with the URL's own path: some clients read the packing of a file from
+    /// its name, and a file of checksums may list one name in several folders.
     pub fn path(&self) -> String {
-        format!("{FOLDER}{}/{}", self.key(), self.name())
+        format!("{FOLDER}{}/{}", self.key(), self.place())
     }
 
-    /// The last part of the URL's path, as it is written there.
+    /// Path of the URL, as it is written there. The file name alone where a client would normalize
+    /// the path (RFC 3986 section 6.2.2.3).
+    fn place(&self) -> &str {
+        let decoded = |part| percent_decode_str(part).decode_utf8_lossy();
+        let is_odd = |part| matches!(&*decoded(part), "" | "." | "..");
+        let path = url_path(&self.url);
+        if path.split('/').any(is_odd) { self.name() } else { path }
+    }
+
+    /// Last part of the URL's path, as it is written there.
     fn name(&self) -> &str {
-        let plain = plain(&self.url);
-        let path = plain.split_once("://").map_or(plain, |(_, rest)| rest);
-        let name = path.split_once('/').and_then(|(_, path)| path.rsplit('/').next());
+        let name = url_path(&self.url).rsplit('/').next();
         name.filter(|name| !name.is_empty()).unwrap_or(UNNAMED)
     }
 
-    /// Whether this is the file's name, decoded.
+    /// Returns true for the file's path or name, decoded.
     pub(super) fn is_named(&self, decoded: &str) -> bool {
-        percent_decode_str(self.name()).decode_utf8().is_ok_and(|name| name == decoded)
+        let is = |own| percent_decode_str(own).decode_utf8().is_ok_and(|own| own == decoded);
+        is(self.place()) || is(self.name())
     }
 
     /// The URL without what may be a secret: the user, the query.
@@ -63,11 +71,18 @@ pub fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
+/// Path of a URL without its first `/`; empty when there is none.
+fn url_path(url: &str) -> &str {
+    let plain = plain(url);
+    let path = plain.split_once("://").map_or(plain, |(_, rest)| rest);
+    path.split_once('/').map_or("", |(_, path)| path)
+}
+
 fn plain(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// The key and the decoded name in a decoded path of [`Wanted::path`]'s form.
+/// The key and the decoded path in a decoded path of [`Wanted::path`]'s form.
 pub(crate) fn read_path(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix(FOLDER)?.split_once('/')
 }
@@ -83,8 +98,11 @@ mod tests {
     #[test]
     fn the_name_stays_and_secrets_do_not_show() {
         for (url, name, shown) in [
-            ("http://a/b/debian.raw.zst", "debian.raw.zst", "http://a/b/debian.raw.zst"),
-            ("https://me:pw@a/b/c.gz?token=x", "c.gz", "https://a/b/c.gz"),
+            ("http://a/b/debian.raw.zst", "b/debian.raw.zst", "http://a/b/debian.raw.zst"),
+            ("https://me:pw@a/b/c.gz?token=x", "b/c.gz", "https://a/b/c.gz"),
+            ("http://a/b/../c.gz", "c.gz", "http://a/b/../c.gz"),
+            ("http://a/b/%2e%2E/c.gz", "c.gz", "http://a/b/%2e%2E/c.gz"),
+            ("http://a//b/c.gz", "c.gz", "http://a//b/c.gz"),
             ("http://a/b/#x", "file", "http://a/b/"),
             ("http://a", "file", "http://a"),
             ("http://a?b=/c", "file", "http://a"),
@@ -98,11 +116,12 @@ mod tests {
 
     #[test]
     fn a_path_is_read_back() {
-        let wanted = wanted("http://a/my%20disk.raw");
+        let wanted = wanted("http://a/b/my%20disk.raw");
         let path = wanted.path().replace("%20", " ");
         let (key, name) = read_path(&path).unwrap();
         assert_eq!(key, wanted.key());
-        assert!(wanted.is_named(name));
+        assert!(name == "b/my disk.raw" && wanted.is_named(name));
+        assert!(wanted.is_named("my disk.raw"), "agents that began before an update of the box");
         assert!(!wanted.is_named("../my disk.raw") && !wanted.is_named(""));
         assert_eq!(read_path("/cache/x"), None);
     }

@@ -27,7 +27,7 @@ struct Site {
     observer: Arc<dyn Observer>,
 }
 
-/// `/cache/<key>/<file name>`: the files that the cache offers, fetched if need be, and no others,
+/// `/cache/<key>/<path>`: the files that the cache offers, fetched if need be, and no others,
 /// each to the machines that may read it; for any other client there is no such file.
 /// Where the other server does not give what it should the answer is a sentence, with 502 while
 /// trying again may help and 424 when it does not; once an answer has begun, its body breaks off.
