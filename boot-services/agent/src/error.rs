@@ -187,6 +187,21 @@ pub enum Error {
         /// The image's file name.
         name: String,
     },
+    /// Two lines of the publisher's file of sums fit the image equally well.
+    #[error(
+        "{sums} has different sums for {name:?}: the lines of {first:?} and {second:?} fit the \
+        image's URL equally well; state the sum by IMG_CHECKSUM"
+    )]
+    SeveralSums {
+        /// The file of sums.
+        sums: String,
+        /// The image's file name.
+        name: String,
+        /// Name in one line.
+        first: String,
+        /// Name in the other.
+        second: String,
+    },
     /// The image ends before the disk that it describes.
     #[error(
         "the image {url} is truncated: it has {length} bytes, and its partition table is for a \

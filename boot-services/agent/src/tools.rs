@@ -61,7 +61,7 @@ pub fn of_this_boot(authority: &str) -> Option<Source> {
 fn source(sums: &str, authority: &str) -> Option<Source> {
     let (host, _) = authority.rsplit_once(':')?;
     let url = format!("http://{host}:{PORT}/agent/{IMAGE}").parse().ok()?;
-    Some(Source { url, checksum: find_sum(sums, IMAGE)? })
+    Some(Source { url, checksum: find_sum(sums, IMAGE).ok()? })
 }
 
 /// The programs, there to be run.

@@ -1,4 +1,4 @@
-//! What an image must hash to: given by value, or looked up in the publisher's file of sums.
+//! What an image must hash to.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +8,6 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::Url;
 use crate::Error;
-
-/// Most bytes of a file of sums: a whole distribution's fit a hundred times.
-pub(super) const SUMS_BYTES: u64 = 4 << 20;
 
 /// How a sum is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +82,12 @@ impl Checksum {
         (digest.len() == algorithm.digest_bytes()).then_some(Self { algorithm, digest })
     }
 
+    /// Hexadecimal digits alone, whose number tells the algorithm.
+    pub(super) fn of_hex(hex: &str) -> Option<Self> {
+        let digest = stdx::unhex(hex)?;
+        Some(Self { algorithm: Algorithm::of_length(digest.len())?, digest })
+    }
+
     /// How it is computed.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -150,45 +153,9 @@ impl Hasher {
     }
 }
 
-/// The strongest sum that a file of sums states for `name`: lines `hex  name` and `hex *name` as
-/// coreutils write them, `ALGORITHM (name) = hex` as BSD does, or one sum alone in the file.
-pub fn find_sum(text: &str, name: &str) -> Option<Checksum> {
-    let named = text.lines().filter_map(|line| {
-        let (hex, file) = bsd_line(line).or_else(|| coreutils_line(line))?;
-        let file = file.trim_start_matches("./");
-        let same = file == name || file.rsplit_once('/').is_some_and(|(_, last)| last == name);
-        if same { bare(hex) } else { None }
-    });
-    named.max_by_key(Checksum::algorithm).or_else(|| alone(text))
-}
-
-/// What a file holds that is made for one image and does not name it.
-fn alone(text: &str) -> Option<Checksum> {
-    let mut words = text.split_whitespace();
-    let first = bare(words.next()?)?;
-    words.next().is_none().then_some(first)
-}
-
-fn bare(hex: &str) -> Option<Checksum> {
-    let digest = stdx::unhex(hex)?;
-    Some(Checksum { algorithm: Algorithm::of_length(digest.len())?, digest })
-}
-
-fn coreutils_line(line: &str) -> Option<(&str, &str)> {
-    let (hex, file) = line.trim().split_once(char::is_whitespace)?;
-    let file = file.trim_start();
-    Some((hex, file.strip_prefix('*').unwrap_or(file)))
-}
-
-fn bsd_line(line: &str) -> Option<(&str, &str)> {
-    let (head, hex) = line.trim().rsplit_once(") = ")?;
-    let (_, file) = head.split_once(" (")?;
-    Some((hex, file))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Algorithm, Checksum, Hasher, find_sum};
+    use super::{Algorithm, Checksum, Hasher};
 
     /// Of the three bytes `abc`: FIPS 180-4's and RFC 1321's own examples.
     const MD5: &str = "900150983cd24fb0d6963f7d28e17f72";
@@ -214,26 +181,5 @@ mod tests {
         assert!("sha1:00".parse::<Checksum>().is_err() && SHA256.parse::<Checksum>().is_err());
         assert_eq!(Checksum::parse(Algorithm::Sha256, &format!("sha512:{SHA256}")), None);
         assert_eq!(Checksum::parse(Algorithm::Sha512, SHA256), None);
-    }
-
-    #[test]
-    fn sums_are_found_in_every_usual_file() {
-        let sha256 = || Checksum::parse(Algorithm::Sha256, SHA256);
-        let other = "00".repeat(32);
-        for text in [
-            format!("{other}  other.img\n{SHA256}  a.img\n"),
-            format!("{other} *a.img.xz\n{SHA256} *./a.img\n"),
-            format!("-----BEGIN PGP SIGNED MESSAGE-----\n\n{SHA256}  images/a.img\n"),
-            format!("MD5 (a.img) = {MD5}\nSHA256 (a.img) = {SHA256}\n"),
-            format!("{SHA256}\n"),
-        ] {
-            assert_eq!(find_sum(&text, "a.img"), sha256(), "{text}");
-        }
-        let strongest = find_sum(&format!("{SHA512}  a\n{SHA256}  a\n"), "a").unwrap();
-        assert_eq!(strongest.algorithm(), Algorithm::Sha512);
-        for text in [format!("{SHA256}  b.img\n"), "a.img\n".into(), String::new(), "<html>".into()]
-        {
-            assert_eq!(find_sum(&text, "a.img"), None, "{text}");
-        }
     }
 }

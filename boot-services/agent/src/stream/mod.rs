@@ -38,6 +38,7 @@ mod ranges;
 mod readback;
 mod sparse;
 mod summing;
+mod sums;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -54,10 +55,11 @@ use tokio::runtime::Handle;
 
 pub use crate::disk::Accept;
 pub use archive::{Archive, read_archive, read_document};
-pub use checksum::{Algorithm, Checksum, find_sum};
+pub use checksum::{Algorithm, Checksum};
 pub use patience::Patience;
+pub use sums::{NoSum, find_sum};
 pub use url::Url;
-pub(crate) use whole::{read_into, read_text};
+pub(crate) use whole::{read_bytes, read_into, read_text};
 
 use crate::disk::Disk;
 use crate::meter::StopOnDrop;
@@ -77,7 +79,7 @@ const BEGINNINGS: u32 = 3;
 pub enum Proof {
     /// This.
     Sum(Checksum),
-    /// What a file of sums says for the name that the image's URL ends with.
+    /// What a file of sums says for the path that the image's URL ends with.
     Sums(Url),
 }
 
@@ -248,11 +250,14 @@ async fn expected(
         Some(Proof::Sum(checksum)) => return Ok(Some(checksum.clone())),
         Some(Proof::Sums(sums)) => sums,
     };
-    let text = read_text(sums, checksum::SUMS_BYTES, patience).await?;
-    let name = url.file_name();
-    let found = find_sum(&text, name);
-    let missing = || Error::NoSum { sums: sums.to_string(), name: name.to_owned() };
-    found.map(Some).ok_or_else(missing)
+    let text = sums::decode(&read_bytes(sums, sums::SUMS_BYTES, patience).await?);
+    find_sum(&text, url.path()).map(Some).map_err(|why| {
+        let (sums, name) = (sums.to_string(), url.file_name().to_owned());
+        match why {
+            NoSum::Missing => Error::NoSum { sums, name },
+            NoSum::Several(first, second) => Error::SeveralSums { sums, name, first, second },
+        }
+    })
 }
 
 /// Run blocking work; a panic in it becomes an error.

@@ -13,16 +13,24 @@ use crate::Error;
 ///
 /// # Errors
 /// Those of a download.
-pub(crate) async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
+pub(crate) async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<u8>, Error> {
     let wanted = Wanted { url, patience, checksum: None, strict: true };
-    let (_, text) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
-        let mut text = Vec::new();
-        let read = source.take(most).read_to_end(&mut text);
-        read.map_err(|_| Error::Stopped)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
+    let (_, bytes) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
+        let mut bytes = Vec::new();
+        let read = source.take(most).read_to_end(&mut bytes);
+        read.map(|_| bytes).map_err(|_| Error::Stopped)
     })
     .await?;
-    Ok(text)
+    Ok(bytes)
+}
+
+/// The same as text.
+///
+/// # Errors
+/// Those of a download.
+pub(crate) async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
+    let bytes = read_bytes(url, most, patience).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// All of `url` into `file`: the bytes with that checksum, or an error.

@@ -111,6 +111,10 @@ async fn sums_are_looked_up() {
     server.sums(&format!("{sum}  another\n"));
     let error = write_image(&image, &super::Arc::default()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("{sums} has no md5, sha256 or sha512 sum for \"disk\""));
+    server.sums(&format!("{sum}  a/disk\n{}  b/disk\n", "0".repeat(64)));
+    let error = write_image(&image, &super::Arc::default()).await.unwrap_err().to_string();
+    let words = "different sums for \"disk\": the lines of \"a/disk\" and \"b/disk\"";
+    assert!(error.contains(words), "{error}");
 }
 
 #[tokio::test]
