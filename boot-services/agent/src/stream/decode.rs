@@ -1,18 +1,14 @@
 //! What an image is packed in, told by its first bytes, never by its name.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 
 use super::lz4::Lz4;
+use super::members::{Input, Member, Members};
 use super::piece::Source;
 use crate::Error;
 
 /// Bytes that tell every format known here.
 pub(super) const MAGIC: usize = 8;
-/// Most memory an xz image may make the decoder use, KiB: preset 9 needs 65 MiB.
-const XZ_MEMORY_KIB: u32 = 80 << 10;
-/// Largest zstd window, as a power of two: 128 MiB, what `zstd --ultra -22` uses.
-const ZSTD_WINDOW_LOG: u32 = 27;
-
 /// A packing this agent undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -72,20 +68,13 @@ impl Decoder {
     /// For a stream that is not [`Format::Qcow2`], which only its own reader takes apart.
     pub(super) fn new(mut source: Source) -> Result<Self, Error> {
         let format = detect(&mut source)?;
-        let url = source.url.to_string();
         let inner: Box<dyn Read> = match format {
             Format::Raw | Format::Qcow2 => Box::new(source),
-            Format::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
-            Format::Xz => {
-                Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, XZ_MEMORY_KIB))
-            }
-            Format::Zstd => Box::new(zstd_reader(source).map_err(|source| Error::Decode {
-                format: format.name(),
-                url,
-                source,
-            })?),
-            Format::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
-            Format::Lz4 => Box::new(Lz4::new(source)),
+            Format::Gzip => members::<flate2::bufread::GzDecoder<Input>>(source)?,
+            Format::Xz => members::<lzma_rust2::XzReader<Input>>(source)?,
+            Format::Zstd => members::<zstd::stream::read::Decoder<'static, Input>>(source)?,
+            Format::Bzip2 => members::<bzip2::bufread::BzDecoder<Input>>(source)?,
+            Format::Lz4 => members::<Lz4<Input>>(source)?,
         };
         Ok(Self { format, inner })
     }
@@ -136,8 +125,8 @@ pub(super) fn detect(source: &mut Source) -> Result<Format, Error> {
     found.map_err(|found| Error::Format { url, found: found.to_owned() })
 }
 
-fn zstd_reader<R: BufRead>(source: R) -> io::Result<impl Read> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(source)?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-    Ok(decoder)
+fn members<M: Member + 'static>(source: Source) -> Result<Box<dyn Read>, Error> {
+    let (format, url) = (M::FORMAT.name(), source.url.to_string());
+    let members = Members::<M>::new(source);
+    Ok(Box::new(members.map_err(|source| Error::Decode { format, url, source })?))
 }

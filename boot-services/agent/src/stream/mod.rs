@@ -31,6 +31,7 @@ mod gpt;
 mod holes;
 mod http1;
 mod lz4;
+mod members;
 mod patience;
 mod piece;
 pub mod qcow2;

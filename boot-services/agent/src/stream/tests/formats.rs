@@ -5,6 +5,7 @@ use super::{Command, zstd};
 use super::{bzip2, checksum, gzip, image, lz4, nothing_boots, packed, run, run_with};
 use super::{sentence, sha256, xz};
 use crate::disk::Disk;
+use crate::stream::piece::PIECE;
 use crate::stream::readback::{Sums, compare};
 use crate::stream::target::BUFFER;
 use crate::stream::{Accept, Algorithm, Proof, write_image};
@@ -57,6 +58,37 @@ async fn an_lz4_cut_between_two_blocks_is_no_end() {
         assert!(sentence(&cut).starts_with("cannot decode the lz4 image"), "{}", sentence(&cut));
     }
     assert!(run(&body, &[], None).await.disk == image);
+}
+
+/// The right case and its padding, cut anywhere, over pieces and between members.
+#[tokio::test]
+async fn zeros_behind_and_between_members_are_padding() {
+    let image = small();
+    let (first, second) = image.split_at(image.len() / 2);
+    for (format, pack) in PACKERS {
+        for padding in [0, 4, 512, 2048, 3 * PIECE] {
+            let zeros = vec![0; padding];
+            let body = [&pack(first)[..], &zeros, &pack(second), &zeros].concat();
+            let run = run(&body, &[], None).await;
+            let summary = run.result.unwrap_or_else(|error| panic!("{format}: {error:?}"));
+            assert!(run.disk == image, "{format} with {padding} zeros");
+            assert_eq!(summary.fetched, body.len() as u64, "{format}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_bytes_behind_a_member_are_refused_with_words() {
+    let image = small();
+    for (format, pack) in PACKERS {
+        for other in [&b"signed by the builder"[..], b"P", b"\0\0\0\0PADDING!PADDING!", b"<html>"] {
+            let run = run(&[&pack(&image)[..], other].concat(), &[], None).await;
+            let text = stdx::chain(run.result.as_ref().unwrap_err());
+            let words = format!("behind the end of its {format} data are bytes that are neither");
+            assert!(text.contains(&words), "{format}: {text}");
+            assert!(nothing_boots(&run.disk), "{format}");
+        }
+    }
 }
 
 #[tokio::test]
