@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
 }
 
 /// The kinds that the clients use.
-fn define(kubectl: &Kubectl) {
+pub fn define(kubectl: &Kubectl) {
     let file = folder().join("scripts/widgets.yaml").display().to_string();
     let created = kubectl.run(&["create", "--filename", &file], "").unwrap();
     assert!(created.success, "{created:?}");

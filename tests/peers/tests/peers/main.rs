@@ -10,6 +10,7 @@ mod claim;
 mod clients;
 mod comparison;
 mod containers;
+mod controllers;
 mod definitions;
 mod merge;
 mod openapi;
