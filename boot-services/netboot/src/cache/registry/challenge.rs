@@ -12,12 +12,14 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Reads a `WWW-Authenticate` field; `None` unless it asks for a bearer token from somewhere.
+    /// Reads a `WWW-Authenticate` field, which may have challenges of other schemes beside
+    /// (RFC 9110 section 11.6.1); `None` unless it asks for a bearer token from somewhere.
     pub fn parse(field: &str) -> Option<Self> {
-        let (scheme, mut rest) = field.trim().split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
+        const SCHEME: &str = "bearer ";
+        let lower = field.to_ascii_lowercase();
+        let is_begin = |at: &usize| matches!(lower[..*at].trim_end().as_bytes(), [] | [.., b',']);
+        let (at, _) = lower.match_indices(SCHEME).find(|(at, _)| is_begin(at))?;
+        let mut rest = &field[at + SCHEME.len()..];
         let (mut realm, mut service, mut scope) = (None, None, None);
         while let Some((name, after)) = rest.split_once('=') {
             let value;

@@ -82,6 +82,8 @@ fn challenges_lead_to_a_token() {
     assert_eq!(url(&format!("bearer realm={token}")), Some(format!("{token}?{scope}")));
     let spaced = format!(r#"Bearer  realm = "{token}" , scope = "repository:a/b:pull""#);
     assert_eq!(url(&spaced), Some(format!("{token}?{scope}")));
+    let second = format!(r#"Basic realm="a bearer b", Bearer realm="{token}", Digest realm="c""#);
+    assert_eq!(url(&second), Some(format!("{token}?{scope}")));
     let query = format!(r#"Bearer error="a \" b, c=d", realm="{token}?x=1""#);
     assert_eq!(url(&query), Some(format!("{token}?x=1&{scope}")));
     for none in ["", "Bearer", "Basic realm=\"a\"", "Bearer service=\"x\"", "Bearer realm=\"a"] {
