@@ -1,6 +1,7 @@
 //! The stream against a server that misbehaves on purpose.
 
 mod formats;
+mod redirects;
 mod server;
 
 use std::io::Write as _;

@@ -62,6 +62,7 @@ impl Origin {
         let router = Router::new()
             .route("/debian.raw", get(send))
             .route("/away", get(async || StatusCode::FORBIDDEN))
+            .route("/to/{name}", get(redirect))
             .with_state(Arc::clone(&seen));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -117,6 +118,11 @@ impl Readers for Only {
     fn may_read(&self, peer: IpAddr, _: &Wanted) -> bool {
         peer == self.0
     }
+}
+
+/// Leads to the query of the URL.
+async fn redirect(axum::extract::RawQuery(query): axum::extract::RawQuery) -> Response {
+    (StatusCode::FOUND, [(header::LOCATION, query.unwrap_or_default())]).into_response()
 }
 
 /// The boot port, with a cache in `folder` that offers one file.
@@ -264,6 +270,31 @@ async fn an_origin_that_refuses_is_told_of() {
     let body = String::from_utf8(answer.rest().await).unwrap();
     let url = format!("http://{}/away", origin.address);
     assert_eq!(body, format!("could not fetch {url}: it answers 403 Forbidden\n"));
+}
+
+#[tokio::test]
+async fn a_file_is_fetched_from_where_redirects_lead_and_not_without_end() {
+    let origin = Origin::start(SIZE, None).await;
+    for (location, result) in [
+        ("/debian.raw?from=http://mirror.example/debian.raw", Ok(())),
+        ("../debian.raw", Ok(())),
+        ("/to/b?/debian.raw", Ok(())),
+        ("", Err("it redirects more than 10 times")),
+        ("ftp://a/b?token=secret", Err("it redirects to ftp://a/b, which is neither http nor")),
+        ("http://me:secret@a/b", Err("it redirects to http://a/b, with a user name")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = origin.wanted(&format!("to/a?{location}"), None);
+        let (address, _) = start_box(folder.path(), &wanted).await;
+        let body = Client::get(address, &wanted).await.rest().await;
+        match result {
+            Ok(()) => assert!(body == file(), "{location}"),
+            Err(words) => {
+                let body = String::from_utf8(body).unwrap();
+                assert!(body.contains(words) && !body.contains("secret"), "{location}: {body}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -104,6 +104,11 @@ impl Server {
         format!("http://{}/images/disk", self.address)
     }
 
+    /// URL that answers with a redirect to this.
+    pub(super) fn redirect(&self, location: &str) -> String {
+        format!("http://{}/to?{location}", self.address)
+    }
+
     /// Serve this as the file of sums, and where.
     pub(super) fn sums(&self, text: &str) -> String {
         *self.shared.sums.lock().unwrap() = text.to_owned();
@@ -131,6 +136,10 @@ impl Shared {
             let text = self.sums.lock().unwrap().clone();
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len());
             return stream.write_all((head + &text).as_bytes()).await;
+        }
+        if let Some(location) = path.strip_prefix("/to?") {
+            let head = format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\n");
+            return stream.write_all((head + "content-length: 0\r\n\r\n").as_bytes()).await;
         }
         let (range, last) = field("range")
             .and_then(|value| value.strip_prefix("bytes=")?.split_once('-'))
