@@ -9,14 +9,26 @@ const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// Refuses what is no image of this disk.
 pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
-    let (at, mark) = TAR;
-    if head.get(at..).is_some_and(|rest| rest.starts_with(mark)) {
+    if is_tar(head) {
         return Err(Error::Tar { url: url.to_owned() });
     }
     match disk.size() {
         Some(_) => check_sectors(gpt::sector(head), disk.sector(), disk, url),
         None => Ok(()),
     }
+}
+
+/// The oldest tar archives have no mark, but a checksum in the header, which no boot sector meets.
+fn is_tar(head: &[u8]) -> bool {
+    let (at, mark) = TAR;
+    let Some(header) = head.get(..512) else { return false };
+    if header[at..].starts_with(mark) {
+        return true;
+    }
+    let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
+    // The checksum's own field counts as spaces.
+    let sum = sum(&header[..148]) + 8 * u32::from(b' ') + sum(&header[156..]);
+    header[0] != 0 && tar::Header::from_byte_slice(header).cksum().is_ok_and(|own| own == sum)
 }
 
 /// Refuses an image whose MBR is for sectors of another size. The length of the image tells it.
@@ -66,7 +78,7 @@ fn mbr_sector(head: &[u8], length: u64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::mbr_sector;
+    use super::{is_tar, mbr_sector};
 
     fn mbr(entries: &[(u8, u8, u32, u32)]) -> Vec<u8> {
         let mut head = vec![0; 8192];
@@ -78,6 +90,18 @@ mod tests {
         }
         head[510..512].copy_from_slice(b"\x55\xaa");
         head
+    }
+
+    #[test]
+    fn a_tar_archive_is_known_without_its_mark() {
+        let mut header = tar::Header::new_old();
+        header.set_path("disk.img").unwrap();
+        header.set_mode(0o644);
+        header.set_size(8 << 20);
+        header.set_cksum();
+        assert!(is_tar(header.as_bytes()));
+        assert!(!is_tar(&[header.as_bytes()[..511].to_vec(), vec![1]].concat()), "another sum");
+        assert!(!is_tar(&mbr(&[(0x80, 0x83, 2048, 2048)])) && !is_tar(&[0; 512]) && !is_tar(b""));
     }
 
     #[test]

@@ -97,6 +97,9 @@ async fn what_is_no_disk_image_is_refused_by_name_and_touches_nothing() {
     for (body, words) in [
         (&b"<html><body>It works!</body></html>"[..], "is a web page"),
         (b"KDMV............................", "is a vmdk image"),
+        (b"070701..........................", "is a cpio archive"),
+        (b"!<arch>\ndebian-binary   ........", "is a Debian package or ar archive"),
+        (&gzip(b"\xed\xab\xee\xdb........"), "is an RPM package within gzip"),
         (&within, "is qcow2 within gzip"),
         (&zstd(&xz(b"abc")), "is xz within zstd"),
         (b"", "cannot decode the empty image"),
