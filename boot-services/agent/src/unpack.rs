@@ -10,6 +10,11 @@
 //! followed as the container would, and the layer may take away what is below it ([`layer`]).
 
 mod layer;
+mod reader;
+mod records;
+mod sparse;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -19,12 +24,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::fs::{UTIME_OMIT, XattrFlags};
 use rustix::io::Errno;
-use tar::{Entry, EntryType};
+use tar::EntryType;
 
 use layer::Layer;
+use reader::{Archive, Entry, Times};
+use records::Time;
 
-/// PAX records of extended attributes begin like this.
-const XATTR: &str = "SCHILY.xattr.";
 /// Folders that an archive leaves out are made with this.
 const MISSING_FOLDER: Mode = Mode::from_raw_mode(0o755);
 
@@ -79,32 +84,27 @@ fn run(
     mut layer: Option<Layer>,
 ) -> Result<Unpacked, Refused> {
     let broken = |source| Refused { name: String::new(), source };
-    let mut tar = tar::Archive::new(archive);
+    let mut tar = Archive::new(archive);
     let mut done = Unpacked::default();
     let mut folders = Vec::new();
-    for entry in tar.entries().map_err(broken)? {
-        let mut entry = entry.map_err(broken)?;
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    while let Some(entry) = tar.next_entry()? {
         let made = match &mut layer {
-            Some(layer) => layer.take(&mut entry, root, &mut folders),
-            None => make(&mut entry, root, &mut folders),
+            Some(layer) => layer.take(&entry, &mut tar, root, &mut folders),
+            None => make(&entry, &mut tar, root, &mut folders),
         };
-        done.bytes += made.map_err(|source| Refused { name, source })?;
+        let name = || String::from_utf8_lossy(&entry.name).into_owned();
+        done.bytes += made.map_err(|source| Refused { name: name(), source })?;
         done.entries += 1;
     }
     // Making what is in a folder changed its time.
-    for (path, time) in folders.iter().rev() {
+    for (path, times) in folders.iter().rev() {
         if let Ok(folder) = beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
-            set_time(&folder, *time).map_err(broken)?;
+            set_times(&folder, *times).map_err(broken)?;
         }
     }
-    let mut archive = tar.into_inner();
-    io::copy(&mut archive, &mut io::sink()).map_err(broken)?;
+    tar.finish().map_err(broken)?;
     Ok(done)
 }
-
-/// A file's last change, in seconds since 1970.
-type Time = u64;
 
 fn refuse(reason: &str) -> io::Error {
     io::Error::other(reason.to_owned())
@@ -156,44 +156,36 @@ fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Make one entry; the bytes of a file.
-fn make<R: Read>(
-    entry: &mut Entry<'_, R>,
+/// Makes one entry; the bytes of a file.
+fn make(
+    entry: &Entry,
+    contents: &mut dyn Read,
     root: &Root<'_>,
-    folders: &mut Vec<(Vec<u8>, Time)>,
+    folders: &mut Vec<(Vec<u8>, Times)>,
 ) -> io::Result<u64> {
-    let kind = entry.header().entry_type();
-    if kind == EntryType::XGlobalHeader {
-        return Ok(0);
-    }
-    let name = entry.path_bytes().into_owned();
-    let parts = parts(&name)?;
+    let parts = parts(&entry.name)?;
     let Some((last, above)) = parts.split_last() else {
         // The destination itself, which is not the archive's.
         return Ok(0);
     };
     let folder = folder_of(root, above)?;
     let owner = Owner::of(entry, root.attributes)?;
-    match kind {
+    let target = || entry.link.as_deref().ok_or_else(|| refuse("it is a link to nothing"));
+    match entry.kind {
         EntryType::Directory => {
             if make_folder(root, &folder, &parts, last, &owner)? {
-                folders.push((joined(&parts), owner.time));
+                folders.push((joined(&parts), owner.times));
             }
         }
         EntryType::Symlink => {
-            let target =
-                entry.link_name_bytes().ok_or_else(|| refuse("it is a link to nothing"))?;
+            let target = target()?;
             clear(&folder, last)?;
-            rustix::fs::symlinkat(OsStr::from_bytes(&target), &folder, *last)?;
+            rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, *last)?;
             owner.own(&folder, last)?;
         }
-        EntryType::Link => {
-            let target =
-                entry.link_name_bytes().ok_or_else(|| refuse("it is a link to nothing"))?;
-            hard_link(root, &target, &parts, &folder, last)?;
-        }
+        EntryType::Link => hard_link(root, target()?, &parts, &folder, last)?,
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-            return make_file(entry, &folder, last, &owner);
+            return make_file(entry, contents, &folder, last, &owner);
         }
         EntryType::Char => make_node(entry, &folder, last, FileType::CharacterDevice, &owner)?,
         EntryType::Block => make_node(entry, &folder, last, FileType::BlockDevice, &owner)?,
@@ -242,8 +234,9 @@ fn make_folder(
     Ok(true)
 }
 
-fn make_file<R: Read>(
-    entry: &mut Entry<'_, R>,
+fn make_file(
+    entry: &Entry,
+    contents: &mut dyn Read,
     folder: &File,
     name: &OsStr,
     owner: &Owner,
@@ -252,13 +245,14 @@ fn make_file<R: Read>(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o600);
     let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
-    let written = io::copy(entry, &mut file)?;
-    if written != entry.size() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    match &entry.map {
+        Some(map) => map.write(contents, &mut file, entry.size)?,
+        None if io::copy(contents, &mut file)? == entry.size => {}
+        None => return Err(io::ErrorKind::UnexpectedEof.into()),
     }
     owner.give(&file)?;
-    set_time(&file, owner.time)?;
-    Ok(written)
+    set_times(&file, owner.times)?;
+    Ok(entry.size)
 }
 
 fn hard_link(
@@ -280,25 +274,21 @@ fn hard_link(
     Ok(rustix::fs::linkat(from, *last, folder, name, AtFlags::empty())?)
 }
 
-fn make_node<R: Read>(
-    entry: &Entry<'_, R>,
+fn make_node(
+    entry: &Entry,
     folder: &File,
     name: &OsStr,
     kind: FileType,
     owner: &Owner,
 ) -> io::Result<()> {
-    let header = entry.header();
     let device = match kind {
         FileType::Fifo => 0,
-        _ => rustix::fs::makedev(
-            header.device_major()?.unwrap_or_default(),
-            header.device_minor()?.unwrap_or_default(),
-        ),
+        _ => entry.device().map(|(major, minor)| rustix::fs::makedev(major, minor))?,
     };
     clear(folder, name)?;
     rustix::fs::mknodat(folder, name, kind, owner.mode, device)?;
     owner.own(folder, name)?;
-    // Past the mask of this process; nobody could have put a link here in between.
+    // Past the mask of this process; no link can be here in between.
     Ok(rustix::fs::chmodat(folder, name, owner.mode, AtFlags::empty())?)
 }
 
@@ -307,37 +297,33 @@ struct Owner {
     uid: Uid,
     gid: Gid,
     mode: Mode,
-    time: Time,
+    times: Times,
     attributes: Vec<(CString, Vec<u8>)>,
 }
 
 impl Owner {
-    fn of<R: Read>(entry: &mut Entry<'_, R>, with_attributes: bool) -> io::Result<Self> {
+    fn of(entry: &Entry, with_attributes: bool) -> io::Result<Self> {
         let mut attributes = Vec::new();
-        let records = if with_attributes { entry.pax_extensions()? } else { None };
-        for record in records.into_iter().flatten() {
-            let record = record?;
-            let Some(name) = record.key().ok().and_then(|key| key.strip_prefix(XATTR)) else {
-                continue;
-            };
-            let name = CString::new(name).map_err(|_| refuse("an attribute's name has a NUL"))?;
-            attributes.push((name, record.value_bytes().to_vec()));
+        for (name, value) in entry.attributes.iter().filter(|_| with_attributes) {
+            let name = CString::new(&name[..]);
+            let name = name.map_err(|_| refuse("an attribute's name has a NUL"))?;
+            attributes.push((name, value.clone()));
         }
-        let header = entry.header();
         let id = |id: u64| u32::try_from(id).map_err(|_| refuse("its owner's number is too large"));
         Ok(Self {
-            uid: Uid::from_raw(id(header.uid()?)?),
-            gid: Gid::from_raw(id(header.gid()?)?),
-            mode: Mode::from_raw_mode(header.mode()? & 0o7777),
-            time: header.mtime()?,
+            uid: Uid::from_raw(id(entry.uid)?),
+            gid: Gid::from_raw(id(entry.gid)?),
+            mode: Mode::from_raw_mode(entry.mode & 0o7777),
+            times: entry.times,
             attributes,
         })
     }
 
-    /// Owner alone, of a link or a device by its name.
+    /// Owner and times alone, of a link or a device by its name.
     fn own(&self, folder: &File, name: &OsStr) -> io::Result<()> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(rustix::fs::chownat(folder, name, Some(self.uid), Some(self.gid), flags)?)
+        rustix::fs::chownat(folder, name, Some(self.uid), Some(self.gid), flags)?;
+        Ok(rustix::fs::utimensat(folder, name, &timestamps(self.times), flags)?)
     }
 
     /// In this order: changing the owner takes set-user-id and file capabilities away.
@@ -355,11 +341,15 @@ impl Owner {
     }
 }
 
-fn set_time(file: &File, time: Time) -> io::Result<()> {
-    let at = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
-    let times = Timestamps {
-        last_access: at(0, UTIME_OMIT),
-        last_modification: at(i64::try_from(time).unwrap_or(i64::MAX), 0),
-    };
-    Ok(rustix::fs::futimens(file, &times)?)
+fn set_times(file: &File, times: Times) -> io::Result<()> {
+    Ok(rustix::fs::futimens(file, &timestamps(times))?)
+}
+
+fn timestamps(times: Times) -> Timestamps {
+    let at = |time: Time| Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() };
+    let untouched = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    Timestamps {
+        last_access: times.accessed.map_or(untouched, at),
+        last_modification: at(times.modified),
+    }
 }

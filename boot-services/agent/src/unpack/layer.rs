@@ -12,9 +12,10 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use tar::{Entry, EntryType};
+use tar::EntryType;
 
-use super::{Root, Time, beneath, joined, make, parts, refuse};
+use super::reader::{Entry, Times};
+use super::{Root, beneath, joined, make, parts, refuse};
 
 const WHITEOUT: &[u8] = b".wh.";
 /// Marks for the whole folder begin like this; those but [`OPAQUE`] are another filesystem's own.
@@ -58,18 +59,14 @@ pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
 
 impl Layer {
     /// Make one entry, or take away what it marks; the bytes of a file.
-    pub(super) fn take<R: Read>(
+    pub(super) fn take(
         &mut self,
-        entry: &mut Entry<'_, R>,
+        entry: &Entry,
+        contents: &mut dyn Read,
         root: &Root<'_>,
-        folders: &mut Vec<(Vec<u8>, Time)>,
+        folders: &mut Vec<(Vec<u8>, Times)>,
     ) -> io::Result<u64> {
-        let kind = entry.header().entry_type();
-        if kind == EntryType::XGlobalHeader {
-            return Ok(0);
-        }
-        let name = entry.path_bytes().into_owned();
-        let parts = parts(&name)?;
+        let parts = parts(&entry.name)?;
         let Some((last, above)) = parts.split_last() else { return Ok(0) };
         match mark(last)? {
             Mark::None => {}
@@ -77,9 +74,9 @@ impl Layer {
             mark => return self.take_away(&mark, above, root).map(|()| 0),
         }
         if let Some(folder) = existing(root, &joined(above))? {
-            give_way(&folder, last, kind)?;
+            give_way(&folder, last, entry.kind)?;
         }
-        let bytes = make(entry, root, folders)?;
+        let bytes = make(entry, contents, root, folders)?;
         for length in 1..=parts.len() {
             self.made.insert(joined(&parts[..length]));
         }

@@ -1,0 +1,289 @@
+//! Entries of a tar archive as `tar -x` understands them: ustar, GNU's and POSIX's (pax) formats,
+//! with long names, records that exceed the header's fields, and sparse files of every kind.
+
+use std::io::{self, Read};
+
+use tar::{EntryType, GnuExtSparseHeader, Header};
+
+use super::records::{Records, Time};
+use super::sparse::{Extents, Map};
+use super::{Refused, refuse};
+
+const BLOCK: usize = 512;
+/// Most bytes of the records or of the long name of one entry. A map of a sparse file may be in it.
+const RECORDS_BYTES: u64 = 8 << 20;
+/// Type of the header that names the volume.
+const VOLUME: u8 = b'V';
+
+/// Times that an entry states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) modified: Time,
+    /// A pax record alone states it.
+    pub(super) accessed: Option<Time>,
+}
+
+/// An entry but for its contents.
+pub(super) struct Entry {
+    pub(super) kind: EntryType,
+    pub(super) name: Vec<u8>,
+    pub(super) link: Option<Vec<u8>>,
+    pub(super) uid: u64,
+    pub(super) gid: u64,
+    pub(super) mode: u32,
+    pub(super) times: Times,
+    /// Bytes of the file, those of its holes too.
+    pub(super) size: u64,
+    /// Parts of a sparse file, whose bytes are the contents.
+    pub(super) map: Option<Map>,
+    /// Names and values of extended attributes.
+    pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    header: Header,
+}
+
+impl Entry {
+    /// Major and minor number of a device.
+    pub(super) fn device(&self) -> io::Result<(u32, u32)> {
+        let (major, minor) = (self.header.device_major()?, self.header.device_minor()?);
+        Ok((major.unwrap_or_default(), minor.unwrap_or_default()))
+    }
+}
+
+/// Names in headers before an entry, and the records of both kinds of pax header.
+#[derive(Default)]
+struct Before {
+    records: Records,
+    name: Option<Vec<u8>>,
+    link: Option<Vec<u8>>,
+}
+
+/// An archive; read, it gives the contents of the current entry.
+pub(super) struct Archive<'a> {
+    input: &'a mut dyn Read,
+    /// Bytes of the current entry's contents, and of the padding behind them.
+    left: u64,
+    padding: u64,
+    /// Records for all entries that follow.
+    global: Records,
+}
+
+impl Read for Archive<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
+        let count = self.input.read(&mut out[..most])?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+impl<'a> Archive<'a> {
+    pub(super) fn new(input: &'a mut dyn Read) -> Self {
+        Self { input, left: 0, padding: 0, global: Records::default() }
+    }
+
+    /// Reads all that is behind the last entry.
+    pub(super) fn finish(self) -> io::Result<()> {
+        io::copy(self.input, &mut io::sink()).map(|_| ())
+    }
+
+    /// The next entry; `None` at the archive's end.
+    pub(super) fn next_entry(&mut self) -> Result<Option<Entry>, Refused> {
+        let broken = |source| Refused { name: String::new(), source };
+        let Some((header, before)) = self.headers().map_err(broken)? else { return Ok(None) };
+        let mut entry = entry(header, before).map_err(broken)?;
+        let map = self.map(&mut entry).map_err(|source| {
+            let name = String::from_utf8_lossy(&entry.0.name).into_owned();
+            Refused { name, source }
+        })?;
+        let (mut entry, _) = entry;
+        if let Some((map, size)) = map {
+            (entry.map, entry.size) = (Some(map), size);
+        }
+        Ok(Some(entry))
+    }
+
+    /// The header of the next entry, and what is before it. The contents are next.
+    fn headers(&mut self) -> io::Result<Option<(Header, Before)>> {
+        let mut before: Option<Before> = None;
+        loop {
+            self.skip()?;
+            let Some(header) = self.header()? else {
+                return match before {
+                    Some(_) => Err(refuse("its last header describes an entry that is not there")),
+                    None => Ok(None),
+                };
+            };
+            let size = header.entry_size();
+            match header.entry_type() {
+                EntryType::GNULongName => {
+                    let name = self.long_name(size?)?;
+                    self.before(&mut before).name = Some(name);
+                }
+                EntryType::GNULongLink => {
+                    let link = self.long_name(size?)?;
+                    self.before(&mut before).link = Some(link);
+                }
+                EntryType::XHeader => {
+                    let text = self.text(size?)?;
+                    self.before(&mut before).records.read(&text)?;
+                }
+                EntryType::XGlobalHeader => {
+                    let text = self.text(size?)?;
+                    self.global.read(&text)?;
+                    self.global.keep_scalars();
+                }
+                kind if kind.as_byte() == VOLUME => self.begin(size?),
+                _ => {
+                    self.before(&mut before);
+                    let before = before.unwrap_or_default();
+                    self.begin(before.records.size.map_or(size, Ok)?);
+                    return Ok(Some((header, before)));
+                }
+            }
+        }
+    }
+
+    /// What is before an entry, at first the global records.
+    fn before<'b>(&self, before: &'b mut Option<Before>) -> &'b mut Before {
+        let new = || Before { records: self.global.clone(), ..Before::default() };
+        before.get_or_insert_with(new)
+    }
+
+    /// The next header; `None` at the end.
+    fn header(&mut self) -> io::Result<Option<Header>> {
+        let mut header = Header::new_old();
+        if !fill(self.input, header.as_mut_bytes())? {
+            return Ok(None);
+        }
+        if header.as_bytes().iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
+        let bytes = header.as_bytes();
+        // The sum's own field counts as spaces.
+        if sum(&bytes[..148]) + 8 * u32::from(b' ') + sum(&bytes[156..]) != header.cksum()? {
+            return Err(refuse("the checksum of a header is wrong"));
+        }
+        Ok(Some(header))
+    }
+
+    fn begin(&mut self, size: u64) {
+        self.left = size;
+        self.padding = size.wrapping_neg() % BLOCK as u64;
+    }
+
+    /// Skips what is left of the current entry.
+    fn skip(&mut self) -> io::Result<()> {
+        let left = self.left.saturating_add(std::mem::take(&mut self.padding));
+        self.left = 0;
+        let skipped = io::copy(&mut (&mut *self.input).take(left), &mut io::sink())?;
+        if skipped == left { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Contents of a header that describes an entry.
+    fn text(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        if size > RECORDS_BYTES {
+            let most = stdx::bytes(RECORDS_BYTES);
+            return Err(refuse(&format!("the records of an entry have more than {most}")));
+        }
+        self.begin(size);
+        let mut text = Vec::new();
+        self.read_to_end(&mut text)?;
+        if text.len() as u64 == size { Ok(text) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    fn long_name(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        let mut name = self.text(size)?;
+        name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+        Ok(name)
+    }
+
+    /// The map of a sparse file and its size, whichever format states it.
+    fn map(&mut self, entry: &mut (Entry, Records)) -> io::Result<Option<(Map, u64)>> {
+        let (entry, records) = entry;
+        let (extents, size) = match entry.kind {
+            EntryType::GNUSparse => self.old_extents(&entry.header)?,
+            EntryType::Regular | EntryType::Continuous => {
+                let Some(sparse) = records.sparse.take() else { return Ok(None) };
+                let size = sparse.size()?;
+                let extents = if sparse.is_in_contents()? {
+                    Extents::read(self)?
+                } else {
+                    sparse.extents()?
+                };
+                (extents, size)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((extents.checked(size, self.left)?, size)))
+    }
+
+    /// Extents in GNU's own headers, of which further ones are before the contents.
+    fn old_extents(&mut self, header: &Header) -> io::Result<(Extents, u64)> {
+        let gnu = header.as_gnu().ok_or_else(|| refuse("it is sparse in an unknown format"))?;
+        let mut extents = Extents::default();
+        let mut add = |blocks: &[tar::GnuSparseHeader]| -> io::Result<()> {
+            for block in blocks.iter().filter(|block| !block.is_empty()) {
+                extents.add(block.offset()?, block.length()?)?;
+            }
+            Ok(())
+        };
+        add(&gnu.sparse)?;
+        let mut is_extended = gnu.is_extended();
+        while is_extended {
+            let mut more = GnuExtSparseHeader::new();
+            self.input.read_exact(more.as_mut_bytes())?;
+            add(&more.sparse)?;
+            is_extended = more.is_extended();
+        }
+        Ok((extents, gnu.real_size()?))
+    }
+}
+
+/// An entry by its header and what was before it; the map of a sparse file is not read yet.
+fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
+    let Before { mut records, name, link } = before;
+    let sparse_name = records.sparse.as_mut().and_then(|sparse| sparse.name.take());
+    let name = sparse_name.or(records.path.take()).or(name);
+    let name = name.unwrap_or_else(|| header.path_bytes().into_owned());
+    let link = records.link.take().or(link);
+    let link = link.or_else(|| header.link_name_bytes().map(|link| link.into_owned()));
+    let kind = match header.entry_type() {
+        // Folders of the oldest archives.
+        EntryType::Regular | EntryType::Continuous if name.ends_with(b"/") => EntryType::Directory,
+        kind => kind,
+    };
+    let modified = match records.modified {
+        Some(time) => time,
+        None => Time::of_seconds(header.mtime()?.cast_signed()),
+    };
+    let entry = Entry {
+        kind,
+        name,
+        link,
+        uid: records.uid.map_or_else(|| header.uid(), Ok)?,
+        gid: records.gid.map_or_else(|| header.gid(), Ok)?,
+        mode: header.mode()?,
+        times: Times { modified, accessed: records.accessed },
+        size: records.size.map_or_else(|| header.entry_size(), Ok)?,
+        map: None,
+        attributes: std::mem::take(&mut records.attributes),
+        header,
+    };
+    Ok((entry, records))
+}
+
+/// Fills a block; `false` when the input has ended before it.
+fn fill(input: &mut dyn Read, block: &mut [u8]) -> io::Result<bool> {
+    let mut filled = 0;
+    while filled < block.len() {
+        match input.read(&mut block[filled..]) {
+            Ok(0) if filled == 0 => return Ok(false),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
