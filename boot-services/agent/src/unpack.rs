@@ -292,7 +292,7 @@ fn make_node(
     Ok(rustix::fs::chmodat(folder, name, owner.mode, AtFlags::empty())?)
 }
 
-/// Whose an entry is, and what else it carries.
+/// Owner, mode, times and attributes of an entry.
 struct Owner {
     uid: Uid,
     gid: Gid,

@@ -1,4 +1,4 @@
-//! What an image must hash to.
+//! Checksums of images.
 
 use std::fmt;
 use std::str::FromStr;

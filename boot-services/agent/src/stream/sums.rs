@@ -104,7 +104,7 @@ fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
 /// Parts of the path that a name ends with, and `true` when that is all of the name.
 type Fit = (usize, bool);
 
-/// `None` when the name is of another file.
+/// Fit of a name in a line to a path; `None` when the name is of another file.
 fn fit(name: &str, path: &str) -> Option<Fit> {
     fn parts(path: &str) -> Vec<&str> {
         path.rsplit('/').filter(|part| !matches!(*part, "" | ".")).collect()

@@ -24,7 +24,7 @@ pub(crate) async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Resu
     Ok(bytes)
 }
 
-/// The same as text.
+/// Text of at most `most` bytes of `url`; what is beyond is left out.
 ///
 /// # Errors
 /// Those of a download.
