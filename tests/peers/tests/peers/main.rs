@@ -18,6 +18,7 @@ mod pattern;
 mod protobuf;
 mod reconnecting;
 mod registry;
+mod requests;
 mod servers;
 mod setup;
 mod template;
