@@ -15,7 +15,7 @@ needs=(
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
   atftp:atftp curl:curl isc-dhcp-client:dhclient dhcpcd-base:dhcpcd
   systemd:/lib/systemd/systemd-networkd
-  chromium:chromium chrony:chronyd
+  chromium:chromium chrony:chronyd default-jdk-headless:javac maven:mvn
   dnsmasq-base:dnsmasq kea-dhcp4-server:kea-dhcp4 isc-dhcp-relay:dhcrelay procps:sysctl
   mmdebstrap:mmdebstrap gdisk:sgdisk fdisk:sfdisk dosfstools:mkfs.vfat mtools:mcopy
   bzip2:bzip2 zbar-tools:zbarimg rsync:rsync unzip:unzip file:file patch:patch

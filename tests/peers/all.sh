@@ -11,7 +11,7 @@ cd "$(dirname "$(readlink -f "$0")")"
   cluster-api/build.sh core bootstrap control-plane \
     core.yaml bootstrap.yaml control-plane.yaml tinkerbell.yaml
   age/build.sh age age-keygen age-plugin-batchpass
-  for peer in browser containerd controllers docker helm python registry tink-agent \
+  for peer in browser containerd controllers docker fabric8 helm python registry tink-agent \
     tink-worker tootles merge-oracle protobuf-oracle template-oracle; do
     "$peer/build.sh"
   done

@@ -1,15 +1,18 @@
-//! The applier of a GitOps tool and an operator, through a `kill -9` of the box. Each runs against
-//! a real server first, without the kill, and must print the same lines for the box.
+//! A client in Java, the applier of a GitOps tool and an operator, through a `kill -9` of the box.
+//! Each runs against a real server first, without the kill, and must print the same lines for the
+//! box.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
-use peers::{Cluster, ClusterConfig, Kubectl, Tinboxd, built};
+use peers::{Cluster, ClusterConfig, Kubectl, Tinboxd, built, find};
 
 use crate::clients::define;
 
 /// Line by which a program lets its server be killed.
 const RESTART: &str = "restart";
+/// Options of the JVM that make a short program cheap.
+const JVM: [&str; 3] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"];
 
 /// Runs a program to its end and returns its lines. The program gets a line back for each
 /// [`RESTART`], once `restart` returns.
@@ -57,6 +60,22 @@ fn controller(name: &str) {
         let mut command = Command::new(&program);
         kubectl.lend(&mut command);
         command.arg(name);
+        command
+    });
+}
+
+#[test]
+fn a_java_client_with_informers_outlives_a_kill() {
+    let java = find("java", "default-jre-headless").unwrap();
+    let folder = built("fabric8", &[]).unwrap().remove(0);
+    let classes = format!("{0}/classes:{0}/jars/*", folder.display());
+    compare(|kubectl| {
+        let mut command = Command::new(&java);
+        kubectl.lend(&mut command);
+        // Vert.x unpacks files where temporary ones go.
+        let home = command.get_envs().find(|(name, _)| *name == "HOME").unwrap().1.unwrap();
+        let temporary = format!("-Djava.io.tmpdir={}", home.display());
+        command.args(JVM).arg(temporary).args(["-cp", &classes, "Client"]);
         command
     });
 }
