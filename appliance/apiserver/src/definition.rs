@@ -9,6 +9,7 @@ mod column;
 mod merging;
 mod registry;
 mod scale;
+mod unique;
 mod version;
 
 use std::fmt;
@@ -22,6 +23,7 @@ pub use merging::Merging;
 pub use registry::{Duplicate, Registry};
 pub use scale::Scale;
 use schema::{FieldError, Schema};
+pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
@@ -140,6 +142,8 @@ pub struct ResourceDefinition {
     pub is_namespace: bool,
     /// Names that exist from the first start and cannot be deleted.
     pub permanent: Vec<String>,
+    /// Values that no two objects may have.
+    pub unique: Option<UniqueValues>,
     /// Brings incoming objects to stored form.
     pub prepare: Option<Prepare>,
     /// Checks objects.
@@ -184,6 +188,7 @@ impl ResourceDefinition {
             defines_kinds: false,
             is_namespace: false,
             permanent: Vec::new(),
+            unique: None,
             prepare: None,
             validate: None,
         }

@@ -21,6 +21,7 @@ pub mod patch;
 mod room;
 mod selection;
 pub(crate) mod text;
+mod unique;
 mod watch;
 mod weight;
 
@@ -47,6 +48,7 @@ pub(crate) use list::{TextList, WriteItem};
 pub use object::MAX_OBJECT_BYTES;
 pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
 pub use patch::Patch;
+use unique::Unique;
 pub(crate) use watch::RawEvent;
 pub use watch::{EventKind, InitialEvents, ObjectWatch, WatchEvent, WatchOptions};
 
@@ -99,6 +101,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// Turns of heavy objects.
     heavy: Semaphore,
+    unique: Arc<Unique>,
 }
 
 /// Why a write closure gave nothing to the store.
@@ -120,6 +123,8 @@ pub(crate) struct Place {
     pub namespaces: Option<Arc<ResourceDefinition>>,
     pub namespace: String,
     pub admission: Option<Admission>,
+    /// `None` where no value of an object changes.
+    pub unique: Option<Arc<Unique>>,
 }
 
 impl Place {
@@ -127,6 +132,18 @@ impl Place {
     pub(crate) fn admit(&self, new: &Value, old: Option<&Value>) -> Result<(), StatusError> {
         let admission = self.admission.as_ref();
         admission.map_or(Ok(()), |admission| admission.check(&self.definition, new, old))
+    }
+
+    /// Checks that a new state has no value of another object.
+    pub(crate) fn check_unique(
+        &self,
+        txn: &Txn<'_>,
+        key: &Key,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), StatusError> {
+        let unique = self.unique.as_ref();
+        unique.map_or(Ok(()), |unique| unique.check(txn, (self, key), new, old))
     }
 
     pub(crate) fn key(&self, name: &str) -> Key {
@@ -142,7 +159,8 @@ impl Engine {
     /// An engine for the kinds of `registry` over `store`.
     pub fn new(store: Store, registry: Registry, clock: Arc<dyn Clock>) -> Self {
         let kinds = Kinds::new(registry);
-        let inner = Arc::new(Inner { store, kinds, clock, heavy: weight::turns() });
+        let (heavy, unique) = (weight::turns(), Arc::default());
+        let inner = Arc::new(Inner { store, kinds, clock, heavy, unique });
         Self { inner, admission: None }
     }
 
@@ -267,6 +285,7 @@ impl Engine {
             namespaces: registry.namespaces().cloned(),
             namespace: namespace.to_owned(),
             admission: self.admission.clone(),
+            unique: Some(Arc::clone(&self.inner.unique)),
         })
     }
 

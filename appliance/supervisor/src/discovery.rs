@@ -15,7 +15,9 @@ use std::time::Duration;
 use api::core::Happening;
 use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
-use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET};
+use api::tinkerbell::{
+    AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET,
+};
 use controllers::{ObjectError, Objects, read};
 use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
@@ -28,8 +30,6 @@ use crate::inventory::{self, INVENTORY};
 use known::Known;
 pub use reports::Reports;
 
-/// Says that nobody wrote this Hardware.
-const LABEL: &str = "tinkerbell.org/auto-discovered";
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
 /// Interfaces and disks of one machine that are written.
@@ -332,7 +332,7 @@ fn hardware(
         "metadata": {
             "name": format!("discovery-{}", name_of(&told.agent_id)),
             "namespace": NAMESPACE,
-            "labels": { LABEL: "true" },
+            "labels": { AUTO_DISCOVERED: "true" },
             "annotations": annotations,
         },
         "spec": { "agentID": told.agent_id, "interfaces": interfaces, "disks": disks },

@@ -30,6 +30,9 @@ pub use workflow::{
 
 use crate::meta::Resource;
 
+/// Label of a Hardware that no person wrote: its machine enrolled itself.
+pub const AUTO_DISCOVERED: &str = "tinkerbell.org/auto-discovered";
+
 /// Hardware.
 pub const HARDWARE: Resource =
     Resource { group: "tinkerbell.org", version: "v1alpha1", kind: "Hardware", plural: "hardware" };

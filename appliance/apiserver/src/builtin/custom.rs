@@ -1,6 +1,8 @@
 //! Custom kinds that are compiled in: manifests, and what our own types ask of their objects beyond
 //! the schemas.
 
+use std::sync::Arc;
+
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
 use api::network::NetworkSpec;
 use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
@@ -8,7 +10,7 @@ use serde_json::Value;
 
 use super::{rules, typed::validated};
 use crate::crds::{lifecycle, read};
-use crate::definition::{ResourceDefinition, Validate};
+use crate::definition::{ResourceDefinition, UniqueValues, Validate};
 
 /// In the order of discovery: of two kinds of one name clients take the first, and `machines` are
 /// those of a cluster.
@@ -42,10 +44,17 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
         let read = read::definitions(&manifest).expect("a test reads every manifest");
         all.extend(read.into_iter().map(|definition| ResourceDefinition {
             validate: readable(&definition),
+            unique: unique(&definition),
             ..definition
         }));
     }
     all
+}
+
+/// Values that no two objects may have: a frame of the network leads to one machine.
+fn unique(definition: &ResourceDefinition) -> Option<UniqueValues> {
+    let is_hardware = definition.group == "tinkerbell.org" && definition.plural == "hardware";
+    is_hardware.then(|| Arc::new(rules::hardware_values) as UniqueValues)
 }
 
 /// Objects that a controller here reads as a Rust type are of that type; the schemas leave more

@@ -2,15 +2,19 @@
 //! its own kinds, two of ours for workflows, one for networks, one for rule sets. That fields are
 //! of the type our controllers read is [`super::typed`]'s to check.
 
+use std::net::IpAddr;
+
 use api::network::NetworkSpec;
-use api::tinkerbell::{RULES_MAX, RuleSetSpec, WorkflowSpec};
+use api::tinkerbell::{AUTO_DISCOVERED, RULES_MAX, RuleSetSpec, WorkflowSpec};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pattern::Pattern;
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
+use stdx::MacAddr;
 
 use super::typed;
+use crate::definition::UniqueValue;
 use crate::engine::{bytes, namespace};
 use schema::FieldError;
 
@@ -31,6 +35,29 @@ const MAX_SECRET_BYTES: usize = 1024 * 1024;
 /// No rule beyond the schema.
 pub(super) fn nothing(_object: &Value, _old: Option<&Value>) -> Errors {
     Vec::new()
+}
+
+/// Hardware: its NICs and addresses are of one machine. A machine that enrolled itself holds
+/// nothing against the Hardware that its owner writes.
+pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
+    if object["metadata"]["labels"][AUTO_DISCOVERED] == "true" {
+        return Vec::new();
+    }
+    let mut values = Vec::new();
+    let mut add = |what, value: Option<String>, field: String| {
+        values.extend(value.map(|value| UniqueValue { what, value, field }));
+    };
+    let interfaces = object["spec"]["interfaces"].as_array();
+    for (at, interface) in interfaces.into_iter().flatten().enumerate() {
+        let dhcp = &interface["dhcp"];
+        let mac = dhcp["mac"].as_str().and_then(|mac| mac.parse::<MacAddr>().ok());
+        let mac = mac.filter(|mac| mac.0 != [0; 6]).map(|mac| mac.to_string());
+        add("MAC address", mac, format!("spec.interfaces[{at}].dhcp.mac"));
+        let address = dhcp["ip"]["address"].as_str().and_then(|it| it.parse::<IpAddr>().ok());
+        let address = address.filter(|it| !it.is_unspecified()).map(|it| it.to_string());
+        add("address", address, format!("spec.interfaces[{at}].dhcp.ip.address"));
+    }
+    values
 }
 
 /// Network: every address is one, every range lies in its network. What cannot be read at all is

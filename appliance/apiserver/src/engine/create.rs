@@ -138,6 +138,7 @@ pub(super) fn insert(
     check_namespace(txn, place, &object)?;
     let key = free_key(txn, place, &mut object)?;
     place.admit(&object, None)?;
+    place.check_unique(txn, &key, &object, None)?;
     if place.definition.defines_kinds {
         lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
     }

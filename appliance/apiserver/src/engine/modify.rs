@@ -162,6 +162,7 @@ pub(super) fn modify(
         lifecycle::admit(txn, &place.definition, &mut new, Some(&old), now)?;
     }
     place.admit(&new, Some(&old))?;
+    place.check_unique(txn, &key, &new, Some(&old))?;
     if place.definition.tracks_generation && intent_differs(&place.definition, &old, &new) {
         bump_generation(&mut new);
     }

@@ -6,6 +6,7 @@ mod heavy;
 mod kinds;
 mod reading;
 mod room;
+mod unique;
 mod words;
 mod writing;
 

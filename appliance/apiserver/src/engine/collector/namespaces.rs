@@ -124,6 +124,7 @@ impl Engine {
                 definition,
                 namespace: String::new(),
                 admission: None,
+                unique: None,
             };
             let key = place.key(&name);
             let stored = txn.get(&key).map_err(|error| failed("read a namespace", &error))?;

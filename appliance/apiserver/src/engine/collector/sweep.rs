@@ -129,6 +129,7 @@ fn place(registry: &Registry, definition: &Arc<ResourceDefinition>, key: &Key) -
         namespaces: registry.namespaces().cloned(),
         namespace: key.namespace.clone(),
         admission: None,
+        unique: None,
     }
 }
 

@@ -1,0 +1,117 @@
+//! Refusals of a value that another object of the kind has already.
+//!
+//! An index in memory says which objects may have a value, and the transaction that writes reads
+//! them: an entry that is no longer true refuses nothing. Every write goes through this process, so
+//! no entry is missing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use store::{Key, Txn};
+
+use super::object::{decode, meta};
+use super::{Place, failed};
+use crate::definition::{UniqueValue, UniqueValues};
+use crate::status_error::StatusError;
+use schema::FieldError;
+
+/// Entries of one kind. Beyond, the index is built anew from the store.
+const ENTRIES_MAX: usize = 1 << 18;
+
+/// Objects by their values.
+type Holders = HashMap<(&'static str, String), BTreeSet<Key>>;
+
+/// The index of every kind that has such values.
+#[derive(Debug, Default)]
+pub(crate) struct Unique(Mutex<HashMap<String, (Holders, usize)>>);
+
+impl Unique {
+    /// Checks the values that `new` has and `old` had not, and adds them to the index.
+    ///
+    /// # Errors
+    /// 422 with the name of the object that has the value.
+    pub(super) fn check(
+        &self,
+        txn: &Txn<'_>,
+        (place, key): (&Place, &Key),
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), StatusError> {
+        let Some(values) = &place.definition.unique else { return Ok(()) };
+        let before = old.map(|old| values(old)).unwrap_or_default();
+        let is_fresh = |it: &UniqueValue| !before.iter().any(|had| same(had, it));
+        let fresh: Vec<UniqueValue> = values(new).into_iter().filter(is_fresh).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let mut kinds = self.kinds();
+        if kinds.get(&key.resource).is_none_or(|(_, count)| *count > ENTRIES_MAX) {
+            kinds.insert(key.resource.clone(), build(txn, place, values)?);
+        }
+        let (holders, count) = kinds.entry(key.resource.clone()).or_default();
+        let mut errors = Vec::new();
+        for one in &fresh {
+            let others = holders.entry((one.what, one.value.clone())).or_default();
+            for other in others.iter().filter(|other| *other != key) {
+                if has(txn, place, values, other, one)? {
+                    errors.push(taken(place, one, other));
+                    break;
+                }
+            }
+            *count += usize::from(others.insert(key.clone()));
+        }
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(StatusError::invalid(&place.definition, meta(new, "name"), &errors))
+    }
+
+    fn kinds(&self) -> MutexGuard<'_, HashMap<String, (Holders, usize)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn same(one: &UniqueValue, other: &UniqueValue) -> bool {
+    (one.what, &one.value) == (other.what, &other.value)
+}
+
+fn build(
+    txn: &Txn<'_>,
+    place: &Place,
+    values: &UniqueValues,
+) -> Result<(Holders, usize), StatusError> {
+    let (mut holders, mut count) = (Holders::new(), 0);
+    let rows = txn.list(&place.definition.id(), None);
+    for (key, stored) in rows.map_err(|error| failed("list the objects of a kind", &error))? {
+        for one in values(&decode(&place.definition, &stored)?) {
+            let others = holders.entry((one.what, one.value)).or_default();
+            count += usize::from(others.insert(key.clone()));
+        }
+    }
+    Ok((holders, count))
+}
+
+/// Whether the object has the value now.
+fn has(
+    txn: &Txn<'_>,
+    place: &Place,
+    values: &UniqueValues,
+    key: &Key,
+    value: &UniqueValue,
+) -> Result<bool, StatusError> {
+    let stored = txn.get(key).map_err(|error| failed("read an object", &error))?;
+    let Some(stored) = stored else { return Ok(false) };
+    let object = decode(&place.definition, &stored)?;
+    Ok(values(&object).iter().any(|one| same(one, value)))
+}
+
+fn taken(place: &Place, one: &UniqueValue, other: &Key) -> FieldError {
+    let (kind, namespace, name) = (&place.definition.kind, &other.namespace, &other.name);
+    let detail = format!(
+        "is the {} of {kind} {namespace}/{name} already: change one of the two objects, or delete \
+         the other",
+        one.what
+    );
+    FieldError::invalid(one.field.clone(), &Value::from(one.value.as_str()), detail)
+}
