@@ -11,8 +11,8 @@ use axum::http::Method;
 use fuzz::{Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
 use workflow_rpc::{
-    ActionList, Assignment, Attributes, Hello, ListedAction, NamedReport, OUTPUT_LINES, Pending,
-    Progress, Refusal, Report, Turn, Workflows, server,
+    ActionList, Assignment, Attributes, Credentials, Hello, ListedAction, NamedReport,
+    OUTPUT_LINES, Pending, Progress, Refusal, Report, Turn, Workflows, server,
 };
 
 const METHODS: [&str; 5] = [
@@ -99,14 +99,10 @@ impl Workflows for Checked {
         }
     }
 
-    fn authenticate(
-        &self,
-        agent_id: &str,
-        token: Option<&str>,
-        _: Option<SocketAddr>,
-    ) -> Result<(), Refusal> {
+    fn authenticate(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
         id(agent_id);
-        assert!(token.is_none_or(|token| token.len() <= ID_MAX));
+        assert!(shown.token.is_none_or(|token| token.len() <= ID_MAX));
+        assert!(shown.boot.is_none_or(|boot| boot.len() <= ID_MAX));
         Ok(())
     }
 }

@@ -1,5 +1,8 @@
-//! The token an agent shows: it stands in the kernel command line the box wrote for one machine and
-//! one workflow, and cannot be made without the box's key.
+//! Tokens of agents: one stands in the kernel command line that the box wrote for one boot of one
+//! machine and one workflow, and cannot be made without the box's key.
+//!
+//! A token is a nonce and a keyed digest (HMAC-SHA-256) of the nonce, the agent and the workflow.
+//! So the box needs no record of the tokens that it gave, and a restart of the box ends none.
 
 use std::path::Path;
 
@@ -7,10 +10,15 @@ use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use platform::kept::replace_private;
 use sha2::Sha256;
+use workflow_server::TokenUse;
 
 const FILE: &str = "boot-token.key";
 /// Bytes of the key.
 const KEY_BYTES: usize = 32;
+/// Bytes of a nonce.
+const NONCE_BYTES: usize = 12;
+/// Nonce of a token on a medium. A medium is read in parts, and in every boot, so its token stays.
+const MEDIUM: &str = "medium";
 
 /// Makes and checks boot tokens.
 #[derive(Clone)]
@@ -37,40 +45,76 @@ impl BootTokens {
         Ok(Self(key))
     }
 
-    /// The token of an agent for one workflow (by its uid).
-    pub fn token(&self, agent_id: &str, workflow_uid: &str) -> String {
-        stdx::hex(&self.mac(agent_id, workflow_uid).finalize().into_bytes())
+    /// Returns a token of an agent for one workflow (by its uid): a new one for each boot, or that
+    /// of a medium.
+    pub fn token(&self, kind: TokenUse, agent_id: &str, workflow_uid: &str) -> String {
+        let nonce = match kind {
+            TokenUse::OneBoot => stdx::random_hex(NONCE_BYTES),
+            TokenUse::EveryBoot => MEDIUM.to_owned(),
+        };
+        let line = format!("{nonce}\n");
+        let mac = self.mac(&line, agent_id, workflow_uid).finalize().into_bytes();
+        format!("{nonce}.{}", stdx::hex(&mac))
     }
 
-    /// Whether `token` is that token; takes the same time whatever it holds.
-    pub fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> bool {
-        let bytes = stdx::unhex(token).unwrap_or_default();
-        self.mac(agent_id, workflow_uid).verify_slice(&bytes).is_ok()
+    /// The use of a token, when the box gave it to this agent for this workflow. Takes the same
+    /// time whatever the token holds.
+    pub fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {
+        let (nonce, mac) = match token.split_once('.') {
+            Some((nonce, mac)) => (format!("{nonce}\n"), mac),
+            // Of an agent that was booted by an earlier release of the box.
+            None => (String::new(), token),
+        };
+        let bytes = stdx::unhex(mac).unwrap_or_default();
+        self.mac(&nonce, agent_id, workflow_uid).verify_slice(&bytes).ok()?;
+        Some(if nonce.trim_end() == MEDIUM { TokenUse::EveryBoot } else { TokenUse::OneBoot })
     }
 
-    fn mac(&self, agent_id: &str, workflow_uid: &str) -> Hmac<Sha256> {
+    /// The digest with the line of the nonce, which tokens of earlier releases have not.
+    fn mac(&self, nonce: &str, agent_id: &str, workflow_uid: &str) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
-        // Neither part can hold a newline: ids are bounded printable text, uids are UUIDs.
-        mac.update(format!("tinbox boot token\n{agent_id}\n{workflow_uid}").as_bytes());
+        // Neither part can hold a newline: tokens are header values, ids are bounded printable
+        // text, uids are UUIDs.
+        mac.update(format!("tinbox boot token\n{nonce}{agent_id}\n{workflow_uid}").as_bytes());
         mac
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use workflow_server::TokenUse;
+
     use super::BootTokens;
 
     #[test]
-    fn a_token_fits_one_agent_and_one_workflow() {
+    fn each_boot_has_a_token_of_its_own_for_one_agent_and_one_workflow() {
         let tokens = BootTokens([7; 32]);
-        let token = tokens.token("a", "w");
-        assert!(tokens.verify(&token, "a", "w"));
-        for (token, agent, workflow) in
-            [(token.as_str(), "b", "w"), (&token, "a", "x"), ("", "a", "w"), ("zz", "a", "w")]
-        {
-            assert!(!tokens.verify(token, agent, workflow));
+        let token = tokens.token(TokenUse::OneBoot, "a", "w");
+        assert_ne!(token, tokens.token(TokenUse::OneBoot, "a", "w"));
+        assert_eq!(tokens.verify(&token, "a", "w"), Some(TokenUse::OneBoot));
+        let digest = token.split_once('.').unwrap().1;
+        let of_a_medium = format!("medium.{digest}");
+        for (token, agent, workflow) in [
+            (token.as_str(), "b", "w"),
+            (&token, "a", "x"),
+            ("", "a", "w"),
+            (".", "a", "w"),
+            ("zz.zz", "a", "w"),
+            (digest, "a", "w"),
+            (&of_a_medium, "a", "w"),
+        ] {
+            assert_eq!(tokens.verify(token, agent, workflow), None, "{token}");
         }
-        assert!(!BootTokens([8; 32]).verify(&token, "a", "w"));
+        assert_eq!(BootTokens([8; 32]).verify(&token, "a", "w"), None);
+    }
+
+    #[test]
+    fn a_medium_has_one_token_however_often_it_is_read() {
+        let tokens = BootTokens([7; 32]);
+        let token = tokens.token(TokenUse::EveryBoot, "a", "w");
+        assert_eq!(token, tokens.token(TokenUse::EveryBoot, "a", "w"));
+        assert_eq!(tokens.verify(&token, "a", "w"), Some(TokenUse::EveryBoot));
+        assert_eq!(tokens.verify(&token, "a", "x"), None);
     }
 }

@@ -10,6 +10,7 @@ use dhcp::v6::Identity;
 use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
 use stdx::{Clock, MacAddr};
 use workflow_rpc::Pin;
+use workflow_server::TokenUse;
 
 use crate::boot_token::BootTokens;
 use crate::config::{Config, HTTP_PORT};
@@ -223,7 +224,8 @@ impl HardwareViews {
             return None;
         }
         let uid = self.index.run_of(hardware).map(|run| run.uid.clone());
-        let boot = self.agent_boot(hardware, mac, &uid.unwrap_or_default());
+        let kind = TokenUse::EveryBoot;
+        let boot = self.agent_boot(hardware, mac, (kind, &uid.unwrap_or_default()));
         let mut medium = Medium::new(mac, hardware.key().to_string());
         medium.boot = boot;
         medium.addresses = self.addresses_of(hardware, mac);
@@ -254,15 +256,15 @@ impl HardwareViews {
         let netboot = hardware.spec.interface(mac).and_then(|it| it.netboot.as_ref());
         let ipxe = netboot.and_then(|netboot| netboot.ipxe.clone()).unwrap_or_default();
         let allowed = netboot.is_some_and(|netboot| netboot.allow_pxe == Some(true));
-        let run = self.index.run_of(hardware);
+        let (run, kind) = (self.index.run_of(hardware), TokenUse::OneBoot);
         let boot = match run {
             _ if !allowed => Boot::NotAllowed,
             _ if !ipxe.url.is_empty() => Boot::Chain { url: ipxe.url },
             _ if !ipxe.contents.is_empty() => Boot::Script { contents: ipxe.contents },
-            Some(run) => Boot::Agent(self.agent_boot(hardware, mac, &run.uid)),
+            Some(run) => Boot::Agent(self.agent_boot(hardware, mac, (kind, &run.uid))),
             // Its agent says what it is, and a rule set what is done with it.
             None if self.config.agents.enrollment && self.index.may_enrol(hardware) => {
-                Boot::Agent(self.agent_boot(hardware, mac, ""))
+                Boot::Agent(self.agent_boot(hardware, mac, (kind, "")))
             }
             None => Boot::LocalDisk,
         };
@@ -270,7 +272,12 @@ impl HardwareViews {
         Plan { mac, hardware: hardware.key().to_string(), addresses, boot }
     }
 
-    fn agent_boot(&self, hardware: &Hardware, mac: MacAddr, workflow_uid: &str) -> AgentBoot {
+    fn agent_boot(
+        &self,
+        hardware: &Hardware,
+        mac: MacAddr,
+        (kind, workflow_uid): (TokenUse, &str),
+    ) -> AgentBoot {
         let interface = hardware.spec.interface(mac);
         let dhcp = interface.and_then(|it| it.dhcp.as_ref());
         let osie = interface.and_then(|it| it.netboot.as_ref()).and_then(|it| it.osie.clone());
@@ -279,7 +286,7 @@ impl HardwareViews {
         // Its own id, else the MAC that boots (as Smee has it), which need not be the first.
         let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
         let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
-        let token = self.tokens.token(&worker_id, workflow_uid);
+        let token = self.tokens.token(kind, &worker_id, workflow_uid);
         let mut args = vec![format!("tinbox.token={token}"), self.pin_argument()];
         args.extend(self.config.boot.kernel_args.iter().cloned());
         args.extend(osie.kernel_params);

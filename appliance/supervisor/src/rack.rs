@@ -7,7 +7,7 @@ use controllers::Objects;
 use netboot::syslog;
 use status::story::Moment;
 use tokio_util::sync::CancellationToken;
-use workflow_server::{Rack, Service, Settings, Told};
+use workflow_server::{Rack, Service, Settings, TokenUse, Told};
 
 use crate::discovery::Discovery;
 use crate::hardware_views::HardwareViews;
@@ -55,7 +55,7 @@ impl Rack for Machines {
         }
     }
 
-    fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> bool {
+    fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {
         self.views.tokens.verify(token, agent_id, workflow_uid)
     }
 

@@ -11,7 +11,7 @@ use status::story::Moment;
 use stdx::SystemClock;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Rack, Runs, Service, Settings, Told};
+use crate::{Rack, Runs, Service, Settings, TokenUse, Told};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
@@ -67,8 +67,8 @@ impl Rack for Anybody {
         true
     }
 
-    fn verify(&self, _: &str, _: &str, _: &str) -> bool {
-        true
+    fn verify(&self, _: &str, _: &str, _: &str) -> Option<TokenUse> {
+        Some(TokenUse::OneBoot)
     }
 
     fn environment(&self, _: &str, _: bool, _: &str, environment: Vec<String>) -> Vec<String> {

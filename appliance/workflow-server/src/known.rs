@@ -69,7 +69,7 @@ impl Known {
             agent.heard = now;
             return;
         }
-        if let Some(limit) = room_from(known.agents.values().map(|agent| agent.heard)) {
+        if let Some(limit) = room_from(AGENTS_MAX, known.agents.values().map(|agent| agent.heard)) {
             known.agents.retain(|_, agent| agent.heard > limit);
             known.forgotten = known.forgotten.max(limit);
         }
@@ -112,7 +112,8 @@ impl Known {
             _ => at,
         };
         if before.is_none()
-            && let Some(limit) = room_from(known.progress.values().map(|latest| latest.at))
+            && let Some(limit) =
+                room_from(AGENTS_MAX, known.progress.values().map(|latest| latest.at))
         {
             known.progress.retain(|_, latest| latest.at > limit);
         }
@@ -131,9 +132,13 @@ impl Known {
     }
 }
 
-/// The time up to which entries of a full table are to go: that of its oldest quarter.
-fn room_from<T: Ord + Copy>(times: impl ExactSizeIterator<Item = T>) -> Option<T> {
-    if times.len() < AGENTS_MAX {
+/// The time up to which entries of a table with `limit` entries are to go: that of its oldest
+/// quarter.
+pub fn room_from<T: Ord + Copy>(
+    limit: usize,
+    times: impl ExactSizeIterator<Item = T>,
+) -> Option<T> {
+    if times.len() < limit {
         return None;
     }
     let mut times: Vec<T> = times.collect();

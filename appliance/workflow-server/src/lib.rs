@@ -10,7 +10,9 @@
 //! Enter at [`Service`]; what it must know of the rest of the box is [`Rack`], what workflows there
 //! are is [`Runs`].
 
+mod admission;
 mod assign;
+mod boots;
 mod change;
 mod choose;
 #[cfg(test)]
@@ -26,7 +28,7 @@ mod wire;
 mod worker;
 
 pub use known::Latest;
-pub use rack::{Rack, Told};
+pub use rack::{Rack, TokenUse, Told};
 pub use run::{End, Run};
 pub use runs::Runs;
 pub use service::{Service, Settings};

@@ -14,6 +14,15 @@ pub struct Told {
     pub inventory: Option<Inventory>,
 }
 
+/// Boots that may use a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenUse {
+    /// The one that the script with the token was for.
+    OneBoot,
+    /// Each, from one medium with the token.
+    EveryBoot,
+}
+
 /// The machines as the box knows them. Nothing here may block.
 pub trait Rack: Send + Sync + 'static {
     /// Whether there is a record of this agent's machine.
@@ -22,8 +31,9 @@ pub trait Rack: Send + Sync + 'static {
     /// Whether an agent without a workflow may say who it is.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
 
-    /// Whether `token` is the one that the box gave this agent for this workflow (by its uid).
-    fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> bool;
+    /// Use of a token that the box gave this agent for this workflow (by its uid); `None` for any
+    /// other token.
+    fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse>;
 
     /// An action's environment as its agent is to be told of it: with the box's own address for
     /// what the box keeps. A stock agent says nothing of its boot.

@@ -35,6 +35,8 @@ pub struct Run {
     pub open: Vec<String>,
     /// When this run of the box saw it succeed.
     pub succeeded: Option<Instant>,
+    /// When this run of the box saw it end, well or not.
+    pub ended: Option<Instant>,
 }
 
 /// The end of a machine's last installation.
@@ -72,6 +74,7 @@ impl Run {
             enrolled: workflow.metadata.labels.get(AUTO_ENROLLMENT).is_some_and(|it| it == "true"),
             open: actions().filter(|it| is_open(it.state)).map(|it| it.id.clone()).collect(),
             succeeded: None,
+            ended: None,
         }
     }
 
@@ -80,6 +83,9 @@ impl Run {
         if self.state == State::Success && self.uid == before.uid {
             let had_succeeded = before.state == State::Success;
             self.succeeded = if had_succeeded { before.succeeded } else { Some(Instant::now()) };
+        }
+        if self.state.ended() && self.uid == before.uid {
+            self.ended = if before.state.ended() { before.ended } else { Some(Instant::now()) };
         }
     }
 }

@@ -144,9 +144,9 @@ impl Runs {
         self.tables().of_agent.contains_key(agent_id)
     }
 
-    /// The uids of every Workflow, ended or not, that has a task for an agent.
-    pub fn uids_of_agent(&self, agent_id: &str) -> Vec<String> {
-        self.tables().with_agent(agent_id).map(|(_, run)| run.uid.clone()).collect()
+    /// Every Workflow, ended or not, that has a task for an agent.
+    pub fn all_of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
+        self.tables().with_agent(agent_id).collect()
     }
 
     /// Whether every workflow of an agent was made by a rule set, and there is one.

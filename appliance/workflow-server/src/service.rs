@@ -12,10 +12,11 @@ use status::story::Moment;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::{
-    ActionList, Assignment, Attributes, DiskChoice, Hello, NamedReport, Pending, Progress, Refusal,
-    Report, Turn, Workflows,
+    ActionList, Assignment, Attributes, Credentials, DiskChoice, Hello, NamedReport, Pending,
+    Progress, Refusal, Report, Turn, Workflows,
 };
 
+use crate::boots::Boots;
 use crate::known::{Known, Latest, Record};
 use crate::rack::{Rack, Told};
 use crate::runs::Runs;
@@ -40,6 +41,7 @@ pub struct Service {
     pub(crate) rack: Arc<dyn Rack>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) known: Known,
+    pub(crate) boots: Boots,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
     /// Moment of the steady clock when the box began to listen: silence is counted from here at the
@@ -59,7 +61,8 @@ impl Service {
         closing: CancellationToken,
     ) -> Self {
         let since = clock.steady();
-        Self { objects, runs, rack, clock, known: Known::default(), closing, settings, since }
+        let (known, boots) = (Known::default(), Boots::default());
+        Self { objects, runs, rack, clock, known, boots, closing, settings, since }
     }
 
     pub(crate) fn hear(&self, agent_id: &str) {
@@ -166,42 +169,8 @@ impl Workflows for Service {
         }
     }
 
-    fn authenticate(
-        &self,
-        agent_id: &str,
-        token: Option<&str>,
-        _peer: Option<SocketAddr>,
-    ) -> Result<(), Refusal> {
-        if token.is_none() && self.settings.permissive {
-            return Ok(());
-        }
-        let uids = self.runs.uids_of_agent(agent_id);
-        if uids.is_empty() {
-            if self.rack.may_introduce_itself(agent_id) {
-                return Ok(());
-            }
-            // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
-            // instead of repeating a report that nobody can take.
-            return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
-        }
-        // It booted before there was a workflow that its token could be of.
-        let is_early = |token| self.rack.verify(token, agent_id, "");
-        if self.settings.enrollment
-            && token.is_none_or(is_early)
-            && self.runs.are_enrolled(agent_id)
-        {
-            return Ok(());
-        }
-        let Some(token) = token else {
-            return Err(Refusal::Unauthenticated("the agent showed no token".into()));
-        };
-        // The last report of a workflow may come twice, the second time after it has ended.
-        if uids.iter().any(|uid| self.rack.verify(token, agent_id, uid)) {
-            return Ok(());
-        }
-        let why = "its token is of no workflow of this machine";
-        self.rack.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
-        Err(Refusal::Unauthenticated(why.to_owned()))
+    fn authenticate(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        self.admit(agent_id, shown)
     }
 }
 

@@ -173,6 +173,7 @@ async fn serve(service: Service) -> Result<(), Error> {
     let Service { grpc, id, pin, token_file, limits } = service;
     let token = token_file.map(read_token).transpose()?;
     let client = Client::connect(&grpc, &id, token.as_ref(), pin).map_err(Error::Service)?;
+    let client = client.in_boot(&boot_id());
     let runner = Runner {
         client,
         host: Guest,

@@ -16,7 +16,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Request, Status};
 
 use crate::message::{Assignment, DiskChoice, Hello, Progress, Refusal, Report};
-use crate::server::PATIENCE;
+use crate::server::{BOOT, PATIENCE};
 use crate::wire::proto::workflow_service_client::WorkflowServiceClient;
 use crate::wire::proto::{ActionRequest, ActionStatusRequest};
 use crate::wire::tinbox::v1::agent_client::AgentClient;
@@ -101,6 +101,7 @@ pub struct Client {
     authority: String,
     agent_id: String,
     token: Option<MetadataValue<Ascii>>,
+    boot: Option<MetadataValue<Ascii>>,
     tinkerbell: WorkflowServiceClient<Channel>,
     tinbox: AgentClient<Channel>,
 }
@@ -155,10 +156,19 @@ impl Client {
             authority: authority.to_owned(),
             agent_id: agent_id.to_owned(),
             token: token.map(bearer).transpose()?,
+            boot: None,
             tinkerbell: WorkflowServiceClient::new(channel.clone())
                 .max_decoding_message_size(MESSAGE_BYTES),
             tinbox: AgentClient::new(channel).max_decoding_message_size(MESSAGE_BYTES),
         })
+    }
+
+    /// Shows the boot of the agent's machine with every call. An id that a header cannot carry is
+    /// not shown.
+    #[must_use]
+    pub fn in_boot(mut self, boot_id: &str) -> Self {
+        self.boot = boot_id.parse().ok().filter(|_| !boot_id.is_empty());
+        self
     }
 
     /// Who this client speaks for.
@@ -210,6 +220,9 @@ impl Client {
         let mut request = Request::new(message);
         if let Some(token) = &self.token {
             request.metadata_mut().insert("authorization", token.clone());
+        }
+        if let Some(boot) = &self.boot {
+            request.metadata_mut().insert(BOOT, boot.clone());
         }
         request
     }

@@ -258,13 +258,32 @@ pub trait Workflows: Send + Sync + 'static {
     /// Note that an agent has booted. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 
-    /// Whether this caller may speak for this agent; asked before every other method but
-    /// [`Workflows::actions`], and before that is answered. `token` is what the `authorization:
-    /// Bearer` metadata carried. Must not block.
-    fn authenticate(
-        &self,
-        agent_id: &str,
-        token: Option<&str>,
-        peer: Option<SocketAddr>,
-    ) -> Result<(), Refusal>;
+    /// Whether this caller may make this call for this agent; asked before every other method but
+    /// [`Workflows::actions`], and before that is answered. Must not block.
+    fn authenticate(&self, agent_id: &str, caller: &Credentials<'_>) -> Result<(), Refusal>;
+}
+
+/// What a call shows of its sender. Without `Debug`, for the token is a secret.
+#[derive(Clone, Copy, Default)]
+pub struct Credentials<'a> {
+    /// Token of the `authorization: Bearer` metadata.
+    pub token: Option<&'a str>,
+    /// Boot of the machine, which agents of this release show with every call.
+    pub boot: Option<&'a str>,
+    /// Address of the sender.
+    pub peer: Option<SocketAddr>,
+    /// The call.
+    pub call: Call<'a>,
+}
+
+/// A call, as far as it matters to who may make it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// A request for the next action.
+    #[default]
+    Next,
+    /// The first message of an agent, which names its boot.
+    Hello(&'a str),
+    /// A message about the workflow `namespace/name`.
+    Workflow(&'a str),
 }

@@ -12,7 +12,7 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::message::{DiskChoice, Hello, Progress, Refusal, Workflows};
+use crate::message::{Call, Credentials, DiskChoice, Hello, Progress, Refusal, Workflows};
 use crate::wire::proto::workflow_service_server::{WorkflowService, WorkflowServiceServer};
 use crate::wire::proto::{
     ActionRequest, ActionResponse, ActionStatusResponse, WorkflowActionList,
@@ -26,7 +26,9 @@ use crate::wire::{self, AnyActionStatus, MESSAGE_BYTES, Told};
 
 /// Metadata by which an agent says for how many seconds it waits for an action.
 pub(crate) const PATIENCE: &str = "tinbox-patience";
-/// Longest token worth comparing, bytes.
+/// Metadata with the boot of the agent's machine.
+pub(crate) const BOOT: &str = "tinbox-boot";
+/// Longest token or boot id worth comparing, bytes.
 const TOKEN_BYTES: usize = 512;
 
 /// The routes of port 42113, for an HTTP/2 server (prior knowledge). Serve them with
@@ -69,6 +71,12 @@ impl Caller {
         (scheme.eq_ignore_ascii_case("bearer") && token.len() <= TOKEN_BYTES).then_some(token)
     }
 
+    /// The boot of its machine; agents of other origin do not show it.
+    fn boot(&self) -> Option<&str> {
+        let boot = self.metadata.get(BOOT)?.to_str().ok()?;
+        (!boot.is_empty() && boot.len() <= TOKEN_BYTES).then_some(boot)
+    }
+
     /// For how long it waits for an answer; a stock agent does not say so.
     fn patience(&self) -> Duration {
         let value = self.metadata.get(PATIENCE).and_then(|value| value.to_str().ok());
@@ -77,8 +85,10 @@ impl Caller {
 }
 
 impl Edge {
-    fn admit(&self, agent_id: &str, caller: &Caller) -> Result<(), Status> {
-        self.0.authenticate(agent_id, caller.token(), caller.peer).map_err(|refusal| {
+    fn admit(&self, agent_id: &str, caller: &Caller, call: Call<'_>) -> Result<(), Status> {
+        let (token, boot, peer) = (caller.token(), caller.boot(), caller.peer);
+        let shown = Credentials { token, boot, peer, call };
+        self.0.authenticate(agent_id, &shown).map_err(|refusal| {
             match refusal {
                 // An agent that waits for work asks every other second.
                 Refusal::NotFound(_) => tracing::debug!(agent_id, %refusal, "nothing to do"),
@@ -110,7 +120,7 @@ impl WorkflowService for Edge {
         let (caller, message) = Caller::split(request);
         let agent_id = wire::id("agent id", message.agent_id)?;
         let attributes = wire::attributes(message.agent_attributes)?;
-        self.admit(&agent_id, &caller)?;
+        self.admit(&agent_id, &caller, Call::Next)?;
         match self.0.next(&agent_id, attributes, caller.patience()).await {
             Ok(assignment) => Ok(Response::new(assignment.into())),
             Err(refusal) => Err(status(refusal, "GetAction", &agent_id)),
@@ -123,11 +133,11 @@ impl WorkflowService for Edge {
     ) -> Result<Response<ActionStatusResponse>, Status> {
         let (caller, message) = Caller::split(request);
         let told = message.told_apart()?;
-        let agent_id = match &told {
-            Told::Agent(report) => report.agent_id.clone(),
-            Told::Worker(report) => report.worker_id.clone(),
+        let (agent_id, workflow_id) = match &told {
+            Told::Agent(report) => (report.agent_id.clone(), &report.workflow_id),
+            Told::Worker(report) => (report.worker_id.clone(), &report.workflow_id),
         };
-        self.admit(&agent_id, &caller)?;
+        self.admit(&agent_id, &caller, Call::Workflow(workflow_id))?;
         let taken = match told {
             Told::Agent(report) => self.0.report(report).await,
             Told::Worker(report) => self.0.named_report(report).await,
@@ -146,7 +156,7 @@ impl WorkflowService for Edge {
     ) -> Result<Response<Self::GetWorkflowContextsStream>, Status> {
         let (caller, message) = Caller::split(request);
         let worker_id = wire::id("worker id", Some(message.worker_id))?;
-        self.admit(&worker_id, &caller)?;
+        self.admit(&worker_id, &caller, Call::Next)?;
         match self.0.turn(&worker_id).await {
             // One workflow a worker at a time; it asks again every other second.
             Ok(turn) => {
@@ -165,7 +175,7 @@ impl WorkflowService for Edge {
         let workflow_id = wire::id("workflow id", Some(message.workflow_id))?;
         match self.0.actions(&workflow_id).await {
             Ok(list) => {
-                self.admit(&list.worker_id, &caller)?;
+                self.admit(&list.worker_id, &caller, Call::Workflow(&workflow_id))?;
                 Ok(Response::new(list.into()))
             }
             Err(refusal) => Err(status(refusal, "GetWorkflowActions", "")),
@@ -178,7 +188,7 @@ impl Agent for Edge {
     async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
         let (caller, message) = Caller::split(request);
         let hello = Hello::try_from(message)?;
-        self.admit(&hello.agent_id, &caller)?;
+        self.admit(&hello.agent_id, &caller, Call::Hello(&hello.boot_id))?;
         self.0.hello(hello, caller.peer);
         Ok(Response::new(HelloReply {}))
     }
@@ -189,7 +199,7 @@ impl Agent for Edge {
     ) -> Result<Response<ProgressReply>, Status> {
         let (caller, message) = Caller::split(request);
         let progress = Progress::try_from(message)?;
-        self.admit(&progress.agent_id, &caller)?;
+        self.admit(&progress.agent_id, &caller, Call::Workflow(&progress.workflow_id))?;
         let stop = self.0.progress(progress).await.unwrap_or_default();
         Ok(Response::new(ProgressReply { stop }))
     }
@@ -201,7 +211,7 @@ impl Agent for Edge {
         let (caller, message) = Caller::split(request);
         let choice = DiskChoice::try_from(message)?;
         let agent_id = choice.agent_id.clone();
-        self.admit(&agent_id, &caller)?;
+        self.admit(&agent_id, &caller, Call::Workflow(&choice.workflow_id))?;
         match self.0.choose_disk(choice).await {
             Ok(()) => Ok(Response::new(DiskChoiceReply {})),
             Err(refusal) => Err(status(refusal, "ChooseDisk", &agent_id)),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use stdx::Secret;
 use workflow_rpc::client::{Client, Error};
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, DiskChoice, Hello, Inventory, Network, Pending, Pin,
-    Progress, Refusal, Report, Workflows, server,
+    ActionState, Assignment, Attributes, Credentials, DiskChoice, Hello, Inventory, Network,
+    Pending, Pin, Progress, Refusal, Report, Workflows, server,
 };
 
 #[derive(Default)]
@@ -61,13 +61,8 @@ impl Workflows for Tinbox {
         self.peers.lock().unwrap().push(peer);
     }
 
-    fn authenticate(
-        &self,
-        agent_id: &str,
-        token: Option<&str>,
-        _: Option<SocketAddr>,
-    ) -> Result<(), Refusal> {
-        if token == Some(&format!("token-of-{agent_id}")) {
+    fn authenticate(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        if shown.token == Some(&format!("token-of-{agent_id}")) {
             Ok(())
         } else {
             Err(Refusal::Unauthenticated("the token is not this agent's".into()))

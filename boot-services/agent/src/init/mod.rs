@@ -83,7 +83,8 @@ async fn start() -> Result<Runner<Machine>, Error> {
     let authority = &arguments.grpc_authority;
     tools::set(tools::of_this_boot(authority));
     let client = Client::connect(authority, &agent_id, arguments.token.as_ref(), arguments.pin)
-        .map_err(Error::Service)?;
+        .map_err(Error::Service)?
+        .in_boot(&inventory::boot_id());
     tracing::info!(agent_id, %address, authority, "asking for work");
     Ok(Runner {
         client,

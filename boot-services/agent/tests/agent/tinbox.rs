@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, DiskChoice, Hello, Pending, Progress, Refusal, Report,
-    Workflows, server,
+    ActionState, Assignment, Attributes, Credentials, DiskChoice, Hello, Pending, Progress,
+    Refusal, Report, Workflows, server,
 };
 
 /// Waits for a condition.
@@ -109,13 +109,8 @@ impl Workflows for Seen {
         self.0.hellos.lock().unwrap().push(hello);
     }
 
-    fn authenticate(
-        &self,
-        agent_id: &str,
-        token: Option<&str>,
-        _: Option<SocketAddr>,
-    ) -> Result<(), Refusal> {
-        match (agent_id, token) {
+    fn authenticate(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        match (agent_id, shown.token) {
             ("agent-1", Some("token")) => Ok(()),
             _ => Err(Refusal::Unauthenticated("no".into())),
         }

@@ -14,7 +14,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::{
-    ActionState, Assignment, Attributes, Hello, Pending, Pin, Progress, Refusal, Report, Workflows,
+    ActionState, Assignment, Attributes, Credentials, Hello, Pending, Pin, Progress, Refusal,
+    Report, Workflows,
 };
 
 use crate::load::ACTIONS;
@@ -121,12 +122,7 @@ impl Workflows for Bare {
         self.set(hello.agent_id, 0);
     }
 
-    fn authenticate(
-        &self,
-        _agent_id: &str,
-        _token: Option<&str>,
-        _peer: Option<SocketAddr>,
-    ) -> Result<(), Refusal> {
+    fn authenticate(&self, _: &str, _: &Credentials<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use workflow_server::{Rack, Runs, Service, Settings, Told};
+use workflow_server::{Rack, Runs, Service, Settings, TokenUse, Told};
 
 use super::bmc::Controllers;
 use super::objects::{Change, Store};
@@ -255,9 +255,9 @@ async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>
 /// What the service must know of machines: here they are who they say they are.
 struct Machines(Weak<World>);
 
-/// The token that a machine was given at its boot.
-pub fn token(agent_id: &str, workflow_uid: &str) -> String {
-    format!("{agent_id} {workflow_uid}")
+/// The token that a machine was given at this boot.
+pub fn token(agent_id: &str, workflow_uid: &str, boot_id: &str) -> String {
+    format!("{agent_id} {workflow_uid} {boot_id}")
 }
 
 impl Rack for Machines {
@@ -269,8 +269,9 @@ impl Rack for Machines {
         false
     }
 
-    fn verify(&self, shown: &str, agent_id: &str, workflow_uid: &str) -> bool {
-        shown == token(agent_id, workflow_uid)
+    fn verify(&self, shown: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {
+        let of_any_boot = token(agent_id, workflow_uid, "");
+        shown.starts_with(&of_any_boot).then_some(TokenUse::OneBoot)
     }
 
     fn environment(&self, _: &str, _: bool, _: &str, environment: Vec<String>) -> Vec<String> {

@@ -255,7 +255,9 @@ impl Nuc {
         self.state().agents += 1;
         world.step(Actor::Machine(self.index), "an agent starts").await;
         let agent_id = plan::mac(self.index).to_string();
-        let (wire, token) = (Arc::clone(world), token(&agent_id, workflow_uid).into());
+        let boot_id = format!("{:?}", world.chance.upto(Duration::MAX / 2));
+        let token = token(&agent_id, workflow_uid, &boot_id).into();
+        let wire = Arc::clone(world);
         let client = Client::connect_with(
             move || link::connect(&wire),
             "box:42113",
@@ -263,12 +265,12 @@ impl Nuc {
             Some(&token),
         );
         let runner = Runner {
-            client: client.expect("the address is one, and the token a header's"),
+            client: client.expect("the address is one, and the token a header's").in_boot(&boot_id),
             host: Pretending(Arc::clone(self)),
             limits: Limits::MACHINE,
             attributes: workflow_rpc::Attributes::default(),
             inventory: workflow_rpc::Inventory::default(),
-            boot_id: format!("{:?}", world.chance.upto(Duration::MAX / 2)),
+            boot_id,
         };
         runner.run().await;
     }

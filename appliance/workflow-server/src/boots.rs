@@ -1,0 +1,118 @@
+//! Boots that tokens are bound to: the first boot that an agent shows with a token is the only one
+//! that may use it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::known::room_from;
+
+/// Tokens that are remembered. For one more, the quarter that was bound first is forgotten; such a
+/// token is bound again at its next use.
+const TOKENS_MAX: usize = 16_384;
+
+/// The boots, by token.
+#[derive(Default)]
+pub struct Boots(Mutex<HashMap<String, Boot>>);
+
+/// Boot that a token is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Boot {
+    id: String,
+    /// Every call of its agent shows the boot.
+    is_shown: bool,
+    /// Moment of the steady clock.
+    bound: Duration,
+}
+
+/// A token and the boot of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// The token is bound to no boot.
+    Unbound,
+    /// The boot that the token is bound to, by an agent that shows no boot with its calls.
+    Bound,
+    /// The boot that the token is bound to, shown with the call.
+    Proven,
+    /// Another boot, or none where the agent of the token shows it.
+    Other,
+}
+
+impl Boots {
+    fn tokens(&self) -> MutexGuard<'_, HashMap<String, Boot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares the boot that a call shows, and the one that a Hello names, with that of the token.
+    pub fn binding(&self, token: &str, shown: Option<&str>, named: Option<&str>) -> Binding {
+        let tokens = self.tokens();
+        let Some(boot) = tokens.get(token) else { return Binding::Unbound };
+        match shown {
+            Some(shown) if shown != boot.id => Binding::Other,
+            Some(_) if boot.is_shown => Binding::Proven,
+            None if boot.is_shown => Binding::Other,
+            Some(_) | None if named.is_some_and(|named| named != boot.id) => Binding::Other,
+            Some(_) | None => Binding::Bound,
+        }
+    }
+
+    /// Binds a token that is not bound yet to the boot of a call.
+    pub fn bind(&self, token: &str, shown: Option<&str>, named: Option<&str>, now: Duration) {
+        let Some(id) = shown.or(named).filter(|id| !id.is_empty()) else { return };
+        let mut tokens = self.tokens();
+        if tokens.contains_key(token) {
+            return;
+        }
+        if let Some(limit) = room_from(TOKENS_MAX, tokens.values().map(|boot| boot.bound)) {
+            tokens.retain(|_, boot| boot.bound > limit);
+        }
+        let boot = Boot { id: id.to_owned(), is_shown: shown.is_some(), bound: now };
+        tokens.insert(token.to_owned(), boot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Binding, Boots, TOKENS_MAX};
+
+    #[test]
+    fn a_token_is_bound_to_the_first_boot_that_uses_it() {
+        let (boots, now) = (Boots::default(), Duration::ZERO);
+        let (one, two) = (Some("one"), Some("two"));
+        assert_eq!(boots.binding("t", one, None), Binding::Unbound);
+        boots.bind("t", None, None, now);
+        assert_eq!(boots.binding("t", one, None), Binding::Unbound, "nothing was shown");
+        boots.bind("t", one, one, now);
+        boots.bind("t", two, two, now);
+        for (shown, named, binding) in [
+            (one, one, Binding::Proven),
+            (one, None, Binding::Proven),
+            (two, None, Binding::Other),
+            (None, None, Binding::Other),
+            (None, one, Binding::Other),
+        ] {
+            assert_eq!(boots.binding("t", shown, named), binding, "{shown:?} {named:?}");
+        }
+        // An agent of an earlier release names its boot in its Hello alone.
+        boots.bind("early", None, one, now);
+        assert_eq!(boots.binding("early", None, None), Binding::Bound);
+        assert_eq!(boots.binding("early", None, one), Binding::Bound);
+        assert_eq!(boots.binding("early", None, two), Binding::Other);
+        assert_eq!(boots.binding("early", two, None), Binding::Other);
+    }
+
+    #[test]
+    fn the_tokens_that_were_bound_first_make_room() {
+        let boots = Boots::default();
+        for number in 0..=TOKENS_MAX {
+            let at = Duration::from_secs(number as u64);
+            boots.bind(&number.to_string(), Some("boot"), None, at);
+        }
+        assert_eq!(boots.binding("0", Some("boot"), None), Binding::Unbound);
+        let last = TOKENS_MAX.to_string();
+        assert_eq!(boots.binding(&last, Some("boot"), None), Binding::Proven);
+        assert!(boots.tokens().len() < TOKENS_MAX);
+    }
+}
