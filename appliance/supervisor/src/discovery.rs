@@ -6,6 +6,7 @@
 //! is known by more than its MAC does not become a second one.
 
 mod known;
+mod places;
 mod reports;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,11 +29,12 @@ use crate::enrolment::{self, Mistake};
 use crate::index::{ENROLLED, Index};
 use crate::inventory::{self, INVENTORY};
 use known::Known;
+use places::Places;
 pub use reports::Reports;
 
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
-/// Interfaces and disks of one machine that are written.
+/// Disks of one machine that are written.
 const PARTS_MAX: usize = 64;
 /// An agent that repeats itself is listened to once in this time.
 const ONCE_EVERY: Duration = Duration::from_secs(10);
@@ -87,6 +89,15 @@ impl Discovery {
     }
 }
 
+/// What is remembered of earlier reports.
+#[derive(Default)]
+struct Memory {
+    /// Sentences that owners were told.
+    heard: Vec<String>,
+    known: Known,
+    places: Places,
+}
+
 /// Deals with what agents say.
 pub struct Reception {
     /// The objects.
@@ -113,22 +124,20 @@ impl Reception {
 
     /// One after the other, for ever.
     pub async fn run(self, reports: Reports) {
-        let (mut heard, mut known) = (Vec::new(), Known::default());
+        let mut memory = Memory::default();
         loop {
-            let told = reports.next().await;
+            let told = tokio::select! {
+                told = reports.next() => told,
+                told = memory.places.next() => told,
+            };
             let agent_id = told.agent_id.clone();
-            if let Err(error) = self.deal(&told, &mut known, &mut heard).await {
+            if let Err(error) = self.deal(&told, &mut memory).await {
                 tracing::warn!(agent_id, %error, "what an agent said is not kept");
             }
         }
     }
 
-    async fn deal(
-        &self,
-        told: &Told,
-        known: &mut Known,
-        heard: &mut Vec<String>,
-    ) -> Result<(), ObjectError> {
+    async fn deal(&self, told: &Told, memory: &mut Memory) -> Result<(), ObjectError> {
         let annotations = inventory::annotations(told);
         let hardware = match self.index.by_agent(&told.agent_id) {
             Some(hardware) => {
@@ -136,7 +145,7 @@ impl Reception {
                 Some(inventory::keep(objects, &hardware.key(), &annotations).await?)
             }
             None if told.attributes.is_none() || !self.may_enrol_as_new(&told.agent_id) => None,
-            None => match self.welcome(told, &annotations, known, heard).await? {
+            None => match self.welcome(told, &annotations, memory).await? {
                 Some(hardware) => Some(hardware),
                 None => return Ok(()),
             },
@@ -147,7 +156,7 @@ impl Reception {
         let kept = hardware.as_ref().and_then(|it| it.metadata.annotations.get(AGENT_ATTRIBUTES));
         match annotations.get(AGENT_ATTRIBUTES).or(kept) {
             Some(attributes) => {
-                self.enrol(&told.agent_id, attributes, hardware.as_ref(), heard).await
+                self.enrol(&told.agent_id, attributes, hardware.as_ref(), &mut memory.heard).await
             }
             None => Ok(()),
         }
@@ -163,26 +172,39 @@ impl Reception {
         &self,
         told: &Told,
         annotations: &BTreeMap<&'static str, String>,
-        known: &mut Known,
-        heard: &mut Vec<String>,
+        memory: &mut Memory,
     ) -> Result<Option<Hardware>, ObjectError> {
         let json = |key| annotations.get(key).and_then(|text| serde_json::from_str(text).ok());
         let value = |key| json(key).unwrap_or(Value::Null);
         let mut traits = Traits::of(&value(AGENT_ATTRIBUTES), &value(INVENTORY));
         traits.macs.insert(told.agent_id.to_lowercase());
-        known.update(self.index.all_hardware());
-        let resembled = resembling(&known.who(&traits), &told.agent_id);
+        let all = self.index.all_hardware();
+        memory.known.update(all.clone());
+        let resembled = resembling(&memory.known.who(&traits), &told.agent_id);
         if !resembled.is_empty() {
             for (key, sentence) in resembled {
-                self.tell(&key, sentence, heard);
+                self.tell(&key, sentence, &mut memory.heard);
             }
             return Ok(None);
         }
         let Some(object) = hardware(told, annotations, self.enrollment) else {
             let agent_id = &told.agent_id;
-            tracing::warn!(agent_id, "an agent that names no network interface cannot enrol");
+            tracing::warn!(agent_id, "an agent that does not go by its MAC cannot enroll");
             return Ok(None);
         };
+        if !memory.places.take(Instant::now()) {
+            let waits = memory.places.wait(told.clone());
+            let agent_id = &told.agent_id;
+            tracing::warn!(agent_id, waits, "too many unknown machines at once: this one waits");
+            return Ok(None);
+        }
+        for eldest in places::beyond(&all, |key| self.index.runs.concern(key)) {
+            tracing::warn!(hardware = %eldest, "too many unknown machines: the eldest goes");
+            match self.objects.delete(HARDWARE, &eldest).await {
+                Ok(()) | Err(ObjectError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         match self.objects.create(HARDWARE, object).await {
             Ok(object) => {
@@ -307,21 +329,9 @@ fn hardware(
     enrollment: bool,
 ) -> Option<Value> {
     let attributes = told.attributes.as_ref()?;
-    let macs = attributes.network.iter().filter_map(|it| it.mac.as_deref()?.parse().ok());
-    let mut macs: Vec<MacAddr> = macs.filter(|mac: &MacAddr| mac.0 != [0; 6]).collect();
-    // The one that it booted by comes first.
-    if let Ok(own) = told.agent_id.parse::<MacAddr>() {
-        macs.retain(|mac| *mac != own);
-        macs.insert(0, own);
-    }
-    if macs.is_empty() {
-        return None;
-    }
-    let interfaces: Vec<Value> = macs
-        .iter()
-        .take(PARTS_MAX)
-        .map(|mac| json!({ "dhcp": { "mac": mac.to_string() }, "netboot": { "allowPXE": true } }))
-        .collect();
+    // Its other MACs are in its inventory alone: nothing but the network shows whose a MAC is.
+    let mac = told.agent_id.parse::<MacAddr>().ok()?.to_string();
+    let interfaces = json!([{ "dhcp": { "mac": mac }, "netboot": { "allowPXE": true } }]);
     let sized = attributes.block.iter().filter(|disk| disk.size.is_some());
     let disks = sized.filter_map(|disk| disk.name.as_deref());
     let disks: Vec<Value> =

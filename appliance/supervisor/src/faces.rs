@@ -3,6 +3,7 @@
 //! Whoever has something new to show is a [`Tells`] of its own, and is listed where the faces are
 //! put together (`wiring::pages`).
 
+pub mod contested;
 pub mod images;
 pub mod machines;
 pub mod networks;

@@ -3,6 +3,7 @@
 //! packet.
 
 mod claims;
+mod contested;
 mod enrolling;
 mod neighbours;
 mod requester;
@@ -13,12 +14,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use api::meta::ObjectKey;
-use api::tinkerbell::Hardware;
+use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use status::view::Power;
 use stdx::MacAddr;
 use workflow_server::{Run, Runs};
 
 use claims::{Claimant, Claims};
+pub use contested::Contested;
 pub use enrolling::ENROLLED;
 pub use requester::Requester;
 pub use works::Course;
@@ -60,15 +62,18 @@ impl Index {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Take a Hardware in, or its new version.
-    pub fn put_hardware(&self, hardware: Hardware) {
+    /// Take a Hardware in, or its new version. Returns what it and others claim both, where that is
+    /// new.
+    pub fn put_hardware(&self, hardware: Hardware) -> Vec<Contested> {
         let mut tables = self.write();
+        let mut met = Vec::new();
         // Most writes are of the status: the ways in stay, and are not warned of again.
         if !tables.hardware.get(&hardware.key()).is_some_and(|old| same_ways(old, &hardware)) {
             tables.unlink(&hardware.key());
-            tables.link(&hardware);
+            met = tables.link(&hardware);
         }
         tables.hardware.insert(hardware.key(), Arc::new(hardware));
+        met
     }
 
     /// Forget a Hardware.
@@ -114,6 +119,15 @@ impl Index {
         let IpAddr::V4(leased) = address else { return None };
         let leased = self.read().leases.get(&leased).copied();
         leased.or_else(|| self.neighbour(address))
+    }
+
+    /// The NIC that a request came from: by what it answers to ARP, else by a lease.
+    pub fn sender(&self, address: IpAddr) -> Option<MacAddr> {
+        let leased = |address| self.read().leases.get(&address).copied();
+        self.neighbour(address).or_else(|| match address {
+            IpAddr::V4(address) => leased(address),
+            IpAddr::V6(_) => None,
+        })
     }
 
     /// What the kernel knows of an IPv4 address on one of the box's own links.
@@ -222,9 +236,17 @@ impl Index {
     /// The machine this agent runs on.
     pub fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>> {
         let tables = self.read();
-        let by_mac = || tables.by_mac.owner(&agent_id.parse().ok()?);
-        let key = tables.by_agent.owner(&agent_id.to_owned()).or_else(by_mac)?;
-        tables.hardware.get(key).cloned()
+        let hardware = |key: &ObjectKey| tables.hardware.get(key);
+        let by_id = tables.by_agent.owner(&agent_id.to_owned()).and_then(hardware);
+        let mac = agent_id.parse().ok();
+        let by_mac = mac.and_then(|mac| tables.by_mac.owner(&mac)).and_then(hardware);
+        match (by_id, by_mac) {
+            // What a person wrote need not name the agent.
+            (Some(one), Some(other)) if enrolled_itself(one) && !enrolled_itself(other) => {
+                Some(Arc::clone(other))
+            }
+            (one, other) => one.or(other).cloned(),
+        }
     }
 
     /// The machine this management controller belongs to.
@@ -267,18 +289,22 @@ impl Tables {
         Some(Ipv4Addr::from_bits(host).into())
     }
 
-    /// Add the ways to a machine.
-    fn link(&mut self, hardware: &Hardware) {
+    /// Add the ways to a machine. Returns what others claim too, where that is new.
+    fn link(&mut self, hardware: &Hardware) -> Vec<Contested> {
         let claimant = claimant(hardware);
+        let mut met = Vec::new();
         for mac in hardware.spec.macs() {
-            warn("MAC", &mac, self.by_mac.add(mac, &claimant));
+            met.extend(Contested::of("MAC", &mac, self.by_mac.add(mac, &claimant)));
         }
         for address in hardware.spec.addresses() {
-            warn("address", &address, self.by_address.add(address, &claimant));
+            let claimants = self.by_address.add(address, &claimant);
+            met.extend(Contested::of("address", &address, claimants));
         }
         if let Some(agent) = &hardware.spec.agent_id {
-            warn("agent ID", agent, self.by_agent.add(agent.clone(), &claimant));
+            let claimants = self.by_agent.add(agent.clone(), &claimant);
+            met.extend(Contested::of("agent ID", agent, claimants));
         }
+        met
     }
 
     /// Take the ways to a machine back.
@@ -294,7 +320,12 @@ impl Tables {
 }
 
 fn claimant(hardware: &Hardware) -> Claimant {
-    (hardware.metadata.creation_timestamp, hardware.key())
+    (enrolled_itself(hardware), hardware.metadata.creation_timestamp, hardware.key())
+}
+
+/// Whether no person wrote it.
+fn enrolled_itself(hardware: &Hardware) -> bool {
+    hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
 }
 
 fn same_ways(old: &Hardware, new: &Hardware) -> bool {
@@ -302,12 +333,6 @@ fn same_ways(old: &Hardware, new: &Hardware) -> bool {
         && old.spec.agent_id == new.spec.agent_id
         && old.spec.macs().eq(new.spec.macs())
         && old.spec.addresses().eq(new.spec.addresses())
-}
-
-fn warn(what: &str, name: &dyn std::fmt::Display, claimants: &[Claimant]) {
-    if let [(_, owner), .., (_, other)] = claimants {
-        tracing::warn!(%name, %owner, %other, "two machines claim one {what}: the older has it");
-    }
 }
 
 #[cfg(test)]

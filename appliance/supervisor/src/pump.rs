@@ -15,6 +15,7 @@ use status::story::Moment;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::faces::contested;
 use crate::images::Images;
 use crate::index::Index;
 use crate::objects::id;
@@ -193,7 +194,13 @@ impl Pump {
         let before = known.insert(key.clone(), generation.unwrap_or(0));
         match resource.kind {
             "Hardware" => match read(object) {
-                Ok(hardware) => self.index.put_hardware(hardware),
+                Ok(hardware) => {
+                    for contested in self.index.put_hardware(hardware) {
+                        let now = self.engine.clock().now();
+                        let events = contested::events(&contested, now);
+                        events.into_iter().for_each(|event| self.objects.record(event));
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%key, %error, "hardware is not served");
                     self.index.remove_hardware(&key);

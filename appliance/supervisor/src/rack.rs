@@ -1,6 +1,7 @@
 //! The machines, as the workflow service wants to see them: from the index, the tokens, the images'
 //! cache and the machines' logs.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use controllers::Objects;
@@ -52,6 +53,21 @@ impl Rack for Machines {
         match index.by_agent(agent_id) {
             Some(hardware) => self.views.config.agents.enrollment && index.may_enrol(&hardware),
             None => index.enrolls(),
+        }
+    }
+
+    fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool {
+        let index = &self.views.index;
+        let address = peer.map(|peer| peer.ip().to_canonical());
+        match index.by_agent(agent_id) {
+            Some(hardware) => {
+                let neighbor = address.and_then(|address| index.neighbour(address));
+                neighbor.is_none_or(|mac| hardware.spec.macs().any(|own| own == mac))
+            }
+            None => {
+                let mac = address.and_then(|address| index.sender(address));
+                mac.is_some_and(|mac| agent_id.parse() == Ok(mac))
+            }
         }
     }
 

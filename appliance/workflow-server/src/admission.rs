@@ -104,14 +104,18 @@ fn is_over(run: &Run, now: Timestamp) -> bool {
 impl Service {
     /// Whether this caller may make this call for this agent.
     pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        let runs = self.runs.all_of_agent(agent_id);
+        if runs.is_empty() && self.rack.may_introduce_itself(agent_id) {
+            if self.rack.is_sender(agent_id, shown.peer) {
+                return Ok(());
+            }
+            let why = "the network shows another NIC than the MAC that it goes by";
+            return Err(Refusal::Unauthenticated(format!("agent {agent_id} is not known: {why}")));
+        }
         if shown.token.is_none() && self.settings.permissive {
             return Ok(());
         }
-        let runs = self.runs.all_of_agent(agent_id);
         if runs.is_empty() {
-            if self.rack.may_introduce_itself(agent_id) {
-                return Ok(());
-            }
             // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
             // instead of repeating a report that nobody can take.
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
@@ -121,6 +125,7 @@ impl Service {
         if self.settings.enrollment
             && shown.token.is_none_or(is_early)
             && self.runs.are_enrolled(agent_id)
+            && self.rack.is_sender(agent_id, shown.peer)
         {
             return Ok(());
         }

@@ -1,5 +1,7 @@
 //! What the service must know of the rest of the box, and what it tells it.
 
+use std::net::SocketAddr;
+
 use status::story::Moment;
 use workflow_rpc::{Attributes, Inventory};
 
@@ -30,6 +32,10 @@ pub trait Rack: Send + Sync + 'static {
 
     /// Whether an agent without a workflow may say who it is.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
+
+    /// Whether the network shows a request from `peer` to be of this agent's machine. Of an unknown
+    /// machine only its MAC is known, and its agent goes by that.
+    fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool;
 
     /// Use of a token that the box gave this agent for this workflow (by its uid); `None` for any
     /// other token.

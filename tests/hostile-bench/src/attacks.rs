@@ -5,7 +5,6 @@ mod bmc;
 mod strangers;
 
 use std::any::Any;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use http::Method;
@@ -14,10 +13,6 @@ use serde_json::Value;
 use crate::client::Client;
 
 pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
-/// Longest wait for the last machine of a burst to be enrolled.
-const ENROLLED_LIMIT: Duration = Duration::from_secs(120);
-/// Between two looks at the machines.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Resources of an attack; it ends when this is dropped.
 pub type Running = Vec<Box<dyn Any + Send>>;
@@ -77,7 +72,7 @@ impl Attack {
             Self::UnifiedImage => "60 TFTP requests for the unified image, silent",
             Self::SilentNameServer => "60 BMCs by name, a name server that is silent",
             Self::DeadBmcs => "150 BMCs that do not answer, a Job for each",
-            Self::Burst => "300 machines that nobody knows say hello at once",
+            Self::Burst => "one machine says hello as 300 others",
         }
     }
 
@@ -110,28 +105,18 @@ impl Attack {
     pub async fn end(self, admin: &Client) -> Result<()> {
         match self {
             Self::SilentNameServer | Self::DeadBmcs => bmc::clear(admin).await,
-            Self::Burst => enrolled(admin).await,
+            Self::Burst => none_enrolled(admin).await,
             _ => Ok(()),
         }
     }
 }
 
-/// All machines of the burst are Hardware.
-async fn enrolled(admin: &Client) -> Result<()> {
+/// No machine of the burst is Hardware: the network shows one NIC behind all of them.
+async fn none_enrolled(admin: &Client) -> Result<()> {
     let connection = admin.connect().await?;
     let path = format!("{HARDWARE}?labelSelector=tinkerbell.org/auto-discovered");
-    let deadline = tokio::time::Instant::now() + ENROLLED_LIMIT;
-    loop {
-        let list = admin.send(&connection, (Method::GET, &path), &Value::Null).await?;
-        let count = list["items"].as_array().map_or(0, Vec::len);
-        if count >= strangers::BURST {
-            return Ok(());
-        }
-        ensure!(
-            tokio::time::Instant::now() < deadline,
-            "of {} machines {count} were enrolled",
-            strangers::BURST
-        );
-        tokio::time::sleep(LOOK).await;
-    }
+    let list = admin.send(&connection, (Method::GET, &path), &Value::Null).await?;
+    let count = list["items"].as_array().map_or(0, Vec::len);
+    ensure!(count == 0, "{count} machines that do not exist were enrolled");
+    Ok(())
 }

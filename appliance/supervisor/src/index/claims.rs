@@ -1,4 +1,4 @@
-//! Who may be found by what: several objects may claim one name, and the oldest has it.
+//! Who may be found by what: several objects may claim one name, and the first by rank has it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,8 +6,9 @@ use std::hash::Hash;
 use api::meta::ObjectKey;
 use jiff::Timestamp;
 
-/// A claim's age: what is older comes first, and of two of one age the first by name.
-pub type Claimant = (Option<Timestamp>, ObjectKey);
+/// Rank of a claim: what a person wrote comes before what enrolled itself, then what is older, and
+/// of two of one age the first by name.
+pub type Claimant = (bool, Option<Timestamp>, ObjectKey);
 
 /// Claims of one kind of name.
 pub struct Claims<K>(HashMap<K, Vec<Claimant>>);
@@ -21,7 +22,7 @@ impl<K> Default for Claims<K> {
 impl<K: Eq + Hash> Claims<K> {
     /// Whose the name is.
     pub fn owner(&self, name: &K) -> Option<&ObjectKey> {
-        self.0.get(name)?.first().map(|(_, key)| key)
+        self.0.get(name)?.first().map(|(.., key)| key)
     }
 
     /// Adds a claim. Returns the other claimants, if this is the first time that it meets them.
@@ -34,6 +35,15 @@ impl<K: Eq + Hash> Claims<K> {
                 if claimants.len() > 1 { claimants } else { &[] }
             }
         }
+    }
+
+    /// Names with several claims: each with its owner and every other claimant.
+    pub fn contested(&self) -> impl Iterator<Item = (&K, &ObjectKey, &ObjectKey)> {
+        let several = self.0.iter().filter(|(_, claimants)| claimants.len() > 1);
+        several.flat_map(|(name, claimants)| {
+            let (owner, others) = (&claimants[0].2, &claimants[1..]);
+            others.iter().map(move |(.., other)| (name, owner, other))
+        })
     }
 
     /// Takes a claim back.

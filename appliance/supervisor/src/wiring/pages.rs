@@ -29,6 +29,7 @@ use super::opened::Lost;
 use super::storage::{NearlyFull, SetAside, Stopped};
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
+use crate::faces::contested::ContestedNames;
 use crate::faces::images::Cached;
 use crate::faces::machines::Machines;
 use crate::faces::networks::Nics;
@@ -193,6 +194,7 @@ impl Wiring {
             Box::new(self.sought.clone()),
             Box::new(Arc::clone(backups)),
             Box::new(SetAside::find(state)),
+            Box::new(ContestedNames(self.index.clone())),
             Box::new(Lost(self.safe.lost.clone())),
             Box::new(Stopped(self.engine.clone())),
             Box::new(NearlyFull::new(backups.store.clone())),

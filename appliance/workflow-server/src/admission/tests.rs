@@ -5,10 +5,11 @@ use std::time::Duration;
 use api::tinkerbell::{State, Workflow};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
-use workflow_rpc::Call;
+use workflow_rpc::{Call, Credentials, Refusal};
 
 use super::{Candidate, Denial, REPORT_GRACE, decide, is_over};
 use crate::boots::Binding;
+use crate::desk::{AGENT, desk};
 use crate::run::Run;
 
 /// The workflow of the token, at work.
@@ -83,4 +84,14 @@ fn a_token_is_over_some_minutes_after_its_workflow() {
     // The clock was set by hours since: this run of the box saw the end itself.
     run.ended = Some(Instant::now());
     assert!(!is_over(&run, now));
+}
+
+#[test]
+fn an_unknown_agent_is_believed_by_the_mac_that_the_network_shows() {
+    let service = desk().service;
+    // The rack of the test knows the sender of calls from nowhere.
+    let (own, other) = (Credentials::default(), "10.77.0.66:1000".parse().ok());
+    assert_eq!(service.admit(AGENT, &own), Ok(()));
+    let refused = service.admit(AGENT, &Credentials { peer: other, ..own });
+    assert!(matches!(refused, Err(Refusal::Unauthenticated(_))), "{refused:?}");
 }

@@ -23,7 +23,7 @@ use crate::lab::{ATTACKER, ATTACKER_MAC, BOX};
 use crate::machine::after;
 
 /// Machines of the burst.
-pub const BURST: usize = 300;
+const BURST: usize = 300;
 const TFTP: u16 = 69;
 /// Boot scripts and files.
 const BOOT: u16 = 7080;
@@ -31,7 +31,7 @@ const BOOT: u16 = 7080;
 const WORKFLOWS: u16 = 42113;
 /// Wait for a datagram that may be lost.
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
-/// Between two words of an agent that was not heard.
+/// Between two messages of an agent.
 const AGAIN: Duration = Duration::from_secs(2);
 /// A file that every box has, bigger than the others.
 const UNIFIED_IMAGE: &str = "agent-x86_64.efi";
@@ -167,7 +167,8 @@ pub async fn burst() -> Result<Running> {
                 attributes: Some(Attributes::default()),
                 inventory: None,
             };
-            while agent.hello(hello.clone()).await.is_err() {
+            loop {
+                drop(agent.hello(hello.clone()).await);
                 tokio::time::sleep(AGAIN).await;
             }
         });

@@ -1,6 +1,7 @@
 //! The box, as long as it lives: the real service behind the real protocol, the real controllers,
 //! and a watch that feeds them, as `supervisor` puts them together.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -267,6 +268,10 @@ impl Rack for Machines {
 
     fn may_introduce_itself(&self, _: &str) -> bool {
         false
+    }
+
+    fn is_sender(&self, _: &str, _: Option<SocketAddr>) -> bool {
+        true
     }
 
     fn verify(&self, shown: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {

@@ -15,7 +15,8 @@ use workflow_rpc::{Attributes, Block, Inventory, Network};
 
 use workflow_server::Told;
 
-use super::super::{Known, Reception};
+use super::super::places::{Places, UNACCEPTED_MAX};
+use super::super::{Memory, Reception};
 use crate::index::{ENROLLED, Index};
 use crate::inventory::INVENTORY;
 use crate::objects::EngineObjects;
@@ -28,8 +29,7 @@ struct Tinbox {
     reception: Reception,
     engine: Engine,
     writer: Option<Writer>,
-    heard: Vec<String>,
-    known: Known,
+    memory: Memory,
 }
 
 impl Tinbox {
@@ -46,13 +46,13 @@ impl Tinbox {
             enrollment: true,
         };
         reception.index.set_enrolls("eth0", true);
-        let (heard, known) = (Vec::new(), Known::default());
-        Self { _folder: folder, reception, engine, writer: Some(writer), heard, known }
+        let memory = Memory::default();
+        Self { _folder: folder, reception, engine, writer: Some(writer), memory }
     }
 
     /// An agent speaks, and the index catches up.
     async fn hear(&mut self, told: Told) {
-        self.reception.deal(&told, &mut self.known, &mut self.heard).await.unwrap();
+        self.reception.deal(&told, &mut self.memory).await.unwrap();
         for object in self.all(HARDWARE).await {
             self.reception.index.put_hardware(read(object).unwrap());
         }
@@ -192,4 +192,25 @@ async fn a_rule_set_that_cannot_be_used_is_told_once() {
     let [(reason, message)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(reason, "BadRule");
     assert!(message.starts_with("spec.workflow.template.ref is empty"), "{message}");
+}
+
+#[tokio::test]
+async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_many_goes() {
+    let mut tinbox = Tinbox::start().await;
+    tinbox.reception.enrollment = false;
+    for number in 0..UNACCEPTED_MAX + 2 {
+        let mut report = told(&format!("52:54:00:66:00:{number:02x}"));
+        report.inventory = None;
+        if number == UNACCEPTED_MAX + 1 {
+            let victim = Network { mac: Some(MAC.to_owned()), ..Network::default() };
+            report.attributes.as_mut().unwrap().network.push(victim);
+        }
+        // A minute between any two.
+        tinbox.memory.places = Places::default();
+        tinbox.hear(report).await;
+    }
+    let all = tinbox.all(HARDWARE).await;
+    assert_eq!(all.len(), UNACCEPTED_MAX);
+    assert!(all.iter().all(|it| it["spec"]["interfaces"][0]["dhcp"]["mac"] != MAC));
+    assert!(all.iter().all(|it| it["spec"]["interfaces"].as_array().unwrap().len() == 1));
 }

@@ -1,0 +1,147 @@
+//! Room for machines that enroll themselves: how many, and how fast.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::meta::ObjectKey;
+use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
+use tokio::time::Instant;
+use workflow_server::Told;
+
+/// Machines that enrolled themselves and that no person or rule has taken up. For one more, the
+/// eldest goes.
+pub const UNACCEPTED_MAX: usize = 64;
+/// Machines that become Hardware in one [`PERIOD`].
+const RATE_MAX: usize = 10;
+const PERIOD: Duration = Duration::from_secs(60);
+/// Machines that wait for that; more are dropped, and enroll when their agents report again.
+const WAITING_MAX: usize = 1024;
+
+/// The rate, and the reports of machines that wait.
+#[derive(Default)]
+pub struct Places {
+    /// The last enrollments, at most [`RATE_MAX`].
+    begun: VecDeque<Instant>,
+    waiting: VecDeque<Told>,
+}
+
+impl Places {
+    /// Takes a place, if there is one at this moment.
+    pub fn take(&mut self, now: Instant) -> bool {
+        while self.begun.front().is_some_and(|first| now.duration_since(*first) >= PERIOD) {
+            self.begun.pop_front();
+        }
+        let is_free = self.begun.len() < RATE_MAX;
+        if is_free {
+            self.begun.push_back(now);
+        }
+        is_free
+    }
+
+    /// Keeps the report of a machine until there is a place. False when too many wait.
+    pub fn wait(&mut self, told: Told) -> bool {
+        if let Some(before) = self.waiting.iter_mut().find(|it| it.agent_id == told.agent_id) {
+            *before = told;
+            return true;
+        }
+        let has_room = self.waiting.len() < WAITING_MAX;
+        if has_room {
+            self.waiting.push_back(told);
+        }
+        has_room
+    }
+
+    /// Waits for a place for the machine that has waited for longest; for ever when none waits.
+    pub async fn next(&mut self) -> Told {
+        if self.waiting.is_empty() {
+            return std::future::pending().await;
+        }
+        if let Some(begun) = self.begun.front().filter(|_| self.begun.len() >= RATE_MAX) {
+            tokio::time::sleep_until(*begun + PERIOD).await;
+        }
+        match self.waiting.pop_front() {
+            Some(told) => told,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The machines that go so that there is room for one more that enrolls itself, eldest first.
+/// `is_used` says whether a Workflow is for one.
+pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
+    let is_unaccepted = |it: &&Arc<Hardware>| enrolled_itself(it) && !is_used(&it.key());
+    let mut unaccepted: Vec<_> = all.iter().filter(is_unaccepted).collect();
+    unaccepted.sort_by_key(|it| (it.metadata.creation_timestamp, it.key()));
+    let excess = (unaccepted.len() + 1).saturating_sub(UNACCEPTED_MAX);
+    unaccepted.iter().take(excess).map(|it| it.key()).collect()
+}
+
+/// Whether nothing in the record is of a person.
+fn enrolled_itself(hardware: &Hardware) -> bool {
+    let spec = &hardware.spec;
+    hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
+        && spec.bmc_ref.is_none()
+        && spec.metadata.is_none()
+        && spec.user_data.is_none()
+        && spec.addresses().next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
+    use jiff::{SignedDuration, Timestamp};
+    use tokio::time::Instant;
+    use workflow_server::Told;
+
+    use super::{PERIOD, Places, RATE_MAX, UNACCEPTED_MAX, WAITING_MAX, beyond};
+
+    fn machine(number: usize) -> Arc<Hardware> {
+        let mut hardware = Hardware::default();
+        hardware.metadata.name = format!("discovery-{number:03}");
+        let age = SignedDuration::from_secs(number as i64);
+        hardware.metadata.creation_timestamp = Some(Timestamp::UNIX_EPOCH + age);
+        hardware.metadata.labels.insert(AUTO_DISCOVERED.to_owned(), "true".to_owned());
+        Arc::new(hardware)
+    }
+
+    fn told(number: usize) -> Told {
+        Told { agent_id: number.to_string(), attributes: None, inventory: None }
+    }
+
+    #[test]
+    fn of_too_many_machines_that_enrolled_themselves_the_eldest_goes() {
+        let mut all: Vec<_> = (0..UNACCEPTED_MAX - 1).rev().map(machine).collect();
+        assert_eq!(beyond(&all, |_| false), []);
+        all.push(machine(UNACCEPTED_MAX));
+        let gone: Vec<_> = beyond(&all, |_| false).into_iter().map(|key| key.name).collect();
+        assert_eq!(gone, ["discovery-000"]);
+        // What somebody uses or wrote is nothing that enrolled itself alone.
+        assert_eq!(beyond(&all, |key| key.name == "discovery-007"), []);
+        let mut accepted = machine(0).as_ref().clone();
+        accepted.spec.bmc_ref = Some(Default::default());
+        all.retain(|it| it.metadata.name != "discovery-000");
+        all.push(Arc::new(accepted));
+        assert_eq!(beyond(&all, |_| false), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ten_machines_a_minute_enroll_and_the_others_wait() {
+        let mut places = Places::default();
+        let start = Instant::now();
+        assert!((0..RATE_MAX).all(|_| places.take(start)));
+        assert!(!places.take(start));
+        assert!((0..WAITING_MAX).all(|number| places.wait(told(number))));
+        assert!(!places.wait(told(WAITING_MAX)), "too many wait");
+        assert!(places.wait(told(3)), "it waits already");
+        for number in 0..RATE_MAX {
+            assert_eq!(places.next().await.agent_id, number.to_string());
+            assert!(places.take(Instant::now()));
+        }
+        assert_eq!(start.elapsed(), PERIOD);
+        assert_eq!(places.next().await.agent_id, RATE_MAX.to_string());
+        assert_eq!(start.elapsed(), 2 * PERIOD);
+    }
+}

@@ -1,0 +1,122 @@
+//! Addresses that two Hardware have: what their owners read, and the problem on the page.
+
+use api::core::Happening;
+use api::meta::ObjectKey;
+use api::tinkerbell::HARDWARE;
+use jiff::Timestamp;
+use status::view::{Fault, StatusView, Trouble};
+
+use crate::faces::{Telling, Tells};
+use crate::index::{Contested, Index};
+
+/// Contested names that the page shows.
+const SHOWN: usize = 3;
+
+/// The events of both objects.
+pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
+    let Contested { what, name, owner, other } = contested;
+    let event = |key: &ObjectKey, message: String| Happening {
+        about: HARDWARE,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        uid: String::new(),
+        reason: "Contested".to_owned(),
+        message,
+        warning: true,
+        component: "tinboxd".to_owned(),
+        at,
+    };
+    [
+        event(owner, format!("its {what} {name} is in Hardware {other} too, which is not used")),
+        event(
+            other,
+            format!("its {what} {name} is in Hardware {owner} too, which is used instead of this"),
+        ),
+    ]
+}
+
+/// The problem on the page.
+pub struct ContestedNames(pub Index);
+
+impl Tells for ContestedNames {
+    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+        view.faults.extend(fault(&self.0.contested()));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn fault(contested: &[Contested]) -> Option<Fault> {
+    let shown = contested.iter().take(SHOWN).map(|it| {
+        let Contested { what, name, owner, other } = it;
+        format!("{what} {name} is in {owner}, which is used, and in {other}")
+    });
+    let mut why = shown.collect::<Vec<_>>().join("; ");
+    match contested.len().checked_sub(SHOWN) {
+        _ if contested.is_empty() => return None,
+        None | Some(0) => {}
+        Some(more) => why.push_str(&format!("; and {more} more")),
+    }
+    let trouble = Trouble {
+        what: "Two Hardware are of one machine".into(),
+        why: why.into(),
+        now: "Change one of the two, or delete the one that is wrong".into(),
+        code: "Contested".into(),
+        ..Trouble::default()
+    };
+    Some(Fault { title: "SAME MAC TWICE".into(), trouble, ..Fault::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::{events, fault};
+    use crate::index::Index;
+
+    fn hardware(name: &str, created: &str, label: Option<&str>) -> Hardware {
+        let object = json!({
+            "metadata": { "name": name, "namespace": "default", "creationTimestamp": created },
+            "spec": { "interfaces": [{ "dhcp": { "mac": "52:54:00:77:00:01" } }] },
+        });
+        let mut hardware: Hardware = serde_json::from_value(object).unwrap();
+        let labels = label.map(|label| (AUTO_DISCOVERED.to_owned(), label.to_owned()));
+        hardware.metadata.labels.extend(labels);
+        hardware
+    }
+
+    #[test]
+    fn what_a_person_wrote_beats_what_enrolled_itself_whatever_its_age_and_both_are_told() {
+        let index = Index::default();
+        let claim = hardware("discovery-1", "2026-01-01T00:00:00Z", Some("true"));
+        assert_eq!(index.put_hardware(claim), []);
+        assert!(fault(&index.contested()).is_none());
+        let mac = "52:54:00:77:00:01".parse().unwrap();
+        let met = index.put_hardware(hardware("nuc1", "2026-02-01T00:00:00Z", None));
+        assert_eq!(index.by_mac(mac).unwrap().metadata.name, "nuc1");
+        assert_eq!(index.by_agent("52:54:00:77:00:01").unwrap().metadata.name, "nuc1");
+        assert_eq!(met.len(), 1);
+        let told = events(&met[0], Timestamp::UNIX_EPOCH).map(|it| (it.name, it.message));
+        let text = |name: &str, message: &str| (name.to_owned(), message.to_owned());
+        assert_eq!(
+            told,
+            [
+                text(
+                    "nuc1",
+                    "its MAC 52:54:00:77:00:01 is in Hardware default/discovery-1 too, which is \
+                     not used"
+                ),
+                text(
+                    "discovery-1",
+                    "its MAC 52:54:00:77:00:01 is in Hardware default/nuc1 too, which is used \
+                     instead of this"
+                ),
+            ]
+        );
+        let said = fault(&index.contested()).unwrap().trouble.sentence();
+        assert!(said.contains("is in default/nuc1, which is used, and in default/discovery-1"));
+        index.remove_hardware(&api::meta::ObjectKey::new("default", "discovery-1"));
+        assert!(index.contested().is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! Names that several Hardware claim.
+
+use std::fmt::Display;
+
+use api::meta::ObjectKey;
+
+use super::Index;
+use super::claims::Claimant;
+
+/// A name that two Hardware claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contested {
+    /// What the name is: a MAC, an address, an agent ID.
+    pub what: &'static str,
+    /// The name.
+    pub name: String,
+    /// The Hardware that is found by it.
+    pub owner: ObjectKey,
+    /// The other one.
+    pub other: ObjectKey,
+}
+
+impl Contested {
+    /// The first and the last of several claims.
+    pub(super) fn of(
+        what: &'static str,
+        name: &dyn Display,
+        claimants: &[Claimant],
+    ) -> Option<Self> {
+        let [(.., owner), .., (.., other)] = claimants else { return None };
+        tracing::warn!(%name, %owner, %other, "two Hardware claim one {what}: the first has it");
+        Some(Self { what, name: name.to_string(), owner: owner.clone(), other: other.clone() })
+    }
+}
+
+impl Index {
+    /// Every MAC and address that several Hardware claim, sorted.
+    pub fn contested(&self) -> Vec<Contested> {
+        let tables = self.read();
+        let of = |what, name: String, owner: &ObjectKey, other: &ObjectKey| Contested {
+            what,
+            name,
+            owner: owner.clone(),
+            other: other.clone(),
+        };
+        let macs = tables.by_mac.contested();
+        let macs = macs.map(|(name, owner, other)| of("MAC", name.to_string(), owner, other));
+        let addresses = tables.by_address.contested();
+        let addresses =
+            addresses.map(|(name, owner, other)| of("address", name.to_string(), owner, other));
+        let mut all: Vec<_> = macs.chain(addresses).collect();
+        all.sort_by(|one, other| (one.what, &one.name).cmp(&(other.what, &other.name)));
+        all
+    }
+}
