@@ -4,13 +4,15 @@
 //! A token is a nonce and a keyed digest (HMAC-SHA-256) of the nonce, the agent and the workflow.
 //! So the box needs no record of the tokens that it gave, and a restart of the box ends none.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use platform::kept::replace_private;
 use sha2::Sha256;
-use workflow_server::TokenUse;
+use workflow_server::{Service, TokenUse};
 
 const FILE: &str = "boot-token.key";
 /// Bytes of the key.
@@ -19,6 +21,36 @@ const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;
 /// Nonce of a token on a medium. A medium is read in parts, and in every boot, so its token stays.
 const MEDIUM: &str = "medium";
+
+/// File with the boots that tokens are bound to.
+const BOUND: &str = "bound-boots";
+/// Machines that boot at once are one write.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+
+/// Restores the boots that tokens are bound to. A file that cannot be read binds no token, and each
+/// is bound again at its next use.
+pub fn restore(service: &Service, state: &Path) {
+    match std::fs::read_to_string(state.join(BOUND)) {
+        Ok(text) => service.boots().restore(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => tracing::warn!(%error, "cannot read which boot uses which token"),
+    }
+}
+
+/// Keeps the boots that tokens are bound to in `STATE/bound-boots`, for ever.
+pub async fn keep(service: Arc<Service>, state: PathBuf) {
+    loop {
+        service.boots().changed().await;
+        let (text, folder) = (service.boots().text(), state.clone());
+        let write = move || replace_private(&folder, BOUND, text.as_bytes());
+        match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "cannot write which boot uses which token"),
+            Err(error) => tracing::error!(%error, "writing the boots of tokens broke off"),
+        }
+        tokio::time::sleep(WRITE_EVERY).await;
+    }
+}
 
 /// Makes and checks boot tokens.
 #[derive(Clone)]

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
 
-use crate::boot_token::BootTokens;
+use crate::boot_token::{self, BootTokens};
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception, Reports};
 use crate::firmware::Firmware;
@@ -142,7 +142,7 @@ pub async fn run(
     wiring.boot_files(&pki).await?;
     wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
-    wiring.agents(&pki).await?;
+    wiring.agents(state, &pki).await?;
     wiring.pages(state, Arc::clone(&pki), (faces, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
         wiring.proving(&pki, (asked_at, store.clone()), updates)?;
@@ -282,7 +282,14 @@ impl Wiring {
         Ok(())
     }
 
-    async fn agents(&mut self, pki: &Pki) -> anyhow::Result<()> {
+    async fn agents(&mut self, state: &Path, pki: &Pki) -> anyhow::Result<()> {
+        boot_token::restore(&self.agents, state);
+        let (keeping, shutdown) = (Arc::clone(&self.agents), self.shutdown.clone());
+        let keeping = boot_token::keep(keeping, state.to_owned());
+        self.spawn("boots of tokens", async move {
+            shutdown.run_until_cancelled(keeping).await;
+            Ok(())
+        });
         let tls = pki.server_config().context("cannot set up TLS for agents")?;
         // Stock agents bring no pin: where they are served, they are in the clear.
         let plain = self.config.agents.permissive;

@@ -4,8 +4,10 @@
 //! twice, and in the boot that used it first. An agent that shows that boot with every call keeps
 //! its token for the next workflow of its machine, as long as it runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use api::meta::ObjectKey;
 use jiff::Timestamp;
 use status::story::Moment;
 use workflow_rpc::{Call, Credentials, Refusal};
@@ -30,6 +32,8 @@ enum Denial {
     Over,
     /// The token is in use by another boot.
     OtherBoot,
+    /// The call comes from a NIC that is not in the record of the machine.
+    OtherNic,
 }
 
 impl Denial {
@@ -43,6 +47,9 @@ impl Denial {
             }
             Self::OtherBoot => {
                 "its token is in use by another boot of the machine: restart the machine"
+            }
+            Self::OtherNic => {
+                "its token was sent by a NIC that is not in its Hardware: add its MAC there"
             }
         }
     }
@@ -132,20 +139,7 @@ impl Service {
         let Some(token) = shown.token else {
             return Err(Refusal::Unauthenticated("the agent showed no token".into()));
         };
-        let now = self.clock.now();
-        let first = self.runs.of_agent(agent_id).into_iter().find(|(_, run)| !run.idle);
-        let (mut kind, mut candidates) = (TokenUse::EveryBoot, Vec::new());
-        for (key, run) in &runs {
-            let found = self.rack.verify(token, agent_id, &run.uid);
-            kind = found.unwrap_or(kind);
-            candidates.push(Candidate {
-                is_of_token: found.is_some(),
-                is_open: !run.state.ended(),
-                is_over: is_over(run, now),
-                is_called: shown.call == Call::Workflow(&key.to_string()),
-                is_first: first.as_ref().is_none_or(|(_, first)| first.uid == run.uid),
-            });
-        }
+        let (kind, candidates) = self.candidates(agent_id, token, shown.call, &runs);
         let named = match shown.call {
             Call::Hello(boot) => Some(boot),
             Call::Next | Call::Workflow(_) => None,
@@ -154,7 +148,9 @@ impl Service {
             TokenUse::OneBoot => self.boots.binding(token, shown.boot, named),
             TokenUse::EveryBoot => Binding::Unbound,
         };
+        let is_sender = !self.rack.knows(agent_id) || self.rack.is_sender(agent_id, shown.peer);
         let denial = match decide(&candidates, shown.call, binding) {
+            Ok(()) if !is_sender => Denial::OtherNic,
             Ok(()) => {
                 if (kind, binding) == (TokenUse::OneBoot, Binding::Unbound) {
                     self.boots.bind(token, shown.boot, named, self.clock.steady());
@@ -169,6 +165,31 @@ impl Service {
         }
         self.rack.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
         Err(Refusal::Unauthenticated(why.to_owned()))
+    }
+
+    /// The workflows of an agent as the check of its token sees them, and the use of the token.
+    fn candidates(
+        &self,
+        agent_id: &str,
+        token: &str,
+        call: Call<'_>,
+        runs: &[(ObjectKey, Arc<Run>)],
+    ) -> (TokenUse, Vec<Candidate>) {
+        let now = self.clock.now();
+        let first = self.runs.of_agent(agent_id).into_iter().find(|(_, run)| !run.idle);
+        let (mut kind, mut candidates) = (TokenUse::EveryBoot, Vec::new());
+        for (key, run) in runs {
+            let found = self.rack.verify(token, agent_id, &run.uid);
+            kind = found.unwrap_or(kind);
+            candidates.push(Candidate {
+                is_of_token: found.is_some(),
+                is_open: !run.state.ended(),
+                is_over: is_over(run, now),
+                is_called: call == Call::Workflow(&key.to_string()),
+                is_first: first.as_ref().is_none_or(|(_, first)| first.uid == run.uid),
+            });
+        }
+        (kind, candidates)
     }
 }
 

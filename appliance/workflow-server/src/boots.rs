@@ -2,8 +2,11 @@
 //! that may use it.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use crate::known::room_from;
 
@@ -11,9 +14,16 @@ use crate::known::room_from;
 /// token is bound again at its next use.
 const TOKENS_MAX: usize = 16_384;
 
+/// Last word of a line: every call shows the boot, or the Hello alone named it.
+const SHOWN: &str = "shown";
+const NAMED: &str = "named";
+
 /// The boots, by token.
 #[derive(Default)]
-pub struct Boots(Mutex<HashMap<String, Boot>>);
+pub struct Boots {
+    tokens: Mutex<HashMap<String, Boot>>,
+    bound: Notify,
+}
 
 /// Boot that a token is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +50,7 @@ pub enum Binding {
 
 impl Boots {
     fn tokens(&self) -> MutexGuard<'_, HashMap<String, Boot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compares the boot that a call shows, and the one that a Hello names, with that of the token.
@@ -58,7 +68,7 @@ impl Boots {
 
     /// Binds a token that is not bound yet to the boot of a call.
     pub fn bind(&self, token: &str, shown: Option<&str>, named: Option<&str>, now: Duration) {
-        let Some(id) = shown.or(named).filter(|id| !id.is_empty()) else { return };
+        let Some(id) = shown.or(named).filter(|id| is_word(id)) else { return };
         let mut tokens = self.tokens();
         if tokens.contains_key(token) {
             return;
@@ -68,7 +78,38 @@ impl Boots {
         }
         let boot = Boot { id: id.to_owned(), is_shown: shown.is_some(), bound: now };
         tokens.insert(token.to_owned(), boot);
+        self.bound.notify_one();
     }
+
+    /// Waits until a token was bound since the last wait.
+    pub async fn changed(&self) {
+        self.bound.notified().await;
+    }
+
+    /// The table as text: a line of token, boot and `shown` or `named` each.
+    pub fn text(&self) -> String {
+        self.tokens().iter().fold(String::new(), |mut text, (token, boot)| {
+            let word = if boot.is_shown { SHOWN } else { NAMED };
+            let _ = writeln!(text, "{token} {} {word}", boot.id);
+            text
+        })
+    }
+
+    /// Takes a table in that [`Boots::text`] made; lines that are not of one are left out.
+    pub fn restore(&self, text: &str) {
+        let mut tokens = self.tokens();
+        for line in text.lines().take(TOKENS_MAX) {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [token, id, word @ (SHOWN | NAMED)] = words[..] else { continue };
+            let boot = Boot { id: id.to_owned(), is_shown: word == SHOWN, bound: Duration::ZERO };
+            tokens.insert(token.to_owned(), boot);
+        }
+    }
+}
+
+/// Whether an id can be a word of a line. Boot ids of Linux are.
+fn is_word(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -101,6 +142,21 @@ mod tests {
         assert_eq!(boots.binding("early", None, one), Binding::Bound);
         assert_eq!(boots.binding("early", None, two), Binding::Other);
         assert_eq!(boots.binding("early", two, None), Binding::Other);
+    }
+
+    #[test]
+    fn a_token_stays_bound_over_a_restart_of_the_box() {
+        let (before, now) = (Boots::default(), Duration::ZERO);
+        before.bind("a.1", Some("one"), None, now);
+        before.bind("b.2", None, Some("two"), now);
+        before.bind("c.3", Some("not a word"), None, now);
+        let after = Boots::default();
+        after.restore(&format!("damaged\n{}x y z\n", before.text()));
+        assert_eq!(after.binding("a.1", Some("one"), None), Binding::Proven);
+        assert_eq!(after.binding("a.1", Some("two"), None), Binding::Other);
+        assert_eq!(after.binding("b.2", None, Some("two")), Binding::Bound);
+        assert_eq!(after.binding("c.3", Some("any"), None), Binding::Unbound);
+        assert_eq!(after.binding("x", Some("any"), None), Binding::Unbound);
     }
 
     #[test]

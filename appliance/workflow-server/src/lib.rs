@@ -27,6 +27,7 @@ mod service;
 mod wire;
 mod worker;
 
+pub use boots::Boots;
 pub use known::Latest;
 pub use rack::{Rack, TokenUse, Told};
 pub use run::{End, Run};

@@ -82,6 +82,11 @@ impl Service {
         }
     }
 
+    /// The boots that tokens are bound to.
+    pub fn boots(&self) -> &Boots {
+        &self.boots
+    }
+
     /// Time of day of an agent's last message, by the clock as it is now.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
         let heard = self.known.record(agent_id).heard?;

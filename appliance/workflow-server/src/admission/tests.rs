@@ -95,3 +95,14 @@ fn an_unknown_agent_is_believed_by_the_mac_that_the_network_shows() {
     let refused = service.admit(AGENT, &Credentials { peer: other, ..own });
     assert!(matches!(refused, Err(Refusal::Unauthenticated(_))), "{refused:?}");
 }
+
+#[test]
+fn a_token_is_good_from_the_nics_of_its_machine_alone() {
+    let desk = desk();
+    desk.put(State::Running);
+    let own = Credentials { token: Some("token"), ..Credentials::default() };
+    assert_eq!(desk.service.admit(AGENT, &own), Ok(()));
+    let peer = "10.77.0.66:1000".parse().ok();
+    let refused = desk.service.admit(AGENT, &Credentials { peer, ..own });
+    assert!(matches!(refused, Err(Refusal::Unauthenticated(_))), "{refused:?}");
+}
