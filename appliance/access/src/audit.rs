@@ -24,11 +24,12 @@ pub struct AuditRecord {
     /// Whom the user acted as; empty for nobody.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub impersonated: String,
-    /// `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// `create`, `update`, `patch`, `delete`, `deletecollection`; for Secrets `get`, `list`,
+    /// `watch` too; on paths the HTTP method, at the box itself the action.
     pub verb: String,
     /// API group, empty for core.
     pub group: String,
-    /// `PLURAL` or `PLURAL/SUBRESOURCE`.
+    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty for what is no object.
     pub resource: String,
     /// Empty for kinds of the whole box.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -39,6 +40,15 @@ pub struct AuditRecord {
     /// The object's uid, where the answer told it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
+    /// A path that names no object, without its query.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The machine or level of an action at the box itself, or its reason.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// Refused requests since the last such record that have no record of their own.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: u64,
     /// Whether nothing was stored because that was asked for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -73,6 +83,8 @@ impl AuditRecord {
             &mut record.namespace,
             &mut record.name,
             &mut record.uid,
+            &mut record.path,
+            &mut record.detail,
             &mut record.from,
             &mut record.agent,
         ] {
@@ -82,6 +94,10 @@ impl AuditRecord {
         line.push('\n');
         line
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn cut(text: &str) -> String {

@@ -14,6 +14,7 @@ pub mod certificate;
 pub mod impersonation;
 pub mod jwt;
 mod rbac;
+mod refused_records;
 mod share;
 mod user;
 
@@ -23,6 +24,7 @@ pub use rbac::{
     Decision, MAX_PATTERNS, PolicyRule, RBAC_GROUP, Refusal, RoleRef, Roles, Subject, aggregated,
     covers, escalation, full_authority, only_bookkeeping,
 };
+pub use refused_records::{REFUSED_A_MINUTE, RefusedRecords};
 pub use share::{Limits, Share, Shares};
 pub use user::{
     ANONYMOUS, AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED, User,

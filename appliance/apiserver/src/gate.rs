@@ -1,5 +1,5 @@
 //! The way in: every request is known, allowed and counted before anything else sees it, and, when
-//! it writes, recorded after.
+//! it writes, reads Secrets or shows a wrong credential, recorded after.
 //!
 //! Identity is that of the connection's client certificate, or of the bearer token; acting as
 //! somebody else takes permission. `/version` and the health checks answer everybody.
@@ -80,10 +80,18 @@ impl Gate {
     /// # Errors
     /// When a file cannot be read or written.
     pub fn open(state_dir: &Path, url: &str) -> Result<Self, Error> {
+        Self::with_audit(state_dir, url, AuditLog::open(state_dir)?)
+    }
+
+    /// The same with an audit log that is open already.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn with_audit(state_dir: &Path, url: &str, audit: AuditLog) -> Result<Self, Error> {
         Ok(Self {
             tokens: Authenticator::load(state_dir)?,
             accounts: Some(ServiceAccountTokens::new(SigningKey::ensure(state_dir)?)),
-            audit: Some(AuditLog::open(state_dir)?),
+            audit: Some(audit),
             url: url.to_owned(),
             owned: None,
         })
@@ -199,8 +207,9 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
             Ok(share) => (run(next, Request::from_parts(head, body)).await, Some(share)),
             Err(refused) => (answer::failure(&refused), None),
         };
-        if let Some(caller) = caller {
-            asked.tell(&door, &caller, (began, &id), &response);
+        match caller {
+            Some(caller) => asked.tell(&door, &caller, (began, &id), &response),
+            None => asked.tell_refused(&door, (began, &id), &response),
         }
         let mut response = held::hold(response, share);
         if let Ok(id) = HeaderValue::from_str(&id) {

@@ -15,6 +15,7 @@ use status::view::{Power, StatusView};
 use stdx::Clock;
 use thiserror::Error;
 
+use crate::audit::Audit;
 use crate::faces::{Telling, Tells};
 use crate::index::Index;
 use crate::reset;
@@ -102,6 +103,8 @@ pub struct Hands {
     pub clock: Arc<dyn Clock>,
     /// Who blinks.
     pub sought: Sought,
+    /// The audit log.
+    pub audit: Audit,
 }
 
 impl Hands {
@@ -109,14 +112,21 @@ impl Hands {
     pub async fn carry_out(&self, order: Order, where_at: &str) {
         let Order { action, machine } = order;
         if let Some(leaving) = reset::meant(action) {
-            let at = format!("at the {where_at}");
+            let (audit, at) = (self.audit.clone(), where_at.to_owned());
             // Why the box goes on is in its log.
-            let _ = tokio::task::spawn_blocking(move || reset::carry_out(leaving, &at)).await;
+            let leave = move || reset::carry_out(leaving, &at, &audit);
+            let _ = tokio::task::spawn_blocking(leave).await;
             return;
         }
         let what = action.setting();
         tracing::info!(what, machine, "asked for at the {where_at}");
-        if let Err(error) = self.do_it(action, machine).await {
+        let detail = machine.clone().unwrap_or_default();
+        let done = self.do_it(action, machine).await;
+        // A code that is shown changes nothing.
+        if action != Action::ShowPin {
+            self.audit.local(where_at, what, &detail, done.is_ok());
+        }
+        if let Err(error) = done {
             tracing::warn!(what, error = %stdx::chain(&error), "not done");
         }
     }

@@ -7,13 +7,18 @@ use std::path::Path;
 use panel::buttons::{Change, Decoder, KEY_POWER, devices_with};
 use platform::init::{Leave, ask};
 
+use crate::audit::Audit;
+
 /// Listens for as long as this process lives. Who presses it after this was called is heard.
-pub fn listen() {
+pub fn listen(audit: &Audit) {
     for name in devices_with(Path::new("/sys/class/input"), &[KEY_POWER]) {
         let path = Path::new("/dev/input").join(name);
         match File::open(&path) {
             // It ends with the device or with this process.
-            Ok(device) => drop(std::thread::spawn(move || follow(device))),
+            Ok(device) => {
+                let audit = audit.clone();
+                drop(std::thread::spawn(move || follow(device, &audit)));
+            }
             Err(error) => {
                 let path = path.display();
                 tracing::warn!(%path, %error, "a power button is not heard");
@@ -22,7 +27,7 @@ pub fn listen() {
     }
 }
 
-fn follow(mut device: File) {
+fn follow(mut device: File, audit: &Audit) {
     let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
     while let Ok(count @ 1..) = device.read(&mut bytes) {
         let pressed = decoder.feed(&bytes[..count]).contains(&Change::Down(KEY_POWER));
@@ -30,7 +35,9 @@ fn follow(mut device: File) {
             continue;
         }
         tracing::info!("the power button was pressed");
-        if let Err(error) = ask(Leave::PowerOff) {
+        let asked = ask(Leave::PowerOff);
+        audit.local("power button", "power-off", "", asked.is_ok());
+        if let Err(error) = asked {
             tracing::warn!(error = %stdx::chain(&error), "the box stays on");
         }
     }

@@ -17,6 +17,7 @@ use platform::reset::{self, Level};
 use status::reset::{Erased, Leaving, Wish};
 use status::story::plain;
 
+use crate::audit::Audit;
 use crate::faces::Faces;
 use crate::live::failure;
 
@@ -31,25 +32,32 @@ pub const NOT_OWN: &str =
 
 /// A GET is answered with an [`Erased`]; a POST has a [`Wish`] as its body, and is answered with an
 /// [`Erased`] while the box goes down. `faces` are those of a box of its own.
-pub fn router(faces: Option<Arc<Faces>>) -> Router {
-    Router::new().route(PATH, get(report).post(leave)).with_state(faces)
+pub fn router(faces: Option<Arc<Faces>>, audit: Audit) -> Router {
+    Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
 }
 
-async fn report(State(faces): State<Option<Arc<Faces>>>) -> Response {
+#[derive(Clone)]
+struct Asked {
+    faces: Option<Arc<Faces>>,
+    audit: Audit,
+}
+
+async fn report(State(Asked { faces, .. }): State<Asked>) -> Response {
     match faces {
         Some(faces) => Json(Erased::of(&faces.view().await)).into_response(),
         None => failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN),
     }
 }
 
-async fn leave(State(faces): State<Option<Arc<Faces>>>, Json(wish): Json<Wish>) -> Response {
+async fn leave(State(asked): State<Asked>, Json(wish): Json<Wish>) -> Response {
+    let Asked { faces, audit } = asked;
     let Some(faces) = faces else { return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN) };
     let erased = Erased::of(&faces.view().await);
     if let Err(why) = wish.is_meant(&erased.name) {
         return failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &plain(&why));
     }
-    let left = tokio::task::spawn_blocking(move || carry_out(wish.level, "over the API")).await;
-    match left {
+    let leave = move || carry_out(wish.level, "API", &audit);
+    match tokio::task::spawn_blocking(leave).await {
         Ok(Ok(())) => Json(erased).into_response(),
         Ok(Err(why)) => failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &why),
         Err(error) => {
@@ -58,24 +66,35 @@ async fn leave(State(faces): State<Option<Arc<Faces>>>, Json(wish): Json<Wish>) 
     }
 }
 
-/// Leaves the box, which is asked for at a place that is named as in `over the API`. Blocks: it
-/// writes to disk.
+/// Leaves the box, which is asked for at a place that is named as in `panel`, and records that.
+/// Blocks: it writes to disk.
 ///
 /// # Errors
 /// The sentence that says why the box goes on.
-pub fn carry_out(leaving: Leaving, at: &str) -> Result<(), String> {
-    tracing::info!(?leaving, "asked {at}");
+pub fn carry_out(leaving: Leaving, at: &str, audit: &Audit) -> Result<(), String> {
+    tracing::info!(?leaving, at, "the box is to be left");
     let left = match leaving {
         Leaving::Restart => ask(Leave::Restart),
         Leaving::PowerOff => ask(Leave::PowerOff),
         Leaving::Safe => reset::ask(Level::Safe).and_then(|()| ask(Leave::Restart)),
         Leaving::Factory => reset::ask(Level::Factory).and_then(|()| ask(Leave::Restart)),
     };
+    audit.local(at, verb(leaving), "", left.is_ok());
     left.map_err(|error| {
         let error = stdx::chain(&error);
         tracing::warn!(error, ?leaving, "the box goes on");
         error
     })
+}
+
+/// How the audit log names it.
+fn verb(leaving: Leaving) -> &'static str {
+    match leaving {
+        Leaving::Restart => "restart",
+        Leaving::PowerOff => "power-off",
+        Leaving::Safe => "safe-mode",
+        Leaving::Factory => "factory-reset",
+    }
 }
 
 /// What a panel's action means here; `None` for those that leave the box running.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ::controllers::Objects;
 use anyhow::Context as _;
-use apiserver::{Engine, Pki, builtin, roles};
+use apiserver::{AuditLog, Engine, Pki, builtin, roles};
 use futures_util::FutureExt as _;
 use netboot::http::Face;
 use netboot::syslog;
@@ -28,6 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
 
+use crate::audit::Audit;
 use crate::boot_token::{self, BootTokens};
 use crate::config::Config;
 use crate::discovery::{Discovery, Reception, Reports};
@@ -76,6 +77,7 @@ struct Wiring {
     heart: Arc<Heart>,
     board: Board,
     sought: Sought,
+    audit: Audit,
     start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -117,10 +119,15 @@ pub async fn run(
     let certificate = pki.server_certificate().context("cannot read the box's certificate")?;
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
     let pki = Arc::new(pki);
-    let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), images);
+    let audit = AuditLog::open(state).context("cannot open the audit log")?;
+    let audit = Audit::new(audit, Arc::clone(&clock));
+    let mut wiring = Wiring::new(config, clock, engine, (tokens, pin), (images, audit));
     wiring.settings = firmware.as_ref().map(|_| wiring.settings(state));
     wiring.updates = firmware.as_ref().and_then(|_| wiring.updates(state, &store));
     let mode = firmware.as_ref().and_then(|firmware| firmware.safe_mode.clone());
+    if let Some(why) = &mode {
+        wiring.audit.local("process 1", "safe-mode", why, true);
+    }
     wiring.safe = Safe { mode, lost };
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
@@ -149,7 +156,7 @@ pub async fn run(
     }
     if firmware.is_some() {
         wiring.heart(&pki, asked_at, store)?;
-        power_button::listen();
+        power_button::listen(&wiring.audit);
     }
     wiring.start.done();
     tracing::info!(state = %state.display(), "tinboxd is ready");
@@ -162,12 +169,10 @@ impl Wiring {
         clock: Arc<dyn Clock>,
         engine: Engine,
         (tokens, pin): (BootTokens, Pin),
-        images: Images,
+        (images, audit): (Images, Audit),
     ) -> Self {
-        let config = Arc::new(config);
-        let shutdown = CancellationToken::new();
-        let mut services = JoinSet::new();
-        let index = Index::default();
+        let (config, index) = (Arc::new(config), Index::default());
+        let (shutdown, mut services) = (CancellationToken::new(), JoinSet::new());
         let (recorder, writer) = recorder();
         let writing = writer.run(engine.clone(), shutdown.clone());
         services.spawn(async move {
@@ -220,6 +225,7 @@ impl Wiring {
             heart: Arc::default(),
             board: Board::default(),
             sought: Sought::default(),
+            audit,
             start: Arc::default(),
             services,
             shutdown,

@@ -8,6 +8,7 @@
 //! is shown) and [`setup::Setup`] (what is asked once there is an owner).
 
 mod answer;
+mod audit;
 mod backup;
 pub mod claim;
 mod guesses;
@@ -22,6 +23,7 @@ pub mod setup;
 mod site;
 mod turns;
 
+pub use audit::PageRequest;
 pub use live::STREAMS_MAX;
 pub use look::{SCRIPT, STYLE};
 pub use site::{Answering, BODY_BYTES_MAX, Download, Site, Source, plain, router};

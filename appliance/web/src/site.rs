@@ -19,6 +19,7 @@ use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::answer::{self, content, harden, html, see, text, with_cookie};
+use crate::audit::PageRequest;
 use crate::backup;
 use crate::live::{self, STREAMS_MAX};
 use crate::look;
@@ -138,6 +139,8 @@ async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
     let path = request.uri().path();
     let open = path.starts_with("/assets/") || path == "/ca.pem";
     let claiming = path == "/S" || path.starts_with("/S/");
+    let has_session = csrf(&site, request.headers()).is_some();
+    let record = PageRequest::of(&request, has_session);
     let mut answer =
         if request.method() == Method::POST && is_foreign(request.uri(), request.headers()) {
             text(StatusCode::FORBIDDEN, "This form was sent by another site.")
@@ -145,13 +148,16 @@ async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
             next.run(request).await
         } else if !site.owner.claimed() {
             see("/S")
-        } else if path == "/login" || csrf(&site, request.headers()).is_some() {
+        } else if path == "/login" || has_session {
             next.run(request).await
         } else if path == "/events" {
             text(StatusCode::UNAUTHORIZED, "Log in first.")
         } else {
             see("/login")
         };
+    if let Some(record) = record {
+        site.source.record(record.answered(&answer));
+    }
     harden(answer.headers_mut());
     answer
 }

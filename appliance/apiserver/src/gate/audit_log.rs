@@ -1,4 +1,4 @@
-//! Records of writes on disk, one JSON object a line, never more than a few files of a few
+//! Audit records on disk, one JSON object a line, never more than a few files of a few
 //! megabytes:
 //!
 //! ```text
@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use access::AuditRecord;
+use access::{AuditRecord, RefusedRecords};
 
 use crate::auth::Error;
 use crate::auth::private_file;
@@ -38,6 +39,7 @@ pub struct AuditLog {
 
 struct Inner {
     lines: Mutex<Option<SyncSender<String>>>,
+    refused: Mutex<RefusedRecords>,
     lost: Arc<AtomicU64>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -62,8 +64,8 @@ impl AuditLog {
             .name("audit".to_owned())
             .spawn(move || file.run(&receiver))
             .map_err(Error::file("write", &path))?;
-        let inner =
-            Inner { lines: Mutex::new(Some(lines)), lost, writer: Mutex::new(Some(writer)) };
+        let (lines, writer) = (Mutex::new(Some(lines)), Mutex::new(Some(writer)));
+        let inner = Inner { lines, refused: Mutex::default(), lost, writer };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -74,6 +76,19 @@ impl AuditLog {
         if !sent {
             self.inner.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+impl AuditLog {
+    /// Keeps the record of a request whose credential was refused, at the time `now`; so many a
+    /// minute, the others are counted.
+    pub fn refused(&self, mut record: AuditRecord, now: Duration) {
+        let refused = self.inner.refused.lock();
+        let Some(omitted) = refused.unwrap_or_else(PoisonError::into_inner).admit(now) else {
+            return;
+        };
+        record.omitted = omitted;
+        self.record(&record);
     }
 }
 

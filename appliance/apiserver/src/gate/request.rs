@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use access::{Action, AuditRecord, MAX_TEXT_CHARS, Shares, Target as Of, User, verb};
 use axum::response::Response;
-use http::HeaderMap;
-use http::header::USER_AGENT;
+use http::header::{AUTHORIZATION, USER_AGENT};
 use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -48,6 +48,10 @@ pub(super) struct Asked {
     /// Whether everybody may.
     pub open: bool,
     dry_run: bool,
+    /// A credential was shown.
+    has_credential: bool,
+    /// Another user was to act.
+    impersonates: bool,
     method: String,
     path: String,
     from: String,
@@ -86,6 +90,8 @@ impl Asked {
             action,
             open,
             dry_run: query.get("dryRun").is_some(),
+            has_credential: head.headers.contains_key(AUTHORIZATION),
+            impersonates: head.headers.contains_key("impersonate-user"),
             method: method.to_owned(),
             path: uri.path().to_owned(),
             from: from.unwrap_or_default(),
@@ -134,7 +140,7 @@ impl Asked {
         StatusError::denied(user, &self.action, reason)
     }
 
-    /// Logs the request, and records it when it writes.
+    /// Logs the request, and records it when that is kept.
     pub(super) fn tell(
         &self,
         door: &Door,
@@ -149,7 +155,7 @@ impl Asked {
             None => (&caller.user, None),
         };
         let name = really.name.as_str();
-        let Some(mut record) = self.record() else {
+        let Some(mut record) = self.record(code) else {
             tracing::debug!(user = name, method, path, code, "API request");
             return;
         };
@@ -158,46 +164,96 @@ impl Asked {
             record.uid.clone_from(&written.uid);
             record.dry_run |= written.dry_run;
         }
-        let millis = door.engine.clock().now().duration_since(began).as_millis();
-        record.at = began.to_string();
-        record.id = id.to_owned();
-        record.code = code;
-        record.millis = u64::try_from(millis).unwrap_or(0);
-        let record = record.by(really, acting);
-        tracing::info!(user = name, method, path, code, id, "API write");
-        if let Some(log) = &door.audit {
-            log.record(&record);
+        let record = ended(door, record, (began, id), code).by(really, acting);
+        if self.writes() {
+            tracing::info!(user = name, method, path, code, id, "API write");
+        } else {
+            tracing::debug!(user = name, method, path, code, id, "API request");
+        }
+        match &door.audit {
+            // Every client reaches what is open.
+            Some(log) if name == access::ANONYMOUS => {
+                log.refused(record, door.engine.clock().steady());
+            }
+            Some(log) => log.record(&record),
+            None => {}
         }
     }
 
-    /// The beginning of the record of a write; `None` for what is none.
-    fn record(&self) -> Option<AuditRecord> {
-        let Of::Resource { group, resource, subresource, namespace, name } = &self.action.target
-        else {
-            return None;
+    /// Records a request whose credential was refused.
+    pub(super) fn tell_refused(
+        &self,
+        door: &Door,
+        (began, id): (Timestamp, &str),
+        response: &Response,
+    ) {
+        let code = response.status();
+        if code != StatusCode::UNAUTHORIZED || !self.has_credential {
+            return;
+        }
+        let Some(log) = &door.audit else { return };
+        let record = ended(door, self.begun(), (began, id), code.as_u16());
+        log.refused(record.by(&User::anonymous(), None), door.engine.clock().steady());
+    }
+
+    /// The beginning of the record of a request that is kept, given its status.
+    fn record(&self, code: u16) -> Option<AuditRecord> {
+        let refused_other = self.impersonates && code == StatusCode::FORBIDDEN.as_u16();
+        (self.is_deed() || self.reads_secrets() || refused_other).then(|| self.begun())
+    }
+
+    /// True for each write of an object that is a decision, and for each method but the reading
+    /// ones on other paths, such as a backup's.
+    fn is_deed(&self) -> bool {
+        let Of::Resource { group, resource, .. } = &self.action.target else {
+            return self.writes();
         };
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
         let verb = self.action.verb.as_str();
         let quiet = verb != "delete" && QUIET.contains(&(group.as_str(), resource.as_str()));
-        if !writes.contains(&verb) || self.is_question() || quiet {
-            return None;
-        }
-        let resource = match subresource.as_str() {
-            "" => resource.clone(),
-            part => format!("{resource}/{part}"),
-        };
-        Some(AuditRecord {
-            verb: verb.to_owned(),
-            group: group.clone(),
-            resource,
-            namespace: namespace.clone(),
-            name: name.clone(),
+        writes.contains(&verb) && !self.is_question() && !quiet
+    }
+
+    fn reads_secrets(&self) -> bool {
+        matches!(&self.action.target, Of::Resource { group, resource, .. }
+            if group.is_empty() && resource == "secrets")
+    }
+
+    /// A record with what the head tells.
+    fn begun(&self) -> AuditRecord {
+        let record = AuditRecord {
+            verb: self.action.verb.clone(),
             dry_run: self.dry_run,
             from: self.from.clone(),
             agent: self.agent.clone(),
             ..AuditRecord::default()
-        })
+        };
+        match &self.action.target {
+            Of::Path(path) => AuditRecord { path: path.clone(), ..record },
+            Of::Resource { group, resource, subresource, namespace, name } => AuditRecord {
+                group: group.clone(),
+                resource: match subresource.as_str() {
+                    "" => resource.clone(),
+                    part => format!("{resource}/{part}"),
+                },
+                namespace: namespace.clone(),
+                name: name.clone(),
+                ..record
+            },
+        }
     }
+}
+
+/// The record with how the request ended.
+fn ended(
+    door: &Door,
+    record: AuditRecord,
+    (began, id): (Timestamp, &str),
+    code: u16,
+) -> AuditRecord {
+    let millis = door.engine.clock().now().duration_since(began).as_millis();
+    let millis = u64::try_from(millis).unwrap_or(0);
+    AuditRecord { at: began.to_string(), id: id.to_owned(), code, millis, ..record }
 }
 
 /// The namespace an action is in: a namespace itself is in itself, so that a role in it may speak

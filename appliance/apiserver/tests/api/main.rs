@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // the helpers beside the tests are test code too
 
 mod access;
+mod audit;
 mod documents;
 mod evasion;
 mod forms;

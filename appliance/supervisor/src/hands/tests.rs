@@ -5,7 +5,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
-use apiserver::{Engine, builtin};
+use apiserver::{AuditLog, Engine, builtin};
 use controllers::read;
 use panel::model::{ACTIONS, Action, Order};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use stdx::SystemClock;
 use store::{Options, Store};
 
 use super::{DOES, Hands, IDENTIFY_FOR, Sought};
+use crate::audit::Audit;
 use crate::faces::Tells as _;
 use crate::index::Index;
 use crate::objects::EngineObjects;
@@ -37,6 +38,7 @@ impl Rig {
             index: Index::default(),
             clock: Arc::new(SystemClock),
             sought: Sought::default(),
+            audit: Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock)),
         };
         Self { _folder: folder, hands }
     }
@@ -129,6 +131,25 @@ async fn a_machine_is_switched_to_what_it_is_not() {
         assert!(name.starts_with(&format!("bmc-03-power-{word}-")), "{name}");
     }
     assert_eq!(rig.all(JOB).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_done_at_the_box_itself_leaves_a_line() {
+    let Rig { _folder: folder, hands } = Rig::start().await;
+    let order = |action, machine: Option<&str>| Order { action, machine: machine.map(Into::into) };
+    hands.carry_out(order(Action::Identify, None), "panel").await;
+    hands.carry_out(order(Action::MachinePower, Some("nuc9")), "keyboard").await;
+    // The log is whole once its last user is gone.
+    drop(hands);
+    let log = std::fs::read_to_string(folder.path().join("audit/audit.log")).unwrap();
+    let told: Vec<_> = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|it| json!([it["from"], it["verb"], it["detail"], it["code"], it["user"]]))
+        .collect();
+    let done = json!(["panel", Action::Identify.setting(), null, 200, "local"]);
+    let failed = json!(["keyboard", Action::MachinePower.setting(), "nuc9", 500, "local"]);
+    assert_eq!(told, [done, failed], "{log}");
 }
 
 #[tokio::test]

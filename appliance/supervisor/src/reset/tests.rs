@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use apiserver::AuditLog;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
@@ -10,6 +11,7 @@ use stdx::SystemClock;
 use web::owner::{Keep, Owner};
 
 use super::{PATH, meant, router, warned, warning};
+use crate::audit::Audit;
 use crate::faces::{Faces, Telling, Tells};
 
 struct Nowhere;
@@ -43,6 +45,12 @@ fn faces() -> Arc<Faces> {
     })
 }
 
+/// A log whose folder is gone already.
+fn audit() -> Audit {
+    let folder = tempfile::tempdir().unwrap();
+    Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock))
+}
+
 async fn ask(router: Router, method: &str, body: &str) -> (StatusCode, String) {
     use tower::ServiceExt as _;
     let request = Request::builder().method(method).uri(PATH);
@@ -56,23 +64,23 @@ async fn ask(router: Router, method: &str, body: &str) -> (StatusCode, String) {
 
 #[tokio::test]
 async fn what_a_reset_erases_is_told_and_only_who_names_the_box_resets_it() {
-    let (status, told) = ask(router(Some(faces())), "GET", "").await;
+    let (status, told) = ask(router(Some(faces()), audit()), "GET", "").await;
     assert_eq!(status, StatusCode::OK);
     assert!(told.contains(r#""name":"box-7f3a","machines":12,"keys":3"#), "{told}");
     for name in ["", "box-7f3b"] {
         let wish = format!(r#"{{"level":"factory","name":"{name}"}}"#);
-        let (status, told) = ask(router(Some(faces())), "POST", &wish).await;
+        let (status, told) = ask(router(Some(faces()), audit()), "POST", &wish).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(told.contains("this box is called box-7f3a"), "{told}");
     }
-    let (status, _) = ask(router(Some(faces())), "POST", r#"{"level":"explode"}"#).await;
+    let (status, _) = ask(router(Some(faces()), audit()), "POST", r#"{"level":"explode"}"#).await;
     assert!(status.is_client_error());
 }
 
 #[tokio::test]
 async fn a_guest_resets_nothing() {
     for (method, body) in [("GET", ""), ("POST", r#"{"level":"restart"}"#)] {
-        let (status, told) = ask(router(None), method, body).await;
+        let (status, told) = ask(router(None, audit()), method, body).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         assert!(told.contains("somebody else's system"), "{told}");
     }
@@ -83,7 +91,7 @@ async fn every_answer_of_safe_mode_says_so() {
     use tower::ServiceExt as _;
     for (why, said) in [(None, false), (Some("the file \"reset\" asked for it"), true)] {
         let request = Request::builder().uri(PATH).body(Body::empty()).unwrap();
-        let answer = warned(router(None), why).oneshot(request).await.unwrap();
+        let answer = warned(router(None, audit()), why).oneshot(request).await.unwrap();
         let warning = answer.headers().get("warning").map(|it| it.to_str().unwrap());
         assert_eq!(warning.is_some(), said);
         assert!(warning.is_none_or(|it| it.ends_with("the file 'reset' asked for it\"")));

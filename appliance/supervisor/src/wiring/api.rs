@@ -42,7 +42,7 @@ impl Wiring {
             )
             .merge(settings::router(self.settings.clone()))
             .merge(backups::router(Arc::clone(backups)))
-            .merge(reset::router(faces.cloned())),
+            .merge(reset::router(faces.cloned(), self.audit.clone())),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());
@@ -87,7 +87,7 @@ impl Wiring {
     /// The API's way in, once the administrator's token is there. Strangers at a box of its own,
     /// whose faces these are, are told how to become its owner.
     fn gate(&self, state: &Path, faces: Option<&Arc<Faces>>) -> anyhow::Result<Gate> {
-        let gate = Gate::open(state, &self.config.api_url())
+        let gate = Gate::with_audit(state, &self.config.api_url(), self.audit.log())
             .context("cannot read the API's tokens and keys")?;
         let Some(faces) = faces else { return Ok(gate) };
         let owner = Arc::clone(&faces.owner);

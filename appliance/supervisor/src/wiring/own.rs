@@ -183,6 +183,7 @@ impl Wiring {
             index: self.index.clone(),
             clock: Arc::clone(&self.clock),
             sought: self.sought.clone(),
+            audit: self.audit.clone(),
         };
         let panel = self.config.panel.clone();
         // A small screen may be the only one there is.

@@ -22,11 +22,12 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::Receiver;
 use web::owner::{Keep, Owner};
 use web::setup::Setup;
-use web::{Answering, Download, Site, Source};
+use web::{Answering, Download, PageRequest, Site, Source};
 
 use super::Wiring;
 use super::opened::Lost;
 use super::storage::{NearlyFull, SetAside, Stopped};
+use crate::audit::Audit;
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
 use crate::faces::contested::ContestedNames;
@@ -74,6 +75,7 @@ struct Given {
     /// Whether the machine's monitor is the box's.
     of_its_own: bool,
     screens: Option<Screens>,
+    audit: Audit,
 }
 
 impl Source for Given {
@@ -106,7 +108,11 @@ impl Source for Given {
         if !self.of_its_own {
             return Err(reset::NOT_OWN.to_owned());
         }
-        reset::carry_out(leaving, "on the page")
+        reset::carry_out(leaving, "page", &self.audit)
+    }
+
+    fn record(&self, request: PageRequest) {
+        self.audit.page(&request);
     }
 
     fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
@@ -228,7 +234,8 @@ impl Wiring {
         let (owner, state) = (Arc::clone(&faces.owner), state.to_owned());
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
-        let given = Given { faces, backups, pki, state, api_port, of_its_own, screens };
+        let audit = self.audit.clone();
+        let given = Given { faces, backups, pki, state, api_port, of_its_own, screens, audit };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;

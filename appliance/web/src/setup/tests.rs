@@ -100,6 +100,7 @@ impl Source for Given {
     fn restore_kept(&self, _: String) -> Answering<'_, Report> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
+    fn record(&self, _: crate::PageRequest) {}
     fn leave(&self, _: Leaving) -> Result<(), String> {
         Err(NOT_HERE.to_owned())
     }

@@ -10,6 +10,7 @@ use status::view::StatusView;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
+use crate::audit::PageRequest;
 use crate::setup::Setup;
 
 /// An answer that takes a while, or a sentence why there is none.
@@ -45,6 +46,8 @@ pub trait Source: Send + Sync + 'static {
     fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report>;
     /// Makes this box the one of a backup that it made itself.
     fn restore_kept(&self, name: String) -> Answering<'_, Report>;
+    /// Writes a request to the pages into the audit log. Never waits.
+    fn record(&self, request: PageRequest);
     /// Leaves the box, which goes down soon after. Blocks: it writes to disk.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
-use super::{Answering, Download, Site, Source, host_of, plain, router};
+use super::{Answering, Download, PageRequest, Site, Source, host_of, plain, router};
 use crate::owner::{Keep, Owner};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -35,7 +35,7 @@ impl Keep for Memory {
 
 /// What it was asked to do.
 #[derive(Default)]
-struct Example(Arc<Mutex<Vec<Leaving>>>);
+struct Example(Arc<Mutex<Vec<Leaving>>>, Arc<Mutex<Vec<PageRequest>>>);
 
 impl Source for Example {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
@@ -76,6 +76,9 @@ impl Source for Example {
                 _ => Err("There is none of that name.".to_owned()),
             }
         })
+    }
+    fn record(&self, request: PageRequest) {
+        self.1.lock().unwrap().push(request);
     }
     fn leave(&self, leaving: Leaving) -> Result<(), String> {
         if leaving == Leaving::PowerOff {

@@ -1,0 +1,50 @@
+//! The number of audit records that refused clients may cause.
+
+use std::time::Duration;
+
+/// Records of refused credentials in a minute. Every client can cause them, and the log is a ring:
+/// without a limit they would push out what administrators did.
+pub const REFUSED_A_MINUTE: u32 = 30;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The records of this minute.
+#[derive(Debug, Default)]
+pub struct RefusedRecords {
+    began: Duration,
+    kept: u32,
+    omitted: u64,
+}
+
+impl RefusedRecords {
+    /// Returns the number of refused requests without a record since the last one, if another
+    /// record is kept at the time `now`.
+    pub fn admit(&mut self, now: Duration) -> Option<u64> {
+        if now.saturating_sub(self.began) >= MINUTE {
+            (self.began, self.kept) = (now, 0);
+        }
+        if self.kept >= REFUSED_A_MINUTE {
+            self.omitted = self.omitted.saturating_add(1);
+            return None;
+        }
+        self.kept += 1;
+        Some(std::mem::take(&mut self.omitted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{REFUSED_A_MINUTE, RefusedRecords};
+
+    #[test]
+    fn refused_clients_do_not_push_other_records_out_and_are_counted() {
+        let mut records = RefusedRecords::default();
+        let at = |seconds: u64| Duration::from_secs(1000 + seconds);
+        let kept = (0..10_000).filter(|_| records.admit(at(0)).is_some()).count();
+        assert_eq!(kept, REFUSED_A_MINUTE as usize);
+        let omitted = 10_000 - u64::from(REFUSED_A_MINUTE);
+        assert_eq!(records.admit(at(61)), Some(omitted));
+        assert_eq!(records.admit(at(62)), Some(0));
+    }
+}

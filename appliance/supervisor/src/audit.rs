@@ -1,0 +1,72 @@
+//! The box's one audit log, for what is not a request to the API: pages, panel, keyboard, power
+//! button and process 1.
+
+use std::sync::Arc;
+
+use access::AuditRecord;
+use apiserver::AuditLog;
+use stdx::Clock;
+use web::PageRequest;
+
+/// The user of a session of the pages.
+const OWNER: &str = "owner";
+/// The user of actions on the box itself, which need no credential.
+const LOCAL: &str = "local";
+/// Statuses that stand for success and failure of a local action.
+const DONE: u16 = 200;
+const FAILED: u16 = 500;
+
+/// Writes records. Cheap to clone.
+#[derive(Clone)]
+pub struct Audit {
+    log: AuditLog,
+    clock: Arc<dyn Clock>,
+}
+
+impl Audit {
+    /// Records in `log`, with the time of `clock`.
+    pub fn new(log: AuditLog, clock: Arc<dyn Clock>) -> Self {
+        Self { log, clock }
+    }
+
+    /// The log, for the API.
+    pub fn log(&self) -> AuditLog {
+        self.log.clone()
+    }
+
+    /// Records a request to the pages.
+    pub fn page(&self, request: &PageRequest) {
+        let user = if request.accepted { OWNER } else { access::ANONYMOUS };
+        let record = AuditRecord {
+            user: user.to_owned(),
+            verb: request.method.to_ascii_lowercase(),
+            path: request.path.clone(),
+            code: request.code,
+            from: request.from.map(|from| from.to_string()).unwrap_or_default(),
+            agent: request.agent.clone(),
+            ..self.begun()
+        };
+        if request.accepted {
+            self.log.record(&record);
+        } else {
+            self.log.refused(record, self.clock.steady());
+        }
+    }
+
+    /// Records an action that was asked for at a place of the box, such as its `panel`.
+    pub fn local(&self, place: &str, verb: &str, detail: &str, is_done: bool) {
+        self.log.record(&AuditRecord {
+            user: LOCAL.to_owned(),
+            verb: verb.to_owned(),
+            detail: detail.to_owned(),
+            code: if is_done { DONE } else { FAILED },
+            from: place.to_owned(),
+            ..self.begun()
+        });
+    }
+
+    fn begun(&self) -> AuditRecord {
+        let at = self.clock.now().to_string();
+        AuditRecord { at, id: stdx::random_hex(16), ..AuditRecord::default() }
+    }
+}
