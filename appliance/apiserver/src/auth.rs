@@ -1,6 +1,7 @@
 //! Who may come in, and how the door is locked: tokens, certificates, the first administrator.
 
 mod access;
+mod admin_tokens;
 mod pki;
 pub(crate) mod private_file;
 mod service_account;
@@ -11,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use access::AdminAccess;
+pub use admin_tokens::{AdminTokens, TokenError, TokenInfo};
 pub use pki::Pki;
 pub use service_account::ServiceAccountTokens;
 pub use signing::SigningKey;

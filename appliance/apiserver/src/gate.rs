@@ -97,6 +97,11 @@ impl Gate {
         })
     }
 
+    /// The tokens that it takes; what is changed of them counts at once.
+    pub fn tokens(&self) -> Authenticator {
+        self.tokens.clone()
+    }
+
     /// Until `owned` says so, strangers are told how to become the owner (FB-3).
     #[must_use]
     pub fn unclaimed_until(mut self, owned: impl Fn() -> bool + Send + Sync + 'static) -> Self {

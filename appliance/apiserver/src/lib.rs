@@ -32,7 +32,10 @@ mod status_error;
 mod table;
 
 pub use access::User;
-pub use auth::{AdminAccess, Authenticator, Error, Pki, ServiceAccountTokens, SigningKey};
+pub use auth::{
+    AdminAccess, AdminTokens, Authenticator, Error, Pki, ServiceAccountTokens, SigningKey,
+    TokenError, TokenInfo,
+};
 pub use budget::ByteLimits;
 pub use definition::{Registry, ResourceDefinition};
 pub use engine::{

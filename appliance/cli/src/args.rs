@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    appliance, backup, capi, hardware, image, machine, network, template, upgrade, workflow,
+    access, appliance, backup, capi, hardware, image, machine, network, template, upgrade, workflow,
 };
 use crate::output::Format;
 
@@ -94,6 +94,9 @@ pub enum Command {
     /// The box for Cluster API and other programs.
     #[command(subcommand)]
     Capi(capi::Command),
+    /// List, replace and revoke the tokens that the box takes
+    #[command(subcommand)]
+    Access(access::Command),
 }
 
 /// A length of time such as `90s`, `5m` or `1h`.

@@ -1,5 +1,6 @@
 //! A module for each noun; what they share is the way to the box and to the terminal.
 
+pub mod access;
 pub mod appliance;
 pub mod backup;
 pub mod capi;
@@ -87,6 +88,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Upgrade(command) => upgrade::run(&context, command).await,
         Command::Backup(command) => backup::run(&context, out, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
+        Command::Access(command) => access::run(&context, command).await,
         Command::Appliance(appliance::Command::Owned(command)) => {
             appliance::run_on(&context, command).await
         }

@@ -4,6 +4,7 @@
 //! Never: a decision that a lower crate could make. This crate only joins: it implements the narrow
 //! traits of the boot services over one in-memory index, and wires everything in `wiring`.
 
+mod admin_tokens;
 mod audit;
 mod backups;
 mod boot_token;

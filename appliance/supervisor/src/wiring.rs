@@ -28,6 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use workflow_rpc::Pin;
 
+use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
 use crate::boot_token::{self, BootTokens};
 use crate::config::Config;
@@ -78,6 +79,7 @@ struct Wiring {
     board: Board,
     sought: Sought,
     audit: Audit,
+    admin_tokens: Option<Arc<Tokens>>,
     start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -226,6 +228,7 @@ impl Wiring {
             board: Board::default(),
             sought: Sought::default(),
             audit,
+            admin_tokens: None,
             start: Arc::default(),
             services,
             shutdown,

@@ -15,7 +15,7 @@ use crate::answer::{content, html, see, text};
 use crate::multipart;
 use crate::owner::Refusal;
 use crate::page;
-use crate::site::{Answer, From, Here, Site, address, asked, csrf, refused};
+use crate::site::{Answer, Here, Peer, Site, address, asked, csrf, prove, refused};
 
 /// Pieces of a file that may wait for the disk.
 const PIECES: usize = 4;
@@ -25,12 +25,22 @@ pub struct Wish {
     csrf: String,
     passphrase: Secret,
     again: Secret,
+    #[serde(default)]
+    owner: Secret,
 }
 
 /// The backup, as a file.
-pub async fn download(State(site): Here, headers: HeaderMap, Form(wish): Form<Wish>) -> Answer {
+pub async fn download(
+    State(site): Here,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(wish): Form<Wish>,
+) -> Answer {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != wish.csrf) {
         return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+    }
+    if let Err(answer) = prove(&site, (&headers, peer), &wish.owner).await {
+        return answer;
     }
     let made = match wish.passphrase == wish.again {
         true => site.source.backup(wish.passphrase).await,
@@ -99,12 +109,12 @@ fn became(report: &Report) -> String {
 /// Makes a box without an owner the one of a backup: for whoever knows its code.
 pub async fn restore(
     State(site): Here,
-    from: From,
+    peer: Peer,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Answer {
-    let from = address(from);
+    let from = address(peer);
     if site.owner.claimed() {
         return see("/login");
     }

@@ -1,6 +1,8 @@
 //! The one who owns the box: how it gets one, and how they come in again. Holds the state that
 //! [`crate::claim`] and [`crate::session`] decide over, and has it kept before it answers.
 
+mod proof;
+
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,6 +70,9 @@ pub enum Refusal {
     /// It is not the passphrase.
     #[error("That is not the passphrase.")]
     WrongPassphrase,
+    /// The session's passphrase was given too long ago.
+    #[error("You gave your passphrase more than 5 minutes ago. Give it again to do this.")]
+    Unproved,
     /// It was not looked at.
     #[error("Too many wrong tries. Wait {0} s.")]
     Wait(u64),
@@ -230,23 +235,7 @@ impl Owner {
     /// # Errors
     /// Why not.
     pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
-        let now = self.clock.steady();
-        let hash = {
-            let mut inner = self.inner();
-            if let Leave::Wait(seconds) = inner.passphrases.leave(from, now) {
-                return Err(Refusal::Wait(seconds));
-            }
-            let hash = inner.hash.clone().ok_or(Refusal::Unclaimed)?;
-            // Counted before it is looked at, so that many at once are no way around the limit.
-            inner.passphrases.wrong(from, now);
-            hash
-        };
-        let right = hash.is_of(passphrase);
-        let mut inner = self.inner();
-        if !right {
-            return Err(Refusal::WrongPassphrase);
-        }
-        inner.passphrases.right(from, true);
+        let mut inner = self.verify(passphrase, from)?;
         Ok(self.begin(&mut inner))
     }
 

@@ -80,6 +80,12 @@ struct Claim<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "access.html")]
+struct Access<'a> {
+    csrf: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "backup.html")]
 struct Backup<'a> {
     csrf: &'a str,
@@ -172,6 +178,7 @@ impl Page {
         }
         // No parts of the live page: what somebody types must stay.
         if *self == Page::Box {
+            body.push_str(&rendered(&Access { csrf }));
             body.push_str(&rendered(&Backup { csrf, kept: kept(view) }));
         }
         if *self == Page::Box && !view.slot.is_empty() {

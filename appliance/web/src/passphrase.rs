@@ -17,7 +17,7 @@ const PASSES: u32 = 2;
 const MEMORY_KIB_MAX: u32 = 64 * 1024;
 
 /// A hash with what it was made by, so that later ones may be made otherwise.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash {
     memory_kib: u32,
     passes: u32,

@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 pub const SESSIONS_MAX: usize = 64;
 /// How long a session lives that nobody uses.
 pub const IDLE: Duration = Duration::from_secs(12 * 3600);
+/// Time after which a session gives the passphrase again, for what it is asked again for.
+pub const PROVED_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// The sessions, by the hash of their token: a lookup then tells nothing about tokens.
 #[derive(Default)]
@@ -16,6 +18,8 @@ pub struct Sessions(HashMap<[u8; 32], Session>);
 
 struct Session {
     used: Duration,
+    /// When the passphrase was last given.
+    proved: Duration,
     csrf: String,
 }
 
@@ -27,7 +31,7 @@ impl Sessions {
             let oldest = self.0.iter().min_by_key(|(_, it)| it.used).map(|(key, _)| *key);
             oldest.and_then(|key| self.0.remove(&key));
         }
-        self.0.insert(Sha256::digest(token).into(), Session { used: now, csrf });
+        self.0.insert(Sha256::digest(token).into(), Session { used: now, proved: now, csrf });
     }
 
     /// The secret of this session's forms; `None` when there is no such session.
@@ -46,6 +50,25 @@ impl Sessions {
     pub fn lives(&self, token: &str, now: Duration) -> bool {
         let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
         session.is_some_and(|session| now.saturating_sub(session.used) < IDLE)
+    }
+
+    /// Returns true while the session's passphrase was given within [`PROVED_FOR`].
+    pub fn is_proved(&self, token: &str, now: Duration) -> bool {
+        let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
+        session.is_some_and(|session| now.saturating_sub(session.proved) < PROVED_FOR)
+    }
+
+    /// The session's passphrase was given again.
+    pub fn prove(&mut self, token: &str, now: Duration) {
+        if let Some(session) = self.0.get_mut(&<[u8; 32]>::from(Sha256::digest(token))) {
+            session.proved = now;
+        }
+    }
+
+    /// End all but one.
+    pub fn end_others(&mut self, token: &str) {
+        let stays: [u8; 32] = Sha256::digest(token).into();
+        self.0.retain(|key, _| *key == stays);
     }
 
     /// End one.

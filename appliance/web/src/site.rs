@@ -1,15 +1,16 @@
 //! What a browser may ask, and who may ask it.
 
+mod access;
 mod leave;
 mod source;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Form, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Form, Path, Query, Request, State};
 use axum::http::header::{ACCEPT, COOKIE, HOST, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
@@ -23,10 +24,11 @@ use crate::audit::PageRequest;
 use crate::backup;
 use crate::live::{self, STREAMS_MAX};
 use crate::look;
-use crate::owner::{Entered, Owner, Refusal};
+use crate::owner::{Owner, Refusal};
 use crate::page::{self, Page};
 use crate::setup;
 use crate::turns::Turns;
+pub(crate) use access::{Peer, address, prove};
 pub use source::{Answering, Download, Source};
 
 /// Bytes of a form.
@@ -72,11 +74,11 @@ impl Site {
     }
 
     /// Runs what hashes a passphrase of somebody at `from`, one at a time.
-    async fn hash(
+    async fn hash<T: Send + 'static>(
         self: &Arc<Self>,
         from: IpAddr,
-        work: impl FnOnce(&Owner) -> Result<Entered, Refusal> + Send + 'static,
-    ) -> Result<Entered, Refusal> {
+        work: impl FnOnce(&Owner) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let turn = self.hashing.take(self.owner.standing(from));
         let turn = tokio::time::timeout(HASH_WAIT, turn).await;
         let Ok(Some(_turn)) = turn else { return Err(Refusal::Busy) };
@@ -87,13 +89,6 @@ impl Site {
 
 pub(crate) type Answer = Response<Body>;
 pub(crate) type Here = State<Arc<Site>>;
-/// The client's address.
-pub(crate) type From = Option<axum::Extension<ConnectInfo<SocketAddr>>>;
-
-pub(crate) fn address(from: From) -> IpAddr {
-    from.map_or(Ipv4Addr::UNSPECIFIED.into(), |from| from.0.0.ip())
-}
-
 /// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
@@ -106,7 +101,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/logout", axum::routing::post(logout))
         .route("/box/leave", axum::routing::post(leave::leave))
         .route("/events", get(events))
-        .route("/kubeconfig", get(kubeconfig))
+        .merge(access::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", look::STYLE)))
@@ -243,17 +238,6 @@ async fn events(State(site): Here, query: Query<Watched>, headers: HeaderMap) ->
     live::answer(site, page, token, place)
 }
 
-async fn kubeconfig(State(site): Here, uri: Uri, headers: HeaderMap) -> Answer {
-    let made = asked(&uri, &headers).and_then(|host| site.source.kubeconfig(&host));
-    let Some(made) = made else {
-        return text(StatusCode::NOT_FOUND, "The kubeconfig is not on the box any more.");
-    };
-    let mut answer = content(StatusCode::OK, "application/yaml", made);
-    let name = HeaderValue::from_static("attachment; filename=\"admin.kubeconfig\"");
-    answer.headers_mut().insert("content-disposition", name);
-    answer
-}
-
 async fn panel(State(site): Here) -> Answer {
     let view = site.view().await;
     match site.source.panel(&view) {
@@ -298,12 +282,12 @@ struct ClaimForm {
 
 async fn claim(
     State(site): Here,
-    from: From,
+    peer: Peer,
     uri: Uri,
     headers: HeaderMap,
     Form(form): Form<ClaimForm>,
 ) -> Answer {
-    let from = address(from);
+    let from = address(peer);
     let ClaimForm { code, passphrase, again } = form;
     let typed = code.clone();
     let entered = if passphrase == again {
@@ -337,11 +321,11 @@ struct LoginForm {
 
 async fn login(
     State(site): Here,
-    from: From,
+    peer: Peer,
     headers: HeaderMap,
     Form(form): Form<LoginForm>,
 ) -> Answer {
-    let from = address(from);
+    let from = address(peer);
     match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
         Ok(entered) => with_cookie(see("/"), &entered.token),
         Err(refusal) => {
@@ -376,7 +360,11 @@ pub(crate) fn refused(
     let status = match refusal {
         Refusal::Claimed | Refusal::Unclaimed | Refusal::Unknown => StatusCode::CONFLICT,
         Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::WrongCode | Refusal::Barred | Refusal::Changed | Refusal::WrongPassphrase => {
+        Refusal::WrongCode
+        | Refusal::Barred
+        | Refusal::Changed
+        | Refusal::WrongPassphrase
+        | Refusal::Unproved => {
             StatusCode::FORBIDDEN
         }
         Refusal::Wait(_) => StatusCode::TOO_MANY_REQUESTS,

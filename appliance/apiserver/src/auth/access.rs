@@ -28,13 +28,13 @@ impl AdminAccess {
     /// # Errors
     /// When a file of the state directory cannot be written.
     pub fn ensure(state_dir: &Path, pki: &Pki, server_url: &str) -> Result<Self, Error> {
-        let kubeconfig = state_dir.join("admin.kubeconfig");
+        let kubeconfig = path(state_dir);
         let tokens = token::file(state_dir);
         if private_file::read(&tokens)?.is_some() {
             return Ok(Self { kubeconfig, created: false });
         }
         private_file::folder(state_dir)?;
-        let secret = Secret::from(stdx::random_hex(TOKEN_BYTES));
+        let secret = new_token();
         private_file::write(&kubeconfig, &render(server_url, pki.ca_pem(), &secret))?;
         // Last, because its presence says that all of this was done.
         private_file::write(&tokens, &token::line(secret.expose(), "admin"))?;
@@ -42,7 +42,18 @@ impl AdminAccess {
     }
 }
 
-fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
+/// The administrator's kubeconfig in a state directory.
+pub(super) fn path(state_dir: &Path) -> PathBuf {
+    state_dir.join("admin.kubeconfig")
+}
+
+/// A token that nobody knows yet.
+pub(super) fn new_token() -> Secret {
+    Secret::from(stdx::random_hex(TOKEN_BYTES))
+}
+
+/// A kubeconfig with a token.
+pub(super) fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
     let authority = STANDARD.encode(ca_pem);
     format!(
         "apiVersion: v1\n\

@@ -9,6 +9,7 @@
 //! A plain hash is enough: a token is 256 random bits, which no dictionary holds.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use access::{MASTERS, User};
 use sha2::{Digest as _, Sha256};
@@ -18,11 +19,14 @@ use super::{Error, private_file};
 /// Tokens one box knows.
 pub const MAX_TOKENS: usize = 1024;
 
-/// Knows the tokens of the token file.
+/// Knows the tokens of the token file. Clones share what they know: a token that is revoked is
+/// taken by none of them.
 #[derive(Clone, Default)]
 pub struct Authenticator {
-    known: Vec<([u8; 32], User)>,
+    known: Arc<RwLock<Known>>,
 }
+
+type Known = Vec<([u8; 32], User)>;
 
 impl Authenticator {
     /// The tokens in `state_dir`; none when the file is missing.
@@ -39,8 +43,8 @@ impl Authenticator {
             .map(|(at, line)| {
                 read_line(line).ok_or_else(|| Error::TokenLine { path: path.clone(), line: at + 1 })
             })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { known })
+            .collect::<Result<Known, Error>>()?;
+        Ok(Self { known: Arc::new(RwLock::new(known)) })
     }
 
     /// True if `text` is that of a token file that makes at least one known.
@@ -61,9 +65,20 @@ impl Authenticator {
 
     /// An authenticator that also knows `token`, as `user`.
     #[must_use]
-    pub fn with_user(mut self, token: &str, user: User) -> Self {
-        self.known.push((hash(token), user));
+    pub fn with_user(self, token: &str, user: User) -> Self {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).push((hash(token), user));
         self
+    }
+
+    /// Takes the tokens of another, and no others, from now on.
+    pub(super) fn replace(&self, other: Self) {
+        let new = other.all();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    /// All tokens' hashes and users.
+    pub(super) fn all(&self) -> Known {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The user behind a bearer token; `None` for an unknown one. Takes the same time for every
@@ -71,7 +86,8 @@ impl Authenticator {
     pub fn user(&self, token: &str) -> Option<User> {
         let given = hash(token);
         let mut found = None;
-        for (known, user) in &self.known {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        for (known, user) in &*known {
             let difference = known.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
             if difference == 0 {
                 found = Some(user.clone());
@@ -89,6 +105,12 @@ pub(super) fn file(state_dir: &Path) -> PathBuf {
 /// The line that makes `token` known.
 pub(super) fn line(token: &str, user: &str) -> String {
     format!("{} {user}\n", stdx::hex(&hash(token)))
+}
+
+/// The text of a token file without the tokens that `is_out` names; all else stays.
+pub(super) fn without(text: &str, is_out: impl Fn(&[u8; 32], &User) -> bool) -> String {
+    let stays = |line: &&str| !read_line(line).is_some_and(|(hash, user)| is_out(&hash, &user));
+    text.lines().filter(stays).map(|line| format!("{line}\n")).collect()
 }
 
 fn hash(token: &str) -> [u8; 32] {

@@ -123,6 +123,12 @@ impl Path {
         Path { path: format!("/backup{what}"), shown: "a backup".to_owned() }
     }
 
+    /// Tokens that the box takes; `what` of them begins with a slash.
+    pub fn access(what: &str) -> Path {
+        let path = format!("/apis/box.tinbox.dev/v1alpha1/access{what}");
+        Path { path, shown: "the tokens".to_owned() }
+    }
+
     /// The box itself, which can be left.
     pub fn reset() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/reset".to_owned();

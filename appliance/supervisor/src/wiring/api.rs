@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, Collector, Gate, Pki, builtin, roles};
+use apiserver::{AdminAccess, AdminTokens, Collector, Gate, Pki, builtin, roles};
 
 use super::{Wiring, opened};
 use crate::backups::{self, Backups};
 use crate::faces::Faces;
-use crate::{live, reset, settings};
+use crate::{admin_tokens, live, reset, settings};
 
 impl Wiring {
     /// The Kubernetes-compatible API, and what keeps its own kinds in order. Returns the address at
@@ -29,6 +29,10 @@ impl Wiring {
         }
         // It reads the tokens there are, the administrator's among them.
         let gate = self.gate(state, faces)?;
+        let url = self.config.api_url();
+        let tokens = AdminTokens::new(state.to_owned(), pki, &url, gate.tokens());
+        let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
+        self.admin_tokens = Some(Arc::clone(&tokens));
         let router = apiserver::router(
             self.engine.clone(),
             gate,
@@ -42,6 +46,7 @@ impl Wiring {
             )
             .merge(settings::router(self.settings.clone()))
             .merge(backups::router(Arc::clone(backups)))
+            .merge(admin_tokens::router(tokens))
             .merge(reset::router(faces.cloned(), self.audit.clone())),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());

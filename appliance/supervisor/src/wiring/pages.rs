@@ -27,6 +27,7 @@ use web::{Answering, Download, PageRequest, Site, Source};
 use super::Wiring;
 use super::opened::Lost;
 use super::storage::{NearlyFull, SetAside, Stopped};
+use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
@@ -76,6 +77,7 @@ struct Given {
     of_its_own: bool,
     screens: Option<Screens>,
     audit: Audit,
+    tokens: Option<Arc<Tokens>>,
 }
 
 impl Source for Given {
@@ -94,6 +96,11 @@ impl Source for Given {
     fn kubeconfig(&self, host: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.state.join("admin.kubeconfig")).ok()?;
         Some(at_host(&text, host, self.api_port))
+    }
+
+    fn rotate(&self) -> Result<(), String> {
+        let tokens = self.tokens.as_ref().ok_or("the API has not started yet")?;
+        tokens.rotate().map(drop).map_err(|error| stdx::chain(&error))
     }
 
     fn ca_pem(&self) -> String {
@@ -234,8 +241,9 @@ impl Wiring {
         let (owner, state) = (Arc::clone(&faces.owner), state.to_owned());
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
-        let audit = self.audit.clone();
-        let given = Given { faces, backups, pki, state, api_port, of_its_own, screens, audit };
+        let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
+        let given =
+            Given { faces, backups, pki, state, api_port, of_its_own, screens, audit, tokens };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;

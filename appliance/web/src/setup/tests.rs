@@ -85,6 +85,9 @@ impl Source for Given {
     fn kubeconfig(&self, _: &str) -> Option<String> {
         None
     }
+    fn rotate(&self) -> Result<(), String> {
+        Ok(())
+    }
     fn ca_pem(&self) -> String {
         String::new()
     }

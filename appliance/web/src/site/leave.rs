@@ -6,8 +6,9 @@ use axum::extract::{Form, State};
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use status::reset::{Erased, Leaving};
+use stdx::Secret;
 
-use super::{Answer, Here, csrf};
+use super::{Answer, Here, Peer, csrf, prove};
 use crate::answer::{html, text};
 use crate::page;
 
@@ -16,11 +17,14 @@ pub(super) struct LeaveForm {
     csrf: String,
     level: String,
     name: String,
+    #[serde(default)]
+    owner: Secret,
 }
 
 /// Restarts, switches off or erases the box of whoever types its name.
 pub(super) async fn leave(
     State(site): Here,
+    peer: Peer,
     headers: HeaderMap,
     Form(form): Form<LeaveForm>,
 ) -> Answer {
@@ -36,6 +40,9 @@ pub(super) async fn leave(
     if name != view.name.as_str() {
         let why = format!("This box is called {}, not {name:?}. Nothing was done.", view.name);
         return said(StatusCode::UNPROCESSABLE_ENTITY, leaving.label(), &why);
+    }
+    if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
+        return answer;
     }
     let source = Arc::clone(&site.source);
     let left = tokio::task::spawn_blocking(move || source.leave(leaving)).await;

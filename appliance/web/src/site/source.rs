@@ -34,6 +34,12 @@ pub trait Source: Send + Sync + 'static {
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
     /// The administrator's kubeconfig for somebody who reaches the box as `host` (no port).
     fn kubeconfig(&self, host: &str) -> Option<String>;
+    /// Replaces the administrator's token: the old one is not taken any more. Blocks: it writes to
+    /// disk.
+    ///
+    /// # Errors
+    /// The sentence that says why the old one stays.
+    fn rotate(&self) -> Result<(), String>;
     /// The certificate of the box's authority.
     fn ca_pem(&self) -> String;
     /// Who sets the box up, where that is done here.

@@ -1,3 +1,5 @@
+mod access;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -46,6 +48,9 @@ impl Source for Example {
     }
     fn kubeconfig(&self, host: &str) -> Option<String> {
         Some(format!("server: https://{host}:6443"))
+    }
+    fn rotate(&self) -> Result<(), String> {
+        Ok(())
     }
     fn ca_pem(&self) -> String {
         "PEM".to_owned()

@@ -1,0 +1,79 @@
+//! The owner's passphrase within a session: asked for again before keys leave the box or it is
+//! erased, and changed.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::MutexGuard;
+
+use super::{Inner, OWNER, Owner, Refusal, chance};
+use crate::guesses::Leave;
+use crate::passphrase::{self, Hash};
+
+impl Owner {
+    /// Returns true while the session's passphrase was given within
+    /// [`PROVED_FOR`](crate::session::PROVED_FOR).
+    pub fn is_proved(&self, token: &str) -> bool {
+        let now = self.clock.steady();
+        self.inner().sessions.is_proved(token, now)
+    }
+
+    /// Checks the passphrase of the session with this token again. Blocks: it hashes.
+    ///
+    /// # Errors
+    /// Why not; a wrong one counts as a wrong login of the address.
+    pub fn prove_again(&self, token: &str, passphrase: &str, from: IpAddr) -> Result<(), Refusal> {
+        self.verify(passphrase, from)?.sessions.prove(token, self.clock.steady());
+        Ok(())
+    }
+
+    /// Changes the passphrase and ends every session but the one with this token. Blocks: it
+    /// hashes and writes to disk.
+    ///
+    /// # Errors
+    /// Why not; the old passphrase stays then, with all sessions.
+    pub fn change_passphrase(
+        &self,
+        token: &str,
+        (old, new): (&str, &str),
+        from: IpAddr,
+    ) -> Result<(), Refusal> {
+        passphrase::check(new).map_err(Refusal::Passphrase)?;
+        let hash = Hash::of(new, chance()).ok_or(Refusal::Busy)?;
+        // Held to the end: no session begins with the old passphrase after it was changed.
+        let mut inner = self.verify(old, from)?;
+        let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
+        let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
+        kept.map_err(Refusal::Disk)?;
+        inner.hash = Some(hash);
+        inner.sessions.end_others(token);
+        inner.sessions.prove(token, self.clock.steady());
+        Ok(())
+    }
+
+    /// Checks the passphrase, and holds the state in which it is right.
+    pub(super) fn verify(
+        &self,
+        passphrase: &str,
+        from: IpAddr,
+    ) -> Result<MutexGuard<'_, Inner>, Refusal> {
+        let now = self.clock.steady();
+        let hash = {
+            let mut inner = self.inner();
+            if let Leave::Wait(seconds) = inner.passphrases.leave(from, now) {
+                return Err(Refusal::Wait(seconds));
+            }
+            let hash = inner.hash.clone().ok_or(Refusal::Unclaimed)?;
+            // Counted before it is checked, so that many at once are no way around the limit.
+            inner.passphrases.wrong(from, now);
+            hash
+        };
+        let is_right = hash.is_of(passphrase);
+        let mut inner = self.inner();
+        // It may have been changed meanwhile.
+        if !is_right || inner.hash.as_ref() != Some(&hash) {
+            return Err(Refusal::WrongPassphrase);
+        }
+        inner.passphrases.right(from, true);
+        Ok(inner)
+    }
+}

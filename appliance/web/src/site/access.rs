@@ -1,0 +1,172 @@
+//! The owner's ways in: the kubeconfig, a new administrator's token, another passphrase. Each wants
+//! the passphrase, unless the session gave it a moment ago.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Form, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use serde::Deserialize;
+use stdx::Secret;
+
+use super::{Answer, Here, Site, asked, csrf, refused, token};
+use crate::answer::{content, html, text};
+use crate::owner::Refusal;
+use crate::page;
+
+/// The paths of this file.
+pub(super) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+        .route("/kubeconfig", get(kubeconfig).post(proved_kubeconfig))
+        .route("/kubeconfig/rotate", post(rotate))
+        .route("/box/passphrase", post(change_passphrase))
+}
+
+/// The client's address, as the listener tells it.
+pub(crate) type Peer = Option<Extension<ConnectInfo<SocketAddr>>>;
+
+pub(crate) fn address(peer: Peer) -> IpAddr {
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.0.ip())
+}
+
+/// Checks that the session's owner is there: by the passphrase in `given`, else by that of a moment
+/// ago.
+///
+/// # Errors
+/// The page that says what is missing.
+pub(crate) async fn prove(
+    site: &Arc<Site>,
+    (headers, peer): (&HeaderMap, Peer),
+    given: &Secret,
+) -> Result<(), Answer> {
+    let session = token(headers).unwrap_or_default().to_owned();
+    let proved = if given.expose().is_empty() {
+        if site.owner.is_proved(&session) { Ok(()) } else { Err(Refusal::Unproved) }
+    } else {
+        let (given, from) = (given.clone(), address(peer));
+        site.hash(from, move |owner| owner.prove_again(&session, given.expose(), from)).await
+    };
+    let Err(refusal) = proved else { return Ok(()) };
+    Err(refusal_page(site, headers, &refusal).await)
+}
+
+async fn refusal_page(site: &Arc<Site>, headers: &HeaderMap, refusal: &Refusal) -> Answer {
+    let view = site.view().await;
+    refused(refusal, headers, |why| page::sentence(&view, "Not done", why))
+}
+
+fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
+    csrf(site, headers).is_some_and(|csrf| csrf == given)
+}
+
+fn foreign() -> Answer {
+    text(StatusCode::FORBIDDEN, "This form is not of your session.")
+}
+
+/// The kubeconfig, for a session that gave its passphrase a moment ago.
+async fn kubeconfig(State(site): Here, uri: Uri, peer: Peer, headers: HeaderMap) -> Answer {
+    match prove(&site, (&headers, peer), &Secret::default()).await {
+        Ok(()) => download(&site, &uri, &headers),
+        Err(answer) => answer,
+    }
+}
+
+#[derive(Deserialize)]
+struct ProofForm {
+    csrf: String,
+    #[serde(default)]
+    owner: Secret,
+}
+
+/// The same by a form with the passphrase.
+async fn proved_kubeconfig(
+    State(site): Here,
+    uri: Uri,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(form): Form<ProofForm>,
+) -> Answer {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    match prove(&site, (&headers, peer), &form.owner).await {
+        Ok(()) => download(&site, &uri, &headers),
+        Err(answer) => answer,
+    }
+}
+
+/// A new administrator's token, as a kubeconfig; the old one is revoked.
+async fn rotate(
+    State(site): Here,
+    uri: Uri,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(form): Form<ProofForm>,
+) -> Answer {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
+        return answer;
+    }
+    let source = Arc::clone(&site.source);
+    let rotated = tokio::task::spawn_blocking(move || source.rotate()).await;
+    match rotated.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(()) => download(&site, &uri, &headers),
+        Err(why) => {
+            let why = format!("The token was not replaced: {why}.");
+            html(StatusCode::CONFLICT, page::sentence(&*site.view().await, "Not done", &why))
+        }
+    }
+}
+
+fn download(site: &Site, uri: &Uri, headers: &HeaderMap) -> Answer {
+    let made = asked(uri, headers).and_then(|host| site.source.kubeconfig(&host));
+    let Some(made) = made else {
+        return text(StatusCode::NOT_FOUND, "The kubeconfig is not on the box any more.");
+    };
+    let mut answer = content(StatusCode::OK, "application/yaml", made);
+    let name = HeaderValue::from_static("attachment; filename=\"admin.kubeconfig\"");
+    answer.headers_mut().insert("content-disposition", name);
+    answer
+}
+
+#[derive(Deserialize)]
+struct PassphraseForm {
+    csrf: String,
+    owner: Secret,
+    passphrase: Secret,
+    again: Secret,
+}
+
+/// Another passphrase; every other session ends.
+async fn change_passphrase(
+    State(site): Here,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(form): Form<PassphraseForm>,
+) -> Answer {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    let session = token(&headers).unwrap_or_default().to_owned();
+    let PassphraseForm { owner: old, passphrase: new, again, .. } = form;
+    let from = address(peer);
+    let changed = if new == again {
+        let texts = move |owner: &crate::owner::Owner| {
+            owner.change_passphrase(&session, (old.expose(), new.expose()), from)
+        };
+        site.hash(from, texts).await
+    } else {
+        Err(Refusal::Passphrase("The two passphrases are not the same."))
+    };
+    match changed {
+        Ok(()) => {
+            let done = "The passphrase is changed. Every other session has ended.";
+            html(StatusCode::OK, page::sentence(&*site.view().await, "Passphrase", done))
+        }
+        Err(refusal) => refusal_page(&site, &headers, &refusal).await,
+    }
+}

@@ -1,0 +1,125 @@
+//! What wants the passphrase again, and what leaves a line in the audit log.
+
+use jiff::{SignedDuration, Timestamp};
+use stdx::TestClock;
+
+use super::*;
+
+const PASSPHRASE: &str = "correct+horse";
+
+/// A box whose owner is logged in, and a clock.
+struct Claimed {
+    router: Router,
+    clock: TestClock,
+    records: Arc<Mutex<Vec<PageRequest>>>,
+    left: Arc<Mutex<Vec<Leaving>>>,
+}
+
+impl Claimed {
+    /// With the cookie of the session that began with the claim, and its forms' secret.
+    async fn new() -> (Self, String, String) {
+        let clock = TestClock::at(Timestamp::UNIX_EPOCH);
+        let owner = Owner::open(Arc::<Memory>::default(), Arc::new(clock.clone())).unwrap();
+        let owner = Arc::new(owner);
+        let source = Example::default();
+        let (left, records) = (Arc::clone(&source.0), Arc::clone(&source.1));
+        let router = router(Site::new(Arc::clone(&owner), Arc::new(source)));
+        let (code, _) = owner.code().unwrap();
+        let form = format!("code={code}&passphrase={PASSPHRASE}&again={PASSPHRASE}");
+        let answer = ask(&router, "POST /S", &[], &form).await;
+        let cookie = header(&answer, "set-cookie").split(';').next().unwrap().to_owned();
+        let csrf = owner.session(cookie.split_once('=').unwrap().1).unwrap();
+        (Self { router, clock, records, left }, cookie, csrf)
+    }
+
+    async fn post(&self, cookie: &str, path: &str, form: &str) -> StatusCode {
+        ask(&self.router, &format!("POST {path}"), &[("cookie", cookie)], form).await.status()
+    }
+}
+
+#[tokio::test]
+async fn keys_leave_the_box_and_it_is_erased_only_with_the_passphrase_of_now() {
+    let (claimed, cookie, csrf) = Claimed::new().await;
+    let mine = [("cookie", cookie.as_str())];
+    let get = async || ask(&claimed.router, "GET /kubeconfig", &mine, "").await.status();
+    assert_eq!(get().await, StatusCode::OK, "it was given a moment ago");
+    claimed.clock.advance(SignedDuration::from_mins(5));
+    assert_eq!(get().await, StatusCode::FORBIDDEN);
+    let name = example::working().name;
+    let forms = [
+        ("/kubeconfig", String::new()),
+        ("/kubeconfig/rotate", String::new()),
+        ("/backup", "&passphrase=of+the+file&again=of+the+file".to_owned()),
+        ("/box/leave", format!("&level=factory&name={name}")),
+    ];
+    for (path, rest) in &forms {
+        let form = format!("csrf={csrf}{rest}");
+        assert_eq!(claimed.post(&cookie, path, &form).await, StatusCode::FORBIDDEN, "{path}");
+        let form = format!("{form}&owner=wrong+horse");
+        assert_eq!(claimed.post(&cookie, path, &form).await, StatusCode::FORBIDDEN, "{path}");
+    }
+    assert!(claimed.left.lock().unwrap().is_empty());
+    for (path, rest) in &forms {
+        claimed.clock.advance(SignedDuration::from_mins(5));
+        let form = format!("csrf={csrf}{rest}&owner={PASSPHRASE}");
+        assert_eq!(claimed.post(&cookie, path, &form).await, StatusCode::OK, "{path}");
+    }
+    assert_eq!(*claimed.left.lock().unwrap(), [Leaving::Factory]);
+}
+
+#[tokio::test]
+async fn another_passphrase_ends_every_other_session() {
+    let (claimed, cookie, csrf) = Claimed::new().await;
+    let login = async |passphrase: &str| {
+        let form = format!("passphrase={passphrase}");
+        let answer = ask(&claimed.router, "POST /login", &[], &form).await;
+        header(&answer, "set-cookie").split(';').next().unwrap_or_default().to_owned()
+    };
+    let comes_in = async |cookie: &str| {
+        ask(&claimed.router, "GET /", &[("cookie", cookie)], "").await.status() == StatusCode::OK
+    };
+    let other = login(PASSPHRASE).await;
+    assert!(comes_in(&other).await);
+    let form = |old: &str| format!("csrf={csrf}&owner={old}&passphrase=new+horse&again=new+horse");
+    let path = "/box/passphrase";
+    assert_eq!(claimed.post(&cookie, path, &form("wrong+one")).await, StatusCode::FORBIDDEN);
+    assert!(comes_in(&other).await);
+    assert_eq!(claimed.post(&cookie, path, &form(PASSPHRASE)).await, StatusCode::OK);
+    assert!(comes_in(&cookie).await && !comes_in(&other).await);
+    assert_eq!(login(PASSPHRASE).await, "", "the old one is not taken any more");
+    assert!(comes_in(&login("new+horse").await).await);
+}
+
+#[tokio::test]
+async fn every_form_and_every_download_of_keys_leaves_a_line_in_the_audit_log() {
+    let (claimed, cookie, csrf) = Claimed::new().await;
+    let mine = [("cookie", cookie.as_str())];
+    ask(&claimed.router, "POST /login", &[], "passphrase=wrong+horse").await;
+    ask(&claimed.router, "POST /login", &[], &format!("passphrase={PASSPHRASE}")).await;
+    ask(&claimed.router, "GET /kubeconfig", &mine, "").await;
+    ask(&claimed.router, "GET /kubeconfig", &[], "").await;
+    ask(&claimed.router, "GET /machines", &mine, "").await;
+    let form = format!("csrf={csrf}&passphrase=of+the+file&again=of+the+file");
+    claimed.post(&cookie, "/backup", &form).await;
+    claimed.post(&cookie, "/backup/kept", &format!("csrf={csrf}")).await;
+    claimed.post(&cookie, "/box/leave", &format!("csrf={csrf}&level=safe&name=other")).await;
+    claimed.post(&cookie, "/not/there/yet", "").await;
+    claimed.post(&cookie, "/logout", &format!("csrf={csrf}")).await;
+    let records = claimed.records.lock().unwrap();
+    let told: Vec<_> = records.iter().map(|it| (it.path.as_str(), it.accepted, it.code)).collect();
+    assert_eq!(
+        told,
+        [
+            ("/S", true, 303),
+            ("/login", false, 403),
+            ("/login", true, 303),
+            ("/kubeconfig", true, 200),
+            ("/kubeconfig", false, 303),
+            ("/backup", true, 200),
+            ("/backup/kept", true, 422),
+            ("/box/leave", true, 422),
+            ("/not/there/yet", true, 405),
+            ("/logout", true, 303),
+        ]
+    );
+}
