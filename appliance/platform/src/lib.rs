@@ -8,6 +8,7 @@
 
 pub mod bundle;
 pub mod clock;
+pub mod confinement;
 mod disk;
 mod error;
 pub mod figures;

@@ -145,3 +145,64 @@ pub fn watchdog_timeout(watchdog: &File, seconds: i32) -> io::Result<i32> {
         unsafe { libc::ioctl(watchdog.as_raw_fd(), WATCHDOG_SET_TIMEOUT, &raw mut seconds) };
     if result == 0 { Ok(seconds) } else { Err(io::Error::last_os_error()) }
 }
+
+/// `struct landlock_path_beneath_attr` of `linux/landlock.h`.
+#[repr(C, packed)]
+struct PathBeneath {
+    access: u64,
+    folder: libc::c_int,
+}
+
+/// Version of Landlock that the kernel has.
+pub fn landlock_version() -> io::Result<u32> {
+    const ASK_VERSION: u32 = 1;
+    let none = std::ptr::null::<u8>();
+    // SAFETY: with this flag the kernel takes no pointer, and gives a number.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, ASK_VERSION) };
+    u32::try_from(version).map_err(|_| io::Error::last_os_error())
+}
+
+/// Empty rules of Landlock, which handle these accesses to files.
+pub fn landlock_rules(handled: u64) -> io::Result<OwnedFd> {
+    let (attribute, size) = (&raw const handled, size_of::<u64>());
+    // SAFETY: the kernel reads the first version of landlock_ruleset_attr, which is one 64-bit
+    // number and lives during the call.
+    let rules = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attribute, size, 0_u32) };
+    let rules = libc::c_int::try_from(rules).map_err(io::Error::other)?;
+    if rules < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave this number to us, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(rules) })
+}
+
+/// Let `access` be used on `place`, and below it.
+pub fn landlock_grant(rules: &OwnedFd, place: &OwnedFd, access: u64) -> io::Result<()> {
+    const PATH_BENEATH: u32 = 1;
+    let rule = PathBeneath { access, folder: place.as_raw_fd() };
+    let (call, rules) = (libc::SYS_landlock_add_rule, rules.as_raw_fd());
+    // SAFETY: the kernel reads one landlock_path_beneath_attr, which has its layout and lives
+    // during the call; both descriptors are open.
+    let result = unsafe { libc::syscall(call, rules, PATH_BENEATH, &raw const rule, 0_u32) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Hold this thread, and those it starts, to `rules` for good.
+pub fn landlock_restrict(rules: &OwnedFd) -> io::Result<()> {
+    // SAFETY: it takes two numbers, of which the first is an open descriptor.
+    let result =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The open descriptor of this number, which the process inherited for itself alone. Call it once
+/// for each number.
+pub fn inherited(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl(2) takes numbers, and fails for one that is not open.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and by the words of the caller nobody else closes it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}

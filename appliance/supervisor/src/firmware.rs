@@ -76,8 +76,9 @@ pub struct Firmware {
 /// whose cards are missing are taken out of `config`, and said.
 pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<()>) -> Firmware {
     let name = name::name(config.name.as_deref()).await;
-    if let Err(errno) = rustix::system::sethostname(name.as_bytes()) {
-        tracing::warn!(reason = %errno, name, "the kernel does not take the box's name");
+    if let Err(error) = init::set_host_name(&name) {
+        let reason = stdx::chain(&error);
+        tracing::warn!(reason, name, "the kernel does not take the box's name");
     }
     let announced = name::announce(&name).inspect_err(|error| {
         tracing::warn!(reason = format!("{error:#}"), "the box is not found by its name");

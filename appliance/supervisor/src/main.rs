@@ -10,6 +10,7 @@ mod backups;
 mod boot_token;
 mod chronicle;
 mod config;
+mod confined;
 mod copies;
 mod discovery;
 mod enrolment;
@@ -124,6 +125,8 @@ fn main() -> ExitCode {
         },
         _ => (firmware::state(), None, firmware::settings()),
     };
+    // Before the first thread: every later one inherits it.
+    confined::enter(&state, told.as_ref(), home);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)

@@ -8,6 +8,7 @@
 mod back;
 mod falls;
 mod last;
+pub(crate) mod privileged;
 mod restarts;
 mod state;
 mod vigil;
@@ -15,6 +16,7 @@ mod volumes;
 mod watchdog;
 
 use std::ffi::OsStr;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -30,9 +32,9 @@ pub(crate) use back::running;
 pub use falls::Falls;
 use last::Last;
 pub use last::{last_panic, last_restart};
+pub use privileged::set_host_name;
 pub use restarts::{Next, Restarts};
 pub use vigil::Vigil;
-pub(crate) use volumes::BOOT_FLAGS;
 use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
 use watchdog::Watchdog;
@@ -193,6 +195,8 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
 fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
     let (heard, given) = Listener::new().map_err(Error::io("make a pipe"))?;
     command.env(PIPE, Listener::number(&given));
+    let requests = privileged::serve().map_err(Error::io("take requests of the supervisor"))?;
+    command.env(privileged::SOCKET, requests.as_raw_fd().to_string());
     let child = command.spawn().map_err(Error::io("start the supervisor"))?;
     Ok((child, heard))
 }

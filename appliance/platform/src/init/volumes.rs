@@ -32,7 +32,7 @@ pub(super) const DATA: MountFlags = MountFlags::NOSUID
 /// read-only.
 pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
 /// The boot volume is written for moments only (`slots`).
-pub(crate) const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
+const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
 /// The kernel's own: type, place, options.
 const KERNEL: [(&str, &str, &str); 5] = [
     ("devtmpfs", "/dev", ""),
@@ -50,6 +50,15 @@ const SETTINGS: [(&str, &str); 4] = [
     ("kernel/panic", "10"),
     ("kernel/hung_task_panic", "1"),
     ("vm/swappiness", "100"),
+];
+
+/// Settings that tell programs less of the kernel and close ways into it. A kernel that lacks the
+/// feature lacks the setting.
+const HARDENING: [(&str, &str); 4] = [
+    ("kernel/kptr_restrict", "2"),
+    ("kernel/dmesg_restrict", "1"),
+    ("kernel/kexec_load_disabled", "1"),
+    ("kernel/yama/ptrace_scope", "2"),
 ];
 
 /// A kernel that was given no console starts process 1 without standard streams.
@@ -114,7 +123,8 @@ fn mount_disks(trouble: &mut Vec<String>) -> Disks {
             attempt(mount_at(Path::new(kind), place, kind, MountFlags::empty(), ""));
         }
     }
-    for (name, value) in SETTINGS {
+    let known = |(name, _): &(&str, &str)| Path::new("/proc/sys").join(name).exists();
+    for (name, value) in SETTINGS.into_iter().chain(HARDENING.into_iter().filter(known)) {
         let file = Path::new("/proc/sys").join(name);
         attempt(fs::write(&file, value).map_err(Error::io(format!("set {}", file.display()))));
     }
@@ -201,6 +211,15 @@ pub(super) fn mount_at(
     let options = (!options.is_empty()).then_some(options.as_c_str());
     let what = format!("mount {} at {place}", device.display());
     rustix::mount::mount(device, place, kind, flags, options).map_err(Error::io(what))
+}
+
+/// Opens the boot volume to writes, or closes it again.
+///
+/// # Errors
+/// The kernel refuses, as it does to all but process 1.
+pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
+    let flags = if writable { BOOT_FLAGS.difference(MountFlags::RDONLY) } else { BOOT_FLAGS };
+    rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("mount {BOOT} anew")))
 }
 
 /// True when `place` has a file system of its own already: the kernel's `/dev`, or one from a

@@ -7,12 +7,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::mount::{MountFlags, mount_remount};
-
 use super::{Environment, Slot};
 use crate::Error;
 use crate::bundle::Verity;
-use crate::init::{BOOT, BOOT_FLAGS};
+use crate::init::{BOOT, privileged};
 
 /// What the owner wrote.
 const SETTINGS: &str = "box.toml";
@@ -165,19 +163,15 @@ impl BootVolume {
     }
 
     fn writable(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        self.remount(BOOT_FLAGS.difference(MountFlags::RDONLY))?;
+        self.set_writable(true)?;
         let done = work();
         // Also after a failure: the volume must not stay open to a power cut.
-        let closed = self.remount(BOOT_FLAGS);
+        let closed = self.set_writable(false);
         done.and(closed)
     }
 
-    fn remount(&self, flags: MountFlags) -> Result<(), Error> {
-        if !self.mounted {
-            return Ok(());
-        }
-        let what = format!("mount {} anew", self.folder.display());
-        mount_remount(&self.folder, flags, "").map_err(Error::io(what))
+    fn set_writable(&self, writable: bool) -> Result<(), Error> {
+        if self.mounted { privileged::set_boot_writable(writable) } else { Ok(()) }
     }
 }
 

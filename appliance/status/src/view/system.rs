@@ -198,6 +198,8 @@ pub struct System {
     pub slots: Vec<Slot>,
     /// SHA-256 of the certificate's public key, in hexadecimal.
     pub certificate_sha256: Text,
+    /// Rights that the supervisor still has, and what holds it.
+    pub confinement: Text,
     /// Accounts of people.
     pub accounts: u32,
     /// Secret keys that a factory reset destroys.

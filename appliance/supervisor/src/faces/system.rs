@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ntp::Standing;
+use platform::confinement::State;
 use platform::figures::{self, Work};
 use status::view::{Clock, Fault, Nic, StatusView, System, TimeState, Trouble};
 use tokio::sync::watch;
@@ -33,6 +34,8 @@ pub struct Itself {
     safe_mode: String,
     start: Arc<Start>,
     live: Option<watch::Receiver<Live>>,
+    /// Rights of the process; later threads inherit them.
+    confinement: String,
     looked: Mutex<Looked>,
 }
 
@@ -55,7 +58,8 @@ impl Itself {
         (trouble, safe_mode): (Vec<String>, String),
         start: Arc<Start>,
     ) -> Self {
-        Self { state, time, trouble, safe_mode, start, live, looked: Mutex::default() }
+        let (confinement, looked) = (State::read().to_string(), Mutex::default());
+        Self { state, time, trouble, safe_mode, start, live, confinement, looked }
     }
 
     fn clock(&self, now: Timestamp) -> Clock {
@@ -116,6 +120,7 @@ impl Tells for Itself {
             disk_total: system.disk_total,
             temperature: system.temperature,
             flash_life_percent: system.flash_life_percent,
+            confinement: self.confinement.as_str().into(),
             ..told
         };
         view.boot_traffic = traffic;

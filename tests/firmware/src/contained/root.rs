@@ -35,8 +35,16 @@ const CLASSES: [&str; 2] = ["net", "block"];
 /// of its firmware.
 const SYS_HIDDEN: [&str; 3] = ["block", "fs/pstore", "firmware/efi/efivars"];
 /// Settings of the computer's kernel that process 1 writes; the box has a file of its own for each.
-const PROC_OWN: [&str; 4] =
-    ["sys/kernel/printk", "sys/kernel/panic", "sys/kernel/hung_task_panic", "sys/vm/swappiness"];
+const PROC_OWN: [&str; 8] = [
+    "sys/kernel/printk",
+    "sys/kernel/panic",
+    "sys/kernel/hung_task_panic",
+    "sys/kernel/kptr_restrict",
+    "sys/kernel/dmesg_restrict",
+    "sys/kernel/kexec_load_disabled",
+    "sys/kernel/yama/ptrace_scope",
+    "sys/vm/swappiness",
+];
 
 /// The folder in which a box is laid out, in a mount namespace of its own.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@
 mod backup;
 mod boot_volume;
 mod claim;
+mod confined;
 mod damaged;
 mod full;
 mod loader;

@@ -70,6 +70,9 @@ fn the_image_boots_to_its_first_process_and_ends_when_its_button_is_pressed() {
     let (line, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
     assert_eq!(slot(&line.text), Some('a'), "{line:?}");
     serial.wait_for_after(mark, "watchdog[0-9] watches the machine, 60 s", PATIENCE).unwrap();
+    let held = "the supervisor has capabilities NET_BIND_SERVICE, NET_ADMIN, NET_RAW, SYS_TIME; no \
+                new privileges; seccomp; Landlock; no core dumps";
+    serial.wait_for_after(mark, held, PATIENCE).unwrap();
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     board.press_power().unwrap();
     board.wait_off(PATIENCE).unwrap();

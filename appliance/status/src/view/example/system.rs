@@ -31,6 +31,9 @@ pub(super) fn system() -> System {
         slots: vec![slot("A", true), slot("B", false)],
         certificate_sha256: "7c1489f0a2c45e8b1c209f3388bd41d777ae02c6f1e94b0d52a86a13fe9076b5"
             .into(),
+        confinement: "capabilities NET_BIND_SERVICE, NET_ADMIN, NET_RAW, SYS_TIME; no new \
+                      privileges; seccomp; Landlock; no core dumps"
+            .into(),
         accounts: 2,
         keys: 3,
     }

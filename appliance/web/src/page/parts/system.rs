@@ -62,6 +62,7 @@ fn about(view: &StatusView) -> String {
     facts.extend(view.update.as_ref().map(|update| ("Update", about_update(update))));
     let mut trust = vec![("Pin", view.pin.to_string())];
     trust.push(("SHA-256", system.certificate_sha256.to_string()));
+    trust.push(("Confinement", system.confinement.to_string()));
     trust.push(("Accounts", system.accounts.to_string()));
     trust.push(("Secret keys", system.keys.to_string()));
     trust.retain(|(_, value)| !value.is_empty());

@@ -1,0 +1,221 @@
+//! The few acts of the supervisor that need rights which only process 1 keeps: the boot volume is
+//! opened to writes and closed again, and the machine gets its name.
+//!
+//! A request is a line on a socket that the supervisor inherits, the answer another one: `done`, or
+//! `failed REASON`. Process 1 closes the boot volume when the supervisor ends in the middle of a
+//! change.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use super::volumes;
+use crate::{Error, sys};
+
+/// The variable with the number of the supervisor's end.
+pub(super) const SOCKET: &str = "TINBOX_REQUESTS";
+/// Longest wait for an answer: closing the volume writes what the kernel still holds.
+const ANSWER: Duration = Duration::from_secs(60);
+/// Bytes of a request or an answer.
+const LINE_MAX: u64 = 512;
+/// Characters of a host name (hostname(7)).
+const NAME_MAX: usize = 64;
+
+/// An act that only process 1 may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Request {
+    /// Opens the boot volume to writes, or closes it.
+    Boot { writable: bool },
+    /// Names the machine.
+    Name(String),
+}
+
+impl Request {
+    fn parse(line: &str) -> Option<Self> {
+        let allowed = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '.';
+        match line.split_once(' ')? {
+            ("boot", "writable") => Some(Self::Boot { writable: true }),
+            ("boot", "read-only") => Some(Self::Boot { writable: false }),
+            ("name", name) if (1..=NAME_MAX).contains(&name.len()) => {
+                name.chars().all(allowed).then(|| Self::Name(name.to_owned()))
+            }
+            _ => None,
+        }
+    }
+
+    fn line(&self) -> String {
+        match self {
+            Self::Boot { writable: true } => "boot writable\n".to_owned(),
+            Self::Boot { writable: false } => "boot read-only\n".to_owned(),
+            Self::Name(name) => format!("name {name}\n"),
+        }
+    }
+
+    fn carry_out(&self) -> Result<(), Error> {
+        match self {
+            Self::Boot { writable } => volumes::set_boot_writable(*writable),
+            Self::Name(name) => {
+                let what = format!("name the machine {name}");
+                rustix::system::sethostname(name.as_bytes()).map_err(Error::io(what))
+            }
+        }
+    }
+}
+
+/// Carries out requests until the supervisor ends, in a thread of its own. The end that is returned
+/// is for the supervisor.
+pub(super) fn serve() -> io::Result<OwnedFd> {
+    let (own, given) = UnixStream::pair()?;
+    fcntl_setfd(given.as_fd(), FdFlags::empty())?;
+    std::thread::Builder::new().name("requests".to_owned()).spawn(move || {
+        let open = answer(&own, Request::carry_out);
+        if open && let Err(error) = volumes::set_boot_writable(false) {
+            eprintln!("tinbox: {}", stdx::chain(&error));
+        }
+    })?;
+    Ok(given.into())
+}
+
+/// Answers requests until the other end closes. Returns whether the boot volume is left writable.
+fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>) -> bool {
+    let mut open = false;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let Ok(Some(line)) = read_line(&mut lines) else { return open };
+        let done = match Request::parse(&line) {
+            Some(request) => {
+                let done = carry_out(&request).map_err(|error| stdx::chain(&error));
+                if let (Request::Boot { writable }, Ok(())) = (&request, &done) {
+                    open = *writable;
+                }
+                done
+            }
+            None => Err("process 1 does not know this request".to_owned()),
+        };
+        let said = match done {
+            Ok(()) => "done\n".to_owned(),
+            Err(reason) => format!("failed {}\n", super::last::one_line(&reason)),
+        };
+        if (&*stream).write_all(said.as_bytes()).is_err() {
+            return open;
+        }
+    }
+}
+
+/// The next line without its end; none when the other end has closed.
+fn read_line(lines: &mut BufReader<&UnixStream>) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    lines.take(LINE_MAX).read_line(&mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let whole = line.strip_suffix('\n').map(str::to_owned);
+    whole.map(Some).ok_or_else(|| io::Error::other("a line is cut off"))
+}
+
+/// The supervisor's end; none once an answer did not come, and in process 1.
+static OWN: OnceLock<Mutex<Option<UnixStream>>> = OnceLock::new();
+
+fn own() -> &'static Mutex<Option<UnixStream>> {
+    OWN.get_or_init(|| {
+        let number = std::env::var(SOCKET).ok().and_then(|text| text.parse().ok());
+        let stream = number.and_then(|number| sys::inherited(number).ok()).map(UnixStream::from);
+        Mutex::new(stream)
+    })
+}
+
+/// By process 1 where it takes requests, else by this process, which then needs the right.
+fn request(request: &Request) -> Result<(), Error> {
+    if std::env::var_os(SOCKET).is_none() {
+        return request.carry_out();
+    }
+    let mut own = own().lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = match own.as_ref() {
+        Some(stream) => ask(stream, request),
+        None => Err(io::Error::other("it does not answer; restart the box")),
+    };
+    // A late answer would be taken for the next one.
+    let asked = asked.inspect_err(|_| *own = None);
+    let what = format!("have process 1 do \"{}\"", request.line().trim_end());
+    let done = asked.and_then(|answer| match answer.as_str() {
+        "done" => Ok(()),
+        said => Err(io::Error::other(said.trim_start_matches("failed ").to_owned())),
+    });
+    done.map_err(Error::io(what))
+}
+
+fn ask(stream: &UnixStream, request: &Request) -> io::Result<String> {
+    stream.set_read_timeout(Some(ANSWER))?;
+    (&*stream).write_all(request.line().as_bytes())?;
+    let answer = read_line(&mut BufReader::new(stream))?;
+    answer.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Opens the boot volume to writes, or closes it again.
+///
+/// # Errors
+/// Process 1 does not answer, or the kernel refuses.
+pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
+    request(&Request::Boot { writable })
+}
+
+/// Gives the machine its name.
+///
+/// # Errors
+/// Process 1 does not answer, or the kernel refuses.
+pub fn set_host_name(name: &str) -> Result<(), Error> {
+    request(&Request::Name(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    use super::{Request, answer, ask};
+    use crate::Error;
+
+    const BOOT: [Request; 2] =
+        [Request::Boot { writable: true }, Request::Boot { writable: false }];
+
+    #[test]
+    fn requests_are_lines_and_nothing_else_is_carried_out() {
+        for request in BOOT.into_iter().chain([Request::Name("box-c061".into())]) {
+            assert_eq!(Request::parse(request.line().trim_end()), Some(request));
+        }
+        let long = format!("name {}", "a".repeat(65));
+        for line in ["boot", "boot /etc", "name ", "name a b", "name /x", "mount a", &long] {
+            assert_eq!(Request::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_supervisor_that_ends_in_a_change_leaves_the_volume_to_be_closed() {
+        for (requests, is_left_open) in [(&BOOT[..], false), (&BOOT[..1], true), (&[], false)] {
+            let (own, given) = UnixStream::pair().unwrap();
+            let served = std::thread::spawn(move || answer(&own, |_| Ok(())));
+            for request in requests {
+                assert_eq!(ask(&given, request).unwrap(), "done");
+            }
+            drop(given);
+            assert_eq!(served.join().unwrap(), is_left_open, "{requests:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_said() {
+        let (own, given) = UnixStream::pair().unwrap();
+        let served = std::thread::spawn(move || {
+            answer(&own, |_| Err(Error::io("mount /boot anew")(io::Error::other("it is gone"))))
+        });
+        let said = ask(&given, &BOOT[0]).unwrap();
+        assert_eq!(said, "failed cannot mount /boot anew: it is gone");
+        (&given).write_all(b"boot /etc\n").unwrap();
+        drop(given);
+        assert!(!served.join().unwrap());
+    }
+}

@@ -1,0 +1,86 @@
+//! The rights that the supervisor keeps: as firmware, and as a guest on another system.
+//!
+//! One process, not several. A thread of less power is no barrier: a fault that writes to memory
+//! reaches the stacks of the other threads. A second process for DHCP and TFTP has 9 MiB resident
+//! before it serves anything, as process 1 has (development build), of a budget of 40 MiB. It also
+//! needs a copy of the index, and a protocol between the two whose parser stands in the same place.
+//! The parsers forbid unsafe code; what they could reach is taken from the whole process instead.
+
+use std::path::{Path, PathBuf};
+
+use platform::confinement::{self, FIRMWARE, GUEST, Limits, State};
+use platform::init::{BOOT, CACHE, STATE};
+
+use crate::config::{Config, Home};
+
+/// Folders of firmware that change: its volumes, and what is gone at the next start.
+const WRITTEN: [&str; 5] = [STATE, CACHE, BOOT, "/run", "/tmp"];
+/// Panel, LEDs and GPIO, the other slot's partition, bonds.
+const DEVICES: [&str; 3] = ["/dev", "/sys/class", "/sys/devices"];
+/// Loaders of dynamic programs, by processor and C library. A guest starts itself anew after a
+/// restore.
+const LOADERS: [&str; 4] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+];
+
+/// Gives up every right but those of `limits`, and says in the log what holds now.
+pub fn enter(state: &Path, config: Option<&Config>, home: Home) {
+    let limits = limits(state, config, home);
+    for folder in &limits.writable {
+        // A rule names a folder that is there. Later steps report one that cannot be made.
+        let _ = std::fs::create_dir_all(folder);
+    }
+    for error in confinement::enter(&limits) {
+        let error = stdx::chain(&error);
+        tracing::warn!(error, "the supervisor keeps rights that it does not need");
+    }
+    tracing::info!("the supervisor has {}", State::read());
+}
+
+fn limits(state: &Path, config: Option<&Config>, home: Home) -> Limits {
+    if home == Home::Firmware {
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        let (writable, devices) = (paths(&WRITTEN), paths(&DEVICES));
+        return Limits { capabilities: FIRMWARE, writable, devices, programs: Vec::new() };
+    }
+    let mut writable = vec![state.to_owned(), std::env::temp_dir()];
+    if let Some(config) = config {
+        writable.push(config.boot.artifacts.clone());
+        writable.extend(config.images.as_ref().map(|images| images.cache.clone()));
+    }
+    let own = std::env::current_exe().ok();
+    let programs = own.into_iter().chain(LOADERS.map(PathBuf::from)).collect();
+    let devices = vec!["/dev/null".into(), "/dev/tty".into()];
+    Limits { capabilities: GUEST, writable, devices, programs }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::limits;
+    use crate::config::{Config, Home, Images};
+
+    #[test]
+    fn a_guest_writes_to_what_its_configuration_names() {
+        let mut config = Config::untold();
+        config.boot.artifacts = "/srv/artifacts".into();
+        config.images = Some(Images::in_folder(Path::new("/srv/cache")));
+        let limits = limits(Path::new("/var/lib/tinbox"), Some(&config), Home::Guest);
+        let expected = ["/var/lib/tinbox".into(), std::env::temp_dir(), "/srv/artifacts".into(), {
+            PathBuf::from("/srv/cache/images")
+        }];
+        assert_eq!(limits.writable, expected);
+        assert!(!limits.capabilities.contains(platform::confinement::FIRMWARE));
+    }
+
+    #[test]
+    fn firmware_starts_no_program() {
+        let limits = limits(Path::new("/state/tinbox"), None, Home::Firmware);
+        assert!(limits.programs.is_empty());
+        assert!(limits.writable.iter().all(|path| path != Path::new("/")));
+    }
+}
