@@ -21,6 +21,7 @@ pub mod pstore;
 pub mod reset;
 pub mod slots;
 mod sys;
+pub mod tpm;
 mod zram;
 
 pub use error::Error;
