@@ -17,6 +17,9 @@ use std::path::Path;
 
 use apiserver::{Authenticator, Pki};
 use platform::kept::replace_private;
+use platform::tpm;
+
+use crate::sealing;
 
 /// Where the copies lie, in the state folder.
 const FOLDER: &str = "copies";
@@ -36,8 +39,23 @@ struct Vital {
     lost: &'static str,
 }
 
-const VITAL: [Vital; 10] = [
+const VITAL: [Vital; 13] = [
     Vital { path: "sealing.key", is_whole: is_32_bytes, lost: "what is stored cannot be read" },
+    Vital {
+        path: "sealing.key.tpm",
+        is_whole: tpm::is_sealed,
+        lost: "log in with the owner's passphrase, or restore a backup",
+    },
+    Vital {
+        path: "backup.key.tpm",
+        is_whole: tpm::is_sealed,
+        lost: "log in with the owner's passphrase",
+    },
+    Vital {
+        path: "keys.recovery",
+        is_whole: sealing::is_recovery,
+        lost: "the owner's passphrase does not open the keys; it is made anew at a login",
+    },
     Vital {
         path: "boot-token.key",
         is_whole: is_32_bytes,

@@ -43,6 +43,7 @@ mod recorder;
 mod references;
 mod reset;
 mod screen;
+mod sealing;
 mod serial;
 mod settings;
 mod setup;
@@ -147,7 +148,7 @@ fn main() -> ExitCode {
 
 /// The secret keys and their copies, the one that opens the most first.
 fn keys_to_destroy() -> Vec<&'static str> {
-    faces::owner::KEYS.into_iter().chain(copies::KEYS).collect()
+    faces::owner::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
 }
 
 /// Goes on with the restore of a backup, if one is under way. Comes before the configuration is

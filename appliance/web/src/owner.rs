@@ -90,6 +90,9 @@ pub struct Entered {
     pub token: String,
 }
 
+/// Act on a passphrase that was right, or is new.
+type OnPassphrase = Box<dyn Fn(&str) + Send + Sync>;
+
 /// The owner, or the code for whoever becomes it.
 pub struct Owner {
     keep: Arc<dyn Keep>,
@@ -97,6 +100,7 @@ pub struct Owner {
     inner: Mutex<Inner>,
     /// The record of the owner cannot be read: nobody becomes the owner.
     unknown: bool,
+    on_passphrase: Option<OnPassphrase>,
 }
 
 struct Inner {
@@ -135,12 +139,23 @@ impl Owner {
         let (codes, passphrases) = (Guesses::new(claim::LIMITS), Guesses::new(PASSPHRASES));
         let inner = Inner { hash, lock, codes, sessions: Sessions::default(), passphrases };
         let inner = Mutex::new(inner);
-        Ok(Self { keep, clock, inner, unknown: false })
+        Ok(Self { keep, clock, inner, unknown: false, on_passphrase: None })
     }
 
     /// The box cannot read whose it is, so nobody owns it and nobody can claim it.
     pub fn out_of_reach(self) -> Self {
         Self { unknown: true, ..self }
+    }
+
+    /// Calls `act` with the passphrase at every login, claim and change that succeeds.
+    pub fn on_passphrase(self, act: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { on_passphrase: Some(Box::new(act)), ..self }
+    }
+
+    fn passphrase_given(&self, passphrase: &str) {
+        if let Some(act) = &self.on_passphrase {
+            act(passphrase);
+        }
     }
 
     /// True if the box cannot read whose it is.
@@ -189,6 +204,7 @@ impl Owner {
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
         kept.map_err(Refusal::Disk)?;
         inner.hash = Some(hash);
+        self.passphrase_given(passphrase);
         Ok(self.begin(&mut inner))
     }
 
@@ -236,6 +252,7 @@ impl Owner {
     /// Why not.
     pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
         let mut inner = self.verify(passphrase, from)?;
+        self.passphrase_given(passphrase);
         Ok(self.begin(&mut inner))
     }
 

@@ -14,6 +14,7 @@ use stdx::testing::PATIENCE;
 use crate::machine::{OVMF_CODE, OVMF_VARS};
 use crate::namespace::Namespace;
 use crate::qmp::{Events, Qmp};
+use crate::tpm::Tpm;
 use crate::{Error, Nic, Segment, Serial, children, poll};
 
 /// Memory of the machine; the least that the box is promised to run with is twice this.
@@ -38,18 +39,24 @@ pub struct Drive<'a> {
     disk: &'a Path,
     bus: Bus,
     log: Option<&'a Path>,
+    tpm: Option<&'a Path>,
 }
 
 impl<'a> Drive<'a> {
     /// A raw image at `disk`, which the board writes to.
     pub fn new(disk: &'a Path, bus: Bus) -> Self {
-        Self { disk, bus, log: None }
+        Self { disk, bus, log: None, tpm: None }
     }
 
     /// The same, with a log of its writes and flushes in the new file `log`, for
     /// [`write_again`](crate::write_again).
     pub fn logged(self, log: &'a Path) -> Self {
         Self { log: Some(log), ..self }
+    }
+
+    /// The same in a board with a TPM, whose state is in the folder `state`.
+    pub fn with_tpm(self, state: &'a Path) -> Self {
+        Self { tpm: Some(state), ..self }
     }
 }
 
@@ -95,6 +102,7 @@ pub struct Board {
     qmp: Option<Qmp>,
     log: Option<PathBuf>,
     cables: Vec<Cable>,
+    _tpm: Option<Tpm>,
 }
 
 /// Nobody waits for what QEMU tells of a board unasked.
@@ -155,11 +163,13 @@ impl Board {
         command.args(timing(clock)).args(steps(clock));
         command.args(["-qmp", &format!("unix:{},server=on,wait=off", monitor.display())]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(open(&errors)?);
+        let tpm = drive.tpm.map(|state| Tpm::start(state, folder)).transpose()?;
+        command.args(tpm.iter().flat_map(|tpm| &tpm.arguments));
         let mut child = children::spawn(command).map_err(Error::io("start qemu-system-x86_64"))?;
         let serial = Arc::new(Serial::new(0, open(&serial)?));
         let attached = serial.attach(&mut child);
         let log = drive.log.map(Path::to_owned);
-        let board = Self { child, serial, monitor, qmp: None, log, cables };
+        let board = Self { child, serial, monitor, qmp: None, log, cables, _tpm: tpm };
         attached.map(|()| board)
     }
 

@@ -49,6 +49,7 @@ mod qmp;
 mod rack;
 mod serial;
 mod splice;
+mod tpm;
 mod vlan_port;
 mod volatile;
 

@@ -25,6 +25,7 @@ use stdx::Secret;
 use tokio_util::sync::CancellationToken;
 
 use super::{Backups, Refused, disk, spool};
+use crate::sealing::Keys;
 
 /// The key, in the state folder.
 pub const KEY: &str = "backup.key";
@@ -36,8 +37,6 @@ pub const KEPT: usize = 3;
 const LOOKED_EVERY: Duration = Duration::from_secs(600);
 /// Age of the newest backup at which the next is due.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
-/// Bytes of the key's file.
-const KEY_BYTES_MAX: usize = 256;
 
 /// True if another one is due: nothing is written for a store that has not changed since.
 fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bool {
@@ -178,17 +177,18 @@ impl Backups {
 
     /// The key of these backups, made when there is none.
     fn identity(&self) -> Result<(Identity, ::backup::Recipient), Refused> {
-        let path = self.state.join(KEY);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) if text.len() <= KEY_BYTES_MAX => Secret::from(text),
-            Ok(_) => return Err(disk("read backup.key")(ErrorKind::InvalidData.into())),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+        let read = disk("read backup.key");
+        let found = Keys::of(&self.state, self.home).read(KEY).map_err(io::Error::other);
+        let text = match found.map(|bytes| bytes.map(String::from_utf8)) {
+            Ok(Some(Ok(text))) => Secret::from(text),
+            Ok(Some(Err(error))) => return Err(read(io::Error::other(error))),
+            Ok(None) => {
                 let made = Identity::generate()?.text();
                 replace_private(&self.state, KEY, made.expose().as_bytes())
                     .map_err(disk("keep the key of the backups"))?;
                 made
             }
-            Err(error) => return Err(disk("read backup.key")(error)),
+            Err(error) => return Err(read(error)),
         };
         let identity = Identity::parse(text.expose().trim())?;
         let recipient = identity.recipient();

@@ -16,11 +16,14 @@ use crate::wiring::storage::SEALED;
 
 /// Folders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
-/// Files that are this machine's alone: the key its disk is sealed with, the code for whoever
-/// becomes its owner, what its slots hold, when its last backup was made, the key of the backups it
-/// keeps, settings that its boot volume did not take.
-const MACHINES: [&str; 6] = [
+/// Files that are this machine's alone: the key its disk is sealed with, what its TPM sealed, the
+/// code for whoever becomes its owner, what its slots hold, when its last backup was made, the key
+/// of the backups it keeps, settings that its boot volume did not take.
+const MACHINES: [&str; 9] = [
     "sealing.key",
+    "sealing.key.tpm",
+    "backup.key.tpm",
+    "keys.recovery",
     "claim.json",
     "update.json",
     "backup.json",

@@ -20,6 +20,14 @@ fn box_with_files() -> TempDir {
     fs::write(state.join("boot-token.key"), [8; 32]).unwrap();
     fs::write(state.join(OWNER), br#"{"hash":"x"}"#).unwrap();
     fs::write(state.join("backup.key"), "AGE-SECRET-KEY-1X").unwrap();
+    for name in ["sealing.key.tpm", "backup.key.tpm"] {
+        fs::write(state.join(name), b"tinboxT1\0\x01x\0\x01y").unwrap();
+    }
+    let made = "2026-11-26T08:00:00Z".parse().unwrap();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let header =
+        backup::Header { version, needs: backup::NEEDS.to_owned(), made, ..Default::default() };
+    fs::write(state.join("keys.recovery"), header.encode().unwrap()).unwrap();
     folder
 }
 

@@ -21,6 +21,7 @@ use super::storage;
 use crate::config::Home;
 use crate::faces::{Telling, Tells};
 use crate::live::failure;
+use crate::sealing::Keys;
 
 /// Made after the store, at the first start: where this is, a store was.
 const LATER: &str = "boot-token.key";
@@ -45,10 +46,11 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     let is_gone = !storage::file(state).exists() && state.join(LATER).exists();
+    let keys = std::panic::AssertUnwindSafe(Keys::of(state, home));
     let opened = match is_gone {
         true => Err(anyhow::anyhow!("{} is gone", storage::file(state).display())),
         // Its database may give up on pages that a failing disk has changed.
-        false => catch_unwind(|| storage::open(state)).unwrap_or_else(|_| {
+        false => catch_unwind(|| storage::open_by(state, &keys)).unwrap_or_else(|_| {
             let file = storage::file(state);
             Err(anyhow::anyhow!("cannot open the store: {} is damaged", file.display()))
         }),

@@ -41,6 +41,7 @@ use crate::faces::{Faces, Tells};
 use crate::firmware::Firmware;
 use crate::hands::DOES;
 use crate::names::Names;
+use crate::sealing;
 use crate::setup::Screens;
 use crate::{copies, reset, screen};
 
@@ -179,7 +180,11 @@ impl Wiring {
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
         let lost = firmware.is_some() && platform::init::without_state();
-        let owner = Arc::new(if lost { owner.out_of_reach() } else { owner });
+        let owner = if lost { owner.out_of_reach() } else { owner };
+        let owner = Arc::new(match firmware {
+            Some(_) => owner.on_passphrase(sealing::at_login(state)),
+            None => owner,
+        });
         let config = Arc::clone(&self.config);
         let time = firmware.map(|firmware| firmware.time.clone());
         let safe = self.safe.mode.clone().unwrap_or_default();

@@ -12,7 +12,9 @@ use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{Returned, Room, SealingKey, Store};
 
+use crate::config::Home;
 use crate::faces::{Telling, Tells};
+use crate::sealing::Keys;
 
 /// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
 /// secrets.
@@ -24,26 +26,42 @@ pub const SEALED: [&str; 5] = [
     "tinkerbell.org/workflows",
 ];
 
+/// The key that seals values.
+const KEY: &str = "sealing.key";
+
 /// Bytes that are given up when the disk is full, so that there is room to delete.
 const RESERVE: u64 = 8 << 20;
 
 /// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`, with a reserve
 /// for a full disk.
+#[cfg(test)]
 pub fn open(state: &Path) -> anyhow::Result<Store> {
-    open_with(state, RESERVE)
+    open_by(state, &Keys::of(state, Home::Guest))
+}
+
+/// The same with the key in the open or sealed to the TPM.
+pub fn open_by(state: &Path, keys: &Keys) -> anyhow::Result<Store> {
+    open_with(state, RESERVE, keys)
 }
 
 /// As [`open`], of a folder that is not used by a box yet, or by none: without a reserve.
 pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
-    open_with(folder, 0)
+    open_with(folder, 0, &Keys::of(folder, Home::Guest))
 }
 
-fn open_with(state: &Path, reserve: u64) -> anyhow::Result<Store> {
-    let key = state.join("sealing.key");
-    if !key.exists() && file(state).exists() {
-        anyhow::bail!("cannot open the store: its key {} is gone", key.display());
-    }
-    let key = SealingKey::load_or_create(&key).context("cannot read the key that seals secrets")?;
+fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {
+    let path = state.join(KEY);
+    let key = match keys.read(KEY).context("cannot open the store")? {
+        // In the open it may have a wrong length, which is said there.
+        Some(bytes) if !path.exists() => {
+            let bytes = bytes.as_slice().try_into();
+            SealingKey::new(bytes.context("cannot open the store: its sealed key is damaged")?)
+        }
+        None if file(state).exists() => {
+            anyhow::bail!("cannot open the store: its key {} is gone", path.display())
+        }
+        _ => SealingKey::load_or_create(&path).context("cannot read the key that seals secrets")?,
+    };
     let options = store::Options {
         sealing_key: Some(key),
         reserve,

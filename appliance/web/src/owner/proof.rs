@@ -45,6 +45,7 @@ impl Owner {
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
         kept.map_err(Refusal::Disk)?;
         inner.hash = Some(hash);
+        self.passphrase_given(new);
         inner.sessions.end_others(token);
         inner.sessions.prove(token, self.clock.steady());
         Ok(())

@@ -12,6 +12,7 @@ mod power_cuts;
 mod reset;
 mod screen;
 mod settings;
+mod tpm;
 mod updates;
 
 use std::fs;

@@ -1,0 +1,71 @@
+//! The way back to sealed keys: a file as backups are, encrypted with the owner's passphrase, with
+//! nothing but the keys. Its header names the passphrase by the hash of `owner.json`.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor};
+use std::path::Path;
+
+use ::backup::{Contents, Error, Header, Key, Lock, NEEDS, Part, Reader, Writer, head};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use stdx::Secret;
+
+use super::SEALED;
+
+const OWN: &str = env!("CARGO_PKG_VERSION");
+
+/// Keys by their names.
+pub type Found = Vec<(&'static str, Vec<u8>)>;
+
+/// The mark of the passphrase of today.
+pub fn mark(state: &Path) -> io::Result<String> {
+    let owner = std::fs::read(state.join("owner.json"))?;
+    Ok(stdx::hex(&Sha256::digest(owner)))
+}
+
+/// The mark of the file at `path`; `None` for one that is absent or damaged.
+pub fn read_mark(path: &Path) -> io::Result<Option<String>> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        file => Ok(head(&mut BufReader::new(file?), OWN).ok().map(|header| header.pin)),
+    }
+}
+
+/// The file of these keys.
+pub fn made(
+    keys: &[(&'static str, Vec<u8>)],
+    mark: &str,
+    passphrase: &Secret,
+) -> Result<Vec<u8>, Error> {
+    let part = |name: &str| Part::File { path: name.to_owned() };
+    let mut contents = Contents::default();
+    keys.iter().for_each(|(name, _)| contents.count(&part(name)));
+    let header = Header {
+        name: "keys".to_owned(),
+        version: OWN.to_owned(),
+        needs: NEEDS.to_owned(),
+        made: Timestamp::now(),
+        pin: mark.to_owned(),
+        contents,
+        ..Header::default()
+    };
+    let lock = Lock::passphrase(passphrase.clone())?;
+    let mut writer = Writer::begin(Cursor::new(Vec::new()), &header, &lock)?;
+    for (name, bytes) in keys {
+        writer.add(&part(name), bytes)?;
+    }
+    writer.finish().map(Cursor::into_inner)
+}
+
+/// The keys of a file; those of later releases are left out.
+pub fn opened(file: &[u8], passphrase: &Secret) -> Result<Found, Error> {
+    let key = Key::Passphrase(passphrase.clone());
+    let mut reader = Reader::open(file, Some(&key), OWN)?;
+    let mut found = Vec::new();
+    while let Some((part, bytes)) = reader.next_part()? {
+        let Part::File { path } = part else { continue };
+        let known = SEALED.into_iter().find(|name| *name == path);
+        found.extend(known.map(|name| (name, bytes)));
+    }
+    Ok(found)
+}
