@@ -1,7 +1,8 @@
 #!/bin/sh
 # A box of its own without a machine of its own: what process 1 and the disk are to it is made here,
-# in namespaces that the caller made. Ends as the browser does; prints what is in box.toml then, and
-# the addresses of the rack's card once the box has started with it.
+# in namespaces that the caller made; the boot volume is always writable. Ends as the browser does;
+# prints what is in box.toml then, and the addresses of the rack's card once the box has started
+# with it.
 #   setup.sh TINBOXD ROOT NODE SCRIPT PICTURES PLAYWRIGHT
 set -eu
 tinboxd=$1 root=$2 node=$3 script=$4 pictures=$5 library=$6
@@ -35,7 +36,6 @@ for device in null zero full random urandom; do
   touch "$root/dev/$device"
   mount --bind "/dev/$device" "$root/dev/$device"
 done
-mount -o remount,ro "$root/boot"
 
 # Until a command succeeds, for two minutes at most.
 until_it() {

@@ -128,10 +128,12 @@ fn own() -> &'static Mutex<Option<UnixStream>> {
     })
 }
 
-/// By process 1 where it takes requests, else by this process, which then needs the right.
+/// By process 1 where it takes requests. Without it, the boot volume is as the starter of this
+/// program has mounted it; a volume that is read-only refuses the write that follows.
 fn request(request: &Request) -> Result<(), Error> {
     if std::env::var_os(SOCKET).is_none() {
-        return request.carry_out();
+        let is_starters = matches!(request, Request::Boot { .. }) && !super::is_first_process();
+        return if is_starters { Ok(()) } else { request.carry_out() };
     }
     let mut own = own().lock().unwrap_or_else(PoisonError::into_inner);
     let asked = match own.as_ref() {

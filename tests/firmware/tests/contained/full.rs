@@ -115,7 +115,9 @@ fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
     let machine = place.start(&disk).unwrap();
     let serial = machine.serial();
     serial.wait_for(FIRST_LINE, PATIENCE).unwrap();
-    run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).unwrap();
+    // Its certificate names the address once the network is up, which may be later.
+    let reset = || run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).ok();
+    poll("the box to take the reset", PATIENCE, reset).unwrap();
     let erased = "factory reset: everything of the owner is erased";
     let (_, mark) = serial.wait_for_after(Mark::START, erased, PATIENCE).unwrap();
     serial.wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
