@@ -10,6 +10,7 @@ mod merging;
 mod registry;
 mod scale;
 mod unique;
+mod stored_form;
 mod version;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use registry::{Duplicate, Registry};
 pub use scale::Scale;
 use schema::{FieldError, Schema};
 pub use unique::{UniqueValue, UniqueValues};
+pub use stored_form::StoredForm;
 pub(crate) use version::preference;
 
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
@@ -50,16 +52,6 @@ pub struct Conversion {
     pub served: fn(&mut Value),
     /// From this kind's fields to the stored ones.
     pub stored: fn(&mut Value),
-}
-
-/// The defaults of the version in which objects are stored.
-#[derive(Clone)]
-pub struct StoredDefaults {
-    /// That version's schema.
-    pub schema: Arc<Schema>,
-    /// The revision of the store since which objects are stored with all of them; older ones are
-    /// completed when they are read.
-    pub since: u64,
 }
 
 /// The stored CustomResourceDefinition that a kind was made of.
@@ -115,8 +107,9 @@ pub struct ResourceDefinition {
     pub name_rule: NameRule,
     /// What its fields are, where that is known.
     pub schema: Option<Arc<Schema>>,
-    /// What objects get that were stored without it; `None` when there is no such thing.
-    pub stored_defaults: Option<StoredDefaults>,
+    /// The fields of stored objects; `None` where they are not known, and for Kubernetes' own
+    /// kinds, which never lose a field.
+    pub stored_form: Option<StoredForm>,
     /// How they merge, once it was asked.
     pub merging: Merging,
     /// Columns of `kubectl get`, in order, the name's included.
@@ -175,7 +168,7 @@ impl ResourceDefinition {
             unconditional_update: false,
             name_rule: NameRule::Subdomain,
             schema: None,
-            stored_defaults: None,
+            stored_form: None,
             merging: Merging::default(),
             columns: vec![Column::name(), Column::age()],
             selectable_fields: Vec::new(),
@@ -228,7 +221,8 @@ impl ResourceDefinition {
         api_version(&self.group, &self.version)
     }
 
-    /// Brings a stored object to the form in which this version serves it.
+    /// Brings a stored object to the form in which this version serves it; see
+    /// [`Self::complete_stored`] for one that an older schema let in.
     pub fn to_served(&self, object: &mut Value) {
         if let Some(conversion) = &self.conversion {
             (conversion.served)(object);
@@ -236,23 +230,27 @@ impl ResourceDefinition {
         if object.is_object() && object["apiVersion"] != *self.api_version() {
             object["apiVersion"] = Value::from(self.api_version());
         }
-        self.complete_stored(object);
     }
 
-    /// Gives an object the defaults of the stored version: those that came into its schema after
-    /// the object was stored hold for it too, whatever version it is read and written in.
-    fn complete_stored(&self, object: &mut Value) {
-        if let Some(defaults) = &self.stored_defaults {
-            defaults.schema.default(object);
+    /// True if an object that was written at `revision` has the form in which it is stored today.
+    pub(crate) fn is_current(&self, revision: u64) -> bool {
+        self.stored_form.as_ref().is_none_or(|form| form.is_current(revision))
+    }
+
+    /// Brings an object to the form in which it is stored today, whatever version it is read and
+    /// written in.
+    pub(crate) fn complete_stored(&self, object: &mut Value) {
+        if let Some(form) = &self.stored_form {
+            form.complete(object);
         }
     }
 
-    /// As when it is read, of an object about to be stored. One written in the stored version has
-    /// those defaults already.
-    pub fn complete_written(&self, object: &mut Value) {
-        if !self.is_storage() {
-            self.complete_stored(object);
-        }
+    /// The form in which objects are stored, where this version has other fields.
+    pub(crate) fn other_form(&self) -> Option<&StoredForm> {
+        let same = |form: &&StoredForm| {
+            self.schema.as_ref().is_some_and(|schema| Arc::ptr_eq(schema, form.schema()))
+        };
+        self.stored_form.as_ref().filter(|form| !same(form))
     }
 
     /// Brings an object of this version to its stored form.

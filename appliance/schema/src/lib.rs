@@ -30,6 +30,7 @@ mod pattern;
 mod prune;
 mod rules;
 mod structural;
+mod superset;
 mod validate;
 
 pub use admission::check_structural;
@@ -38,4 +39,5 @@ pub use node::{Additional, ListType, Node, Rule, Schema};
 pub use number::canonical_numbers;
 pub use object_meta::{metadata_misfit, prune_metadata};
 pub use parse::{MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, SchemaError};
+pub use superset::superset;
 pub use validate::Findings;

@@ -1,7 +1,10 @@
 //! Dropping what the schema does not name (apiextensions `schema/pruning/algorithm.go`).
 
+mod former;
+
 use serde_json::Value;
 
+use self::former::Former;
 use crate::node::{Additional, Node, Schema};
 use crate::object_meta;
 
@@ -17,6 +20,20 @@ impl Schema {
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         words(dropped_of_object(object, &self.root))
     }
+
+    /// Drops every field the schema does not know, without a report.
+    pub fn prune_quietly(&self, object: &mut Value) {
+        let mut pruner = Pruner { reports: false, ..Pruner::new("") };
+        pruner.prune(object, Some(&self.root), true, &Former::default());
+    }
+
+    /// As [`Schema::prune`], for a new state of `old`, which was written by a wider schema: fields
+    /// that only the wider schema knows stay as they were in `old`.
+    pub fn prune_beside(&self, object: &mut Value, old: &Value) -> Vec<String> {
+        let mut pruner = Pruner::new("");
+        pruner.prune(object, Some(&self.root), true, &Former::of(old));
+        words(pruner.dropped)
+    }
 }
 
 /// Upstream's words for dropped fields, sorted.
@@ -28,37 +45,47 @@ pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
 /// Drops what `node` does not know of a value at `path`, and tells the paths.
 pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String> {
     let mut pruner = Pruner::new(path);
-    pruner.prune(value, Some(node), false);
+    pruner.prune(value, Some(node), false, &Former::default());
     pruner.dropped
 }
 
 /// Drops what `node` does not know of a default, and tells nothing. Metadata in it stays as it is.
 pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
-    let mut pruner = Pruner { cleans_metadata: false, ..Pruner::new("") };
-    pruner.prune(value, Some(node), is_object);
+    let mut pruner = Pruner { cleans_metadata: false, reports: false, ..Pruner::new("") };
+    pruner.prune(value, Some(node), is_object, &Former::default());
 }
 
 /// The same of a whole object, whose type and metadata stay.
 pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> {
     let mut pruner = Pruner::new("");
-    pruner.prune(object, Some(node), true);
+    pruner.prune(object, Some(node), true, &Former::default());
     pruner.dropped
 }
 
 struct Pruner {
     path: String,
     dropped: Vec<String>,
+    /// False if nobody reads the paths of what is dropped.
+    reports: bool,
     /// Whether metadata of objects within the object loses what metadata does not have.
     cleans_metadata: bool,
 }
 
+/// One step of a path.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Field(&'a str),
+    Item(usize),
+}
+
 impl Pruner {
     fn new(path: &str) -> Self {
-        Self { path: path.to_owned(), dropped: Vec::new(), cleans_metadata: true }
+        let (path, dropped) = (path.to_owned(), Vec::new());
+        Self { path, dropped, reports: true, cleans_metadata: true }
     }
 
-    fn prune(&mut self, value: &mut Value, node: Option<&Node>, is_root: bool) {
-        let Some(node) = node else { return self.prune_unknown(value) };
+    fn prune(&mut self, value: &mut Value, node: Option<&Node>, is_root: bool, old: &Former<'_>) {
+        let Some(node) = node else { return self.prune_unknown(value, old) };
         let keeps_unknown = node.preserve_unknown;
         let keeps_meta = node.embedded || is_root;
         match value {
@@ -75,26 +102,21 @@ impl Pruner {
                     (None, Some(Additional::Of(below))) => Some(below.as_ref()),
                     // What `additionalProperties: true` lets in has no schema of its own.
                     (None, Some(Additional::Any(_))) => None,
-                    (None, None) => {
-                        if !keeps_unknown {
-                            self.report(name);
-                        }
-                        return keeps_unknown;
-                    }
+                    (None, None) => return keeps_unknown || self.restore(name, value, old),
                 };
-                self.within(&field_step(&self.path, name), |pruner| {
-                    pruner.prune(value, below, false);
+                self.within(Step::Field(name), |pruner| {
+                    pruner.prune(value, below, false, &old.field(name));
                 });
                 true
             }),
             Value::Array(items) => {
+                let old = old.items(items);
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.within(&format!("[{index}]"), |pruner| {
-                        match (keeps_unknown, node.items()) {
-                            (true, None) => {}
-                            (true, Some(below)) => pruner.prune_preserved(item, below),
-                            (false, below) => pruner.prune(item, below, false),
-                        }
+                    let old = old.item(index);
+                    self.within(Step::Item(index), |pruner| match (keeps_unknown, node.items()) {
+                        (true, None) => {}
+                        (true, Some(below)) => pruner.prune_preserved(item, below, &old),
+                        (false, below) => pruner.prune(item, below, false, &old),
                     });
                 }
             }
@@ -103,7 +125,7 @@ impl Pruner {
     }
 
     /// An item of a list whose unknown fields are kept keeps its own too.
-    fn prune_preserved(&mut self, value: &mut Value, node: &Node) {
+    fn prune_preserved(&mut self, value: &mut Value, node: &Node, old: &Former<'_>) {
         match value {
             Value::Object(map) => {
                 for (name, value) in map.iter_mut() {
@@ -116,17 +138,19 @@ impl Pruner {
                     let known = node.properties.contains_key(name) || node.additional.is_some();
                     if known {
                         let below = node.child(name);
-                        self.within(&field_step(&self.path, name), |pruner| {
-                            pruner.prune(value, below, false);
+                        self.within(Step::Field(name), |pruner| {
+                            pruner.prune(value, below, false, &old.field(name));
                         });
                     }
                 }
             }
             Value::Array(items) => {
                 if let Some(below) = node.items() {
+                    let old = old.items(items);
                     for (index, item) in items.iter_mut().enumerate() {
-                        self.within(&format!("[{index}]"), |pruner| {
-                            pruner.prune_preserved(item, below);
+                        let old = old.item(index);
+                        self.within(Step::Item(index), |pruner| {
+                            pruner.prune_preserved(item, below, &old);
                         });
                     }
                 }
@@ -136,17 +160,14 @@ impl Pruner {
     }
 
     /// A value without a schema keeps its scalars and lists, and loses every field.
-    fn prune_unknown(&mut self, value: &mut Value) {
+    fn prune_unknown(&mut self, value: &mut Value, old: &Former<'_>) {
         match value {
-            Value::Object(map) => {
-                for name in map.keys() {
-                    self.report(name);
-                }
-                map.clear();
-            }
+            Value::Object(map) => map.retain(|name, value| self.restore(name, value, old)),
             Value::Array(items) => {
+                let old = old.items(items);
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.within(&format!("[{index}]"), |pruner| pruner.prune_unknown(item));
+                    let old = old.item(index);
+                    self.within(Step::Item(index), |pruner| pruner.prune_unknown(item, &old));
                 }
             }
             _ => {}
@@ -161,16 +182,40 @@ impl Pruner {
         self.dropped.extend(object_meta::clean(value, &path));
     }
 
+    /// True if the unknown field `name` stays: it was there before. Another value than before is
+    /// unknown to the schema, and gives way to the former one.
+    fn restore(&mut self, name: &str, value: &mut Value, old: &Former<'_>) -> bool {
+        let old = old.field(name);
+        if old.has(value) {
+            return true;
+        }
+        self.report(name);
+        if let Some(only) = old.only() {
+            only.clone_into(value);
+            return true;
+        }
+        false
+    }
+
     fn report(&mut self, name: &str) {
         let is_own_meta = self.path.is_empty() && META_FIELDS.contains(&name);
-        if !is_own_meta && self.dropped.len() < MAX_REPORTED {
+        if self.reports && !is_own_meta && self.dropped.len() < MAX_REPORTED {
             self.dropped.push(format!("{}{}", self.path, field_step(&self.path, name)));
         }
     }
 
-    fn within(&mut self, step: &str, walk: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: Step<'_>, walk: impl FnOnce(&mut Self)) {
+        if !self.reports {
+            return walk(self);
+        }
         let length = self.path.len();
-        self.path.push_str(step);
+        match step {
+            Step::Field(name) => {
+                let step = field_step(&self.path, name);
+                self.path.push_str(&step);
+            }
+            Step::Item(index) => self.path.push_str(&format!("[{index}]")),
+        }
         walk(self);
         self.path.truncate(length);
     }

@@ -14,7 +14,7 @@ use crate::managers::{Entry, Managers, Operation};
 use crate::path::Path;
 use crate::schema::Schema;
 use crate::set::Set;
-use crate::typed::Typed;
+use crate::typed::{Mismatches, Typed};
 use crate::updater::{CURRENT, Updater};
 
 /// The manager of what stood in an object before anybody was tracked.
@@ -150,6 +150,17 @@ impl FieldManager<'_> {
         Ok(new)
     }
 
+    /// Checks a configuration by `schema`, that of the request's version, where objects are kept in
+    /// another form.
+    ///
+    /// # Errors
+    /// When it is of another kind, or is not what that schema says.
+    pub fn check_config(&self, config: &Value, schema: &Schema) -> Result<(), Refused> {
+        self.check_kind(config)?;
+        let typed = Typed::new(schema, Cow::Borrowed(config));
+        typed.map(drop).map_err(|why| self.misfit(Role::Config, config, &why))
+    }
+
     /// Whose entries a write starts from. A client may write them itself, but not through a
     /// subresource, and one that leaves them out or garbles them does not delete them.
     fn managers_before(&self, live: Option<&Value>, new: &Value) -> Managers {
@@ -259,21 +270,23 @@ impl FieldManager<'_> {
     }
 
     fn typed<'t>(&'t self, role: Role, value: &'t Value) -> Result<Typed<'t>, Refused> {
-        let kind = group_version_kind(self.api_version, self.kind);
-        let schema = self
-            .schemas
-            .get(self.api_version)
-            .ok_or_else(|| Refused::Failed(format!("no corresponding type for {kind}")))?;
+        let schema = self.schemas.get(self.api_version).ok_or_else(|| {
+            let kind = group_version_kind(self.api_version, self.kind);
+            Refused::Failed(format!("no corresponding type for {kind}"))
+        })?;
         let typed = match role {
             Role::Config => Typed::new(schema, Cow::Borrowed(value)),
             _ => Typed::with_duplicates(schema, Cow::Borrowed(value)),
         };
-        typed.map_err(|why| {
-            let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
-            let (attempted, end) = role.words();
-            let (namespace, name) = (text("namespace"), text("name"));
-            Refused::Failed(format!("{attempted} ({namespace}/{name}; {kind}){end}: {why}"))
-        })
+        typed.map_err(|why| self.misfit(role, value, &why))
+    }
+
+    fn misfit(&self, role: Role, value: &Value, why: &Mismatches) -> Refused {
+        let kind = group_version_kind(self.api_version, self.kind);
+        let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
+        let (attempted, end) = role.words();
+        let (namespace, name) = (text("namespace"), text("name"));
+        Refused::Failed(format!("{attempted} ({namespace}/{name}; {kind}){end}: {why}"))
     }
 
     fn updater(&self) -> Updater<'_> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
 use api::network::NetworkSpec;
 use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
+use schema::{Schema, superset};
 use serde_json::Value;
 
 use super::{rules, typed::validated};
 use crate::crds::{lifecycle, read};
-use crate::definition::{ResourceDefinition, UniqueValues, Validate};
+use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate};
 
 /// In the order of discovery: of two kinds of one name clients take the first, and `machines` are
 /// those of a cluster.
@@ -42,9 +43,11 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     for mut manifest in manifests() {
         lifecycle::complete(&mut manifest);
         let read = read::definitions(&manifest).expect("a test reads every manifest");
+        let form = lossless_form(&read);
         all.extend(read.into_iter().map(|definition| ResourceDefinition {
             validate: readable(&definition),
             unique: unique(&definition),
+            stored_form: form.clone(),
             ..definition
         }));
     }
@@ -55,6 +58,20 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
 fn unique(definition: &ResourceDefinition) -> Option<UniqueValues> {
     let is_hardware = definition.group == "tinkerbell.org" && definition.plural == "hardware";
     is_hardware.then(|| Arc::new(rules::hardware_values) as UniqueValues)
+}
+
+/// The stored form of a compiled-in kind, which knows the fields of every version of it.
+fn lossless_form(versions: &[ResourceDefinition]) -> Option<StoredForm> {
+    let form = versions.first()?.stored_form.clone()?;
+    let schemas = versions.iter().filter_map(|one| one.schema.as_ref());
+    let source = |schema: &Arc<Schema>| superset(schema.source(), []);
+    let own = source(form.schema());
+    if schemas.clone().all(|schema| source(schema) == own) {
+        return Some(form);
+    }
+    let wide = superset(form.schema().source(), schemas.map(|schema| schema.source()));
+    let wide = Schema::parse(&wide).expect("a test reads every manifest");
+    Some(StoredForm::new(Arc::new(wide), u64::MAX))
 }
 
 /// Objects that a controller here reads as a Rust type are of that type; the schemas leave more

@@ -58,7 +58,7 @@ impl Kinds {
         }
         *made = next;
         let definitions = made.values().flat_map(|one| one.definitions.iter().cloned()).collect();
-        let base = self.base.clone().with_defaults_since(|one| {
+        let base = self.base.clone().with_forms_since(|one| {
             let name = format!("{}.{}", one.plural, one.group);
             compiled.get(&name).copied().unwrap_or(u64::MAX)
         });
@@ -84,9 +84,8 @@ fn make(name: &str, stored: &Stored) -> Made {
         let spec = Sha256::digest(spec).into();
         for definition in &mut definitions {
             definition.origin = Some(Origin { revision: stored.revision, spec });
-            if let Some(defaults) = &mut definition.stored_defaults {
-                defaults.since = stored.revision;
-            }
+            let form = definition.stored_form.take();
+            definition.stored_form = form.map(|form| form.since(stored.revision));
         }
         definitions
     } else {

@@ -1,13 +1,12 @@
 //! A CustomResourceDefinition as the definitions the engine works by, one for each version.
 
-use schema::Node;
 use schema::crd::{
     CustomResourceDefinition, DefinitionError, PrinterColumn, ScalePaths, Scope, Version,
 };
 use serde_json::Value;
 
 use crate::definition::{
-    Cell, Column, ColumnType, ResourceDefinition, Scale, StoredDefaults, preference,
+    Cell, Column, ColumnType, ResourceDefinition, Scale, StoredForm, preference,
 };
 use crate::json_path::{InvalidPath, JsonPath};
 
@@ -32,18 +31,16 @@ pub enum Unreadable {
 pub fn definitions(crd: &Value) -> Result<Vec<ResourceDefinition>, Unreadable> {
     let parsed = CustomResourceDefinition::parse(crd)?;
     let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?;
-    let stored_defaults = stored.schema.as_ref().filter(|schema| has_defaults(schema.root()));
     // From when on is known to who knows when the definition was stored.
-    let stored_defaults =
-        stored_defaults.map(|schema| StoredDefaults { schema: schema.clone(), since: u64::MAX });
+    let form = stored.schema.as_ref().map(|schema| StoredForm::new(schema.clone(), u64::MAX));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     parsed
         .versions
         .iter()
         .map(|version| {
             let definition = definition(&parsed, version, &stored.name)?;
-            let stored_defaults = stored_defaults.clone();
-            Ok(ResourceDefinition { terminating, stored_defaults, ..definition })
+            let stored_form = form.clone();
+            Ok(ResourceDefinition { terminating, stored_form, ..definition })
         })
         .collect()
 }
@@ -71,12 +68,6 @@ fn definition(
         schema: version.schema.clone(),
         ..ResourceDefinition::new(&crd.group, &version.name, &names.kind, &names.plural)
     })
-}
-
-/// Whether anything is filled in where a client leaves it out. No deeper than a schema may be.
-fn has_defaults(node: &Node) -> bool {
-    let below = node.properties().values().chain(node.items()).chain(node.additional_node());
-    node.default_value().is_some() || below.into_iter().any(has_defaults)
 }
 
 fn deprecation(crd: &CustomResourceDefinition, version: &Version) -> Option<String> {

@@ -21,20 +21,34 @@ impl Clone for Merging {
 const ROOT: &str = "Object";
 const METADATA: &str = "ObjectMeta";
 
-impl ResourceDefinition {
-    /// How the fields of this version merge. A kind without a schema, and one whose schema says
+impl Merging {
+    /// The merge schema of `schema`, made once. A kind without a schema, and one whose schema says
     /// nothing sensible about merging, merges objects field by field and arrays as a whole.
-    pub(crate) fn merge_schema(&self) -> Arc<Schema> {
-        let made = self.merging.0.get_or_init(|| {
-            let schema = self.schema.as_ref().map(|schema| convert(schema.source()));
+    pub(super) fn of(&self, schema: Option<&Arc<schema::Schema>>, kind: &str) -> Arc<Schema> {
+        let made = self.0.get_or_init(|| {
+            let schema = schema.map(|schema| convert(schema.source()));
             let schema = schema.unwrap_or_else(|| Ok(Schema::deduced()));
             Arc::new(schema.unwrap_or_else(|why| {
-                let kind = self.qualified();
                 tracing::warn!(kind, %why, "cannot tell how the kind's fields merge");
                 Schema::deduced()
             }))
         });
         made.clone()
+    }
+}
+
+impl ResourceDefinition {
+    /// How the fields of this version merge.
+    pub(crate) fn merge_schema(&self) -> Arc<Schema> {
+        self.merging.of(self.schema.as_ref(), &self.qualified())
+    }
+
+    /// How the stored fields merge: those of all versions are owned in one form.
+    pub(crate) fn stored_merge_schema(&self) -> Arc<Schema> {
+        match &self.stored_form {
+            Some(form) => form.merge_schema(&self.qualified()),
+            None => self.merge_schema(),
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::ResourceDefinition;
 use super::version::preference;
-use super::{ResourceDefinition, StoredDefaults};
 
 /// Two definitions claim the same resource or kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,19 +56,16 @@ impl Registry {
         (registry, refused)
     }
 
-    /// This registry with objects complete from the revision on that `since` gives; see
-    /// [`ResourceDefinition::stored_defaults`].
+    /// This registry with objects in their stored form from the revision on that `since` gives; see
+    /// [`ResourceDefinition::stored_form`].
     #[must_use]
-    pub(crate) fn with_defaults_since(
-        mut self,
-        since: impl Fn(&ResourceDefinition) -> u64,
-    ) -> Self {
+    pub(crate) fn with_forms_since(mut self, since: impl Fn(&ResourceDefinition) -> u64) -> Self {
         for one in self.served.iter_mut().chain(&mut self.stored) {
-            if let Some(defaults) = &one.stored_defaults {
-                let stored_defaults = StoredDefaults { since: since(one), ..defaults.clone() };
-                let mut completed = ResourceDefinition::clone(one);
-                completed.stored_defaults = Some(stored_defaults);
-                *one = Arc::new(completed);
+            if let Some(form) = &one.stored_form {
+                let stored_form = form.clone().since(since(one));
+                let mut dated = ResourceDefinition::clone(one);
+                dated.stored_form = Some(stored_form);
+                *one = Arc::new(dated);
             }
         }
         self

@@ -75,7 +75,7 @@ pub(super) fn prepare(
         return Err(StatusError::new(Reason::MethodNotAllowed, why));
     }
     metadata::check_shape(&object)?;
-    fields::prune(definition, &mut object, validation, Body::Whole)?;
+    fields::prune(definition, &mut object, None, validation, Body::Whole)?;
     metadata::check_identity(definition, &place.namespace, None, &mut object)?;
     if !meta(&object, "resourceVersion").is_empty() {
         return Err(StatusError::bad_request(
@@ -142,7 +142,9 @@ pub(super) fn insert(
     if place.definition.defines_kinds {
         lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
     }
-    place.definition.complete_written(&mut object);
+    if !place.definition.is_storage() {
+        place.definition.complete_stored(&mut object);
+    }
     let value = encode(&place.definition, &object)?;
     room::check(txn, (place, &key.name), (0, value.len()), options)?;
     let revision = txn.put(key, value);

@@ -87,7 +87,9 @@ const METADATA: [&str; 15] = [
     "managedFields",
 ];
 
-/// Drops what the kind does not know, and treats it as the client asked.
+/// Drops what the kind does not know, and treats it as the client asked. What only the stored form
+/// of `old` knows, and not the version of the request, stays as it was there; what only the version
+/// of the request knows is not stored, and the client is warned.
 ///
 /// # Errors
 /// 400 (422 for a patch) when metadata has a field of the wrong type, the object's own or that of
@@ -95,6 +97,7 @@ const METADATA: [&str; 15] = [
 pub(super) fn prune(
     definition: &ResourceDefinition,
     object: &mut Value,
+    old: Option<&Value>,
     fields: &FieldValidation,
     body: Body,
 ) -> Result<(), StatusError> {
@@ -109,9 +112,13 @@ pub(super) fn prune(
         .then(|| object.to_string());
     let mut unknown = unknown_metadata(object);
     if let Some(schema) = &definition.schema {
-        unknown.extend(schema.prune(object));
+        unknown.extend(match old.filter(|_| definition.other_form().is_some()) {
+            Some(old) => schema.prune_beside(object, old),
+            None => schema.prune(object),
+        });
     }
     unknown.sort();
+    let unstored = prune_unstored(definition, object);
     let found = fields.found.iter();
     let told: Vec<&String> = if definition.native {
         unknown.iter().chain(found).collect()
@@ -128,7 +135,20 @@ pub(super) fn prune(
             return Err(refused(&why, before));
         }
     }
+    if fields.strictness != Strictness::Ignore {
+        unstored.into_iter().for_each(|text| fields.warnings.add(text));
+    }
     Ok(())
+}
+
+/// Drops fields that the version of the request knows and the stored one does not: they would be
+/// gone when the object is read again. Returns a warning for each.
+pub(super) fn prune_unstored(definition: &ResourceDefinition, object: &mut Value) -> Vec<String> {
+    let Some(form) = definition.other_form() else { return Vec::new() };
+    let dropped = form.schema().prune(object);
+    let version = &definition.storage_version;
+    let told = |text: String| format!("{text} in version {version:?}, in which objects are stored");
+    dropped.into_iter().take(MAX_WARNINGS).map(told).collect()
 }
 
 /// What in metadata no decoder of upstream's could read.

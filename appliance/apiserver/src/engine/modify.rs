@@ -137,8 +137,10 @@ pub(super) fn modify(
         Body::Whole => Vec::new(),
     };
     match body {
-        Body::Apply => fields::prune(&place.definition, &mut new, &lenient(options), body)?,
-        _ => fields::prune(&place.definition, &mut new, &options.fields, body)?,
+        Body::Apply => {
+            fields::prune(&place.definition, &mut new, Some(&old), &lenient(options), body)?;
+        }
+        _ => fields::prune(&place.definition, &mut new, Some(&old), &options.fields, body)?,
     }
     let applied = (body == Body::Apply).then(|| new["metadata"]["managedFields"].clone());
     metadata::check_identity(&place.definition, &place.namespace, Some(name), &mut new)?;
@@ -166,7 +168,9 @@ pub(super) fn modify(
     if place.definition.tracks_generation && intent_differs(&place.definition, &old, &new) {
         bump_generation(&mut new);
     }
-    place.definition.complete_written(&mut new);
+    if !place.definition.is_storage() {
+        place.definition.complete_stored(&mut new);
+    }
     let revision = keep(txn, (place, key), (&stored, &old), &new, options)?;
     revision.into_iter().for_each(|revision| set_revision(&mut new, revision));
     Ok((new, stored.revision))

@@ -1,7 +1,5 @@
 //! Objects as JSON: stored bytes to served value and back, and the few fields the engine reads.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -25,19 +23,23 @@ pub fn decode(
     definition: &ResourceDefinition,
     stored: &store::Stored,
 ) -> Result<Value, StatusError> {
-    decode_at(definition, &stored.value, stored.revision)
+    decode_written(definition, stored, stored.revision)
 }
 
-/// As [`decode`], at another revision: a deletion's, whose object is the one before.
-pub fn decode_at(
+/// As [`decode`], of an object that was written at another revision than it is shown with: a
+/// deletion's, whose object is the one before.
+pub fn decode_written(
     definition: &ResourceDefinition,
-    bytes: &Arc<[u8]>,
-    revision: u64,
+    stored: &store::Stored,
+    written: u64,
 ) -> Result<Value, StatusError> {
-    let mut object: Value = serde_json::from_slice(bytes)
+    let mut object: Value = serde_json::from_slice(&stored.value)
         .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
     definition.to_served(&mut object);
-    set_revision(&mut object, revision);
+    if !definition.is_current(written) {
+        definition.complete_stored(&mut object);
+    }
+    set_revision(&mut object, stored.revision);
     Ok(object)
 }
 

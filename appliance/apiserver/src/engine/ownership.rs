@@ -9,8 +9,8 @@ use serde_json::Value;
 use structured_merge::{FieldManager, Path, Refused, Schema, Set};
 
 use super::object::metadata_mut;
-use super::{Part, Place, WriteOptions};
-use crate::definition::Registry;
+use super::{Part, Place, WriteOptions, fields};
+use crate::definition::{Registry, ResourceDefinition};
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 
@@ -26,7 +26,11 @@ pub(super) struct Ownership {
     api_version: String,
     kind: String,
     subresource: &'static str,
+    /// How each served version merges: all of them as the objects are stored.
     schemas: BTreeMap<String, Arc<Schema>>,
+    /// How the version of the request merges, where it has other fields than stored objects.
+    request: Option<Arc<Schema>>,
+    definition: Arc<ResourceDefinition>,
     reset: Set,
     manager: String,
     now: Timestamp,
@@ -46,9 +50,10 @@ impl Ownership {
             .iter()
             .filter(|one| (&one.group, &one.plural) == (&definition.group, &definition.plural));
         let mut schemas: BTreeMap<_, _> =
-            same.map(|one| (one.api_version(), one.merge_schema())).collect();
+            same.map(|one| (one.api_version(), one.stored_merge_schema())).collect();
         // A version that is not served can still be the one that is written, by the box itself.
-        schemas.entry(definition.api_version()).or_insert_with(|| definition.merge_schema());
+        let own = || definition.stored_merge_schema();
+        schemas.entry(definition.api_version()).or_insert_with(own);
         let (subresource, reset) = match options.part {
             Part::Main if definition.status_subresource || definition.is_namespace => {
                 ("", Some("status"))
@@ -62,6 +67,8 @@ impl Ownership {
             kind: definition.kind.clone(),
             subresource: options.subresource.unwrap_or(subresource),
             schemas,
+            request: definition.other_form().map(|_| definition.merge_schema()),
+            definition: Arc::clone(&place.definition),
             reset: Set::of(reset.map(|name| Path::fields(&[name]))),
             manager: options.manager.as_deref().unwrap_or(BOX_MANAGER).to_owned(),
             now,
@@ -97,8 +104,16 @@ impl Ownership {
         config: &Value,
         force: bool,
     ) -> Result<Value, StatusError> {
-        let applied = self.rules().apply(old, config, &self.manager, force, self.now);
-        applied.map_err(refusal)
+        let rules = self.rules();
+        let mut stored = None;
+        if let Some(request) = &self.request {
+            rules.check_config(config, request).map_err(refusal)?;
+            let mut config = config.clone();
+            fields::prune_unstored(&self.definition, &mut config);
+            stored = Some(config);
+        }
+        let config = stored.as_ref().unwrap_or(config);
+        rules.apply(old, config, &self.manager, force, self.now).map_err(refusal)
     }
 }
 

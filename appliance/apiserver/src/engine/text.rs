@@ -7,7 +7,7 @@
 use serde_json::Value;
 use store::Stored;
 
-use super::object::decode;
+use super::object::decode_written;
 use crate::definition::ResourceDefinition;
 use crate::status_error::StatusError;
 
@@ -15,24 +15,24 @@ const METADATA: &[u8] = b"\"metadata\":{";
 const API_VERSION: &[u8] = b"\"apiVersion\":\"";
 const KIND: &[u8] = b"\"kind\":\"";
 
-/// Appends the object as `definition` serves it to `out`.
+/// Appends the object as `definition` serves it to `out`. It was written at the revision
+/// `written`: an object that is gone is shown with a later one.
 ///
 /// # Errors
 /// When the stored bytes are not what was once written.
 pub(crate) fn write_served(
     definition: &ResourceDefinition,
     stored: &Stored,
+    written: u64,
     out: &mut Vec<u8>,
 ) -> Result<(), StatusError> {
     let begun = out.len();
-    let complete = definition.stored_defaults.as_ref();
-    let complete = complete.is_none_or(|defaults| stored.revision > defaults.since);
-    let same = complete && definition.conversion.is_none();
+    let same = definition.is_current(written) && definition.conversion.is_none();
     if same && splice(definition, stored, out).is_some() {
         return Ok(());
     }
     out.truncate(begun);
-    write_value(&decode(definition, stored)?, out)
+    write_value(&decode_written(definition, stored, written)?, out)
 }
 
 /// Appends the object as an item of a list: one of Kubernetes' own kinds does not repeat there what
@@ -46,7 +46,7 @@ pub(crate) fn write_item(
     out: &mut Vec<u8>,
 ) -> Result<(), StatusError> {
     let begun = out.len();
-    write_served(definition, stored, out)?;
+    write_served(definition, stored, stored.revision, out)?;
     if definition.native {
         for key in [API_VERSION, KIND] {
             cut(out, begun, key);

@@ -10,7 +10,7 @@ use store::{Change, ChangeKind, Key, Stored};
 use tokio::sync::watch::Receiver;
 
 use self::initial::Initial;
-use super::object::decode;
+use super::object::decode_written;
 use super::selection::Selection;
 use super::text::{write_served, write_value};
 use super::{Engine, failed};
@@ -82,7 +82,8 @@ pub(crate) struct RawEvent {
 }
 
 enum RawObject {
-    Stored(Stored),
+    /// An object, and the revision at which its bytes were written.
+    Stored(Stored, u64),
     Made(Value),
 }
 
@@ -90,7 +91,9 @@ impl RawEvent {
     /// The event with its object as a tree.
     pub fn read(self) -> Result<WatchEvent, StatusError> {
         let object = match self.object {
-            RawObject::Stored(stored) => decode(&self.definition, &stored)?,
+            RawObject::Stored(stored, written) => {
+                decode_written(&self.definition, &stored, written)?
+            }
             RawObject::Made(object) => object,
         };
         Ok(WatchEvent { kind: self.kind, object })
@@ -99,7 +102,7 @@ impl RawEvent {
     /// Bytes of the object, about.
     pub fn bytes(&self) -> usize {
         match &self.object {
-            RawObject::Stored(stored) => stored.value.len(),
+            RawObject::Stored(stored, _) => stored.value.len(),
             RawObject::Made(_) => 0,
         }
     }
@@ -107,7 +110,9 @@ impl RawEvent {
     /// Appends the object's text to `out`.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StatusError> {
         match &self.object {
-            RawObject::Stored(stored) => write_served(&self.definition, stored, out),
+            RawObject::Stored(stored, written) => {
+                write_served(&self.definition, stored, *written, out)
+            }
             RawObject::Made(object) => write_value(object, out),
         }
     }
@@ -201,7 +206,8 @@ impl ObjectWatch {
     pub(crate) async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
         if let Some(initial) = &mut self.initial {
             if let Some(stored) = initial.next().await? {
-                return Ok(Some(self.event(EventKind::Added, RawObject::Stored(stored))));
+                let written = stored.revision;
+                return Ok(Some(self.event(EventKind::Added, RawObject::Stored(stored, written))));
             }
             self.initial = None;
         }
@@ -222,8 +228,8 @@ impl ObjectWatch {
                 () = due(&mut self.bookmarks) => return Ok(Some(self.bookmark_raw())),
             };
             let change = change.map_err(|error| failed("watch objects", &error))?;
-            if let Some((kind, stored)) = self.seen(change)? {
-                return Ok(Some(self.event(kind, RawObject::Stored(stored))));
+            if let Some((kind, object)) = self.seen(change)? {
+                return Ok(Some(self.event(kind, object)));
             }
         }
     }
@@ -279,8 +285,14 @@ impl ObjectWatch {
     }
 
     /// What a change is to this watch, if anything.
-    fn seen(&self, change: Change) -> Result<Option<(EventKind, Stored)>, StatusError> {
+    fn seen(&self, change: Change) -> Result<Option<(EventKind, RawObject)>, StatusError> {
         let Change { revision, key, kind } = change;
+        let now = |stored: Stored| RawObject::Stored(stored, revision);
+        // The last state that matched, as of now.
+        let gone = |before: Stored| {
+            let written = before.revision;
+            (EventKind::Deleted, RawObject::Stored(Stored { revision, ..before }, written))
+        };
         Ok(match kind {
             ChangeKind::Put { value, previous } => {
                 let stored = Stored { revision, value };
@@ -290,18 +302,15 @@ impl ObjectWatch {
                     _ => None,
                 };
                 match (before, matches) {
-                    (None, true) => Some((EventKind::Added, stored)),
-                    (Some(_), true) => Some((EventKind::Modified, stored)),
-                    // The last state that matched, as of now.
-                    (Some(before), false) => {
-                        Some((EventKind::Deleted, Stored { revision, ..before }))
-                    }
+                    (None, true) => Some((EventKind::Added, now(stored))),
+                    (Some(_), true) => Some((EventKind::Modified, now(stored))),
+                    (Some(before), false) => Some(gone(before)),
                     (None, false) => None,
                 }
             }
             ChangeKind::Delete { previous } => {
                 let matched = self.chooses(&key, &previous)?;
-                matched.then_some((EventKind::Deleted, Stored { revision, ..previous }))
+                matched.then(|| gone(previous))
             }
         })
     }

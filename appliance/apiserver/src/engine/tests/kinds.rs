@@ -1,6 +1,8 @@
 //! Kinds that come, change and go at run time, and versions of one kind.
 
 mod changing;
+mod lossless;
+mod narrowed;
 
 use std::sync::Arc;
 

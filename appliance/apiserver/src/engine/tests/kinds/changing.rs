@@ -15,7 +15,7 @@ const CLUSTER_ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
 const NAME: &str = "widgets.example.net";
 
 /// Writes a definition behind the back of everybody who serves it; `None` removes it.
-async fn store(engine: &Engine, name: &str, crd: Option<&Value>) {
+pub(super) async fn store(engine: &Engine, name: &str, crd: Option<&Value>) {
     let key = Key::new(CRDS, "", name);
     let value = crd.map(|crd| crd.to_string().into_bytes());
     let written = engine.inner.store.write(move |txn| {

@@ -1,0 +1,127 @@
+//! Former values of a field, found beside the new value.
+//!
+//! Items of a list move: an item that changed is compared with every former item that changed too.
+
+use serde_json::Value;
+
+/// Most former values that one new value is compared with. In a list with more changed items an
+/// item is compared with the first ones only.
+const MAX_FORMER: usize = 256;
+
+/// The values that a field had before: one of a field of objects, several of a field of items.
+#[derive(Debug, Default)]
+pub(super) struct Former<'a>(Vec<&'a Value>);
+
+/// The former items of a list, by where they stood.
+pub(super) struct FormerItems<'a> {
+    /// Items at the front that are as before.
+    front: &'a [Value],
+    /// New length of the list, and the items at its end that are as before.
+    length: usize,
+    back: &'a [Value],
+    /// Former items between them.
+    changed: Vec<&'a Value>,
+}
+
+impl<'a> Former<'a> {
+    pub fn of(value: &'a Value) -> Self {
+        Self(vec![value])
+    }
+
+    /// The former values of the field `name`.
+    pub fn field(&self, name: &str) -> Self {
+        Self(self.0.iter().filter_map(|value| value.get(name)).collect())
+    }
+
+    /// True if the field had this value.
+    pub fn has(&self, value: &Value) -> bool {
+        self.0.contains(&value)
+    }
+
+    /// The former value where there is one alone.
+    pub fn only(&self) -> Option<&'a Value> {
+        match self.0.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The former items of the list that is `items` now.
+    pub fn items(&self, items: &[Value]) -> FormerItems<'a> {
+        let length = items.len();
+        let lists = || self.0.iter().filter_map(|value| value.as_array());
+        let old = match self.only().and_then(Value::as_array) {
+            Some(old) => old.as_slice(),
+            None => {
+                let changed = lists().flatten().take(MAX_FORMER).collect();
+                return FormerItems { front: &[], length, back: &[], changed };
+            }
+        };
+        let same = |(one, other): &(&Value, &Value)| one == other;
+        let front = old.iter().zip(items).take_while(same).count();
+        let (front, rest) = old.split_at(front);
+        let left = items.iter().skip(front.len());
+        let back = rest.iter().rev().zip(left.rev()).take_while(same).count();
+        let (changed, back) = rest.split_at(rest.len() - back);
+        let changed = changed.iter().take(MAX_FORMER).collect();
+        FormerItems { front, length, back, changed }
+    }
+}
+
+impl<'a> FormerItems<'a> {
+    /// The former values of the item that stands at `index` now.
+    pub fn item(&self, index: usize) -> Former<'a> {
+        if let Some(same) = self.front.get(index) {
+            return Former::of(same);
+        }
+        let behind = self.length.saturating_sub(index);
+        match self.back.len().checked_sub(behind).and_then(|at| self.back.get(at)) {
+            Some(same) => Former::of(same),
+            None => Former(self.changed.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::super::Schema;
+
+    /// Knows `a` alone, of objects and of items.
+    fn pruned(new: &Value, old: &Value) -> (Value, Vec<String>) {
+        let known = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+        let list = json!({ "type": "array", "items": known });
+        let schema = json!({ "type": "object", "properties": { "spec": known, "list": list } });
+        let mut new = new.clone();
+        let told = Schema::parse(&schema).unwrap().prune_beside(&mut new, old);
+        (new, told)
+    }
+
+    #[test]
+    fn fields_of_a_wider_schema_stay_as_they_were() {
+        let item = |a: u8, b: u8| json!({ "a": a, "b": b });
+        let old = json!({ "spec": { "a": 1, "b": { "c": [1] } }, "x": 1,
+            "list": [item(1, 1), item(2, 2), item(3, 3)] });
+        assert_eq!(pruned(&old, &old), (old.clone(), vec![]));
+        // Known fields change, items come, go and move.
+        for list in [
+            json!([item(9, 1), item(2, 2), item(3, 3)]),
+            json!([item(2, 2), item(3, 3)]),
+            json!([item(3, 3), item(1, 1), item(9, 2)]),
+            json!([item(1, 1), { "a": 7 }, item(2, 2), item(3, 3)]),
+        ] {
+            let new = json!({ "spec": { "a": 2, "b": { "c": [1] } }, "x": 1, "list": list });
+            assert_eq!(pruned(&new, &old), (new, vec![]));
+        }
+        // A value of the request's own is told of, and changes nothing.
+        let new = json!({ "spec": { "a": 2, "b": 3, "d": 1 }, "x": 1, "list": [item(9, 9)] });
+        let kept = json!({ "spec": { "a": 2, "b": { "c": [1] } }, "x": 1, "list": [{ "a": 9 }] });
+        let told =
+            ["list[0].b", "spec.b", "spec.d"].map(|path| format!("unknown field \"{path}\""));
+        assert_eq!(pruned(&new, &old), (kept, told.to_vec()));
+        // What is taken away is gone.
+        let less = json!({ "spec": { "a": 1 }, "list": [] });
+        assert_eq!(pruned(&less, &old), (less, vec![]));
+    }
+}
