@@ -30,6 +30,7 @@ use crate::engine::Engine;
 use crate::facade::answer;
 use crate::status_error::{Reason, StatusError};
 pub use audit_log::AuditLog;
+pub(crate) use held::Seat;
 pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
 use request::Asked;

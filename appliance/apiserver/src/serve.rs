@@ -186,7 +186,8 @@ impl Connection {
         let peer = Arc::new(Peer::new(self.address, self.stranger, self.users).certified(user));
         let router = self.router.layer(Extension(Arc::clone(&peer)));
         let service = TowerToHyperService::new(router);
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let connection = connection.into_owned();
         tokio::select! {
             ended = self.watcher.watch(connection) => if let Err(error) = ended {
                 let error = stdx::chain(error.as_ref());
@@ -198,6 +199,9 @@ impl Connection {
         }
         if !peer.is_stranger() {
             self.regulars.add(peer.address());
+        }
+        if let Some(next) = peer.next() {
+            next.await;
         }
     }
 }

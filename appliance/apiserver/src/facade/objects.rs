@@ -51,12 +51,12 @@ struct Call {
 pub(super) async fn respond(
     app: &App,
     path: ResourcePath,
-    request: Request,
+    mut request: Request,
 ) -> Result<Response, StatusError> {
     let call = Call::read(app, path, &request)?;
     let method = request.method().clone();
     if method == Method::GET && call.path.name.is_none() && call.query.flag("watch") {
-        return call.watch().await;
+        return call.watch(watching::Handshake::of(&mut request)?).await;
     }
     call.negotiable(&method)?;
     let mut response = call.run(method, request).await?;
@@ -222,6 +222,10 @@ impl Call {
     }
 
     async fn get(&self, name: &str) -> Result<Response, StatusError> {
+        let (asked, newest) = (self.query.get("resourceVersion"), self.engine.revision());
+        if let Some(ahead) = asked.and_then(|text| text.parse().ok()).filter(|at| *at > newest) {
+            return Err(StatusError::from_the_future(ahead, newest));
+        }
         let object = self.engine.get(&self.resource, self.namespace(), name).await?;
         Ok(answer::json(StatusCode::OK, &self.form().object(object)))
     }
@@ -240,7 +244,7 @@ impl Call {
     }
 
     /// A watch of the collection.
-    async fn watch(&self) -> Result<Response, StatusError> {
+    async fn watch(&self, handshake: Option<watching::Handshake>) -> Result<Response, StatusError> {
         if self.in_yaml {
             let why = "only the following media types are accepted: application/json;stream=watch";
             return Err(StatusError::new(Reason::NotAcceptable, why));
@@ -255,7 +259,11 @@ impl Call {
         };
         let (engine, definition) = (self.engine.clone(), self.definition.clone());
         let feed = watching::Feed::new(watch, engine, definition, (self.shape, self.held()?));
-        Ok(feed.with_rows(self.row).bookmarks(&self.query).until(ends).respond())
+        let feed = feed.with_rows(self.row).bookmarks(&self.query).until(ends);
+        Ok(match handshake {
+            Some(handshake) => feed.respond_to(handshake),
+            None => feed.respond(),
+        })
     }
 
     async fn list(&self) -> Result<Response, StatusError> {

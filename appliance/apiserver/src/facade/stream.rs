@@ -1,11 +1,14 @@
-//! A watch as a body: one JSON event a line, sent as it happens.
+//! A watch as a body: one JSON event a line, sent as it happens; or as a WebSocket, one event a
+//! frame.
 //!
 //! A task of its own fetches an event when the connection wants one, not before: a client that
 //! reads slowly costs the box a revision and one line, and a large line counts among the bytes of
 //! answers that the client may hold. One that falls behind what the store keeps is told 410. The
 //! task ends with the watch's time, even when nothing is read at all, and when the client goes.
 
+mod frame;
 mod line;
+mod socket;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +18,7 @@ use axum::response::Response;
 use tokio::time::Instant;
 
 use self::line::{Line, Writer};
+pub use self::socket::Handshake;
 use super::answer::{self, Form};
 use super::negotiate::Shape;
 use super::query::Query;
@@ -109,13 +113,23 @@ impl Feed {
         response
     }
 
+    /// The answer as a WebSocket.
+    pub fn respond_to(self, handshake: Handshake) -> Response {
+        handshake.respond(self)
+    }
+
+    /// Lets go of what the watch has looked at ahead.
+    fn rest(&mut self) {
+        if let Ok(watch) = &mut self.watch {
+            watch.rest();
+        }
+    }
+
     /// Fetches and sends events until the watch is over, or nobody takes them any more.
     async fn send(mut self, mut writer: Writer) {
         loop {
-            if let Ok(watch) = &mut self.watch
-                && !writer.is_wanted()
-            {
-                watch.rest();
+            if !writer.is_wanted() {
+                self.rest();
             }
             let wanted = tokio::time::timeout_at(self.ends + LAST_CALL, writer.wanted()).await;
             if !matches!(wanted, Ok(true)) {

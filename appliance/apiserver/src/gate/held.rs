@@ -1,6 +1,7 @@
 //! An answer that keeps its place among the requests until its last byte is on its way.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use access::Share;
@@ -13,8 +14,17 @@ struct Held {
     _share: Share,
 }
 
-/// Binds `share` to the life of the answer's body.
+/// The place of a request that goes on after its answer, as a WebSocket does; kept as long as a
+/// clone of it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seat(Arc<Mutex<Option<Share>>>);
+
+/// Binds `share` to the life of the answer's body, or of what goes on after it.
 pub(super) fn hold(response: Response, share: Option<Share>) -> Response {
+    if let Some(Seat(seat)) = response.extensions().get::<Seat>().cloned() {
+        *seat.lock().unwrap_or_else(PoisonError::into_inner) = share;
+        return response;
+    }
     match share {
         Some(share) => response.map(|body| Body::new(Held { body, _share: share })),
         None => response,

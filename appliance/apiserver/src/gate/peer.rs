@@ -1,9 +1,11 @@
 //! The other end of a connection, as far as it is known before its first request.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use access::{Share, Shares, User};
+use futures_util::future::BoxFuture;
 use http_edge::Place as StrangersPlace;
 
 /// One connection's other end. A connection takes one of the few places for strangers until a
@@ -15,6 +17,17 @@ pub struct Peer {
     /// The places of known users.
     users: Shares,
     place: Mutex<Place>,
+    /// What the connection goes on as after HTTP.
+    next: Mutex<Option<Next>>,
+}
+
+/// A WebSocket, say.
+struct Next(BoxFuture<'static, ()>);
+
+impl fmt::Debug for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Next")
+    }
 }
 
 #[derive(Debug)]
@@ -27,7 +40,8 @@ impl Peer {
     /// A connection from `address` holding `place` among the strangers, which may go on to hold one
     /// of `users`.
     pub fn new(address: IpAddr, place: StrangersPlace, users: Shares) -> Self {
-        Self { address, user: None, users, place: Mutex::new(Place::Stranger(place)) }
+        let place = Mutex::new(Place::Stranger(place));
+        Self { address, user: None, users, place, next: Mutex::default() }
     }
 
     /// Says whom the client's certificate names, which was verified.
@@ -59,6 +73,18 @@ impl Peer {
             *place = Place::Known(share);
         }
         true
+    }
+
+    /// Says what the connection goes on as when HTTP has ended on it.
+    pub fn go_on_as(&self, next: impl Future<Output = ()> + Send + 'static) {
+        let mut place = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Next(Box::pin(next)));
+    }
+
+    /// Takes what the connection goes on as.
+    pub fn next(&self) -> Option<BoxFuture<'static, ()>> {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        next.map(|next| next.0)
     }
 
     /// Whether the client still is nobody known.

@@ -13,3 +13,4 @@ mod load;
 mod pressure;
 mod requests;
 mod server;
+mod sockets;

@@ -136,7 +136,7 @@ async fn refusals_have_the_right_codes() {
     let html = [(ACCEPT, "text/html")];
     let object = format!("{HARDWARE}/a");
     let deep = "[".repeat(200);
-    let table: [(&str, &str, &[_], &str, u16); 19] = [
+    let table: [(&str, &str, &[_], &str, u16); 20] = [
         ("POST", HARDWARE, &[], "{", 400),
         ("POST", HARDWARE, &[], "", 400),
         ("POST", HARDWARE, &[], &deep, 400),
@@ -147,6 +147,7 @@ async fn refusals_have_the_right_codes() {
         ("PATCH", &format!("{object}/status"), &merge, "{}", 200),
         ("PATCH", &format!("{object}/scale"), &merge, "{}", 404),
         ("GET", &object, &html, "", 406),
+        ("GET", &format!("{object}?resourceVersion=99999"), &[], "", 504),
         ("GET", &format!("{HARDWARE}?labelSelector=a%20b"), &[], "", 400),
         ("GET", &format!("{HARDWARE}?watch=1&sendInitialEvents=true"), &[], "", 422),
         ("GET", &format!("{HARDWARE}?watch=1&resourceVersion=99999"), &[], "", 504),

@@ -17,9 +17,9 @@ use crate::budget::Held;
 
 /// A line, and the bytes that it is counted as.
 pub(super) struct Line {
-    text: Vec<u8>,
+    pub text: Vec<u8>,
     taken: usize,
-    held: Option<Held>,
+    pub held: Option<Held>,
 }
 
 impl Line {
