@@ -11,10 +11,12 @@ mod create;
 mod delete;
 pub(crate) mod fields;
 mod list;
+mod mend;
 mod metadata;
 mod modify;
 pub mod names;
 pub(crate) mod namespace;
+mod native;
 pub mod object;
 mod ownership;
 pub mod patch;
@@ -179,6 +181,7 @@ impl Engine {
                 }
             }
         }
+        self.mend_natives().await?;
         self.publish_compiled().await?;
         self.reload_kinds().await
     }

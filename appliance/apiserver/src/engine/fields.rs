@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::Part;
 use super::object::metadata_mut;
+use super::{Part, native};
 use crate::definition::ResourceDefinition;
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
@@ -105,7 +105,11 @@ pub(super) fn prune(
         None => undecodable(definition, why),
         Some(text) => StatusError::unusable_patch(&text, why),
     };
-    if let Some(why) = malformed(definition, object) {
+    let undecoded = malformed(definition, object).or_else(|| {
+        let native = definition.native.then(|| native::canonical(definition, object));
+        native.and_then(Result::err)
+    });
+    if let Some(why) = undecoded {
         return Err(refused(&why, (body == Body::Patch).then(|| object.to_string())));
     }
     let before = (fields.strictness == Strictness::Strict && body == Body::Patch)
@@ -240,7 +244,7 @@ fn illegal_base64(at: usize) -> String {
 
 /// How Go's JSON decoder names a field: through the fields of structs only, not the keys of maps
 /// and the places in lists.
-fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
+pub(super) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
     let mut named = definition.kind.clone();
     let mut node = definition.schema.as_ref().map(|schema| schema.root());
     for step in path.split('.') {

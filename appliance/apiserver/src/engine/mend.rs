@@ -1,0 +1,61 @@
+//! Stored objects that an earlier release let in and that no typed client can read: mended at
+//! start, so that lists of their kind can be decoded again.
+
+use std::sync::Arc;
+
+use store::Key;
+
+use super::{Abort, Engine, failed, native, object};
+use crate::definition::ResourceDefinition;
+use crate::status_error::StatusError;
+
+/// Most objects mended in one transaction.
+const BATCH: usize = 500;
+
+impl Engine {
+    /// Mends the stored objects of Kubernetes' own kinds. To be called once at start.
+    pub(super) async fn mend_natives(&self) -> Result<(), StatusError> {
+        let registry = self.registry();
+        for definition in registry.resources().iter().filter(|one| one.native) {
+            let schema = definition.schema.as_ref();
+            if !schema.is_some_and(|schema| native::has_forms(schema.root(), "")) {
+                continue;
+            }
+            let listed = self.inner.store.list(&definition.id(), None);
+            let (_, stored) = listed.map_err(|error| failed("read stored objects", &error))?;
+            let misfit = stored.into_iter().filter_map(|(key, stored)| {
+                let mut read = object::decode(definition, &stored).ok()?;
+                native::mend(definition, &mut read).then_some(key)
+            });
+            let keys: Vec<Key> = misfit.collect();
+            for keys in keys.chunks(BATCH) {
+                self.mend(definition, keys.to_vec()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend(
+        &self,
+        definition: &Arc<ResourceDefinition>,
+        keys: Vec<Key>,
+    ) -> Result<(), StatusError> {
+        let definition = definition.clone();
+        let (count, kind) = (keys.len(), definition.qualified());
+        let written = self.commit(move |txn| {
+            for key in keys {
+                let stored = txn.get(&key).map_err(|error| failed("read an object", &error))?;
+                let Some(stored) = stored else { continue };
+                let mut mended = object::decode(&definition, &stored)?;
+                if native::mend(&definition, &mut mended) {
+                    let value = object::encode_own(&definition, &mended)?;
+                    txn.put(key, value);
+                }
+            }
+            Ok::<(), Abort<()>>(())
+        });
+        written.await?;
+        tracing::warn!(kind, count, "times and numbers that no client can read were mended");
+        Ok(())
+    }
+}
