@@ -7,6 +7,7 @@ pub(crate) mod private_file;
 mod service_account;
 mod signing;
 mod token;
+mod token_secrets;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ pub use pki::Pki;
 pub use service_account::ServiceAccountTokens;
 pub use signing::SigningKey;
 pub use token::Authenticator;
+pub(crate) use token_secrets::TokenSecrets;
 
 /// What can go wrong with keys, certificates, tokens and the listening socket.
 #[derive(Debug, thiserror::Error)]

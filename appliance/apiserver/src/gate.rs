@@ -24,7 +24,7 @@ use futures_util::FutureExt as _;
 use http::HeaderValue;
 use http::request::Parts;
 
-use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey};
+use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenSecrets};
 use crate::budget::{Budget, ByteLimits};
 use crate::engine::Engine;
 use crate::facade::answer;
@@ -101,6 +101,21 @@ impl Gate {
     /// The tokens that it takes; what is changed of them counts at once.
     pub fn tokens(&self) -> Authenticator {
         self.tokens.clone()
+    }
+
+    /// Fills the Secrets that hold tokens of ServiceAccounts, for as long as it is polled. Clients
+    /// that follow Cluster API's guides wait for such a Secret. `ca_pem` is the box's authority.
+    pub fn fill_token_secrets(
+        &self,
+        engine: Engine,
+        ca_pem: &str,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (accounts, ca_pem) = (self.accounts.clone(), ca_pem.to_owned());
+        async move {
+            if let Some(accounts) = accounts {
+                TokenSecrets { engine, accounts, ca_pem }.run().await;
+            }
+        }
     }
 
     /// Until `owned` says so, strangers are told how to become the owner (FB-3).

@@ -17,6 +17,7 @@ use crate::gate::{Caller, Door, Written};
 use crate::status_error::{Reason, StatusError};
 use access::User;
 use schema::FieldError;
+pub(crate) use token::MAX_SECONDS;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";

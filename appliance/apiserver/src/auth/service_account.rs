@@ -49,6 +49,16 @@ impl ServiceAccountTokens {
         Ok(jwt::token(&input, &signature))
     }
 
+    fn is_signed(&self, unverified: &Unverified<'_>) -> bool {
+        unverified.key_id == self.key.id()
+            && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature)
+    }
+
+    /// What a token of this key is bound to; `None` for a token of another key.
+    pub(super) fn bound(&self, unverified: Unverified<'_>) -> Option<Bound> {
+        self.is_signed(&unverified).then(|| unverified.verified().kubernetes)
+    }
+
     /// The user behind a token, and for which of `audiences` it holds. Its account must still be
     /// the one it was made for, and so must the Secret it may be bound to.
     ///
@@ -62,9 +72,7 @@ impl ServiceAccountTokens {
     ) -> Result<(User, Vec<String>), String> {
         let text = |refused: Refused| refused.to_string();
         let unverified = Unverified::parse(token).map_err(text)?;
-        let known = unverified.key_id == self.key.id()
-            && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature);
-        if !known {
+        if !self.is_signed(&unverified) {
             return Err(text(Refused::Malformed));
         }
         let claims = unverified.verified();

@@ -40,6 +40,7 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
         selectable_fields: selectable("regarding", &["reportingController"]),
         columns: printed(columns::regarding, "note"),
         stored_as: Some("/events".to_owned()),
+        validate: Some(Arc::new(rules::newer_event)),
         conversion: Some(Conversion { served: to_newer, stored: to_core }),
         ..event("events.k8s.io")
     };

@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use stdx::MacAddr;
 
-use super::typed;
+use super::{typed, typed_secret};
 use crate::definition::UniqueValue;
 use crate::engine::{bytes, namespace};
 use schema::FieldError;
@@ -149,6 +149,24 @@ pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
+/// Event of `events.k8s.io`: a time of its own, and one of the two types (Kubernetes
+/// `pkg/apis/core/validation/events.go`). Older events are core events, which need neither.
+pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    if old.is_some() {
+        return errors;
+    }
+    if object["eventTime"].is_null() {
+        errors.push(FieldError::required("eventTime", ""));
+    }
+    let kind = object["type"].as_str().unwrap_or_default();
+    if !["Normal", "Warning"].contains(&kind) {
+        let why = format!("has invalid value: {kind}");
+        errors.push(FieldError::invalid("type", &json!(""), why));
+    }
+    errors
+}
+
 /// Lease: durations and counts make sense (Kubernetes `pkg/apis/coordination/validation`).
 pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
@@ -246,6 +264,10 @@ pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
     if total > MAX_SECRET_BYTES {
         errors.push(FieldError::too_long("data", MAX_SECRET_BYTES));
     }
+    // An older release let everything in: what was wrong before stays so.
+    let before = old.map(typed_secret::mistakes).unwrap_or_default();
+    let fresh = typed_secret::mistakes(object).into_iter();
+    errors.extend(fresh.filter(|mistake| !before.contains(mistake)));
     let Some(old) = old else { return errors };
     if old["type"] != object["type"] {
         errors.push(FieldError::invalid("type", &object["type"], "field is immutable"));

@@ -1,8 +1,7 @@
 //! The compiled-in kinds as objects: everybody can read them, nobody can change or delete them.
 //!
-//! Installers write the definitions they bring. One that asks for no more than is compiled in has
-//! what it wants, and is answered as if it had been written; one that asks for fields or versions
-//! the box does not have is told so.
+//! Installers write the definitions they bring, which may be of another age. They are answered as
+//! if they had been written, and warned of fields and versions that the box does not have.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,6 +12,8 @@ use crate::builtin;
 
 /// Deepest level of a schema that is compared.
 const MAX_DEPTH: usize = 64;
+/// Most fields and versions that are named as missing.
+const MAX_MISSING: usize = 8;
 
 /// The compiled-in definition of that name: `hardware.tinkerbell.org`.
 pub fn manifest(name: &str) -> Option<&'static Value> {
@@ -28,24 +29,29 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     })
 }
 
-/// What `asked` has that the compiled-in definition has not: a version, or a field by its path.
-pub fn missing(compiled: &Value, asked: &Value) -> Option<String> {
-    for field in ["group", "scope"] {
-        if compiled["spec"][field] != asked["spec"][field] {
-            return Some(format!("spec.{field} {}", asked["spec"][field]));
-        }
-    }
+/// The field by which `asked` is a definition of another kind.
+pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
+    let fields = ["group", "scope"].into_iter();
+    let mut differ = fields.filter(|field| compiled["spec"][*field] != asked["spec"][*field]);
+    differ.next().map(|field| format!("spec.{field} {}", asked["spec"][field]))
+}
+
+/// What `asked` has that the compiled-in definition has not: versions, and fields by their path.
+pub fn missing(compiled: &Value, asked: &Value) -> Vec<String> {
+    let mut missing = Vec::new();
     for version in versions(asked) {
         let name = version["name"].as_str().unwrap_or_default();
         let Some(known) = versions(compiled).find(|one| one["name"] == name) else {
-            return Some(format!("version {name}"));
+            missing.push(format!("version {name}"));
+            continue;
         };
-        let (ours, theirs) = (schema(known), schema(version));
-        if let Some(field) = beyond(ours, theirs, MAX_DEPTH) {
-            return Some(format!("field {field} of version {name}"));
-        }
+        let mut fields = Vec::new();
+        beyond(schema(known), schema(version), "", MAX_DEPTH, &mut fields);
+        let told = |field: String| format!("field {field} of version {name}");
+        missing.extend(fields.into_iter().map(told));
     }
-    None
+    missing.truncate(MAX_MISSING);
+    missing
 }
 
 fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
@@ -56,55 +62,52 @@ fn schema(version: &Value) -> &Value {
     &version["schema"]["openAPIV3Schema"]
 }
 
-/// The path of the first field that only `asked` has.
-fn beyond(known: &Value, asked: &Value, levels: usize) -> Option<String> {
-    let levels = levels.checked_sub(1)?;
-    if known["x-kubernetes-preserve-unknown-fields"] == true {
-        return None;
+/// Finds the paths of fields that only `asked` has.
+fn beyond(known: &Value, asked: &Value, path: &str, levels: usize, found: &mut Vec<String>) {
+    let Some(levels) = levels.checked_sub(1) else { return };
+    if known["x-kubernetes-preserve-unknown-fields"] == true || found.len() >= MAX_MISSING {
+        return;
     }
     for (name, below) in asked["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
         match known["properties"].get(name) {
             // A map with values of one schema knows every name.
             None if known["additionalProperties"].is_object() => {}
-            None => return Some(format!(".{name}")),
-            Some(known) => {
-                if let Some(rest) = beyond(known, below, levels) {
-                    return Some(format!(".{name}{rest}"));
-                }
-            }
+            None => found.push(path),
+            Some(known) => beyond(known, below, &path, levels, found),
         }
     }
     for (word, step) in [("items", "[*]"), ("additionalProperties", ".*")] {
-        if let (Some(asked), Some(known)) = (asked.get(word), known.get(word))
-            && let Some(rest) = beyond(known, asked, levels)
-        {
-            return Some(format!("{step}{rest}"));
+        if let (Some(asked), Some(known)) = (asked.get(word), known.get(word)) {
+            beyond(known, asked, &format!("{path}{step}"), levels, found);
         }
     }
-    None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{manifest, manifests, missing};
+    use super::{contradiction, manifest, manifests, missing};
     use serde_json::json;
 
     #[test]
     fn the_same_and_less_is_there_and_more_is_not() {
         for (name, compiled) in manifests() {
-            assert_eq!(missing(compiled, compiled), None, "{name}");
+            assert_eq!(missing(compiled, compiled), [""; 0], "{name}");
         }
         let compiled = manifest("hardware.tinkerbell.org").unwrap();
         let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
         let mut less = compiled.clone();
         less.pointer_mut(at).unwrap().as_object_mut().unwrap().remove("vendorData");
-        assert_eq!(missing(compiled, &less), None);
+        assert_eq!(missing(compiled, &less), [""; 0]);
         let mut more = compiled.clone();
         more.pointer_mut(at).unwrap()["disks"]["items"]["properties"]["size"] = json!({});
         let field = "field .spec.disks[*].size of version v1alpha1";
-        assert_eq!(missing(compiled, &more).as_deref(), Some(field));
+        assert_eq!(missing(compiled, &more), [field]);
         let mut newer = compiled.clone();
         newer["spec"]["versions"][0]["name"] = json!("v1alpha2");
-        assert_eq!(missing(compiled, &newer).as_deref(), Some("version v1alpha2"));
+        assert_eq!(missing(compiled, &newer), ["version v1alpha2"]);
+        assert_eq!(contradiction(compiled, &newer), None);
+        newer["spec"]["scope"] = json!("Cluster");
+        assert_eq!(contradiction(compiled, &newer).as_deref(), Some("spec.scope \"Cluster\""));
     }
 }

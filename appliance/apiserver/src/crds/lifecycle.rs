@@ -7,8 +7,8 @@ use store::{Key, Txn};
 
 use super::{FINALIZER, MAX_DEFINITIONS, RESOURCE, compiled, read, status};
 use crate::definition::ResourceDefinition;
-use crate::engine::failed;
 use crate::engine::object::{decode, encode_own, meta, metadata_mut};
+use crate::engine::{Warnings, failed};
 use crate::status_error::StatusError;
 
 /// Fills in what a definition may leave out.
@@ -39,19 +39,22 @@ pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
 /// Settles a definition that is about to be stored.
 ///
 /// # Errors
-/// 403 for a compiled-in definition that asks for more than there is, and for one too many.
+/// 403 for a definition that makes another kind of a compiled-in one, and for one too many.
 pub fn admit(
     txn: &Txn<'_>,
     definition: &ResourceDefinition,
     new: &mut Value,
     old: Option<&Value>,
-    now: Timestamp,
+    (warnings, now): (&Warnings, Timestamp),
 ) -> Result<(), StatusError> {
     let name = meta(new, "name").to_owned();
     if let Some(known) = compiled::manifest(&name) {
-        if let Some(missing) = compiled::missing(known, new) {
-            let why = format!("this kind is compiled in, and does not have {missing}");
+        if let Some(other) = compiled::contradiction(known, new) {
+            let why = format!("this kind is compiled in, and does not have {other}");
             return Err(StatusError::forbidden(definition, &name, &why));
+        }
+        for missing in compiled::missing(known, new) {
+            warnings.add(format!("{name} stays as the box defines it, without {missing}"));
         }
         new["spec"] = known["spec"].clone();
         complete(new);

@@ -140,7 +140,8 @@ pub(super) fn insert(
     place.admit(&object, None)?;
     place.check_unique(txn, &key, &object, None)?;
     if place.definition.defines_kinds {
-        lifecycle::admit(txn, &place.definition, &mut object, None, now)?;
+        let told = (&options.fields.warnings, now);
+        lifecycle::admit(txn, &place.definition, &mut object, None, told)?;
     }
     if !place.definition.is_storage() {
         place.definition.complete_stored(&mut object);

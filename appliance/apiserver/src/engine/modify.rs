@@ -7,7 +7,8 @@ use store::{Key, Stored, Txn};
 use super::apply::Configuration;
 use super::fields::{self, Body, FieldValidation};
 use super::object::{
-    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, set_revision,
+    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata_mut,
+    set_revision,
 };
 use super::ownership::{self, Ownership};
 use super::{
@@ -119,17 +120,7 @@ pub(super) fn modify(
     let stored = txn.get(&key).map_err(|error| failed("read an object", &error))?;
     let stored = stored.ok_or_else(|| StatusError::not_found(&place.definition, name))?;
     let old = decode(&place.definition, &stored)?;
-    let (mut new, body) = match change {
-        Change::Replace(object) => {
-            check_revision_given(place, name, &object)?;
-            (object, Body::Whole)
-        }
-        Change::Patch(patch) => (patch.apply(old.clone())?, Body::Patch),
-        Change::Apply(config) => {
-            weight::check_items(&place.definition, name, &config.object, Some(&old))?;
-            (ownership.apply(Some(&old), &config.object, config.force)?, Body::Apply)
-        }
-    };
+    let (mut new, body) = changed(place, name, &old, change, ownership)?;
     metadata::check_shape(&new)?;
     weight::check_items(&place.definition, name, &new, Some(&old))?;
     let fixed = match body {
@@ -161,7 +152,8 @@ pub(super) fn modify(
     }
     check(place, name, &old, &new, options, fixed)?;
     if place.definition.defines_kinds {
-        lifecycle::admit(txn, &place.definition, &mut new, Some(&old), now)?;
+        let told = (&options.fields.warnings, now);
+        lifecycle::admit(txn, &place.definition, &mut new, Some(&old), told)?;
     }
     place.admit(&new, Some(&old))?;
     place.check_unique(txn, &key, &new, Some(&old))?;
@@ -174,6 +166,31 @@ pub(super) fn modify(
     let revision = keep(txn, (place, key), (&stored, &old), &new, options)?;
     revision.into_iter().for_each(|revision| set_revision(&mut new, revision));
     Ok((new, stored.revision))
+}
+
+/// What the caller makes of `old`, unchecked.
+fn changed(
+    place: &Place,
+    name: &str,
+    old: &Value,
+    change: Change,
+    ownership: &Ownership,
+) -> Result<(Value, Body), StatusError> {
+    Ok(match change {
+        Change::Replace(mut object) => {
+            // Upstream reads the number zero as none.
+            if meta(&object, "resourceVersion") == "0" {
+                metadata_mut(&mut object).remove("resourceVersion");
+            }
+            check_revision_given(place, name, &object)?;
+            (object, Body::Whole)
+        }
+        Change::Patch(patch) => (patch.apply(old.clone())?, Body::Patch),
+        Change::Apply(config) => {
+            weight::check_items(&place.definition, name, &config.object, Some(old))?;
+            (ownership.apply(Some(old), &config.object, config.force)?, Body::Apply)
+        }
+    })
 }
 
 /// Stores the object as changed, or deletes it when it waited for that; its revision, if it has

@@ -4,6 +4,7 @@ mod applying;
 mod collecting;
 mod heavy;
 mod kinds;
+mod native;
 mod reading;
 mod room;
 mod unique;

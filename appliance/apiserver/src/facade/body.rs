@@ -116,7 +116,16 @@ pub async fn delete_options(
     }
     expect(headers, &[JSON, YAML, kube_protobuf::MEDIA_TYPE])?;
     let (media, expected) = (media_type(headers), ("v1", "DeleteOptions"));
-    read_delete_options(&apart(bytes, move |bytes| value(&media, bytes, expected)).await?.value)
+    let options = apart(bytes, move |bytes| value(&media, bytes, expected)).await?.value;
+    let text = |field: &str| options[field].as_str().filter(|text| !text.is_empty());
+    if let Some(kind) = text("kind").filter(|kind| *kind != "DeleteOptions") {
+        // The object itself, say, whose uid its sender takes for a precondition.
+        let version = text("apiVersion").unwrap_or("v1");
+        let why = "a deletion takes DeleteOptions";
+        let why = format!("no kind {kind:?} is registered for version {version:?}: {why}");
+        return Err(StatusError::bad_request(why));
+    }
+    read_delete_options(&options)
 }
 
 /// Reads and checks `meta.k8s.io/v1 DeleteOptions`.

@@ -15,23 +15,23 @@ use crate::server::Server;
 
 const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 const ALL_HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/hardware";
-const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
-const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+pub const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+pub const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WHOAMI: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const MAY_I: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const AS_USER: HeaderName = HeaderName::from_static("impersonate-user");
 const AS_GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 
-type Headers<'a> = &'a [(HeaderName, &'a str)];
+pub type Headers<'a> = &'a [(HeaderName, &'a str)];
 
 impl Client {
-    async fn post(&mut self, path: &str, headers: Headers<'_>, body: Value) -> (u16, Value) {
+    pub async fn post(&mut self, path: &str, headers: Headers<'_>, body: Value) -> (u16, Value) {
         let (code, answer) = self.json("POST", path, headers, body.to_string()).await;
         (code.as_u16(), answer)
     }
 
     /// Makes a ServiceAccount bound to a ClusterRole everywhere, and gives a token of it.
-    async fn account(&mut self, name: &str, role: &str) -> String {
+    pub async fn account(&mut self, name: &str, role: &str) -> String {
         let account = json!({ "metadata": { "name": name } });
         assert_eq!(self.post(ACCOUNTS, &[], account).await.0, 201);
         let binding = json!({

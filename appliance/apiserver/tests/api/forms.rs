@@ -145,7 +145,11 @@ async fn delete_options_that_make_no_sense_are_refused() {
     let uid = a["metadata"]["uid"].as_str().unwrap();
     let invalid = "DeleteOptions.meta.k8s.io \"\" is invalid: ";
     let policies = "\"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+    let kind = "no kind \"Hardware\" is registered for version \"tinkerbell.org/v1alpha1\": a \
+                deletion takes DeleteOptions";
     for (query, body, code, why) in [
+        // The object itself is no precondition.
+        ("", r#"{"kind":"Hardware","apiVersion":"tinkerbell.org/v1alpha1"}"#, 400, kind.to_owned()),
         (
             "?dryRun=Some",
             "",

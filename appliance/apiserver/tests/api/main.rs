@@ -14,3 +14,4 @@ mod pressure;
 mod requests;
 mod server;
 mod sockets;
+mod tokens;

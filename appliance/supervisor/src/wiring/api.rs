@@ -33,6 +33,12 @@ impl Wiring {
         let tokens = AdminTokens::new(state.to_owned(), pki, &url, gate.tokens());
         let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
         self.admin_tokens = Some(Arc::clone(&tokens));
+        let filling = gate.fill_token_secrets(self.engine.clone(), pki.ca_pem());
+        let filling = self.shutdown.clone().run_until_cancelled_owned(filling);
+        self.spawn("token secrets", async move {
+            filling.await;
+            Ok(())
+        });
         let router = apiserver::router(
             self.engine.clone(),
             gate,
