@@ -134,6 +134,17 @@ pub fn trim(folder: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// `FIBMAP` of `linux/fs.h`: `_IO(0x00, 1)`.
+const BLOCK_OF: libc::Ioctl = 1;
+
+/// The block of the file system that the block `index` of a file lies in; 0 for none.
+pub fn block_of(file: &File, index: i32) -> io::Result<u32> {
+    let mut block = index;
+    // SAFETY: the kernel reads and writes one int, which lives during the call.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLOCK_OF, &raw mut block) };
+    if result == 0 { Ok(block.cast_unsigned()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// `WDIOC_SETTIMEOUT` of `linux/watchdog.h`: `_IOWR('W', 6, int)`.
 const WATCHDOG_SET_TIMEOUT: libc::Ioctl = 0xc004_5706u32 as libc::Ioctl;
 

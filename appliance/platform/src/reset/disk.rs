@@ -50,11 +50,11 @@ pub trait Disk {
     /// # Errors
     /// It asks still.
     fn answer(&mut self) -> Result<(), Error>;
-    /// Removes files of the boot volume's root, durably.
+    /// Erases the owner's settings and their copies from the boot volume, durably.
     ///
     /// # Errors
     /// They may be there still.
-    fn forget(&mut self, names: &[&str]) -> Result<(), Error>;
+    fn unset(&mut self) -> Result<(), Error>;
 }
 
 /// The box's own disk.
@@ -120,8 +120,8 @@ impl Disk for Host {
         self.volume.forget(&FILES)
     }
 
-    fn forget(&mut self, names: &[&str]) -> Result<(), Error> {
-        self.volume.forget(names)
+    fn unset(&mut self) -> Result<(), Error> {
+        self.volume.erase_settings()
     }
 }
 

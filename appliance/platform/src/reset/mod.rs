@@ -24,8 +24,6 @@ pub const NOTE: &str = "reset";
 /// On the boot volume, for who has the disk in another machine; the second is what an editor of
 /// Windows makes of the first.
 pub const FILES: [&str; 2] = ["reset", "reset.txt"];
-/// On the boot volume: what the owner wrote.
-const SETTINGS: &str = "box.toml";
 /// The box's own folder of the state volume.
 const OWN: &str = "tinbox";
 /// What stays on the state volume: the note, up to the end; the time, which is nobody's secret; and
@@ -120,7 +118,7 @@ pub enum Step {
     Answer,
     /// Overwrite a file, then remove it.
     Shred(PathBuf),
-    /// Remove the owner's settings from the boot volume.
+    /// Erase the owner's settings from the boot volume.
     Unset,
     /// Remove everything in a folder but what is named.
     Empty(PathBuf, &'static [&'static str]),
@@ -140,6 +138,7 @@ pub fn plan(places: &Places<'_>) -> Vec<Step> {
         Step::Empty(places.state.to_owned(), &STAYS),
         Step::Empty(places.cache.to_owned(), &["lost+found"]),
         Step::Trim(places.state.to_owned()),
+        Step::Trim(places.cache.to_owned()),
         Step::Close,
     ]);
     steps
@@ -184,7 +183,7 @@ pub fn carry_out(steps: &[Step], places: &Places<'_>, disk: &mut impl Disk) -> R
             Step::Shred(file) => {
                 shred(disk, file).map_err(Error::io(format!("destroy {}", file.display())))?;
             }
-            Step::Unset => disk.forget(&[SETTINGS])?,
+            Step::Unset => disk.unset()?,
             Step::Empty(folder, stays) => empty(disk, folder, stays, 0)
                 .and_then(|()| disk.sync(folder))
                 .map_err(Error::io(format!("empty {}", folder.display())))?,

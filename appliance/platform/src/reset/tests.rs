@@ -140,9 +140,9 @@ impl Disk for Cut {
         self.all()?;
         self.host.answer()
     }
-    fn forget(&mut self, names: &[&str]) -> Result<(), Error> {
+    fn unset(&mut self) -> Result<(), Error> {
         self.all()?;
-        self.host.forget(names)
+        self.host.unset()
     }
 }
 

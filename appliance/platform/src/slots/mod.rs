@@ -6,6 +6,7 @@
 //! must never move nor change its size. What the box changes lies in the first 512 bytes, one
 //! sector, which a disk writes whole or not at all.
 
+mod erase;
 mod fill;
 mod volume;
 

@@ -131,6 +131,11 @@ fn the_owners_settings_are_replaced_whole() {
     assert_eq!(volume.settings().unwrap().as_deref(), Some("name = 'b'\n"));
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is left of a change that was made: {left:?}");
+    // A power cut left a name, and a factory reset began to count anew.
+    fs::write(folder.path().join("box.3"), "left").unwrap();
+    volume.replace_settings("name = 'c'\n", 3).unwrap();
+    assert_eq!(fs::read(folder.path().join("box.3")).unwrap(), b"left");
+    assert_eq!(volume.settings().unwrap().as_deref(), Some("name = 'c'\n"));
     fs::write(folder.path().join("box.toml"), b"name = '\xff'").unwrap();
     assert_eq!(volume.settings().unwrap().as_deref(), Some("name = '\u{fffd}'"));
 }

@@ -13,10 +13,13 @@ use crate::bundle::Verity;
 use crate::init::{BOOT, privileged};
 
 /// What the owner wrote.
-const SETTINGS: &str = "box.toml";
+pub(super) const SETTINGS: &str = "box.toml";
+
+/// Names of cut changes that are passed over.
+const LEFT_OVER_MAX: usize = 1024;
 
 /// One change at a time: the end of one would take the volume from under the other.
-static CHANGING: Mutex<()> = Mutex::new(());
+pub(super) static CHANGING: Mutex<()> = Mutex::new(());
 
 /// Where the volume is.
 #[derive(Debug, Clone)]
@@ -118,12 +121,17 @@ impl BootVolume {
 
     /// Writes `box.toml` anew: whatever happens, the old one is there or the new one. `number` is
     /// one that no change had before: FAT may leave two names for one file when the power is cut
-    /// in a rename, so a name is never used twice, and what was left by it never touched.
+    /// in a rename, so a name is never used twice, also not after a factory reset.
     ///
     /// # Errors
     /// When the volume cannot be written, or gives back something else. The old one is kept then.
     pub fn replace_settings(&self, text: &str, number: u32) -> Result<(), Error> {
-        let (path, part) = (self.folder.join(SETTINGS), self.folder.join(format!("box.{number}")));
+        let path = self.folder.join(SETTINGS);
+        let parts = (number..=u32::MAX).map(|number| self.folder.join(format!("box.{number}")));
+        let part = parts.take(LEFT_OVER_MAX).find(|part| !part.exists());
+        let full = || io::Error::other("too many changes of the settings were cut by the power");
+        let what = format!("write {}", path.display());
+        let part = part.ok_or_else(|| Error::io(what)(full()))?;
         let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
         self.writable(|| {
             write(&part, text.as_bytes())?;
@@ -154,6 +162,15 @@ impl BootVolume {
         })
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// True when all of the volume is the box's own.
+    pub(super) fn is_volume(&self) -> bool {
+        self.mounted
+    }
+
     fn of(&self, slot: Slot) -> PathBuf {
         self.folder.join("tinbox").join(slot.letter().to_string())
     }
@@ -162,7 +179,7 @@ impl BootVolume {
         self.folder.join("tinbox/grubenv")
     }
 
-    fn writable(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn writable(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         self.set_writable(true)?;
         let done = work();
         // Also after a failure: the volume must not stay open to a power cut.
@@ -224,7 +241,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write().map_err(Error::io(format!("write {}", path.display())))
 }
 
-fn sync(folder: &Path) -> Result<(), Error> {
+pub(super) fn sync(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(Error::io(format!("write {}", folder.display())))
 }
