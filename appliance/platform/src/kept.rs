@@ -106,7 +106,10 @@ fn give_up_reserve(folder: &Path) -> bool {
 }
 
 /// Reads at most `limit` bytes of a file; `None` when there is none.
-pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+/// Those of the file system.
+pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,

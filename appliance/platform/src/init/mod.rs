@@ -277,6 +277,7 @@ fn kill_rest(child: &Child) {
 }
 
 fn take_down(leave: Leave) -> ! {
+    watchdog::feed_to_the_end();
     volumes::unmount();
     let command = match leave {
         Leave::Restart => RebootCommand::Restart,

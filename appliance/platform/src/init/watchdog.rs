@@ -13,6 +13,8 @@ use crate::{Error, sys};
 const PATIENCE_SECS: i32 = 60;
 /// Between two words to it.
 pub const FEED: Duration = Duration::from_secs(15);
+/// Longest time for what is in memory to be written to the disks, before the machine is restarted.
+const DOWN_MAX: Duration = Duration::from_secs(900);
 const SYS: &str = "/sys/class/watchdog";
 /// Devices that are looked at.
 const DEVICES_MAX: usize = 16;
@@ -49,6 +51,31 @@ impl Watchdog {
     }
 }
 
+/// Feeds it from a thread while the machine goes down, where much may be left to be written; a
+/// machine that does not go down is restarted by it.
+pub fn feed_to_the_end() {
+    match Watchdog::start() {
+        Ok(Some(mut watchdog)) => {
+            std::thread::spawn(move || {
+                feed_for(DOWN_MAX, |wait| {
+                    watchdog.feed();
+                    std::thread::sleep(wait);
+                });
+            });
+        }
+        Ok(None) => {}
+        Err(error) => eprintln!("tinbox: {}", stdx::chain(&error)),
+    }
+}
+
+fn feed_for(limit: Duration, mut feed: impl FnMut(Duration)) {
+    let mut fed = Duration::ZERO;
+    while fed < limit {
+        feed(FEED);
+        fed += FEED;
+    }
+}
+
 /// Names below `sys`, each with whether it is a device of the machine.
 fn devices(sys: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = fs::read_dir(sys) else { return Vec::new() };
@@ -70,7 +97,9 @@ fn best(mut devices: Vec<(String, bool)>) -> Option<String> {
 mod tests {
     use std::fs;
 
-    use super::{best, devices};
+    use std::time::Duration;
+
+    use super::{DOWN_MAX, PATIENCE_SECS, best, devices, feed_for};
 
     /// Watchdogs and whether they are hardware, and the one to take.
     type Row<'a> = (&'a [(&'a str, bool)], Option<&'a str>);
@@ -96,5 +125,15 @@ mod tests {
         fs::create_dir_all(sys.path().join("watchdog1/device")).unwrap();
         assert_eq!(best(devices(sys.path())).as_deref(), Some("watchdog1"));
         assert!(devices(&sys.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn the_watchdog_is_fed_while_the_disks_are_written_and_not_for_ever() {
+        let mut passed = Duration::ZERO;
+        feed_for(DOWN_MAX, |wait| {
+            assert!(wait.as_secs() < u64::try_from(PATIENCE_SECS).unwrap());
+            passed += wait;
+        });
+        assert_eq!(passed, DOWN_MAX);
     }
 }

@@ -1,6 +1,6 @@
 //! Getting an address and keeping it.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -76,12 +76,36 @@ pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
             (lease.address.clone(), Some(lease))
         }
     };
+    forget_others(&netlink, &link, address.address).await;
     apply(&netlink, &link, &address).await?;
     let (interface, mac) = (&link.name, link.mac);
     let server = lease.as_ref().map(|lease| tracing::field::display(lease.server));
     let shown = format!("{}/{}", address.address, address.prefix);
     tracing::info!(interface, %mac, address = shown, server, "network is up");
     Ok(Configured { link, address, lease: lease.map(|lease| (lease, wanted.caller)) })
+}
+
+/// Removes the addresses that a former process left on the interface: their leases may have ended,
+/// and nothing renews them.
+async fn forget_others(netlink: &Netlink, link: &Link, given: Ipv4Addr) {
+    let seen = super::look().await.unwrap_or_default();
+    let seen = seen.into_iter().find(|seen| seen.link.index == link.index);
+    for other in left_over(&seen.map(|seen| seen.addresses).unwrap_or_default(), given) {
+        let (interface, address) = (&link.name, other.0);
+        tracing::info!(interface, %address, "removing a former address");
+        if let Err(error) = netlink.remove_address(link.index, other).await {
+            tracing::warn!(interface, %address, reason = %error, "a former address stays");
+        }
+    }
+}
+
+/// The IPv4 addresses that are not the given one. A link-local address is of `link_local`.
+fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)> {
+    let all = addresses.iter().filter_map(|(address, prefix)| match address {
+        IpAddr::V4(address) => Some((*address, *prefix)),
+        IpAddr::V6(_) => None,
+    });
+    all.filter(|(address, _)| *address != given && !address.is_link_local()).collect()
 }
 
 /// Gives the interface of this name an address that is written down, whether or not a cable is in.
@@ -291,4 +315,20 @@ fn open(interface: &str) -> std::io::Result<UdpSocket> {
     socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT)).into())?;
     socket.set_nonblocking(true)?;
     UdpSocket::from_std(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_over;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    #[test]
+    fn the_address_of_a_former_lease_is_removed() {
+        let given = Ipv4Addr::new(10, 0, 0, 9);
+        let all = ["10.0.0.9", "10.0.0.5", "169.254.7.7", "fe80::1", "192.168.1.4"];
+        let all: Vec<(IpAddr, u8)> = all.iter().map(|it| (it.parse().unwrap(), 24)).collect();
+        let former = [([10, 0, 0, 5].into(), 24), ([192, 168, 1, 4].into(), 24)];
+        assert_eq!(left_over(&all, given), former);
+        assert_eq!(left_over(&all[..1], given), []);
+    }
 }
