@@ -100,6 +100,9 @@ pub enum Error {
         /// What to do now.
         hint: &'static str,
     },
+    /// A person ended it by Control-C.
+    #[error("interrupted")]
+    Interrupted,
     /// What was waited for ended badly.
     #[error("{what} {how}: {why}")]
     Failed {
@@ -199,16 +202,19 @@ impl Error {
                  between: nothing was sent"
                     .to_owned()
             }
-            Error::Read { .. } | Error::Write { .. } | Error::Output(_) => return None,
+            Error::Read { .. } | Error::Write { .. } | Error::Output(_) | Error::Interrupted => {
+                return None;
+            }
         };
         Some(text)
     }
 
     /// 1 when the thing asked for failed, 2 when it could not be asked for, 5 when who answers is
-    /// not to be trusted.
+    /// not to be trusted, 130 when a person ended it, as shells have it.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Untrusted { .. } => 5,
+            Error::Interrupted => 130,
             Error::Usage(_)
             | Error::Write { .. }
             | Error::NoKubeconfig(_)

@@ -4,6 +4,7 @@ pub mod claim;
 mod flash;
 mod leave;
 pub mod pinned;
+pub mod question;
 pub mod settings;
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ use stdx::Secret;
 use tokio::time::Instant;
 
 use super::Context;
-use super::appliance::claim::question;
+use super::appliance::question::question;
 use crate::client::{Path, Sent};
 use crate::error::Error;
 pub use fresh::onto;
@@ -200,7 +200,12 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
         bar.show(&progress("writing", (bytes_done, bytes_total), began));
         file.write(piece)
     };
-    let bytes = context.client.download(&Path::backup(""), &order, take).await?;
+    let path = Path::backup("");
+    let bytes = tokio::select! {
+        bytes = context.client.download(&path, &order, take) => bytes?,
+        // What was written of it is removed.
+        _ = tokio::signal::ctrl_c() => return Err(Error::Interrupted),
+    };
     bar.clear();
     file.finish()?;
     let size = stdx::bytes(bytes);

@@ -1,18 +1,18 @@
 //! `box claim`: the code of the box's screen against its kubeconfig.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use http::Method;
 use http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use status::story::plain;
 use stdx::Secret;
 
 use super::pinned::{ask, request};
+use super::question::{question, read_line};
 use crate::error::Error;
 use crate::output::Printer;
 
@@ -49,6 +49,9 @@ pub async fn run(
         let why = format!("{} is there already: name another --kubeconfig", file.display());
         return Err(Error::Usage(why));
     }
+    // First of all: a box that is claimed stays so, whatever fails afterwards.
+    let failed = |source| Error::Write { file: file.display().to_string(), source };
+    let new = NewFile::create(&file).map_err(failed)?;
     let address = bare(&arguments.address);
     let pin = trusted(printer, &address, arguments.pin.as_deref()).await?;
     let (code, passphrase) = secrets(&arguments)?;
@@ -73,8 +76,7 @@ pub async fn run(
     if !answer.status().is_success() {
         return Err(refused("read the kubeconfig of", answer.body()));
     }
-    keep(&file, answer.body())
-        .map_err(|source| Error::Write { file: file.display().to_string(), source })?;
+    new.finish(answer.body()).map_err(failed)?;
     printer.line(&format!("{address} is yours; its kubeconfig is {}", file.display()))?;
     printer.note(&format!("next: tinbox --kubeconfig {} hardware list", file.display()));
     Ok(())
@@ -126,41 +128,71 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
     Ok((code, passphrase))
 }
 
-/// Asks on the terminal; what is typed is shown only with `echo`.
-pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
-    // A closed standard error hides the question, and the answer is still wanted.
-    let _ = io::stderr().write_all(words.as_bytes());
-    let terminal = io::stdin();
-    let before = tcgetattr(&terminal).ok().filter(|_| !echo);
-    if let Some(before) = &before {
-        let mut silent = before.clone();
-        silent.local_modes -= LocalModes::ECHO;
-        let _ = tcsetattr(&terminal, OptionalActions::Flush, &silent);
-    }
-    let read = read_line();
-    if let Some(before) = before {
-        let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
-        let _ = io::stderr().write_all(b"\n");
-    }
-    read
+/// A new file that only its owner may read, and that is removed unless it is finished.
+#[derive(Debug)]
+struct NewFile {
+    path: PathBuf,
+    file: Option<File>,
 }
 
-fn read_line() -> Result<Secret, Error> {
-    let mut line = String::new();
-    let file = || "standard input".to_owned();
-    let count = io::stdin().lock().read_line(&mut line);
-    match count.map_err(|source| Error::Read { file: file(), source })? {
-        0 => Err(Error::Content { file: file(), why: "it ends before all was read".to_owned() }),
-        _ => Ok(Secret::from(line.trim_end_matches(['\r', '\n']).to_owned())),
+impl NewFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let mut new = OpenOptions::new();
+        let file = new.write(true).create_new(true).mode(0o600).open(path)?;
+        Ok(Self { path: path.to_owned(), file: Some(file) })
+    }
+
+    fn finish(mut self, content: &[u8]) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(content)?;
+        file.sync_all()?;
+        self.file = None;
+        Ok(())
     }
 }
 
-/// A new file for nobody else.
-fn keep(file: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
-    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    new.write_all(content)?;
-    new.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, NewFile, run};
+    use crate::error::Error;
+    use crate::output::{Format, Printer};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_cannot_be_written_is_found_out_before_the_box_is_claimed() {
+        let arguments = Arguments {
+            // No box answers here: a request would fail with another error.
+            address: "127.0.0.1:1".to_owned(),
+            pin: Some("sha256:00".to_owned()),
+            secrets_stdin: true,
+        };
+        let file = "/proc/version/admin.kubeconfig".into();
+        let failed = run(&Printer::new(Format::Table), Some(file), arguments).await;
+        assert!(matches!(failed, Err(Error::Write { .. })), "{failed:?}");
+    }
+
+    #[test]
+    fn a_kubeconfig_is_private_and_half_of_one_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/admin.kubeconfig");
+        drop(NewFile::create(&path).unwrap());
+        assert!(!path.exists());
+        NewFile::create(&path).unwrap().finish(b"kind: Config\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"kind: Config\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        NewFile::create(&path).unwrap_err();
+        assert!(path.exists(), "an existing file stays");
+    }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use status::progress::Progress;
 
-use super::claim::question;
+use super::question::question;
 use crate::error::Error;
 use crate::output::{Bar, Printer};
 use copy::{Failure, Writer};
@@ -51,8 +51,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// The last four characters of the disk's serial number, for where nobody is there to be
-    /// asked.
+    /// The last four characters of the disk's serial number, more where another disk of this
+    /// machine has the same four. For scripts.
     #[arg(long, value_name = "SERIAL")]
     erase: Option<String>,
 }
@@ -101,10 +101,16 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
         return Err(cannot("another medium was put into it".to_owned(), again));
     }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
-    let written = write(printer.bar(), image, (disk, target.size), config).await?;
+    let (written, discarded) = write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
     let written = stdx::bytes(written);
     printer.line(&format!("{name} is a box{configured}: {written} written and read again"))?;
+    if !discarded {
+        printer.note(&format!(
+            "the disk does not discard: bytes that it held before are left where the box has not \
+             written; if it was a box, or had secrets, first: dd if=/dev/zero of={name} bs=4M"
+        ));
+    }
     printer.note("next: put it into the box's machine and switch that on; its screen shows a code");
     Ok(())
 }
@@ -136,22 +142,22 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-/// Bytes that were written.
+/// Bytes that were written, and true when all that the disk held before is gone.
 async fn write(
     mut bar: Bar,
     image: Image,
     (disk, size): (File, u64),
     config: Option<String>,
-) -> Result<u64, Error> {
+) -> Result<(u64, bool), Error> {
     let (read, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let again = Arc::new(AtomicU64::new(0));
     let (of_file, began) = (image.size, Instant::now());
     let work = {
         let (read, stop, again) = (Arc::clone(&read), Arc::clone(&stop), Arc::clone(&again));
         move || {
-            let written = flash(&image, (&disk, size), (&read, &again), &stop)?;
+            let flashed = flash(&image, (&disk, size), (&read, &again), &stop)?;
             config.iter().try_for_each(|text| configure(&disk, text))?;
-            Ok(written)
+            Ok(flashed)
         }
     };
     let mut work = tokio::task::spawn_blocking(work);
@@ -185,15 +191,17 @@ fn flash(
     (disk, size): (&File, u64),
     (read, again): (&Arc<AtomicU64>, &AtomicU64),
     stop: &AtomicBool,
-) -> Result<u64, Error> {
+) -> Result<(u64, bool), Error> {
     let why = |failure: Failure| failed(&failure.to_string());
     let writer = Writer { disk, size, stop };
     let mut stream = image.open(read)?;
+    let discarded = writer.discard();
     let (written, head) = writer.write(&mut stream, &image.map).map_err(why)?;
     image.check(stream)?;
     writer.compare(&written, &head, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
     writer.finish(&head).map_err(why)?;
-    Ok(written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum())
+    let count = written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum();
+    Ok((count, discarded))
 }
 
 fn configure(disk: &File, text: &str) -> Result<(), Error> {

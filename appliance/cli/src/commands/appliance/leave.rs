@@ -6,7 +6,7 @@ use serde_json::json;
 use status::reset::{Erased, Leaving, Wish};
 use status::story::plain;
 
-use super::claim::question;
+use super::question::question;
 use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;

@@ -8,8 +8,9 @@ use http::header::CONTENT_TYPE;
 use status::story::plain;
 use stdx::Secret;
 
-use super::super::appliance::claim::{bare, question, trusted};
+use super::super::appliance::claim::{bare, trusted};
 use super::super::appliance::pinned::{ask_for, request};
+use super::super::appliance::question::question;
 use super::{Restore, opening};
 use crate::error::Error;
 use crate::output::Printer;

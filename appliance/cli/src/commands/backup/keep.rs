@@ -1,6 +1,6 @@
 //! A backup on this machine: for nobody else, and there only once all of it is.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,13 @@ impl New {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&part);
         let failed = |source| Error::Write { file: part.display().to_string(), source };
+        // One that is there may be open to others, and stays what it is when it is written.
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
         let file = Some(file.map_err(failed)?);
         Ok(Self { path: path.to_owned(), part, file })
     }
@@ -49,7 +53,11 @@ impl New {
     /// Those of the disk.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        let synced = file.sync_all().and_then(|()| std::fs::rename(&self.part, &self.path));
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let synced = file.sync_all().and_then(|()| fs::rename(&self.part, &self.path));
+        // A name that is not on the disk is lost with the power.
+        let synced = synced.and_then(|()| File::open(folder)?.sync_all());
         synced.map_err(|source| self.failed(source))
     }
 
@@ -62,7 +70,28 @@ impl Drop for New {
     fn drop(&mut self) {
         if self.file.is_some() {
             // Half a backup is none.
-            let _ = std::fs::remove_file(&self.part);
+            let _ = fs::remove_file(&self.part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::New;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn what_another_attempt_left_gives_no_permissions_to_a_backup() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, part) = (folder.path().join("backup"), folder.path().join("backup.part"));
+        fs::write(&part, "half of an older one").unwrap();
+        fs::set_permissions(&part, fs::Permissions::from_mode(0o644)).unwrap();
+        let mut new = New::create(&path).unwrap();
+        new.write(b"all").unwrap();
+        new.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"all");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!part.exists());
     }
 }

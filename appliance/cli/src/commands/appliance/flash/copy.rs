@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use sha2::{Digest as _, Sha256};
 
 use super::map::{Map, Part};
@@ -55,6 +55,13 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Discards all that the disk held. False when the disk does not discard, or does not promise
+    /// zeros afterwards: former bytes stay where the image writes none.
+    pub fn discard(&self) -> bool {
+        let zeros = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(self.disk, zeros, 0, self.size).is_ok()
+    }
+
     /// Writes what `map` names of `image`, and waits until the disk has it; what was written, with
     /// the sums, but for the beginning, which is the second.
     ///

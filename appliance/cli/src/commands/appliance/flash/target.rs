@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of the sectors that sysfs counts in.
 const SECTOR: u64 = 512;
-/// How many characters a person types.
+/// Characters that a person types at least.
 const TYPED: usize = 4;
 
 /// A disk, as the kernel tells of it.
@@ -33,6 +33,8 @@ pub struct Target {
     pub partitions: Vec<String>,
     /// Why it is in use: `sdb1 is mounted at /home`.
     pub in_use: Vec<String>,
+    /// Serial numbers of the machine's other disks.
+    pub other_serials: Vec<String>,
 }
 
 impl Target {
@@ -71,26 +73,43 @@ impl Target {
             read_only: number("ro") == 1,
             sequence: text(&sys.join("diskseq")),
             in_use: in_use(&sys, &partitions),
+            other_serials: other_serials(&name_of(&sys)),
             partitions: partitions.iter().map(|part| name_of(part)).collect(),
             name,
             part_of,
         })
     }
 
-    /// What a person types to show that this disk is meant.
+    /// The text that a person types to show that this disk is meant: the end of its serial number
+    /// that no other disk of the machine has, or of its name.
     pub fn proof(&self) -> &str {
-        let named = if self.serial.is_empty() { &self.name } else { &self.serial };
-        let from = named.char_indices().rev().nth(TYPED - 1).map_or(0, |(at, _)| at);
-        &named[from..]
+        let named = if self.is_proved_by_serial() { &self.serial } else { &self.name };
+        let ends = named.char_indices().rev().skip(TYPED - 1).map(|(at, _)| &named[at..]);
+        let is_other = |end: &&str| {
+            let mut others = self.other_serials.iter();
+            self.is_proved_by_serial() && others.any(|other| ends_with(other, end))
+        };
+        ends.into_iter().find(|end| !is_other(end)).unwrap_or(named)
     }
 
-    /// What the proof is called.
+    /// A serial number that another disk has too names neither.
+    fn is_proved_by_serial(&self) -> bool {
+        let mut others = self.other_serials.iter();
+        !self.serial.is_empty() && !others.any(|other| ends_with(other, &self.serial))
+    }
+
+    /// A phrase that says what the proof is.
     pub fn proof_of(&self) -> String {
-        match (self.serial.is_empty(), self.proof().len() == self.name.len()) {
-            (false, _) => "the last four characters of its serial number".to_owned(),
-            (true, true) => "its name".to_owned(),
-            (true, false) => "the last four characters of its name, as it has no serial".to_owned(),
+        let count = self.proof().chars().count();
+        let (named, what, why) = match (self.is_proved_by_serial(), self.serial.is_empty()) {
+            (true, _) => (&self.serial, "serial number", ""),
+            (false, true) => (&self.name, "name", ", as it has no serial"),
+            (false, false) => (&self.name, "name", ", as another disk has its serial number"),
+        };
+        if count == named.chars().count() {
+            return format!("its {what}{why}");
         }
+        format!("the last {count} characters of its {what}{why}")
     }
 
     /// Why an image of `size` bytes, where that is known, may not be written to it.
@@ -162,6 +181,18 @@ fn serial(sys: &Path) -> String {
     }
     let usb = sys.ancestors().find(|folder| folder.join("idVendor").exists());
     usb.map(|usb| text(&usb.join("serial"))).unwrap_or_default()
+}
+
+/// Serial numbers of the disks that are not `name`.
+fn other_serials(name: &str) -> Vec<String> {
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let disks = entries.filter(|entry| entry.file_name() != name);
+    let sys = disks.filter_map(|entry| fs::canonicalize(entry.path()).ok());
+    sys.map(|sys| serial(&sys)).filter(|serial| !serial.is_empty()).collect()
+}
+
+fn ends_with(text: &str, end: &str) -> bool {
+    text.to_ascii_lowercase().ends_with(&end.to_ascii_lowercase())
 }
 
 fn partitions(sys: &Path) -> Vec<PathBuf> {

@@ -56,6 +56,22 @@ fn what_the_map_names_is_on_the_disk() {
 }
 
 #[test]
+fn former_bytes_are_gone_where_the_image_writes_none() {
+    let (folder, image, stop) = (tempfile::tempdir().unwrap(), image(), AtomicBool::new(false));
+    let disk = disk(folder.path(), SIZE);
+    let writer = Writer { disk: &disk, size: SIZE as u64, stop: &stop };
+    assert!(writer.discard(), "a file discards");
+    let parts = vec![part(&image, 0, 4096)];
+    let (map, head) = writer.write(&mut Cursor::new(&image), &Map { size: None, parts }).unwrap();
+    writer.compare(&map, &head, |_| ()).unwrap();
+    writer.finish(&head).unwrap();
+    let found = fs::read(folder.path().join("disk")).unwrap();
+    assert!(found[..4096] == image[..4096] && found[4096..].iter().all(|byte| *byte == 0));
+    let full = File::open("/dev/null").unwrap();
+    assert!(!Writer { disk: &full, size: 1, stop: &stop }.discard(), "a device that cannot");
+}
+
+#[test]
 fn half_an_image_leaves_no_disk_that_starts() {
     let image = image();
     let good = part(&image, 0, SIZE);
