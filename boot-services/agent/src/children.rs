@@ -1,12 +1,17 @@
 //! Whose children are whose: process 1 collects orphans, and must leave to an action the programs
 //! that it runs.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{WaitOptions, wait};
 
-/// Actions that wait for programs of their own.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Actions that wait for programs of their own. It is locked while a child is collected: an action
+/// that begins then must not lose the first of its programs.
+static WAITING: Mutex<usize> = Mutex::new(0);
+
+fn waiting() -> MutexGuard<'static, usize> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// While one is held, nobody else collects this process's children.
 #[derive(Debug)]
@@ -15,14 +20,14 @@ pub struct Ours(());
 impl Ours {
     /// Before the first program is started.
     pub fn begin() -> Self {
-        WAITING.fetch_add(1, Ordering::SeqCst);
+        *waiting() += 1;
         Self(())
     }
 }
 
 impl Drop for Ours {
     fn drop(&mut self) {
-        WAITING.fetch_sub(1, Ordering::SeqCst);
+        *waiting() -= 1;
         // The orphans of meanwhile; only process 1 has any.
         if std::process::id() == 1 {
             collect();
@@ -32,8 +37,14 @@ impl Drop for Ours {
 
 /// Collect every child that has ended, unless an action waits for its own.
 pub fn collect() {
-    while WAITING.load(Ordering::SeqCst) == 0 {
-        if !matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {
+    collect_by(|| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))));
+}
+
+/// The same; `one` collects a child, and is false where none has ended. It must not wait.
+fn collect_by(mut one: impl FnMut() -> bool) {
+    loop {
+        let waiting = waiting();
+        if *waiting > 0 || !one() {
             return;
         }
     }
@@ -45,7 +56,29 @@ mod tests {
 
     use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-    use super::{Ours, collect};
+    use std::sync::mpsc::sync_channel;
+    use std::time::Duration;
+
+    use super::{Ours, collect, collect_by};
+
+    #[test]
+    fn no_action_begins_while_a_child_is_collected() {
+        let (begun, begins) = sync_channel(1);
+        let mut thread = None;
+        collect_by(|| {
+            let begun = begun.clone();
+            thread = Some(std::thread::spawn(move || {
+                let ours = Ours::begin();
+                begun.send(()).unwrap();
+                drop(ours);
+            }));
+            let waits = begins.recv_timeout(Duration::from_millis(200));
+            assert!(waits.is_err(), "its program would be collected");
+            false
+        });
+        begins.recv().unwrap();
+        thread.unwrap().join().unwrap();
+    }
 
     #[test]
     fn an_action_gets_the_status_of_its_program() {

@@ -143,12 +143,29 @@ fn script(name: &str, efi: bool) -> String {
     // Without udev nothing else gives file systems the names by which they are written down.
     let names = "mkdir -p /dev/disk/by-uuid; blkid -s UUID -o export | while IFS='=' read -r k v; \
         do case $k in DEVNAME) d=$v ;; UUID) ln -sf \"$d\" \"/dev/disk/by-uuid/$v\" ;; esac; done";
-    format!("{names}; {install}; {name}-mkconfig -o /boot/{name}/grub.cfg; sync")
+    // os-prober mounts the file systems of all disks, preserved ones too, and replays their
+    // journals. A system's /etc/default/grub may ask for it, so its programs are covered as well.
+    let alone = "export GRUB_DISABLE_OS_PROBER=true; for p in /usr/bin/os-prober \
+        /usr/bin/linux-boot-prober; do if [ -e $p ]; then mount --bind /dev/null $p; fi; done";
+    format!("{alone}; {names}; {install}; {name}-mkconfig -o /boot/{name}/grub.cfg; sync")
 }
 
 #[cfg(test)]
 mod tests {
     use super::script;
+
+    /// The part of a script that covers the programs, and then `grub-mkconfig` as it looks for one.
+    #[test]
+    fn no_other_disk_is_probed_for_systems() {
+        for script in [script("grub", false), script("grub2", true)] {
+            let (before, _) = script.split_once("-mkconfig").unwrap();
+            assert!(before.contains("export GRUB_DISABLE_OS_PROBER=true;"));
+            for program in ["/usr/bin/os-prober", "/usr/bin/linux-boot-prober"] {
+                assert!(before.contains(program), "{program}");
+            }
+            assert!(before.contains("mount --bind /dev/null $p"));
+        }
+    }
 
     #[test]
     fn the_script_is_of_the_systems_own_names() {

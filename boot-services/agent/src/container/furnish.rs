@@ -11,7 +11,7 @@ use rustix::mount::MountFlags;
 
 use super::room::path_of;
 use super::volume::Volume;
-use crate::{Error, preserve};
+use crate::{Error, preserve, sys};
 
 /// This OS's folders that every container has.
 const BINDS: [&str; 2] = ["/dev", "/sys"];
@@ -92,8 +92,8 @@ fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<
     if read_only {
         // Opened anew: what is open is the folder below the mount.
         let mounted = within(root, Path::new(target), OFlags::PATH)?;
-        let flags = MountFlags::BIND | MountFlags::RDONLY;
-        rustix::mount::mount_remount(path_of(&mounted), flags, c"")?;
+        // A volume such as `/:/host:ro` has all that is mounted below it.
+        sys::make_read_only(&mounted)?;
     }
     Ok(())
 }

@@ -109,3 +109,26 @@ async fn a_container_reaches_no_preserved_disk() {
     read.unwrap();
     assert!(disk.read().0 == before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_that_is_read_only_is_so_at_every_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    let (folder, below) = (folder.path().to_str().unwrap(), below.to_str().unwrap());
+    run("mount", &["-t", "tmpfs", "tmpfs", below]);
+    let registry = registry().await;
+    let (writable, volume) = (format!("{folder}:/host"), format!("{folder}:/host:ro"));
+    let written = shell(&registry, "/busybox touch /host/below/x", &[&writable]).await;
+    let mut refused = Vec::new();
+    for path in ["/host/y", "/host/below/y"] {
+        let words = format!("/busybox touch {path}");
+        refused.push((path, shell(&registry, &words, &[&volume]).await));
+    }
+    run("umount", &[below]);
+    written.unwrap();
+    for (path, refused) in refused {
+        let error = refused.expect_err(path);
+        assert!(error.contains("Read-only file system"), "{path}: {error}");
+    }
+}
