@@ -1,7 +1,8 @@
 //! The service without its socket: a datagram in, at most one answer out.
 
+use std::collections::HashMap;
 use std::net::Ipv6Addr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stdx::MacAddr;
 
@@ -26,23 +27,30 @@ const PREFERENCE_MAX: u8 = 255;
 const IAS_MAX: usize = 8;
 /// Name servers sent.
 const NAME_SERVERS_MAX: usize = 8;
+/// Time for which an address that another uses is not offered (RFC 8415 §18.3.8).
+const DECLINED_FOR: Duration = Duration::from_secs(3600);
+/// Declined addresses that are remembered; the one that was declined first makes room.
+const DECLINED_MAX: usize = 1024;
 /// Longest loader name in a URL, so that an answer fits in one frame.
 const FILE_MAX: usize = 255;
 
-/// The service's state: its settings and its limits. Leases are not state, they are reservations.
+/// The service's state: its settings, its limits and the addresses that others were found to use.
+/// Leases are not state, they are reservations.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
     /// DUID-LL (RFC 8415 §11.4).
     duid: Vec<u8>,
     guard: Guard,
+    /// Declined addresses, and when they may be offered again.
+    declined: HashMap<Ipv6Addr, Instant>,
 }
 
 impl Engine {
     /// A service that has heard nobody yet; `mac` is its interface's.
     pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
         let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
-        Self { config, duid, guard: Guard::new(now) }
+        Self { config, duid, guard: Guard::new(now), declined: HashMap::new() }
     }
 
     /// Takes one datagram that arrived at port 547; the answer goes back where it came from.
@@ -75,8 +83,27 @@ impl Engine {
         if self.guard.pace(machine.mac, now) != Pace::Fine {
             return Ok(None);
         }
+        self.declined.retain(|_, until| *until > now);
+        if message.kind == Kind::Decline {
+            self.decline(&message, &machine, now);
+        }
         let answer = self.answer(&message, &machine, observer);
         Ok(answer.map(|answer| message.wrap(answer)))
+    }
+
+    /// Marks the machine's address, if that is what it found in use.
+    fn decline(&mut self, message: &Message<'_>, machine: &Reservation, now: Instant) {
+        let mut named = message.options.all(code::IA_NA).flat_map(addresses);
+        if !named.any(|address| address == machine.address) {
+            return;
+        }
+        if self.declined.len() >= DECLINED_MAX {
+            let first = self.declined.iter().min_by_key(|(_, until)| **until);
+            if let Some(address) = first.map(|(address, _)| *address) {
+                self.declined.remove(&address);
+            }
+        }
+        self.declined.insert(machine.address, now + DECLINED_FOR);
     }
 
     /// RFC 8415 §16: who must name the server, and who must not.
@@ -123,7 +150,8 @@ impl Engine {
             Kind::Request | Kind::Renew | Kind::Rebind | Kind::Information => {}
         }
         if message.kind != Kind::Information {
-            associations(&mut answer, message.options, machine);
+            let is_free = !self.declined.contains_key(&machine.address);
+            associations(&mut answer, message.options, machine, is_free);
         }
         let url = self.settings(&mut answer, message.options, machine, &client);
         observer.seen(match offer {
@@ -194,8 +222,9 @@ impl Engine {
     }
 }
 
-/// Answers each identity association: the first gets the address, another has none to get.
-fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation) {
+/// Answers each identity association: the first gets the address if that is free, another has none
+/// to get.
+fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation, is_free: bool) {
     let lease = match machine.lease_secs {
         0 => DEFAULT_LEASE_SECS,
         secs => secs,
@@ -206,7 +235,7 @@ fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservatio
         let Some(id) = value.first_chunk::<4>() else { continue };
         let mut body = id.to_vec();
         match kind {
-            code::IA_NA if !given => {
+            code::IA_NA if !given && is_free => {
                 given = true;
                 // T1 and T2 (RFC 8415 §21.4): half, and four fifths.
                 body.extend((lease / 2).to_be_bytes());

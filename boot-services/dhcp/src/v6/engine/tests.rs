@@ -253,3 +253,30 @@ fn what_is_no_message_is_named() {
         let _ = engine().handle(&whole[..length], link_local(), &known, &known, Instant::now());
     }
 }
+
+#[test]
+fn an_address_that_another_uses_is_not_offered_again_at_once() {
+    let known = known(Identity::Mac(MAC));
+    let (mut engine, now) = (engine(), Instant::now());
+    let mut ask = |message: &[u8], at: Instant| {
+        engine.handle(message, link_local(), &known, &known, at).unwrap().unwrap()
+    };
+    let declined = |address: Ipv6Addr| {
+        let mut association = vec![0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 24];
+        association.extend(address.octets());
+        association.extend([0; 8]);
+        let mut message = vec![9, 1, 2, 3];
+        put(&mut message, 1, &[&[0, 4][..], &UUID].concat());
+        put(&mut message, 2, &SERVER_DUID);
+        put(&mut message, 3, &association);
+        message
+    };
+    let offers = |answer: Vec<u8>| option(&answer, 3).unwrap()[12..14] == [0, 5];
+    ask(&declined("fd77::99".parse().unwrap()), now);
+    assert!(offers(ask(&message(1, &[]), now)), "the address of another machine");
+    assert_eq!(option(&ask(&declined(address()), now), 13).unwrap(), [0, 0]);
+    let none = ask(&message(1, &[]), now);
+    assert_eq!(option(&none, 3).unwrap()[12..], [0, 13, 0, 2, 0, 2], "no address is available");
+    let later = now + super::DECLINED_FOR;
+    assert!(offers(ask(&message(1, &[]), later)), "it may be free again");
+}
