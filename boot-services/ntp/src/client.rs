@@ -93,6 +93,10 @@ pub fn judge(
         delay,
         told: Told {
             stratum: packet.stratum,
+            leap: match packet.leap {
+                Leap::Known(leap) => leap,
+                Leap::Unsynchronised => 0,
+            },
             id: match server {
                 IpAddr::V4(address) => address.octets(),
                 // RFC 5905 wants a digest; what it is for, loops, the last bytes show as well.

@@ -33,6 +33,7 @@ pub fn answer(
     match standing.claims(received) {
         Some(claims) => {
             answer.stratum = claims.stratum;
+            answer.leap = Leap::Known(claims.leap);
             answer.reference_id = claims.id;
             answer.reference = claims.reference;
             answer.root_delay = claims.root_delay;
@@ -91,8 +92,14 @@ mod tests {
 
     #[test]
     fn an_answer_says_when_and_by_whom() {
-        let told =
-            Told { stratum: 1, id: *b"GPS\0", at: Timestamp(3), root_delay: 0, root_dispersion: 2 };
+        let told = Told {
+            stratum: 1,
+            leap: 0,
+            id: *b"GPS\0",
+            at: Timestamp(3),
+            root_delay: 0,
+            root_dispersion: 2,
+        };
         let question = Packet { version: 3, poll: 6, ..Packet::question(Timestamp(77)) };
         let standing = Standing::Synced(told);
         let bytes = answer(&question.encode(), &standing, Timestamp(4), || Timestamp(5));
@@ -100,5 +107,20 @@ mod tests {
         assert_eq!((said.version, said.poll, said.stratum), (3, 6, 2));
         assert_eq!(said.origin, Timestamp(77));
         assert_eq!((said.receive, said.transmit), (Timestamp(4), Timestamp(5)));
+    }
+
+    #[test]
+    fn a_leap_second_that_upstream_announces_is_announced_to_the_rack() {
+        let told = Told { stratum: 1, leap: 1, at: Timestamp(3), ..Told::default() };
+        let question = Packet::question(Timestamp(77)).encode();
+        for (standing, leap) in [
+            (Standing::Synced(told), 1),
+            (Standing::Synced(Told { leap: 2, ..told }), 2),
+            (Standing::Synced(Told { leap: 0, ..told }), 0),
+            (Standing::Holdover(Some(told)), 0),
+        ] {
+            let bytes = answer(&question, &standing, Timestamp(4), || Timestamp(5)).unwrap();
+            assert_eq!(Packet::decode(&bytes).unwrap().leap, Leap::Known(leap), "{standing:?}");
+        }
     }
 }

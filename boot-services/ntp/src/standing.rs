@@ -14,10 +14,12 @@ const STRATUM_MAX: u8 = 15;
 const ALONE_MAX: u32 = 1 << 16;
 
 /// What a server said when the clock was put right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Told {
     /// Its stratum.
     pub stratum: u8,
+    /// The leap second that it announces: 0 for none, 1 for one more, 2 for one less.
+    pub leap: u8,
     /// Its address as the protocol names it.
     pub id: [u8; 4],
     /// When.
@@ -44,6 +46,7 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) stratum: u8,
+    pub(crate) leap: u8,
     pub(crate) id: [u8; 4],
     pub(crate) reference: Timestamp,
     pub(crate) root_delay: u32,
@@ -63,10 +66,12 @@ impl Standing {
                 let claims = of(told, now, ALONE.max(told.stratum));
                 let root_delay = claims.root_delay.min(ALONE_MAX);
                 let root_dispersion = claims.root_dispersion.min(ALONE_MAX);
-                Some(Claims { root_delay, root_dispersion, ..claims })
+                // The announcement is of the day on which it was received.
+                Some(Claims { leap: 0, root_delay, root_dispersion, ..claims })
             }
             Self::Holdover(None) => Some(Claims {
                 stratum: ALONE,
+                leap: 0,
                 id: *b"LOCL",
                 reference: now,
                 root_delay: 0,
@@ -82,6 +87,7 @@ fn of(told: &Told, now: Timestamp, stratum: u8) -> Claims {
     let drifted = u32::try_from(drifted).unwrap_or(u32::MAX);
     Claims {
         stratum,
+        leap: told.leap,
         id: told.id,
         reference: told.at,
         root_delay: told.root_delay,
@@ -93,8 +99,14 @@ fn of(told: &Told, now: Timestamp, stratum: u8) -> Claims {
 mod tests {
     use super::*;
 
-    const TOLD: Told =
-        Told { stratum: 2, id: [10, 0, 0, 1], at: Timestamp(0), root_delay: 7, root_dispersion: 9 };
+    const TOLD: Told = Told {
+        stratum: 2,
+        leap: 0,
+        id: [10, 0, 0, 1],
+        at: Timestamp(0),
+        root_delay: 7,
+        root_dispersion: 9,
+    };
 
     #[test]
     fn a_guess_is_not_told() {

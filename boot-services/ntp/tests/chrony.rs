@@ -72,6 +72,7 @@ fn chrony_is_told_the_time() {
     inside("chrony_is_told_the_time", async || {
         let told = Told {
             stratum: 2,
+            leap: 0,
             id: [10, 9, 0, 9],
             at: Timestamp::now(),
             root_delay: 100,

@@ -70,7 +70,7 @@ fn one_liar_among_three_leads_nobody() {
     let sample = |offset: i64, delay: u64| Sample {
         offset: Offset(offset),
         delay: Duration::from_millis(delay),
-        told: Told { stratum: 1, id: [0; 4], at: at(0), root_delay: 0, root_dispersion: 0 },
+        told: Told { stratum: 1, at: at(0), ..Told::default() },
     };
     let honest = [vec![sample(10, 5), sample(900, 80)], vec![sample(12, 4)]];
     let liar = vec![sample(1_000_000_000_000, 1)];
