@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Tokens at once; the one that ends first makes room.
-const MAX_TOKENS: usize = 1024;
+/// Tokens at once; of the machine that has most, the one that ends first makes room.
+const MAX_TOKENS: usize = 8192;
+/// Tokens of one address at once; the one that ends first makes room.
+const MAX_OF_ONE: usize = 32;
 /// EC2's longest life, in seconds.
 const MAX_LIFE: u64 = 21_600;
 
@@ -24,13 +26,25 @@ impl Tokens {
             return None;
         }
         self.0.retain(|_, (_, end)| *end > now);
-        if self.0.len() >= MAX_TOKENS {
-            let first = self.0.iter().min_by_key(|(_, (_, end))| *end).map(|(t, _)| t.clone());
-            self.0.remove(&first?);
+        if self.0.values().filter(|(owner, _)| *owner == peer).count() >= MAX_OF_ONE {
+            self.drop_first(peer);
+        } else if self.0.len() >= MAX_TOKENS {
+            let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+            self.0.values().for_each(|(owner, _)| *counts.entry(*owner).or_default() += 1);
+            let most = counts.into_iter().max_by_key(|(_, count)| *count);
+            self.drop_first(most?.0);
         }
         let token = stdx::random_hex(28);
         self.0.insert(token.clone(), (peer, now + Duration::from_secs(life)));
         Some(token)
+    }
+
+    /// Drops the token of this address that ends first.
+    fn drop_first(&mut self, of: IpAddr) {
+        let own = self.0.iter().filter(|(_, (owner, _))| *owner == of);
+        if let Some(token) = own.min_by_key(|(_, (_, end))| *end).map(|(token, _)| token.clone()) {
+            self.0.remove(&token);
+        }
     }
 
     /// Whether this token was given to this machine and still holds.
@@ -41,7 +55,8 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TOKENS, Tokens};
+    use super::{MAX_OF_ONE, MAX_TOKENS, Tokens};
+    use std::net::IpAddr;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -59,15 +74,31 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_than_the_limit() {
-        let peer = "10.77.0.11".parse().unwrap();
+    fn a_machine_that_asks_for_ever_takes_no_token_of_another() {
         let now = Instant::now();
         let mut tokens = Tokens::default();
-        let first = tokens.issue(peer, 10, now).unwrap();
-        for _ in 0..MAX_TOKENS {
-            tokens.issue(peer, 20, now).unwrap();
+        let (quiet, greedy) = ("10.77.0.12".parse().unwrap(), "10.77.0.11".parse().unwrap());
+        let other = tokens.issue(quiet, 10, now).unwrap();
+        let first = tokens.issue(greedy, 20, now).unwrap();
+        for _ in 0..10_000 {
+            tokens.issue(greedy, 30, now).unwrap();
+        }
+        assert!(tokens.accept(&other, quiet, now));
+        assert!(!tokens.accept(&first, greedy, now));
+        assert_eq!(tokens.0.len(), MAX_OF_ONE + 1);
+    }
+
+    #[test]
+    fn there_are_never_more_than_the_limit() {
+        let now = Instant::now();
+        let mut tokens = Tokens::default();
+        let machine = |number: usize| IpAddr::from(u32::try_from(number).unwrap().to_be_bytes());
+        for number in 0..MAX_TOKENS + 5 {
+            tokens.issue(machine(number / MAX_OF_ONE), 20, now).unwrap();
         }
         assert_eq!(tokens.0.len(), MAX_TOKENS);
-        assert!(!tokens.accept(&first, peer, now));
+        let last = tokens.issue(machine(1 << 20), 10, now).unwrap();
+        assert!(tokens.accept(&last, machine(1 << 20), now));
+        assert_eq!(tokens.0.len(), MAX_TOKENS);
     }
 }
