@@ -1,6 +1,6 @@
 //! The last lines of each machine, in memory.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -10,9 +10,14 @@ use super::parse::Line;
 pub const MACHINE_BYTES: usize = 128 << 10;
 /// What all lines together may take.
 pub const TOTAL_BYTES: usize = 8 << 20;
-/// Machines with a log of their own. Who is new beyond that takes the place of the one that was
+/// Machines with a log of their own. A new one beyond that takes the place of the one that was
 /// silent for longest.
-pub const MAX_MACHINES: usize = 1024;
+pub const MAX_MACHINES: usize = 16_384;
+/// Addresses of no known machine with a log of their own. Anyone can forge them, so they take the
+/// place of each other alone.
+pub const MAX_UNKNOWN: usize = 64;
+/// Most bytes of the lines of one such address.
+pub const UNKNOWN_BYTES: usize = 16 << 10;
 /// What a line takes beside its text: its fields, and its place in the ring.
 const LINE_BYTES: usize = size_of::<Entry>();
 
@@ -49,6 +54,11 @@ pub struct Log {
 #[derive(Debug, Default)]
 struct Kept {
     machines: HashMap<String, Ring>,
+    /// Names of known machines by their last line's number, and addresses of unknown ones.
+    order: BTreeMap<u64, String>,
+    unknown: BTreeMap<u64, String>,
+    /// Lines received so far.
+    count: u64,
     bytes: usize,
 }
 
@@ -56,7 +66,9 @@ struct Kept {
 struct Ring {
     entries: VecDeque<Entry>,
     bytes: usize,
-    last: SystemTime,
+    /// The number of its last line.
+    last: u64,
+    is_known: bool,
 }
 
 impl Default for Log {
@@ -74,27 +86,38 @@ impl Log {
     /// Keeps a line of `machine`. The oldest ones of it make room; when all together are too many,
     /// those of the machine with most.
     pub fn push(&self, machine: &str, entry: Entry) {
+        self.keep(machine, entry, true);
+    }
+
+    /// Keeps a line of an address that no machine is known to have.
+    pub fn push_unknown(&self, address: &str, entry: Entry) {
+        self.keep(address, entry, false);
+    }
+
+    fn keep(&self, machine: &str, entry: Entry, is_known: bool) {
         let cost = entry.cost();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut *kept;
-        if !kept.machines.contains_key(machine) && kept.machines.len() >= MAX_MACHINES {
-            let silent = kept.machines.iter().min_by_key(|(_, ring)| ring.last);
-            if let Some(ring) =
-                silent.map(|(name, _)| name.clone()).and_then(|name| kept.machines.remove(&name))
-            {
-                kept.bytes -= ring.bytes;
-            }
+        kept.count += 1;
+        if !kept.machines.contains_key(machine) {
+            kept.make_room(is_known);
         }
+        let last = kept.count;
         let ring = kept.machines.entry(machine.to_owned()).or_insert_with(|| Ring {
             entries: VecDeque::new(),
             bytes: 0,
-            last: entry.received,
+            last,
+            is_known,
         });
-        ring.last = entry.received;
+        let order = if ring.is_known { &mut kept.order } else { &mut kept.unknown };
+        order.remove(&ring.last);
+        order.insert(last, machine.to_owned());
+        ring.last = last;
         ring.entries.push_back(entry);
         ring.bytes += cost;
         kept.bytes += cost;
-        kept.bytes -= ring.shrink(self.machine_bytes);
+        let most = if ring.is_known { self.machine_bytes } else { UNKNOWN_BYTES };
+        kept.bytes -= ring.shrink(most.min(self.machine_bytes));
         while kept.bytes > self.total_bytes
             && let Some(largest) = kept.machines.values_mut().max_by_key(|ring| ring.bytes)
         {
@@ -114,14 +137,34 @@ impl Log {
     /// Forgets a machine.
     pub fn forget(&self, machine: &str) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ring) = kept.machines.remove(machine) {
-            kept.bytes -= ring.bytes;
-        }
+        kept.forget(machine);
     }
 
     /// Bytes of all lines that are kept.
     pub fn bytes(&self) -> usize {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+}
+
+impl Kept {
+    /// Forgets the one that was silent for longest, where a new one finds no place.
+    fn make_room(&mut self, is_known: bool) {
+        let silent = match is_known {
+            true if self.order.len() >= MAX_MACHINES => self.order.values().next(),
+            false if self.unknown.len() >= MAX_UNKNOWN => self.unknown.values().next(),
+            _ => None,
+        };
+        if let Some(name) = silent.cloned() {
+            self.forget(&name);
+        }
+    }
+
+    fn forget(&mut self, machine: &str) {
+        if let Some(ring) = self.machines.remove(machine) {
+            let order = if ring.is_known { &mut self.order } else { &mut self.unknown };
+            order.remove(&ring.last);
+            self.bytes -= ring.bytes;
+        }
     }
 }
 

@@ -55,9 +55,12 @@ pub async fn serve(
             Ok((length, peer)) => {
                 errors = 0;
                 let from = peer.ip().to_canonical();
-                let machine = names.machine(from).unwrap_or_else(|| from.to_string());
                 let line = parse(&datagram[..length]);
-                log.push(&machine, Entry { received: SystemTime::now(), line });
+                let entry = Entry { received: SystemTime::now(), line };
+                match names.machine(from) {
+                    Some(machine) => log.push(&machine, entry),
+                    None => log.push_unknown(&from.to_string(), entry),
+                }
             }
             Err(source) => {
                 errors += 1;

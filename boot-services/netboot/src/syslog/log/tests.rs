@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::{any, prop, proptest};
 
-use super::{Entry, Log, MAX_MACHINES};
+use super::{Entry, Log, MAX_MACHINES, MAX_UNKNOWN};
 use crate::syslog::parse;
 
 fn entry(seconds: u64, text: &str) -> Entry {
@@ -66,6 +66,23 @@ fn a_crowd_of_senders_is_bounded() {
     }
     assert!(texts(&log, "nuc49", 1).is_empty(), "silent for longest");
     assert_eq!(texts(&log, "nuc50", 1), ["here"]);
+}
+
+#[test]
+fn forged_addresses_take_no_place_of_a_machine() {
+    let log = Log::default();
+    for number in 0..1500 {
+        // A clock that is set back makes no machine one that was silent for longest.
+        log.push(&format!("nuc{number}"), entry(2000 - number, "here"));
+    }
+    for number in 0..5000 {
+        log.push_unknown(&format!("10.0.{}.{}", number / 250, number % 250), entry(9999, "forged"));
+    }
+    let left = (0..1500).filter(|number| texts(&log, &format!("nuc{number}"), 1) == ["here"]);
+    assert_eq!(left.count(), 1500);
+    let kept = log.kept.lock().unwrap();
+    assert_eq!(kept.machines.len(), 1500 + MAX_UNKNOWN);
+    assert_eq!((kept.order.len(), kept.unknown.len()), (1500, MAX_UNKNOWN));
 }
 
 proptest! {
