@@ -81,6 +81,22 @@ impl Erasing {
     }
 }
 
+/// The question whether an action is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asking {
+    /// The action.
+    pub action: Action,
+    /// Moment of the question on the steady clock.
+    pub since: Duration,
+}
+
+impl Asking {
+    /// The action, unless the question is withdrawn.
+    pub fn action(&self, now: Duration) -> Option<Action> {
+        (now.saturating_sub(self.since) < CANCEL_AFTER).then_some(self.action)
+    }
+}
+
 /// The console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console {
@@ -99,7 +115,7 @@ pub struct Console {
     /// The filter is being typed.
     pub typing: bool,
     /// Is it meant?
-    pub asking: Option<Action>,
+    pub asking: Option<Asking>,
     /// Is it meant that everything is erased?
     pub erasing: Option<Erasing>,
     /// What it may do.
@@ -138,14 +154,15 @@ impl Console {
         if let Some(erasing) = self.erasing.take() {
             return self.erase(erasing, key, view, now);
         }
-        if let Some(action) = self.asking.take() {
-            return self.asked(action, key, now);
+        if let Some(asking) = self.asking.take() {
+            // A person who comes later does not answer it.
+            return asking.action(now).and_then(|action| self.asked(action, key, now));
         }
         if self.typing && self.typed(key) {
             return None;
         }
         match key {
-            Key::Function(number) => return self.function(number),
+            Key::Function(number) => return self.function(number, now),
             Key::Char('q') => self.secret = if self.shows_pin(now) { None } else { Some(now) },
             Key::Char('/') if self.tab == Tab::Machines => {
                 self.typing = true;
@@ -178,7 +195,7 @@ impl Console {
         if action == Action::FactoryReset {
             self.erasing = Some(Erasing { typed: String::new(), since: now });
         } else {
-            self.asking = Some(action);
+            self.asking = Some(Asking { action, since: now });
         }
         None
     }
@@ -233,7 +250,7 @@ impl Console {
         true
     }
 
-    fn function(&mut self, number: u8) -> Option<Order> {
+    fn function(&mut self, number: u8, now: Duration) -> Option<Order> {
         if let Some((_, tab, _)) = TABS.into_iter().find(|(key, ..)| *key == number) {
             self.tab = tab;
             self.story = false;
@@ -244,7 +261,7 @@ impl Console {
                 Some(Order { action: Action::Support, machine: None })
             }
             12 if self.actions.contains(&Action::Restart) => {
-                self.asking = Some(Action::Restart);
+                self.asking = Some(Asking { action: Action::Restart, since: now });
                 None
             }
             _ => None,

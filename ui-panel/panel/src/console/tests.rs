@@ -95,3 +95,16 @@ fn a_restart_is_asked_for_twice() {
         "support is not allowed"
     );
 }
+
+#[test]
+fn a_restart_is_not_confirmed_after_twenty_seconds() {
+    let view = example::working();
+    let at = Duration::from_secs;
+    for (seconds, is_answer) in [(19, true), (20, false), (3600, false)] {
+        let mut console = Console::new(vec![Action::Restart]);
+        assert_eq!(console.key(Key::Function(12), &view, at(100)), None);
+        let order = console.key(Key::Enter, &view, at(100 + seconds));
+        assert_eq!(order.is_some(), is_answer, "after {seconds} s");
+        assert_eq!(console.key(Key::Enter, &view, at(100 + seconds)), None);
+    }
+}

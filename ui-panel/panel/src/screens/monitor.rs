@@ -148,13 +148,18 @@ impl Grid<'_> {
         Some((erasing, erasing.seconds(self.now)?))
     }
 
+    /// The action that a person is asked about, unless the question is withdrawn.
+    fn asking(&self) -> Option<Action> {
+        self.console.asking?.action(self.now)
+    }
+
     /// What stands over an open question.
     fn question_above(&self) -> Option<String> {
         if self.erasing().is_some() {
             let erased = Erased::of(self.view).sentence();
             return Some(format!("FACTORY RESET erases {erased}. The systems in both slots stay."));
         }
-        let asked = self.console.asking?;
+        let asked = self.asking()?;
         let other = LEAVING
             .into_iter()
             .filter(|(_, action)| *action != asked && self.console.actions.contains(action));
@@ -174,7 +179,7 @@ impl Grid<'_> {
                 format!("Type {name} and Enter: ERASE   or wait {seconds} s: no   > {typed}_");
             return self.put(1, row, BAD, &text, self.columns - 2);
         }
-        if let Some(action) = self.console.asking {
+        if let Some(action) = self.asking() {
             let text = format!(
                 "{}? {}.   Enter = yes   any other key = no",
                 action.label(),

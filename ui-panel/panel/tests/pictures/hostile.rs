@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use embedded_graphics::prelude::{OriginDimensions, PixelColor, Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use panel::console::{Console, Tab};
+use panel::console::{Asking, Console, Tab};
 use panel::draw::Sheet;
 use panel::model::{ACTIONS, Action, Buttons, Kind, Page};
 use panel::screens::{Picture, draw, monitor, oled};
@@ -216,11 +216,12 @@ proptest! {
         let name = view.machines.last().map(|it| it.name.to_string()).unwrap_or_default();
         for tab in [Tab::Now, Tab::Machines, Tab::Network, Tab::Logs, Tab::Box] {
             for story in [false, true] {
+                let asking = Asking { action: Action::PowerOff, since: Duration::ZERO };
                 let console = Console {
                     tab,
                     cursor: name.clone(),
                     story,
-                    asking: story.then_some(Action::PowerOff),
+                    asking: story.then_some(asking),
                     ..Console::new(ACTIONS.to_vec())
                 };
                 let sheet = monitor::draw(&view, &console, size, Duration::from_secs(7));

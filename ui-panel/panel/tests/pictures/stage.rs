@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use panel::console::{Console, Erasing};
+use panel::console::{Asking, Console, Erasing};
 use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, Shown};
 use panel::screens::{Picture, monitor};
 use status::view::{StatusView, example};
@@ -65,7 +65,7 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     story.cursor = "nuc-07".to_owned();
     story.story = true;
     let mut asking = console(Tab::Now);
-    asking.asking = Some(Action::Restart);
+    asking.asking = Some(Asking { action: Action::Restart, since: Duration::ZERO });
     let mut erasing = console(Tab::Box);
     erasing.erasing = Some(Erasing { typed: "box-7".to_owned(), since: Duration::ZERO });
     let mut pin = console(Tab::Now);
