@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use crate::ages::Ages;
 use crate::error::{damaged, storage};
 use crate::open::Options;
 use crate::room::Gauge;
 use crate::store::Shared;
 use crate::tables::{
-    CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, change_millis,
-    encode_change, encode_object,
+    CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, encode_change,
+    encode_object,
 };
 use crate::txn::Kept;
 use crate::vault::Vault;
@@ -116,6 +117,7 @@ pub(crate) struct Writer {
     pub totals: Totals,
     pub options: Options,
     pub gauge: Gauge,
+    pub ages: Ages,
 }
 
 /// Tells the watches when the writer ends, however it ends.
@@ -220,8 +222,11 @@ impl Writer {
             }
         }
         let log_bytes = room.log_bytes(self.options.log_bytes);
-        let aged = tables.trim(&self.options, log_bytes, now)?;
+        let (steady, log_age) = (self.options.clock.steady(), self.options.log_age);
+        let aged = self.ages.aged(steady, log_age);
+        let aged = tables.trim(&self.options, log_bytes, aged)?;
         let totals = tables.finish()?;
+        self.ages.mark(steady, totals.revision, log_age);
         if totals == self.totals && !touched {
             txn.abort().map_err(storage("leave untouched"))?;
             return Ok(done);
@@ -284,14 +289,13 @@ impl<'txn> Tables<'txn> {
         Ok(())
     }
 
-    /// Drop the oldest changes while the log is over a limit; the last revision dropped for age,
-    /// or zero.
-    fn trim(&mut self, options: &Options, log_bytes: u64, now: u64) -> Result<u64, Error> {
-        let oldest = now.saturating_sub(options.log_age.as_millis().try_into().unwrap_or(u64::MAX));
+    /// Drop the oldest changes while the log is over a limit, and those up to the revision `old`;
+    /// the last revision dropped for age, or zero.
+    fn trim(&mut self, options: &Options, log_bytes: u64, old: u64) -> Result<u64, Error> {
         let mut aged = 0;
         loop {
-            let Some((revision, length, millis)) = self.oldest()? else { break };
-            let old = millis < oldest;
+            let Some((revision, length)) = self.oldest()? else { break };
+            let old = revision <= old;
             let full = self.totals.revision - self.totals.floor > options.log_entries
                 || self.totals.log_bytes > log_bytes;
             if !(full || old) {
@@ -311,13 +315,11 @@ impl<'txn> Tables<'txn> {
         Ok(aged)
     }
 
-    /// Revision, length and time of the oldest row of the log.
-    fn oldest(&self) -> Result<Option<(u64, u64, u64)>, Error> {
+    /// Revision and length of the oldest row of the log.
+    fn oldest(&self) -> Result<Option<(u64, u64)>, Error> {
         let first = self.log.first().map_err(storage("trim"))?;
         let Some((revision, row)) = first else { return Ok(None) };
-        let millis =
-            change_millis(row.value()).ok_or_else(|| damaged("a log row without a time"))?;
-        Ok(Some((revision.value(), row.value().len() as u64, millis)))
+        Ok(Some((revision.value(), row.value().len() as u64)))
     }
 
     fn finish(mut self) -> Result<Totals, Error> {

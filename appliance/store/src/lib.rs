@@ -8,6 +8,7 @@
 //! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
 //! on disk, drawn byte by byte; `vault` seals what is secret) → `hub` → [`Watch::next`].
 
+mod ages;
 mod aside;
 mod change;
 mod check;

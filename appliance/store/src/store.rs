@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use redb::{Database, ReadableDatabase};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::ages::Ages;
 use crate::error::storage;
 use crate::group::{Job, Totals, Write, Writer};
 use crate::hub::Hub;
@@ -97,7 +98,8 @@ impl Store {
             room: Mutex::new(gauge.without_pages()),
         });
         let (sender, jobs) = sync_channel(WRITE_QUEUE);
-        let writer = Writer { shared: shared.clone(), jobs, totals, options, gauge };
+        let writer =
+            Writer { shared: shared.clone(), jobs, totals, options, gauge, ages: Ages::default() };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let writer = thread
             .spawn(move || writer.run())

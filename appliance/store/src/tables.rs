@@ -197,6 +197,7 @@ pub(crate) fn decode_change(revision: u64, bytes: &[u8], vault: &Vault) -> Resul
 }
 
 /// When the change in `bytes` was committed, in milliseconds since 1970.
+#[cfg(test)]
 pub(crate) fn change_millis(bytes: &[u8]) -> Option<u64> {
     bytes.get(1..)?.first_chunk().map(|millis| u64::from_be_bytes(*millis))
 }

@@ -165,6 +165,34 @@ fn what_has_aged_leaves_the_log() {
 }
 
 #[test]
+fn a_wall_clock_that_is_set_trims_no_log() {
+    let clock = TestClock::at("2025-01-01T00:00:00Z".parse().unwrap());
+    let hour = Duration::from_secs(3600);
+    let options =
+        || Options { log_age: hour, clock: std::sync::Arc::new(clock.clone()), ..options() };
+    let disk = Disk::default();
+    let store = start(&disk, options()).unwrap();
+    block_on(async {
+        fill(&store, 10).await;
+        for years in [1, 2] {
+            clock.set((hour * 8760 * years).try_into().unwrap());
+            assert_eq!(store.compact().await.unwrap(), 0);
+            let mut watch = store.watch(RESOURCE, None, 1).unwrap();
+            assert_eq!(take(&mut watch, 1).await[0].revision, 2, "a watch that lags goes on");
+        }
+    });
+    drop(store);
+    // What was written before counts from the start of the process.
+    let store = start(&disk, options()).unwrap();
+    block_on(async {
+        clock.set((hour * 8760).try_into().unwrap());
+        assert_eq!(store.compact().await.unwrap(), 0);
+        clock.advance((hour + Duration::from_secs(1)).try_into().unwrap());
+        assert_eq!(store.compact().await.unwrap(), 10);
+    });
+}
+
+#[test]
 fn the_log_keeps_to_its_bytes() {
     let store = start(&Disk::default(), Options { log_bytes: 10_000, ..options() }).unwrap();
     block_on(async {
