@@ -14,6 +14,9 @@ pub struct Memory {
     objects: Mutex<BTreeMap<(&'static str, ObjectKey), Value>>,
     revision: Mutex<u64>,
     pub happenings: Mutex<Vec<Happening>>,
+    /// The status of the object of this name is written when `gate` is open.
+    pub gated: Mutex<String>,
+    pub gate: tokio::sync::Mutex<()>,
 }
 
 fn key_of(object: &Value) -> ObjectKey {
@@ -115,7 +118,11 @@ impl Objects for Memory {
     }
 
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        Box::pin(async move { self.replace(resource, object, true) })
+        Box::pin(async move {
+            let is_gated = key_of(&object).name == *self.gated.lock().unwrap();
+            let _open = if is_gated { Some(self.gate.lock().await) } else { None };
+            self.replace(resource, object, true)
+        })
     }
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {

@@ -11,6 +11,7 @@ mod observe;
 mod references;
 mod request;
 mod rescue;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use boot::is_post_job;
 pub use clocks::Deadlines;
 pub use references::References;
 use stdx::Clock;
+pub use turns::Turns;
 
 use crate::ObjectError;
 use crate::ages::Ages;
@@ -76,6 +78,8 @@ pub struct WorkflowReconciler {
     pub deadlines: Arc<Deadlines>,
     /// Ages of the times in Workflows and their Jobs.
     pub ages: Arc<Ages>,
+    /// Turns of machines.
+    pub turns: Arc<Turns>,
 }
 
 impl Reconciler for WorkflowReconciler {
@@ -92,6 +96,12 @@ impl Reconciler for WorkflowReconciler {
                     return Err(error);
                 }
                 observed => observed?,
+            };
+            let turn = self.turns.wait(&observed.workflow).await;
+            let observed = match &turn {
+                // Another Workflow of the machine may have begun meanwhile.
+                Some(_) => self.observe(key).await?,
+                None => observed,
             };
             let mut id = || uuid::Uuid::now_v7().to_string();
             let decision = decide::decide(&observed, self.patience, self.clock.now(), &mut id);

@@ -84,23 +84,25 @@ impl World {
         );
     }
 
+    fn reconciler(&self) -> WorkflowReconciler {
+        WorkflowReconciler {
+            objects: self.memory.clone(),
+            agents: self.heard.clone(),
+            references: self.heard.clone(),
+            clock: Arc::new(self.clock.clone()),
+            patience: Patience { agent: Duration::from_secs(60), boot: Duration::from_secs(300) },
+            deadlines: self.deadlines.clone(),
+            ages: self.ages.clone(),
+            turns: Arc::default(),
+        }
+    }
+
     /// Reconcile until nothing changes; a fresh reconciler each time, as after a restart.
     async fn settle(&self) {
         for _ in 0..20 {
             let before = self.memory.peek(WORKFLOW, "wf");
             let jobs = self.memory.names(JOB);
-            let reconciler = WorkflowReconciler {
-                objects: self.memory.clone(),
-                agents: self.heard.clone(),
-                references: self.heard.clone(),
-                clock: Arc::new(self.clock.clone()),
-                patience: Patience {
-                    agent: Duration::from_secs(60),
-                    boot: Duration::from_secs(300),
-                },
-                deadlines: self.deadlines.clone(),
-                ages: self.ages.clone(),
-            };
+            let reconciler = self.reconciler();
             reconciler.reconcile(&self.key).await.unwrap();
             if before == self.memory.peek(WORKFLOW, "wf") && jobs == self.memory.names(JOB) {
                 return;
@@ -300,3 +302,4 @@ async fn disabled_is_left_alone() {
 mod references;
 mod requests;
 mod silence;
+mod turns;

@@ -52,6 +52,7 @@ impl Wiring {
             patience,
             deadlines: Arc::default(),
             ages: Arc::default(),
+            turns: Arc::default(),
         };
         let job = JobReconciler {
             objects: Arc::clone(&objects),

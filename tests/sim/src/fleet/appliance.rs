@@ -208,6 +208,7 @@ fn controllers(
         patience: PATIENCE,
         deadlines: Arc::default(),
         ages: Arc::default(),
+        turns: Arc::default(),
     };
     let task = TaskReconciler {
         objects: objects(),
