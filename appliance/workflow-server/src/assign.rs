@@ -115,15 +115,46 @@ impl Service {
 
     /// Why an agent must stop the action it says it runs. The runs are asked first, for they are at
     /// hand, and believed only where they see nothing wrong: they may be a moment behind.
-    pub(crate) async fn unwanted(&self, workflow_id: &str, action_id: &str) -> Option<String> {
-        if self.runs.may_run(workflow_id, action_id) {
+    pub(crate) async fn unwanted(
+        &self,
+        workflow_id: &str,
+        action_id: &str,
+        agent_id: &str,
+    ) -> Option<String> {
+        let is_its = self.runs.runs_for(workflow_id, agent_id);
+        if is_its && self.runs.may_run(workflow_id, action_id) {
             return None;
         }
+        let deleted = || Some("its workflow was deleted".to_owned());
         let key = crate::wire::workflow_key(workflow_id).ok()?;
         match fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await {
-            Ok(workflow) => serve::unwanted(&workflow.status, action_id),
-            Err(ObjectError::NotFound(_)) => Some("its workflow was deleted".to_owned()),
+            // An agent learns nothing of the workflows of other machines, not that they exist.
+            Ok(workflow) => match workflow.status.tasks.iter().any(|it| it.agent_id == agent_id) {
+                true => serve::unwanted(&workflow.status, action_id),
+                false => deleted(),
+            },
+            Err(ObjectError::NotFound(_)) => deleted(),
             Err(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::desk::{AGENT, desk};
+    use api::tinkerbell::State;
+
+    #[tokio::test]
+    async fn an_agent_learns_nothing_of_the_workflows_of_others() {
+        let desk = desk();
+        let ask = async |agent: &str| desk.service.unwanted("default/wf", "a", agent).await;
+        let other = "52:54:00:77:00:02";
+        let missing = ask(other).await;
+        assert!(missing.is_some());
+        for state in [State::Pending, State::Running, State::Success] {
+            desk.put(state);
+            assert_eq!(ask(other).await, missing, "{state:?}");
+            assert_ne!(ask(AGENT).await, missing, "{state:?}");
         }
     }
 }

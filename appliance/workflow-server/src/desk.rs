@@ -1,6 +1,7 @@
 //! The service over one workflow in memory, for tests.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use api::core::Happening;
@@ -16,9 +17,9 @@ use crate::{Rack, Runs, Service, Settings, TokenUse, Told};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
-/// One workflow, or none.
+/// One workflow, or none; and how often it was read.
 #[derive(Default)]
-pub struct One(pub Mutex<Option<Value>>);
+pub struct One(pub Mutex<Option<Value>>, pub AtomicUsize);
 
 fn never<'a, T>() -> Pending<'a, T> {
     Box::pin(async { Err(ObjectError::Internal("nobody writes here".to_owned())) })
@@ -26,6 +27,7 @@ fn never<'a, T>() -> Pending<'a, T> {
 
 impl Objects for One {
     fn get<'a>(&'a self, _: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
+        self.1.fetch_add(1, Ordering::Relaxed);
         let there = self.0.lock().unwrap().clone();
         Box::pin(async move { there.ok_or_else(|| ObjectError::NotFound(key.to_string())) })
     }

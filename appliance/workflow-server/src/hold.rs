@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use stdx::Backoff;
 use tokio::time::Instant;
 use workflow_rpc::{Assignment, Refusal};
 
@@ -10,8 +11,10 @@ use crate::Service;
 
 /// The longest that a question is held, whatever its agent says.
 const HOLD_MAX: Duration = Duration::from_secs(30);
-/// How often one with a workflow looks again by itself: some waits end by the clock alone.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Waits between looks of an agent with a workflow, from the first to the longest. Some end by the
+/// clock alone, and a rack of agents that wait must not keep the box busy.
+const LOOK_FIRST: Duration = Duration::from_secs(1);
+const LOOK_MAX: Duration = Duration::from_secs(8);
 
 impl Service {
     /// The action an agent must run, waited for at most so long.
@@ -23,12 +26,13 @@ impl Service {
         let until = Instant::now() + patience.min(HOLD_MAX);
         let waiter = if patience.is_zero() { None } else { self.runs.waiter(agent_id) };
         let Some(waiter) = waiter else { return self.assignment(agent_id).await };
+        let mut looks = Backoff::new(LOOK_FIRST, LOOK_MAX);
         loop {
             let changed = waiter.changed();
             let look_again = match self.assignment(agent_id).await {
                 Err(Refusal::NotFound(_)) if Instant::now() < until => until,
                 Err(Refusal::Precondition(_)) if Instant::now() < until => {
-                    until.min(Instant::now() + LOOK_AGAIN)
+                    until.min(Instant::now() + looks.next_wait())
                 }
                 answer => return answer,
             };

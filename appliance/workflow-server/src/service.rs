@@ -140,9 +140,9 @@ impl Workflows for Service {
         if !printed.is_empty() && self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             self.rack.printed(&progress.agent_id, printed);
         }
-        let (workflow_id, action_id) = (progress.workflow_id.clone(), progress.action_id.clone());
+        let Progress { workflow_id, action_id, agent_id, .. } = progress.clone();
         self.note(progress);
-        Box::pin(async move { self.unwanted(&workflow_id, &action_id).await })
+        Box::pin(async move { self.unwanted(&workflow_id, &action_id, &agent_id).await })
     }
 
     fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {

@@ -1,5 +1,6 @@
 //! How long an agent waits, and for what.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use api::tinkerbell::State;
@@ -44,6 +45,17 @@ async fn nobody_waits_for_ever() {
     let (answer, took) = desk.ask(PATIENCE).await;
     assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
     assert_eq!(took, PATIENCE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_wait_read_their_workflow_ever_less_often() {
+    let desk = desk();
+    desk.put(State::Preparing);
+    let before = desk.objects.1.load(Ordering::Relaxed);
+    let (answer, _) = desk.ask(Duration::from_secs(30)).await;
+    assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
+    let reads = desk.objects.1.load(Ordering::Relaxed) - before;
+    assert!((4..=8).contains(&reads), "{reads} reads in 30 s");
 }
 
 #[tokio::test(start_paused = true)]
