@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 pub const COOKIE: &str = "__Host-tinbox";
 /// What a page may load and where its forms go: this box.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
-                   connect-src 'self'; form-action 'self'; frame-ancestors 'none'";
+                   connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
+                   base-uri 'none'";
 
 /// The headers that every answer has.
 pub fn harden(headers: &mut HeaderMap) {

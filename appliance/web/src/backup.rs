@@ -1,6 +1,7 @@
 //! A backup to take away, and one to begin with (FB-5).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Form, State};
@@ -17,6 +18,9 @@ use crate::owner::Refusal;
 use crate::page;
 use crate::site::{Answer, Here, Peer, Site, address, asked, csrf, prove, refused};
 
+/// Longest time for the rest of a form that is refused. A browser shows the answer only once it has
+/// sent all of it.
+const REST: Duration = Duration::from_secs(120);
 /// Pieces of a file that may wait for the disk.
 const PIECES: usize = 4;
 
@@ -135,6 +139,8 @@ pub async fn restore(
     let (owner, typed) = (Arc::clone(&site.owner), code.clone());
     let proved = tokio::task::spawn_blocking(move || owner.prove(&typed, from)).await;
     if let Err(refusal) = proved.unwrap_or(Err(Refusal::Busy)) {
+        let (unheard, _) = mpsc::channel(PIECES);
+        let _ = tokio::time::timeout(REST, form.pass("file", unheard)).await;
         let host = asked(&uri, &headers).unwrap_or_default();
         let view = site.view().await;
         return refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why));

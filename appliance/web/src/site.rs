@@ -31,6 +31,8 @@ use crate::turns::Turns;
 pub(crate) use access::{Peer, address, prove};
 pub use source::{Answering, Download, Source};
 
+/// Paths that need no session, beside those of the claim.
+const OPEN: [&str; 3] = ["/assets/style.css", "/assets/live.js", "/ca.pem"];
 /// Bytes of a form.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
 /// How old a view may be that is shown: many tabs cost as one.
@@ -132,8 +134,10 @@ pub fn plain(site: Arc<Site>, port: u16) -> Router {
 /// Who may not come in is sent where they may; every answer gets its headers.
 async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
     let path = request.uri().path();
-    let open = path.starts_with("/assets/") || path == "/ca.pem";
-    let claiming = path == "/S" || path.starts_with("/S/");
+    let open = OPEN.contains(&path);
+    // The name of a page that is missing is of the box, which is shown to no one without a session.
+    let code = path.strip_prefix("/S/").filter(|code| !code.is_empty() && !code.contains('/'));
+    let claiming = path == "/S" || code.is_some();
     let has_session = csrf(&site, request.headers()).is_some();
     let record = PageRequest::of(&request, has_session);
     let mut answer =

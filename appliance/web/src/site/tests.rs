@@ -1,14 +1,17 @@
 mod access;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
+use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use status::backup::Report;
 use status::reset::Leaving;
@@ -138,10 +141,15 @@ async fn a_box_without_an_owner_shows_nothing_but_its_claim() {
         let answer = ask(&router, &format!("GET {path}"), &[], "").await;
         assert_eq!((answer.status(), header(&answer, "location")), (StatusCode::SEE_OTHER, "/S"));
     }
+    for path in ["/assets/other", "/assets/../box", "/S/", "/S/7KQ4M2/more"] {
+        let answer = ask(&router, &format!("GET {path}"), &[], "").await;
+        assert_eq!(header(&answer, "location"), "/S", "{path} does not show the box's name");
+    }
     for path in ["/S", "/S/7KQ4M2", "/ca.pem", "/assets/style.css", "/assets/live.js"] {
         let answer = ask(&router, &format!("GET {path}"), &[], "").await;
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
-        assert!(header(&answer, "content-security-policy").starts_with("default-src 'none'; "));
+        let policy = header(&answer, "content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; ") && policy.contains("base-uri 'none'"));
     }
 }
 
@@ -249,6 +257,26 @@ async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
     owner.claim(&code, "long enough", OWNER).unwrap();
     let answer = ask(&router, "POST /S/restore", &form, &restoring(&code, "its own")).await;
     assert_eq!(header(&answer, "location"), "/login", "it has an owner");
+}
+
+#[tokio::test]
+async fn a_refused_backup_is_read_to_its_end_so_that_a_browser_shows_why() {
+    let (owner, router) = site();
+    let other = if owner.code().unwrap().0 == "000000" { "000001" } else { "000000" };
+    let whole = restoring(other, "its own").into_bytes();
+    let pieces: Vec<Vec<u8>> = whole.chunks(16).map(<[u8]>::to_vec).collect();
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&read);
+    let pieces = futures_util::stream::iter(pieces).map(move |piece| {
+        counted.fetch_add(piece.len(), Ordering::Relaxed);
+        Ok::<_, Infallible>(piece)
+    });
+    let request = Request::post("/S/restore").header("host", "10.0.0.9:443");
+    let request = request.header("content-type", "multipart/form-data; boundary=xyz");
+    let request = request.body(Body::from_stream(pieces)).unwrap();
+    let answer = router.oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert!(read.load(Ordering::Relaxed) + 16 > whole.len(), "{read:?} of {}", whole.len());
 }
 
 #[tokio::test]
