@@ -75,7 +75,9 @@ pub struct Firmware {
 /// Gives the box its name, its network and its time, and keeps them, in `tasks`. Racks' networks
 /// whose cards are missing are taken out of `config`, and said.
 pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<()>) -> Firmware {
-    let name = name::name(config.name.as_deref()).await;
+    let folder = state();
+    let kept = (!init::without_state()).then_some(folder.as_path());
+    let name = name::name(config.name.as_deref(), kept).await;
     if let Err(error) = init::set_host_name(&name) {
         let reason = stdx::chain(&error);
         tracing::warn!(reason, name, "the kernel does not take the box's name");

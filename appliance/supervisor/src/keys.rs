@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 /// Between two looks for devices.
 const LOOK: Duration = Duration::from_secs(5);
-/// Changes that wait to be looked at; more are lost, as on any keyboard.
+/// Changes that wait to be read. Further ones are lost, and the reader receives `Lost`.
 pub const CHANGES_MAX: usize = 64;
 
 /// Which keys, and of which devices.
@@ -80,16 +80,18 @@ pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(Change, Instant)>) {
 fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(Change, Instant)>) {
     let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
     while let Ok(count @ 1..) = device.read(&mut bytes) {
-        for change in decoder.feed(&bytes[..count]) {
-            // Of more than anybody looks at, the rest is lost.
-            let _ = to.try_send((change, Instant::now()));
+        let changes = decoder.feed(&bytes[..count]);
+        let all = changes.into_iter().all(|change| to.try_send((change, Instant::now())).is_ok());
+        // A release that is lost would leave its key held down. This thread may wait for room.
+        if !all && to.blocking_send((Change::Lost, Instant::now())).is_err() {
+            return;
         }
         if to.is_closed() {
             return;
         }
     }
     tracing::debug!(path = %path.display(), "an input device is gone");
-    let _ = to.try_send((Change::Lost, Instant::now()));
+    let _ = to.blocking_send((Change::Lost, Instant::now()));
 }
 
 #[cfg(test)]

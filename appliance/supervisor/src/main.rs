@@ -104,6 +104,8 @@ fn main() -> ExitCode {
     }
     heap::bound();
     let arguments = Arguments::parse();
+    // Whatever a part of the box writes is for the box alone: keys, leases, private images.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     start_log();
     let home = if arguments.firmware { Home::Firmware } else { Home::Guest };
     if !arguments.check

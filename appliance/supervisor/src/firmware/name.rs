@@ -1,30 +1,45 @@
 //! What the box is called, and that it can be found by that name (multicast DNS, RFC 6762).
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use mdns_sd::{ServiceDaemon, ServiceInfo};
-use platform::net;
+use platform::{kept, net};
 use stdx::MacAddr;
 use tokio::time::{Instant, sleep};
 
 /// How long the first network card may take to be there.
 const CARD: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
+/// The file of the state folder that holds the box's first name. The order of the cards may change
+/// from start to start.
+const NAME: &str = "name";
+/// Bytes of that file.
+const NAME_MAX: u64 = 64;
 /// What the box offers to whoever looks around (RFC 6763), with its ports.
 const SERVICES: [(&str, u16); 2] =
     [("_https._tcp.local.", 443), ("_tinkerbell._tcp.local.", 42113)];
 
-/// The name that its owner gave it, or else `box-7f3a`: by the end of the first card's hardware
-/// address.
-pub async fn name(given: Option<&str>) -> String {
+/// The name that its owner gave it, or else `box-7f3a`: by the end of the hardware address of the
+/// card that was first at the box's first start. `state` is the box's folder, where it has one.
+pub async fn name(given: Option<&str>, state: Option<&Path>) -> String {
     if let Some(given) = given {
         return given.to_owned();
+    }
+    if let Some(name) = state.and_then(first_name) {
+        return name;
     }
     let deadline = Instant::now() + CARD;
     loop {
         match net::links().first() {
-            Some(link) => return by_card(link.mac),
+            Some(link) => {
+                let name = by_card(link.mac);
+                if let Some(state) = state {
+                    keep(state, &name);
+                }
+                return name;
+            }
             None if Instant::now() >= deadline => return by_card(MacAddr([0; 6])),
             None => sleep(LOOK).await,
         }
@@ -34,6 +49,21 @@ pub async fn name(given: Option<&str>) -> String {
 /// By the first card that is there now.
 pub fn by_first_card() -> String {
     by_card(net::links().first().map_or(MacAddr([0; 6]), |link| link.mac))
+}
+
+/// The name of the first start.
+fn first_name(state: &Path) -> Option<String> {
+    let name = String::from_utf8(kept::read(&state.join(NAME), NAME_MAX).ok()??).ok()?;
+    let name = name.trim();
+    let end = name.strip_prefix("box-")?;
+    let is_name = end.len() == 4 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_name.then(|| name.to_owned())
+}
+
+fn keep(state: &Path, name: &str) {
+    if let Err(error) = kept::replace(state, NAME, name.as_bytes()) {
+        tracing::warn!(%error, name, "the box may have another name after its next start");
+    }
 }
 
 fn by_card(MacAddr(mac): MacAddr) -> String {
@@ -61,7 +91,21 @@ mod tests {
 
     #[tokio::test]
     async fn the_owner_s_name_comes_first() {
-        assert_eq!(name(Some("cellar")).await, "cellar");
+        assert_eq!(name(Some("cellar"), None).await, "cellar");
         assert_eq!(by_card(MacAddr([0x52, 0x54, 0, 1, 0x7f, 0x3a])), "box-7f3a");
+    }
+
+    #[tokio::test]
+    async fn the_name_of_the_first_start_stays_whichever_card_is_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = Some(folder.path());
+        keep(folder.path(), "box-7f3a");
+        assert_eq!(name(None, state).await, "box-7f3a");
+        assert_eq!(name(Some("cellar"), state).await, "cellar", "the owner's goes first");
+        assert_eq!(name(None, state).await, "box-7f3a");
+        for damaged in ["", "box-7f3", "box-zzzz", "rm -rf"] {
+            std::fs::write(folder.path().join(NAME), damaged).unwrap();
+            assert_eq!(first_name(folder.path()), None, "{damaged:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use panel::buttons::{Change, named};
 use tokio::sync::mpsc;
 
-use super::{CHANGES_MAX, Wanted, follow};
+use super::{CHANGES_MAX, Wanted, follow, listen};
 
 /// What the kernel writes for a key (`struct input_event`).
 fn event(code: u16, value: i32) -> [u8; 24] {
@@ -87,4 +87,28 @@ async fn keys_of_devices_are_heard_until_they_are_unplugged() {
     device.write_all(&event(enter, 1)).unwrap();
     assert_eq!(changes.recv().await.unwrap().0, Change::Down(enter));
     following.abort();
+}
+
+#[test]
+fn a_full_queue_says_that_keys_were_lost() {
+    let enter = named("KEY_ENTER").unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // The key goes down and up again and again, more often than there is room for.
+    let pressed = [event(enter, 1), event(enter, 0)].concat();
+    fs::write(file.path(), pressed.repeat(21)).unwrap();
+    let (to, mut changes) = mpsc::channel(1);
+    let device = File::open(file.path()).unwrap();
+    let begun = to.clone();
+    let listener = std::thread::spawn(move || listen(device, Path::new("event3"), &to));
+    while begun.capacity() > 0 {
+        std::thread::yield_now();
+    }
+    drop(begun);
+    let mut heard = Vec::new();
+    while let Some((change, _)) = changes.blocking_recv() {
+        heard.push(change);
+    }
+    listener.join().unwrap();
+    assert_eq!(heard.pop(), Some(Change::Lost), "the end of the device");
+    assert!(heard.len() == 42 || heard.last() == Some(&Change::Lost), "{heard:?}");
 }

@@ -22,6 +22,8 @@ use super::{Networks, Wanted, nic};
 /// Waits between attempts to serve a network that cannot be served.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
+/// Between two looks where the default route leads.
+const ROUTE_LOOK: Duration = Duration::from_secs(10);
 /// Addresses that may wait to be asked for; the service goes on without an answer for more.
 const QUESTIONS_MAX: usize = 256;
 
@@ -29,6 +31,8 @@ const QUESTIONS_MAX: usize = 256;
 enum End {
     /// Something else is wanted than what ran.
     Changed,
+    /// The default route leads elsewhere now.
+    Route,
     /// Nobody is left to say what is wanted.
     Gone,
 }
@@ -49,6 +53,8 @@ impl Networks {
             let network = wanted.borrow_and_update().clone();
             let session = self.session(&network, &mut wanted, start, &shutdown);
             let ended = tokio::select! {
+                // First of all: the services of a network end with the box, and none has failed.
+                biased;
                 () = shutdown.cancelled() => return,
                 ended = session => ended,
             };
@@ -59,6 +65,8 @@ impl Networks {
                     backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
                     start = Start::Arm;
                 }
+                // No person asked for it: a stop for another server holds.
+                Ok(End::Route) => start = Start::Resume,
                 Err(error) => {
                     let report = Report::failed(&format!("{error:#}"));
                     self.report(&network, &report, &mut None).await;
@@ -88,12 +96,24 @@ impl Networks {
             .with_context(|| format!("cannot read the interface {}", plan.interface))?;
         if let Some(why) = refusal(&plan, nic) {
             self.report(network, &Report::failed(&why), &mut None).await;
-            return Ok(self.until_changed(network, wanted).await);
+            let allowed = until(|| is_refused(&plan).is_some_and(|refused| !refused));
+            return Ok(tokio::select! {
+                ended = self.until_changed(network, wanted) => ended,
+                () = allowed => End::Route,
+            });
         }
         let stop = shutdown.child_token();
         let _stopped = stop.clone().drop_guard();
         let mut session = Session::begin(self, &plan, mode, start, &stop).await?;
-        session.attend(self, network, plan, wanted).await
+        let (interface, confirmed) = (plan.interface.clone(), plan.clone());
+        tokio::select! {
+            ended = session.attend(self, network, plan, wanted) => ended,
+            // A guest may start before the system's own network is up.
+            () = until(|| is_refused(&confirmed) == Some(true)) => {
+                tracing::warn!(interface, "the default route leads through this interface now");
+                Ok(End::Route)
+            }
+        }
     }
 
     /// The plan of a Network, if it is one that the box can serve.
@@ -122,6 +142,21 @@ impl Networks {
             if wanted.borrow_and_update().spec != now.spec {
                 return End::Changed;
             }
+        }
+    }
+}
+
+/// True where the plan may not be served on its interface now; `None` when the kernel does not say.
+fn is_refused(plan: &NetworkPlan) -> Option<bool> {
+    Some(refusal(plan, nic::read(&plan.interface).ok()?).is_some())
+}
+
+/// Looks again and again, until something is so.
+async fn until(is_so: impl Fn() -> bool) {
+    loop {
+        tokio::time::sleep(ROUTE_LOOK).await;
+        if is_so() {
+            return;
         }
     }
 }
@@ -315,5 +350,24 @@ impl Networks {
             macs: self.config.networks.iter().filter_map(own).collect(),
             record: Some(self.state.join(format!("dhcp-{}", plan.interface))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ROUTE_LOOK, until};
+    use std::cell::Cell;
+    use std::time::Duration;
+    use tokio::time::{Instant, timeout};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_default_route_that_changes_later_is_seen() {
+        let (begun, routed) = (Instant::now(), Cell::new(false));
+        let seen = until(|| routed.get());
+        tokio::pin!(seen);
+        timeout(Duration::from_secs(3600), &mut seen).await.unwrap_err();
+        routed.set(true);
+        seen.await;
+        assert!(begun.elapsed() <= Duration::from_secs(3600) + ROUTE_LOOK);
     }
 }

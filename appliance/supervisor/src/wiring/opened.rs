@@ -5,6 +5,8 @@
 //! would be taken for knowledge. The damaged file stays where it is until a restore or a factory
 //! reset that somebody asks for.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::catch_unwind;
 use std::path::Path;
 
@@ -23,6 +25,8 @@ use crate::faces::{Telling, Tells};
 use crate::live::failure;
 use crate::sealing::Keys;
 
+/// Rights of the group and of others.
+const OTHERS: u32 = 0o077;
 /// Made after the store, at the first start: where this is, a store was.
 const LATER: &str = "boot-token.key";
 /// Groups of paths that say nothing of objects.
@@ -45,6 +49,9 @@ pub struct Opened {
 pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
+    if let Err(error) = close(state) {
+        tracing::warn!(%error, "other users of this system may read the state folder");
+    }
     let is_gone = !storage::file(state).exists() && state.join(LATER).exists();
     let keys = std::panic::AssertUnwindSafe(Keys::of(state, home));
     let opened = match is_gone {
@@ -72,6 +79,19 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     Ok(Opened { store: storage::open_aside(&folder)?, lost: Some(lost) })
+}
+
+/// Takes all rights of other users from a folder, and from the files in it: former releases made
+/// some of them readable.
+fn close(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_file() && metadata.permissions().mode() & OTHERS != 0 {
+            std::fs::set_permissions(entry.path(), Permissions::from_mode(0o600))?;
+        }
+    }
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
 /// Has the API answer nothing about objects while the store is lost.

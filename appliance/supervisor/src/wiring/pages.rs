@@ -74,6 +74,8 @@ struct Given {
     pki: Arc<Pki>,
     state: PathBuf,
     api_port: u16,
+    /// Names that the certificate of the API is for.
+    names: Vec<String>,
     /// Whether the machine's monitor is the box's.
     of_its_own: bool,
     screens: Option<Screens>,
@@ -96,7 +98,9 @@ impl Source for Given {
 
     fn kubeconfig(&self, host: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.state.join("admin.kubeconfig")).ok()?;
-        Some(at_host(&text, host, self.api_port))
+        // The host of a request is whatever its sender wrote.
+        let is_own = is_address(host) || self.names.iter().any(|it| it.eq_ignore_ascii_case(host));
+        Some(if is_own { at_host(&text, host, self.api_port) } else { text })
     }
 
     fn rotate(&self) -> Result<(), String> {
@@ -154,6 +158,21 @@ fn sentence(refused: Refused) -> String {
     });
     let first = lines.next().unwrap_or_default();
     lines.fold(first, |text, line| format!("{text} {line}"))
+}
+
+/// True for an IP address, in brackets where it is IPv6.
+fn is_address(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    match bare {
+        Some(bare) => bare.parse::<Ipv6Addr>().is_ok(),
+        None => host.parse::<Ipv4Addr>().is_ok(),
+    }
+}
+
+/// The box's names in the network, beside those of its configuration.
+fn own_names() -> [String; 2] {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    [format!("{name}.local"), name]
 }
 
 /// The kubeconfig for somebody who calls the box `host`.
@@ -246,9 +265,20 @@ impl Wiring {
         let (owner, state) = (Arc::clone(&faces.owner), state.to_owned());
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
+        let names = self.config.api_names().into_iter().chain(own_names()).collect();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
-        let given =
-            Given { faces, backups, pki, state, api_port, of_its_own, screens, audit, tokens };
+        let given = Given {
+            faces,
+            backups,
+            pki,
+            state,
+            api_port,
+            names,
+            of_its_own,
+            screens,
+            audit,
+            tokens,
+        };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;
@@ -280,7 +310,17 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
-    use super::at_host;
+    use super::{at_host, is_address};
+
+    #[test]
+    fn a_host_that_is_not_the_box_is_not_written_into_a_kubeconfig() {
+        for address in ["10.0.0.1", "[fe80::1]"] {
+            assert!(is_address(address), "{address}");
+        }
+        for other in ["evil.example", "10.0.0.1.evil.example", "fe80::1", "[::1].evil", ""] {
+            assert!(!is_address(other), "{other}");
+        }
+    }
 
     #[test]
     fn a_kubeconfig_names_the_host_that_was_asked() {

@@ -1,6 +1,7 @@
 //! Starts without the store.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use axum::Router;
@@ -80,4 +81,16 @@ async fn without_a_store_no_question_about_objects_is_answered() {
     for path in ["/backup/restore", "/healthz", "/apis/box.tinbox.dev/v1alpha1/reset"] {
         assert_eq!(ask(path).await, StatusCode::OK, "{path}");
     }
+}
+
+#[test]
+fn what_the_box_stores_is_closed_to_other_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let leases = folder.path().join("leases-eth1.redb");
+    fs::write(&leases, "of a release before").unwrap();
+    fs::set_permissions(&leases, Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    open(folder.path(), Home::Firmware).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(folder.path()), mode(&leases)), (0o700, 0o600));
 }
