@@ -9,7 +9,7 @@ use crate::checks::Checks;
 use crate::config::{Config, Mode};
 use crate::decide::asked_address;
 use crate::guard::{Guard, Pace, Recent};
-use crate::lease::{Change, Lease, LeaseClock};
+use crate::lease::{Bound, Change, Lease, LeaseClock};
 use crate::request::{Kind, Malformed, Request};
 use crate::reservation::{Directory, Netboot, Reservation};
 use crate::seen::{Observer, Seen, Silence};
@@ -207,8 +207,8 @@ impl Engine {
         self.table.leases()
     }
 
-    /// How many pool addresses are given away.
-    pub fn bound(&self, now: Instant) -> usize {
+    /// Counts of the pool addresses that are given away.
+    pub fn bound(&self, now: Instant) -> Bound {
         self.table.bound(self.clock.at(now))
     }
 

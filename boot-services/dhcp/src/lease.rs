@@ -29,6 +29,15 @@ pub struct Lease {
     pub reserved: bool,
 }
 
+/// Counts of the addresses that a service has given away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// All of them.
+    pub leases: usize,
+    /// Those that a pool gives now; the others are of pools that were changed meanwhile.
+    pub pooled: usize,
+}
+
 /// What became of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseState {

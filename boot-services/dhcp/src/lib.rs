@@ -49,7 +49,7 @@ pub use client::Stage;
 pub use config::{Config, DEFAULT_HTTP_PORT, Mode};
 pub use engine::{Destination, Engine, Gate, Outgoing, Output, Sizes};
 pub use error::Error;
-pub use lease::{Change, Lease, LeaseClock, LeaseState, LeaseStore};
+pub use lease::{Bound, Change, Lease, LeaseClock, LeaseState, LeaseStore};
 pub use lease_file::LeaseFile;
 pub use request::Malformed;
 pub use reservation::{

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, Mode};
 use crate::engine::{Engine, Gate, Outgoing, Output};
 use crate::error::Error;
-use crate::lease::LeaseStore;
+use crate::lease::{Bound, LeaseStore};
 use crate::promises::Promises;
 use crate::ra;
 use crate::request::Malformed;
@@ -50,8 +50,8 @@ pub struct Service {
     pub leases: Option<Arc<dyn LeaseStore>>,
     /// Who finds out whether an address is in use; without, every address is taken to be free.
     pub checker: Option<Checker>,
-    /// Is told every few seconds how many pool addresses are given away.
-    pub bound: watch::Sender<usize>,
+    /// Gets every few seconds how many pool addresses are given away.
+    pub bound: watch::Sender<Bound>,
 }
 
 /// The way to whoever can ask a link who uses an address.

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use stdx::MacAddr;
 
 use crate::config::{Config, Mode};
-use crate::lease::{Change, Lease, LeaseState};
+use crate::lease::{Bound, Change, Lease, LeaseState};
 use crate::pool::Pool;
 use crate::reservation::Directory;
 
@@ -283,10 +283,16 @@ impl Table {
         self.rows.len()
     }
 
-    /// How many addresses are given away.
-    pub fn bound(&self, now: u64) -> usize {
-        let given = |row: &&Row| row.state == LeaseState::Bound && row.holds(now);
-        self.rows.values().filter(given).count()
+    /// Counts of the addresses that are given away.
+    pub fn bound(&self, now: u64) -> Bound {
+        let mut bound = Bound::default();
+        for (address, row) in &self.rows {
+            if row.state == LeaseState::Bound && row.holds(now) {
+                bound.leases += 1;
+                bound.pooled += usize::from(self.pools.iter().any(|pool| pool.gives(*address)));
+            }
+        }
+        bound
     }
 
     /// Every lease, as it is in memory.

@@ -4,6 +4,7 @@ use api::core::Happening;
 use api::meta::ObjectKey;
 use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
 use controllers::find;
+use dhcp::Bound;
 use dhcp::foreign::{Foreign, Hold, Neighbour, State};
 use jiff::Timestamp;
 
@@ -36,7 +37,7 @@ impl Report {
 }
 
 /// What the watch's state means to people.
-pub fn report(state: &State, plan: &NetworkPlan, leased: usize) -> Report {
+pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
     let mut report = match state {
         State::Held(Hold::NoCarrier) => Report::new(
             Phase::Probing,
@@ -71,9 +72,10 @@ pub fn report(state: &State, plan: &NetworkPlan, leased: usize) -> Report {
         }
     };
     let all: u64 = plan.subnets.iter().map(|subnet| subnet.addresses()).sum();
-    report.status.leased = u32::try_from(leased).unwrap_or(u32::MAX);
-    report.status.free =
-        u32::try_from(all).unwrap_or(u32::MAX).saturating_sub(report.status.leased);
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    report.status.leased = count(bound.leases);
+    // A lease of a pool that was changed takes none of the addresses that are given now.
+    report.status.free = u32::try_from(all).unwrap_or(u32::MAX).saturating_sub(count(bound.pooled));
     report
 }
 

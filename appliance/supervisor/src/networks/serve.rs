@@ -168,7 +168,7 @@ struct Session {
     gate: watch::Sender<Gate>,
     states: watch::Receiver<foreign::State>,
     rearm: Arc<Notify>,
-    bound: watch::Receiver<usize>,
+    bound: watch::Receiver<dhcp::Bound>,
     mode: dhcp::Mode,
 }
 
@@ -185,7 +185,7 @@ impl Session {
         let (news, states) = watch::channel(foreign::State::default());
         let rearm = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        let (counted, bound) = watch::channel(0);
+        let (counted, bound) = watch::channel(dhcp::Bound::default());
         let leases = match mode {
             dhcp::Mode::Pool => Some(networks.leases(&plan.interface).await? as _),
             _ => None,

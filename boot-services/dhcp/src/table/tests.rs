@@ -7,7 +7,7 @@ use stdx::MacAddr;
 
 use super::{Choice, GRACE_SECS, OFFER_SECS, QUARANTINE_SECS, RECHECK_SECS, Table};
 use crate::config::{Config, Mode};
-use crate::lease::{Change, LeaseState};
+use crate::lease::{Bound, Change, LeaseState};
 use crate::reservation::{Directory, Reservation};
 use crate::subnet::{Range, Subnet};
 use crate::vectors::SERVER;
@@ -210,11 +210,23 @@ fn other_pools_leave_leases_as_they_are() {
 fn what_is_given_away_is_counted_while_it_is() {
     let mut table = table(10, 12);
     assert_eq!(offered(&mut table, 1, 0), Some(10));
-    assert_eq!(table.bound(0), 0, "an offer is no lease");
+    assert_eq!(table.bound(0).leases, 0, "an offer is no lease");
     table.bind(at(10), mac(1), LEASE, 0);
     table.bind(at(11), mac(2), LEASE, 0);
-    assert_eq!(table.bound(0), 2);
+    assert_eq!(table.bound(0).leases, 2);
     assert!(table.release(at(11), mac(2), 1));
-    assert_eq!(table.bound(1), 1);
-    assert_eq!(table.bound(u64::from(LEASE) + GRACE_SECS), 0);
+    assert_eq!(table.bound(1).leases, 1);
+    assert_eq!(table.bound(u64::from(LEASE) + GRACE_SECS).leases, 0);
+}
+
+#[test]
+fn leases_outside_the_pools_take_no_free_address() {
+    let mut table = table(10, 20);
+    assert_eq!(offered(&mut table, 1, 0), Some(10));
+    table.bind(at(10), mac(1), LEASE, 0);
+    assert_eq!(table.bound(0), Bound { leases: 1, pooled: 1 });
+    table.reconfigure(&config(30, 40));
+    assert_eq!(offered(&mut table, 2, 0), Some(30));
+    table.bind(at(30), mac(2), LEASE, 0);
+    assert_eq!(table.bound(0), Bound { leases: 2, pooled: 1 });
 }

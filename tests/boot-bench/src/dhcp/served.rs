@@ -86,7 +86,7 @@ pub fn run(folder: &Path) -> Result<()> {
         observer: Arc::new(Nobody),
         leases: Some(Arc::new(LeaseFile::open(&folder.join("leases"))?)),
         checker: None,
-        bound: watch::Sender::new(0),
+        bound: watch::Sender::new(dhcp::Bound::default()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // On the runtime's own threads, as the supervisor has it.

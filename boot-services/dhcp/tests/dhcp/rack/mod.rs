@@ -265,7 +265,7 @@ impl Service {
                         observer: seen,
                         leases,
                         checker: None,
-                        bound: watch::Sender::new(0),
+                        bound: watch::Sender::new(dhcp::Bound::default()),
                     };
                     service.run(stop).await
                 },
