@@ -1,6 +1,8 @@
 //! Group `bmc.tinkerbell.org/v1alpha1`: Machine, Job, Task
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1/bmc`).
 
+mod providers;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;

@@ -41,12 +41,15 @@ pub async fn connect(
 /// Address and credentials of a connection.
 ///
 /// # Errors
-/// A sentence: a missing Secret, a key it lacks, an option that names nothing.
+/// A sentence: no driver, a missing Secret, a key it lacks, an option that names nothing.
 pub(super) async fn login(
     objects: &dyn Objects,
     connection: &Connection,
     owner: &ObjectKey,
 ) -> Result<Endpoint, String> {
+    if let Some(why) = connection.undriven() {
+        return Err(why);
+    }
     let secret_ref = &connection.auth_secret_ref;
     let namespace = match secret_ref.namespace.as_str() {
         "" => &owner.namespace,

@@ -70,6 +70,9 @@ impl Reconciler for TaskReconciler {
                 Ok(plan) => plan,
                 Err(why) => return self.end(&task, Err(why)).await,
             };
+            if let Some(why) = task.spec.connection.undriven() {
+                return self.end(&task, Err(why)).await;
+            }
             if !self.is_wanted(&task, plan.takes_power() || plan.needs_mark()).await? {
                 return self.end(&task, Err("its job is gone or has ended".to_owned())).await;
             }

@@ -106,6 +106,19 @@ async fn off_is_confirmed_and_written_down_before_it_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bmc_without_a_driver_is_sent_nothing() {
+    let world = World::new(json!({ "powerAction": "off" }), Power::On);
+    let mut task = world.memory.peek(TASK, "t").unwrap();
+    task["spec"]["connection"]["providerOptions"] = json!({ "redfish": { "port": 443 } });
+    world.memory.put(TASK, task);
+    world.once().await;
+    world.once().await;
+    assert!(world.fake.calls().is_empty());
+    assert_eq!(world.conditions(), ["Failed"]);
+    assert!(world.message().contains("driven by Redfish"), "{}", world.message());
+}
+
+#[tokio::test(start_paused = true)]
 async fn on_and_off_do_nothing_where_nothing_is_to_be_done() {
     let world = World::new(json!({ "powerAction": "on" }), Power::On);
     world.once().await;
