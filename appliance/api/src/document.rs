@@ -1,28 +1,26 @@
 //! The YAML of a rendered template (upstream: tink's `internal/workflow`).
 //!
-//! Unknown keys are ignored and every scalar keeps its raw text where a string is wanted
-//! (`MODE: 0600` stays `0600`), as upstream's decoder does.
+//! Unknown keys are ignored, with a warning. Every scalar keeps its raw text where a string is
+//! wanted (`MODE: 0600` stays `0600`), and a key without a value is an empty text, as upstream's
+//! decoder (`yaml.v3`) has it.
 
 mod data;
+mod keys;
+mod read;
+mod rules;
+mod skeleton;
+mod tree;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Deserialize;
+use std::collections::BTreeMap;
 
 pub use data::data;
+pub use keys::{SETTINGS, repository};
 
 use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
-
-/// The most times one action is begun again.
-const RETRIES_MAX: i64 = 10;
-/// The longest wait before an action is begun again, in seconds.
-const RETRY_WAIT_MAX: i64 = 3600;
-/// The longest name of a workflow, task or action, in characters.
-const NAME_CHARS_MAX: usize = 199;
+use tree::{Twice, Unreadable};
 
 /// A rendered workflow document.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// Conventionally `0.1`; not checked.
     pub version: String,
@@ -35,8 +33,7 @@ pub struct Document {
 }
 
 /// One task of a document.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Task {
     /// Name.
     pub name: String,
@@ -51,8 +48,7 @@ pub struct Task {
 }
 
 /// One action of a document.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Action {
     /// Name.
     pub name: String,
@@ -73,13 +69,10 @@ pub struct Action {
     /// How often it may fail and be begun again (upstream's v1alpha2 has this name).
     pub retries: i64,
     /// Seconds before the first of them; they double with each.
-    #[serde(rename = "retry-wait")]
     pub retry_wait: i64,
     /// Arguments with which the image is run once after a failure.
-    #[serde(rename = "on-failure")]
     pub on_failure: Vec<String>,
     /// The same after its time was up.
-    #[serde(rename = "on-timeout")]
     pub on_timeout: Vec<String>,
 }
 
@@ -94,44 +87,65 @@ pub enum DocumentError {
     Rules(Vec<String>),
 }
 
-/// Read a rendered template.
+/// Findings of a look at a template that is not rendered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lint {
+    /// Reasons why no workflow can be made of the template.
+    pub mistakes: Vec<String>,
+    /// Keys that nothing reads.
+    pub unknown: Vec<String>,
+    /// Reason why the YAML could not be looked at.
+    pub unread: Option<String>,
+}
+
+/// Reads a rendered template.
 ///
 /// # Errors
 /// [`DocumentError`], with every broken rule at once.
 pub fn parse(text: &str) -> Result<Document, DocumentError> {
-    let document: Document =
-        serde_saphyr::from_str(text).map_err(|error| DocumentError::Yaml(plain(&error)))?;
-    let problems = document.problems();
-    if problems.is_empty() { Ok(document) } else { Err(DocumentError::Rules(problems)) }
+    parse_with_warnings(text).map(|(document, _)| document)
 }
 
-/// The decoder's words without the lines of the document, which may hold secrets.
-fn plain(error: &serde_saphyr::Error) -> String {
-    error.without_snippet().to_string()
+/// Reads a rendered template; also returns a sentence for each key that nothing reads.
+///
+/// # Errors
+/// [`DocumentError`], with every broken rule at once.
+pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), DocumentError> {
+    let tree = tree::read(text, Twice::Refuse).map_err(|error| {
+        let Unreadable { line, why } = error;
+        DocumentError::Yaml(format!("line {line}: {why}"))
+    })?;
+    let mut reading = read::document(&tree);
+    let broken = rules::broken(&reading.document);
+    let mut mistakes = std::mem::take(&mut reading.mistakes);
+    mistakes.extend(broken.into_iter().filter_map(|it| it.sentence(&reading)));
+    if mistakes.is_empty() {
+        Ok((reading.document, reading.unknown))
+    } else {
+        Err(DocumentError::Rules(mistakes))
+    }
+}
+
+/// Looks for mistakes in a template that is not rendered. Values that the template prints are not
+/// known, and count as right.
+pub fn lint(template: &str) -> Lint {
+    let Some(skeleton) = skeleton::of(template) else {
+        return Lint { unread: Some("an action has no end".to_owned()), ..Lint::default() };
+    };
+    let tree = match tree::read(&skeleton, Twice::KeepBoth) {
+        Ok(tree) => tree,
+        Err(Unreadable { line, why }) => {
+            return Lint { unread: Some(format!("line {line}: {why}")), ..Lint::default() };
+        }
+    };
+    let mut reading = read::document(&tree);
+    let broken = rules::of_values(&reading.document).into_iter();
+    let mut mistakes = std::mem::take(&mut reading.mistakes);
+    mistakes.extend(broken.filter_map(|it| it.sentence(&reading)));
+    Lint { mistakes, unknown: reading.unknown, unread: None }
 }
 
 impl Document {
-    fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        check_name("name", &self.name, &mut problems);
-        if self.tasks.is_empty() {
-            problems.push("tasks: at least one is needed".to_owned());
-        }
-        let mut tasks = BTreeSet::new();
-        for (at, task) in self.tasks.iter().enumerate() {
-            let path = format!("tasks[{at}]");
-            check_name(&format!("{path}.name"), &task.name, &mut problems);
-            if !tasks.insert(&task.name) {
-                problems.push(format!("{path}.name: {:?} is used twice", task.name));
-            }
-            if task.worker.is_empty() {
-                problems.push(format!("{path}.worker: empty after rendering"));
-            }
-            task.check_actions(&path, &mut problems);
-        }
-        problems
-    }
-
     /// The tasks as the status of a new workflow; `id` gives a fresh identifier each time.
     pub fn into_tasks(self, mut id: impl FnMut() -> String) -> Vec<TaskStatus> {
         self.tasks
@@ -145,33 +159,6 @@ impl Document {
                 actions: task.actions.into_iter().map(|action| action.into_status(id())).collect(),
             })
             .collect()
-    }
-}
-
-impl Task {
-    fn check_actions(&self, path: &str, problems: &mut Vec<String>) {
-        let mut names = BTreeSet::new();
-        for (at, action) in self.actions.iter().enumerate() {
-            let path = format!("{path}.actions[{at}]");
-            check_name(&format!("{path}.name"), &action.name, problems);
-            if !names.insert(&action.name) {
-                problems.push(format!("{path}.name: {:?} is used twice", action.name));
-            }
-            if !is_image_reference(&action.image) {
-                problems.push(format!("{path}.image: {:?} is no image reference", action.image));
-            }
-            if action.timeout < 0 {
-                problems.push(format!("{path}.timeout: {} s is below zero", action.timeout));
-            }
-            if !(0..=RETRIES_MAX).contains(&action.retries) {
-                let retries = action.retries;
-                problems.push(format!("{path}.retries: {retries} is not 0 to {RETRIES_MAX}"));
-            }
-            if !(0..=RETRY_WAIT_MAX).contains(&action.retry_wait) {
-                let wait = action.retry_wait;
-                problems.push(format!("{path}.retry-wait: {wait} s is not 0 to {RETRY_WAIT_MAX}"));
-            }
-        }
     }
 }
 
@@ -194,34 +181,6 @@ impl Action {
             ..ActionStatus::default()
         }
     }
-}
-
-fn check_name(path: &str, name: &str, problems: &mut Vec<String>) {
-    let length = name.chars().count();
-    if length == 0 || length > NAME_CHARS_MAX {
-        problems.push(format!("{path}: {length} characters, 1 to {NAME_CHARS_MAX} are allowed"));
-    }
-}
-
-/// `[registry[:port]/]path[:tag][@digest]` with the characters the distribution grammar allows.
-fn is_image_reference(text: &str) -> bool {
-    let (name, digest) = text.split_once('@').map_or((text, None), |(n, d)| (n, Some(d)));
-    let digest_ok = digest.is_none_or(|digest| {
-        digest.split_once(':').is_some_and(|(kind, hex)| !kind.is_empty() && hex.len() >= 32)
-    });
-    let (path, tag) = match name.rsplit_once(':') {
-        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
-        _ => (name, None),
-    };
-    let word = |text: &str, more: &str| {
-        !text.is_empty()
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c) || more.contains(c))
-    };
-    digest_ok
-        && tag.is_none_or(|tag| word(tag, "") && tag.len() <= 128)
-        && path.split('/').enumerate().all(|(at, part)| word(part, if at == 0 { ":" } else { "" }))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! CAPT v0.7 (v1beta1), of Kubernetes 1.35. Of Cluster API there is as much as its objects need to
 //! be kept here: the fields people name, everything else as it comes.
 
+mod advice;
 mod columns;
 mod conformance;
 mod core;

@@ -31,6 +31,9 @@ pub(crate) use version::preference;
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
+/// Sentences for whoever writes an object that is accepted; `old` is the stored one on an update.
+pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
+
 /// Brings an incoming object to its stored form, before validation.
 pub type Prepare = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
@@ -141,6 +144,8 @@ pub struct ResourceDefinition {
     pub prepare: Option<Prepare>,
     /// Checks objects.
     pub validate: Option<Validate>,
+    /// Warns of what an accepted object does not do.
+    pub advise: Option<Advise>,
 }
 
 impl ResourceDefinition {
@@ -184,6 +189,7 @@ impl ResourceDefinition {
             unique: None,
             prepare: None,
             validate: None,
+            advise: None,
         }
     }
 

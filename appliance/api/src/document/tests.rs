@@ -1,4 +1,7 @@
-use super::{DocumentError, is_image_reference, parse};
+mod findings;
+
+use super::rules::is_image_reference;
+use super::{DocumentError, parse};
 
 const SEED: &str = r#"
 version: "0.1"

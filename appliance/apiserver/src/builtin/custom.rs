@@ -9,7 +9,7 @@ use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
 use schema::{Schema, superset};
 use serde_json::Value;
 
-use super::{rules, typed::validated};
+use super::{advice, rules, typed::validated};
 use crate::crds::{lifecycle, read};
 use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate};
 
@@ -48,6 +48,7 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
             validate: readable(&definition),
             unique: unique(&definition),
             stored_form: form.clone(),
+            advise: advice::of(&definition),
             ..definition
         }));
     }

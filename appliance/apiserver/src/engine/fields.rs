@@ -232,10 +232,15 @@ pub(super) fn check(
         }
         errors.extend(scale.status_mistakes(new));
     }
-    match &definition.validate {
-        Some(validate) if errors.is_empty() => Ok(validate(new, old)),
-        _ => Ok(errors),
+    if let Some(validate) = definition.validate.as_ref().filter(|_| errors.is_empty()) {
+        errors = validate(new, old);
     }
+    if let Some(advise) = definition.advise.as_ref().filter(|_| part == Part::Main)
+        && errors.is_empty()
+    {
+        advise(new, old).into_iter().for_each(|text| warnings.add(text));
+    }
+    Ok(errors)
 }
 
 fn illegal_base64(at: usize) -> String {

@@ -213,7 +213,7 @@ pub fn warn(response: &mut Response, warnings: &[String]) {
     for text in warnings {
         let plain = text.chars().filter(|one| !one.is_control());
         let quoted = plain.collect::<String>().replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
             response.headers_mut().append(WARNING, value);
         }
     }

@@ -217,8 +217,11 @@ spec:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_guides_commands_work() {
     let server = Server::start().await;
-    let out = server.kubectl(&["apply", "-f", "-"], GUIDE).await;
+    let (success, out, err) = server.run(&["apply", "-f", "-"], GUIDE).await;
+    assert!(success, "{err}");
     assert_eq!(out.lines().filter(|line| line.ends_with(" created")).count(), 4, "{out}");
+    let inert = "is stored, and no controller of this box acts on it";
+    assert_eq!(err.lines().filter(|line| line.contains(inert)).count(), 4, "{err}");
     for (kind, name) in [
         ("tinkerbellclusters", "my-nuc-cluster-infra"),
         ("tinkerbellmachines", "nuc-control-plane-1"),

@@ -15,7 +15,11 @@ static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Shows the warnings of an answer, each once.
 pub fn show(headers: &HeaderMap) {
     let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    for text in headers.get_all(WARNING).iter().filter_map(|it| text(it.to_str().ok()?)) {
+    for text in headers
+        .get_all(WARNING)
+        .iter()
+        .filter_map(|it| text(&String::from_utf8_lossy(it.as_bytes())))
+    {
         if shown.len() < SHOWN_MAX && !shown.contains(&text) {
             // A closed standard error must not stop the work.
             let _ = writeln!(std::io::stderr().lock(), "warning: {text}");
@@ -27,7 +31,14 @@ pub fn show(headers: &HeaderMap) {
 /// The text of `299 - "text"`.
 fn text(value: &str) -> Option<String> {
     let quoted = value.strip_prefix("299 ")?.split_once(' ')?.1.strip_prefix('"')?;
-    Some(plain(quoted.split_once('"')?.0))
+    let (mut text, mut chars) = (String::new(), quoted.chars());
+    loop {
+        match chars.next()? {
+            '"' => return Some(plain(&text)),
+            '\\' => text.push(chars.next()?),
+            char => text.push(char),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -39,6 +50,8 @@ mod tests {
         let said = |value| text(value);
         assert_eq!(said("299 - \"be careful\"").as_deref(), Some("be careful"));
         assert_eq!(said("299 box-7f3a \"be careful\" \"date\"").as_deref(), Some("be careful"));
+        let quotes = said(r#"299 - "found \"1m\" in \\""#);
+        assert_eq!(quotes.as_deref(), Some(r#"found "1m" in \"#));
         for other in ["", "299", "110 - \"old\"", "299 - be careful", "299 - \"open"] {
             assert_eq!(said(other), None, "{other:?}");
         }

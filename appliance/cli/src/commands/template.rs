@@ -51,7 +51,8 @@ pub enum Command {
         file: String,
     },
     /// Look for mistakes that need no machine to be seen, and no box: in the syntax, in names of
-    /// functions and of variables. Example: `tinbox template lint --file debian.yaml`
+    /// functions, variables, keys and settings, and in types of values.
+    /// Example: `tinbox template lint --file debian.yaml`
     Lint {
         /// The workflow's YAML, or a Template object; "-" is standard input.
         #[arg(short, long, value_name = "FILE")]
@@ -134,13 +135,24 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// Say whether a template has mistakes that need no machine to be seen.
+/// Looks for mistakes in a template that need no machine to be seen.
 ///
 /// # Errors
-/// The first of them.
+/// All of them, with their lines.
 pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     let text = document(file, &manifest::read(file)?);
     ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
+    let api::document::Lint { mistakes, unknown, unread } = api::document::lint(&text);
+    let found: Vec<String> = mistakes.into_iter().chain(unknown).collect();
+    if !found.is_empty() {
+        return Err(content(file, &found.join("; ")));
+    }
+    if let Some(why) = unread {
+        printer.note(&format!(
+            "{file}: keys and values were not looked at, because the text is YAML only once it is \
+             rendered ({why}); `tinbox template render` looks at them"
+        ));
+    }
     printer.line("no mistake found; `tinbox template render` also looks at a machine's workflow")
 }
 
@@ -207,8 +219,12 @@ async fn render(
     for line in rendered.lines() {
         context.printer.line(line)?;
     }
-    let read = api::document::parse(&rendered).map(drop);
-    read.map_err(|error| content(shown, &error.to_string()))
+    let read = api::document::parse_with_warnings(&rendered);
+    let (_, unknown) = read.map_err(|error| content(shown, &error.to_string()))?;
+    for sentence in unknown {
+        context.printer.note(&format!("warning: {shown}: {sentence}"));
+    }
+    Ok(())
 }
 
 /// The template in a file, which may be a Template object's.

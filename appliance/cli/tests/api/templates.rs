@@ -36,6 +36,31 @@ async fn mistakes_are_found_without_a_box() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn misspelt_keys_and_wrong_values_are_named_with_their_lines() {
+    let place = Place::start().await;
+    let text =
+        DEBIAN.replace("{{.device_1}}", "{{ .device_1 }}") + "global_timout: 600\ntasks_: []\n";
+    place.file("t.yaml", &text);
+    let line = DEBIAN.lines().count() + 1;
+    let meant = "not a key of a workflow document; global_timeout may be meant";
+    let expected = format!("line {line}: global_timout: {meant}");
+    let ended = place.run(&["template", "lint", "-f", "t.yaml"]).await;
+    assert!(ended.code == 2 && ended.err.contains(&expected), "{ended:?}");
+    assert!(ended.err.contains("tasks may be meant"), "all are named: {ended:?}");
+
+    let made = place.run(&["template", "create", "-f", "t.yaml"]).await;
+    assert_eq!(made.code, 0, "{made:?}");
+    assert!(made.err.contains(&format!("warning: spec.data: {expected}")), "{made:?}");
+    let wrong = format!("global_timeout: 1m\n{DEBIAN}");
+    place.file("t.yaml", &wrong.replacen("name: ", "name: x-", 1));
+    let expected = "line 1: global_timeout: expected a whole number of seconds, found \"1m\"";
+    for command in ["lint", "create"] {
+        let ended = place.run(&["template", command, "-f", "t.yaml"]).await;
+        assert!(ended.err.contains(expected), "{command}: {ended:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_template_is_shown_as_its_machine_has_it() {
     let place = Place::start().await;
     place.file("nuc1.yaml", &format!("{NUC1}  disks: [{{device: /dev/nvme0n1}}]\n"));

@@ -1,0 +1,145 @@
+//! The rules that a workflow document must obey.
+
+use std::collections::BTreeSet;
+
+use super::read::Reading;
+use super::{Action, Document, Task};
+
+/// The most times one action is begun again.
+const RETRIES_MAX: i64 = 10;
+/// The longest wait before an action is begun again, in seconds.
+const RETRY_WAIT_MAX: i64 = 3600;
+/// The longest name of a workflow, task or action, in characters.
+const NAME_CHARS_MAX: usize = 199;
+
+/// A broken rule: the path of the value and the reason.
+#[derive(Debug)]
+pub(super) struct Broken {
+    path: String,
+    why: String,
+}
+
+impl Broken {
+    /// The sentence with the value's line; `None` where the value has a mistake already or is not
+    /// known.
+    pub fn sentence(self, reading: &Reading) -> Option<String> {
+        let Self { path, why } = self;
+        if reading.settled.contains(&path) {
+            return None;
+        }
+        // A value that is missing has the line of what should have it.
+        let line = std::iter::successors(Some(path.as_str()), |path| {
+            path.rsplit_once('.').map(|(parent, _)| parent)
+        });
+        let line = line.chain([""]).find_map(|path| reading.lines.get(path));
+        let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        Some(format!("{line}{path}: {why}"))
+    }
+}
+
+/// All rules that the document breaks.
+pub(super) fn broken(document: &Document) -> Vec<Broken> {
+    let mut rules = Rules { all: true, broken: Vec::new() };
+    rules.document(document);
+    rules.broken
+}
+
+/// The rules that single values break. A template may leave out or repeat names before it is
+/// rendered.
+pub(super) fn of_values(document: &Document) -> Vec<Broken> {
+    let mut rules = Rules { all: false, broken: Vec::new() };
+    rules.document(document);
+    rules.broken
+}
+
+struct Rules {
+    all: bool,
+    broken: Vec<Broken>,
+}
+
+impl Rules {
+    fn push(&mut self, path: impl Into<String>, why: impl Into<String>) {
+        self.broken.push(Broken { path: path.into(), why: why.into() });
+    }
+
+    fn document(&mut self, document: &Document) {
+        self.name("name", &document.name);
+        if self.all && document.tasks.is_empty() {
+            self.push("tasks", "at least one is needed");
+        }
+        let mut names = BTreeSet::new();
+        for (at, task) in document.tasks.iter().enumerate() {
+            let path = format!("tasks[{at}]");
+            self.unique_name(&path, &task.name, &mut names);
+            if self.all && task.worker.is_empty() {
+                self.push(format!("{path}.worker"), "empty after rendering");
+            }
+            self.task(&path, task);
+        }
+    }
+
+    fn task(&mut self, path: &str, task: &Task) {
+        let mut names = BTreeSet::new();
+        for (at, action) in task.actions.iter().enumerate() {
+            let path = format!("{path}.actions[{at}]");
+            self.unique_name(&path, &action.name, &mut names);
+            self.action(&path, action);
+        }
+    }
+
+    fn action(&mut self, path: &str, action: &Action) {
+        if (self.all || !action.image.is_empty()) && !is_image_reference(&action.image) {
+            let image = &action.image;
+            self.push(format!("{path}.image"), format!("{image:?} is not an image reference"));
+        }
+        if action.timeout < 0 {
+            let why = format!("{} s is below zero", action.timeout);
+            self.push(format!("{path}.timeout"), why);
+        }
+        if !(0..=RETRIES_MAX).contains(&action.retries) {
+            let why = format!("{} is not 0 to {RETRIES_MAX}", action.retries);
+            self.push(format!("{path}.retries"), why);
+        }
+        if !(0..=RETRY_WAIT_MAX).contains(&action.retry_wait) {
+            let why = format!("{} s is not 0 to {RETRY_WAIT_MAX}", action.retry_wait);
+            self.push(format!("{path}.retry-wait"), why);
+        }
+    }
+
+    fn unique_name<'a>(&mut self, path: &str, name: &'a str, names: &mut BTreeSet<&'a str>) {
+        let path = format!("{path}.name");
+        self.name(&path, name);
+        if self.all && !names.insert(name) {
+            self.push(path, format!("{name:?} is used twice"));
+        }
+    }
+
+    fn name(&mut self, path: &str, name: &str) {
+        let length = name.chars().count();
+        if length > NAME_CHARS_MAX || (self.all && length == 0) {
+            let why = format!("{length} characters, 1 to {NAME_CHARS_MAX} are allowed");
+            self.push(path, why);
+        }
+    }
+}
+
+/// `[registry[:port]/]path[:tag][@digest]` with the characters the distribution grammar allows.
+pub(super) fn is_image_reference(text: &str) -> bool {
+    let (name, digest) = text.split_once('@').map_or((text, None), |(n, d)| (n, Some(d)));
+    let digest_ok = digest.is_none_or(|digest| {
+        digest.split_once(':').is_some_and(|(kind, hex)| !kind.is_empty() && hex.len() >= 32)
+    });
+    let (path, tag) = match name.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (name, None),
+    };
+    let word = |text: &str, more: &str| {
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c) || more.contains(c))
+    };
+    digest_ok
+        && tag.is_none_or(|tag| word(tag, "") && tag.len() <= 128)
+        && path.split('/').enumerate().all(|(at, part)| word(part, if at == 0 { ":" } else { "" }))
+}

@@ -1,0 +1,114 @@
+//! Warnings that the compiled-in kinds give to the writer of an object that is accepted.
+
+use std::sync::Arc;
+
+use api::bmc::MachineSpec;
+use api::document;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::definition::{Advise, ResourceDefinition};
+
+/// Most warnings about one object.
+const SENTENCES_MAX: usize = 16;
+
+/// The advice for objects of a kind.
+pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
+    let (group, kind) = (definition.group.as_str(), definition.kind.clone());
+    let advice: fn(&Value) -> Vec<String> = match (group, definition.plural.as_str()) {
+        ("tinkerbell.org", "templates") => template,
+        ("bmc.tinkerbell.org", "machines") => bmc,
+        ("cluster.x-k8s.io" | "bootstrap.cluster.x-k8s.io", _)
+        | ("infrastructure.cluster.x-k8s.io", _) => {
+            return Some(Arc::new(move |_, old| match old {
+                None => vec![inert(&kind)],
+                Some(_) => Vec::new(),
+            }));
+        }
+        _ => return None,
+    };
+    Some(Arc::new(move |new, old| match old {
+        // A write of labels or of a status is no occasion.
+        Some(old) if old["spec"] == new["spec"] => Vec::new(),
+        _ => advice(new),
+    }))
+}
+
+/// Template: keys that nothing reads, and values that no workflow can be made of.
+fn template(object: &Value) -> Vec<String> {
+    let found = document::lint(object["spec"]["data"].as_str().unwrap_or_default());
+    let all = found.mistakes.into_iter().chain(found.unknown);
+    all.take(SENTENCES_MAX).map(|sentence| format!("spec.data: {sentence}")).collect()
+}
+
+/// Machine of a BMC: this box has a driver for it.
+fn bmc(object: &Value) -> Vec<String> {
+    let spec = MachineSpec::deserialize(&object["spec"]).ok();
+    let why = spec.and_then(|spec| spec.connection.undriven());
+    why.map(|why| format!("spec.connection.providerOptions: {why}")).into_iter().collect()
+}
+
+/// Kinds of Cluster API that no controller of this box reads.
+fn inert(kind: &str) -> String {
+    format!(
+        "this {kind} is stored, and no controller of this box acts on it; to provision machines by \
+         Cluster API, run Cluster API Provider Tinkerbell in a management cluster with this box as \
+         its Tinkerbell API (tinbox capi kubeconfig --role capt)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::builtin::custom;
+
+    fn advice(plural: &str, group: &str, new: &Value, old: Option<&Value>) -> Vec<String> {
+        let all = custom::definitions();
+        let found = all.iter().find(|it| it.plural == plural && it.group == group).unwrap();
+        found.advise.as_ref().map(|advise| advise(new, old)).unwrap_or_default()
+    }
+
+    #[test]
+    fn kinds_that_nothing_acts_on_say_so() {
+        let object = json!({ "spec": {} });
+        for (plural, group) in [
+            ("clusters", "cluster.x-k8s.io"),
+            ("machines", "cluster.x-k8s.io"),
+            ("kubeadmconfigs", "bootstrap.cluster.x-k8s.io"),
+            ("tinkerbellclusters", "infrastructure.cluster.x-k8s.io"),
+            ("tinkerbellmachines", "infrastructure.cluster.x-k8s.io"),
+            ("tinkerbellmachinetemplates", "infrastructure.cluster.x-k8s.io"),
+        ] {
+            let told = advice(plural, group, &object, None);
+            assert!(told[0].contains("no controller of this box acts on it"), "{told:?}");
+            assert_eq!(advice(plural, group, &object, Some(&object)), [""; 0], "{plural}");
+        }
+        assert_eq!(advice("hardware", "tinkerbell.org", &object, None), [""; 0]);
+    }
+
+    #[test]
+    fn a_bmc_without_a_driver_is_told_to_its_writer() {
+        let with = |options: Value| {
+            let connection = json!({ "host": "10.0.0.9", "providerOptions": options });
+            let machine = json!({ "spec": { "connection": connection } });
+            advice("machines", "bmc.tinkerbell.org", &machine, None)
+        };
+        assert_eq!(with(json!({ "ipmitool": { "port": 623 } })), [""; 0]);
+        let told = with(json!({ "redfish": { "port": 443 } }));
+        assert!(told.len() == 1 && told[0].contains("driven by Redfish"), "{told:?}");
+    }
+
+    #[test]
+    fn misspelt_keys_of_a_template_are_told_to_its_writer_once() {
+        let template = |data: &str| json!({ "spec": { "data": data } });
+        let slip = template("name: x\nglobal_timout: 5\ntasks: []\n");
+        let told = advice("templates", "tinkerbell.org", &slip, None);
+        let expected = "spec.data: line 2: global_timout: not a key of a workflow document; \
+                        global_timeout may be meant";
+        assert_eq!(told, [expected]);
+        assert_eq!(advice("templates", "tinkerbell.org", &slip, Some(&slip)), [""; 0]);
+        let many = (0..100).map(|at| format!("key{at}: 1\n")).collect::<String>();
+        assert_eq!(advice("templates", "tinkerbell.org", &template(&many), None).len(), 16);
+    }
+}
