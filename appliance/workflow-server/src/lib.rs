@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod runs;
 mod service;
+mod waits;
 mod wire;
 mod worker;
 

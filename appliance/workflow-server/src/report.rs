@@ -38,6 +38,7 @@ impl Service {
         let changed = changed.await?;
         if let (Some(status), Some(said)) = (changed, said) {
             self.known.forget_progress(&from.workflow_id);
+            self.waits.forget(&from.workflow_id);
             self.tell_report(&said, from, &status);
         }
         Ok(())

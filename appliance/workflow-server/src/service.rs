@@ -20,6 +20,7 @@ use crate::boots::Boots;
 use crate::known::{Known, Latest, Record};
 use crate::rack::{Rack, Told};
 use crate::runs::Runs;
+use crate::waits::Waits;
 use crate::wire::workflow_key;
 
 /// Attempts to write a Workflow that others write at the same time.
@@ -42,6 +43,7 @@ pub struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) known: Known,
     pub(crate) boots: Boots,
+    pub(crate) waits: Waits,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
     /// Moment of the steady clock when the box began to listen: silence is counted from here at the
@@ -61,8 +63,8 @@ impl Service {
         closing: CancellationToken,
     ) -> Self {
         let since = clock.steady();
-        let (known, boots) = (Known::default(), Boots::default());
-        Self { objects, runs, rack, clock, known, boots, closing, settings, since }
+        let (known, boots, waits) = (Known::default(), Boots::default(), Waits::default());
+        Self { objects, runs, rack, clock, known, boots, waits, closing, settings, since }
     }
 
     pub(crate) fn hear(&self, agent_id: &str) {
@@ -140,9 +142,12 @@ impl Workflows for Service {
         if !printed.is_empty() && self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             self.rack.printed(&progress.agent_id, printed);
         }
-        let Progress { workflow_id, action_id, agent_id, .. } = progress.clone();
-        self.note(progress);
-        Box::pin(async move { self.unwanted(&workflow_id, &action_id, &agent_id).await })
+        self.note(progress.clone());
+        Box::pin(async move {
+            self.note_wait(&progress).await;
+            let Progress { workflow_id, action_id, agent_id, .. } = &progress;
+            self.unwanted(workflow_id, action_id, agent_id).await
+        })
     }
 
     fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {

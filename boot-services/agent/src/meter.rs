@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use workflow_rpc::WAITING;
+
 /// Lines that wait to be told; the oldest go when there are more.
 const WAITING_MAX: usize = 1000;
 
@@ -14,6 +16,8 @@ pub struct Meter {
     total: AtomicU64,
     stopped: AtomicBool,
     doing: Mutex<String>,
+    /// Reason of a wait for another server; empty while there is none.
+    waiting: Mutex<String>,
     printed: Mutex<Printed>,
 }
 
@@ -29,6 +33,11 @@ impl Meter {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing.into();
     }
 
+    /// Reason why nothing goes on for now; an empty one ends the wait.
+    pub fn wait(&self, reason: impl Into<String>) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = reason.into();
+    }
+
     /// Bytes in all; 0 while unknown.
     pub fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
@@ -39,9 +48,15 @@ impl Meter {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// `(done, total, doing)`.
+    /// `(done, total, doing)`; while the action waits, the reason stands in the place of what is
+    /// being done.
     pub fn read(&self) -> (u64, u64, String) {
-        let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let doing = if waiting.is_empty() {
+            self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        } else {
+            format!("{WAITING}{waiting}")
+        };
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed), doing)
     }
 
@@ -89,6 +104,16 @@ impl Drop for StopOnDrop {
 #[cfg(test)]
 mod tests {
     use super::{Meter, WAITING_MAX};
+
+    #[test]
+    fn a_wait_says_its_reason_until_it_ends() {
+        let meter = Meter::default();
+        meter.say("asking the box for alpine");
+        meter.wait("the server answered 503");
+        assert_eq!(meter.read().2, "waiting: the server answered 503");
+        meter.wait("");
+        assert_eq!(meter.read().2, "asking the box for alpine");
+    }
 
     #[test]
     fn lines_are_told_once_in_order_and_lost_ones_are_counted() {

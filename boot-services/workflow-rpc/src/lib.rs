@@ -16,7 +16,7 @@ mod worker;
 
 pub use message::{
     ActionState, Assignment, Call, Credentials, DiskChoice, Hello, Namespaces, OUTPUT_LINES,
-    Pending, Progress, Refusal, Report, Workflows,
+    Pending, Progress, Refusal, Report, WAITING, Workflows,
 };
 pub use pin::Pin;
 pub use wire::proto::{

@@ -120,11 +120,15 @@ pub struct Report {
     pub message: String,
 }
 
+/// Beginning of a progress's message while the action waits for something that another server does
+/// not give now; the reason follows.
+pub const WAITING: &str = "waiting: ";
+
 /// Lines that one progress may carry.
 pub const OUTPUT_LINES: usize = 100;
 
 /// How far a running action has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The reporting agent.
     pub agent_id: String,

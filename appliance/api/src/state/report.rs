@@ -127,6 +127,25 @@ pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Optio
     Some(status)
 }
 
+/// The status with another message of the action that runs; `None` when `action_id` is not the
+/// running action of that agent, or has the message already.
+pub fn say(
+    status: &WorkflowStatus,
+    agent_id: &str,
+    action_id: &str,
+    message: &str,
+) -> Option<WorkflowStatus> {
+    let (task_at, action_at) = running(status).filter(|_| status.state.serves())?;
+    let task = &status.tasks[task_at];
+    let action = &task.actions[action_at];
+    let is_news = task.agent_id == agent_id && action.id == action_id && action.message != message;
+    is_news.then(|| {
+        let mut status = status.clone();
+        message.clone_into(&mut status.tasks[task_at].actions[action_at].message);
+        status
+    })
+}
+
 /// Where the first action is that has not succeeded.
 fn first_open(status: &WorkflowStatus) -> Option<(usize, usize)> {
     place(status, |action| action.state != ActionState::Success)

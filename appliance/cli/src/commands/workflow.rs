@@ -10,6 +10,7 @@ use std::time::Duration;
 use api::tinkerbell::{RetryFrom, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::Value;
+use status::story::plain;
 
 use super::{Context, name_of};
 use crate::args::duration;
@@ -101,7 +102,12 @@ pub enum Command {
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Create(arguments) => create::run(context, arguments).await,
-        Command::List => context.printer.objects(context.list(WORKFLOW).await?, table),
+        Command::List => {
+            let list = context.list(WORKFLOW).await?;
+            context.printer.objects(list.clone(), table)?;
+            notes(&list).iter().for_each(|note| context.printer.note(note));
+            Ok(())
+        }
         Command::Get { workflow } => {
             context.printer.object(&context.find(WORKFLOW, &workflow).await?)
         }
@@ -137,7 +143,10 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     for item in items {
         let workflow = typed(item).unwrap_or_default();
         let current = workflow.status.current_state.as_ref();
-        let action = current.map(|it| status::story::plain(&it.action_name)).unwrap_or_default();
+        let mut action = current.map(|it| plain(&it.action_name)).unwrap_or_default();
+        if rows::waiting(&workflow).is_some() {
+            action.push_str(" (waiting)");
+        }
         table.row([
             Cell::from(name_of(item)),
             Cell::word(status::words::workflow(workflow.status.state)),
@@ -149,6 +158,15 @@ fn table(items: &[Value], now: Timestamp) -> Table {
         ]);
     }
     table
+}
+
+/// The reasons of waits, a line each.
+fn notes(items: &[Value]) -> Vec<String> {
+    let waiting = items.iter().filter_map(|item| {
+        let why = rows::waiting(&typed(item).ok()?)?;
+        Some(format!("{}: {why}", name_of(item)))
+    });
+    waiting.collect()
 }
 
 #[cfg(test)]
@@ -173,12 +191,21 @@ mod tests {
             "state": "RUNNING",
             "currentState": { "actionName": "stream-image", "state": "RUNNING" },
         });
+        let waits = json!({
+            "state": "RUNNING",
+            "currentState": { "actionName": "pull", "state": "RUNNING" },
+            "tasks": [{ "actions": [
+                { "name": "pull", "state": "RUNNING", "message": "waiting: no registry" },
+            ]}],
+        });
         let items = [
             item("nuc1-a", running),
             item("nuc1-b", json!({ "state": "TIMEOUT" })),
             item("nuc1-c", json!({})),
+            item("nuc1-d", waits),
         ];
         let now = "2026-01-01T03:00:00Z".parse().unwrap();
         crate::golden::check("workflow-list.txt", &table(&items, now).render(false));
+        assert_eq!(super::notes(&items), ["nuc1-d: pull: waiting: no registry"]);
     }
 }

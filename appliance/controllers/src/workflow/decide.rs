@@ -10,7 +10,7 @@ use api::tinkerbell::{Condition, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
 use super::observe::Observed;
-use super::{Patience, again, boot, request, rescue};
+use super::{Patience, again, boot, installer, request, rescue};
 
 /// The wait for a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
@@ -164,7 +164,7 @@ pub fn with_condition(
 fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -> Decision {
     let workflow = &observed.workflow;
     match rendered(observed) {
-        Ok(document) => {
+        Ok((document, unknown)) => {
             let boots = workflow.spec.boot_options.toggle_allow_netboot
                 || workflow.spec.boot_options.boot_mode.is_some();
             let event = if boots { Event::RenderedForBoot } else { Event::RenderedForAgent };
@@ -180,7 +180,13 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
             workflow.status = status;
             let actions: usize = workflow.status.tasks.iter().map(|it| it.actions.len()).sum();
             let message = format!("template rendered: {actions} action(s)");
-            Decision { steps: moved(&workflow, event, "Rendered", message, now), again: None }
+            let mut steps = moved(&workflow, event, "Rendered", message, now);
+            if !unknown.is_empty() {
+                let message =
+                    format!("the template has keys that nothing reads: {}", unknown.join("; "));
+                steps.push(Step::Tell { reason: "UnknownKeys", message, warning: true });
+            }
+            Decision { steps, again: None }
         }
         Err(why) => {
             let kind = "TemplateRenderedSuccess";
@@ -197,7 +203,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
     }
 }
 
-fn rendered(observed: &Observed) -> Result<Document, String> {
+fn rendered(observed: &Observed) -> Result<(Document, Vec<String>), String> {
     let spec = &observed.workflow.spec;
     let from = observed
         .template
@@ -211,7 +217,10 @@ fn rendered(observed: &Observed) -> Result<Document, String> {
     data["references"] = observed.referred.objects.clone().into();
     let text = template::render(text, &data)
         .map_err(|error| observed.referred.explained(error.to_string()))?;
-    document::parse(&text).map_err(|error| error.to_string())
+    let read = document::parse_with_warnings(&text);
+    let (mut document, unknown) = read.map_err(|error| error.to_string())?;
+    installer::complete(&mut document, observed.hardware.as_ref())?;
+    Ok((document, unknown))
 }
 
 fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {

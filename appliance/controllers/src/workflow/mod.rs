@@ -7,6 +7,7 @@ mod apply;
 mod boot;
 mod clocks;
 mod decide;
+mod installer;
 mod observe;
 mod references;
 mod request;

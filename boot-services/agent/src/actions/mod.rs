@@ -38,6 +38,9 @@ const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile
 /// Runs another action once its own success is reported: there it is an image of containers, here
 /// every action that leaves waits for that.
 const WAITDAEMON: &str = "waitdaemon";
+/// Tinkerbell's first installer, by the name that old templates have for it. The box fills in what
+/// it read in the metadata of its machine.
+const OSIE_INSTALLER: &str = "osie-installer";
 
 /// An action with everything it needs, checked before anything is touched.
 #[derive(Debug, Clone)]
@@ -119,7 +122,7 @@ impl Action {
             _ => assignment.image.as_str(),
         };
         match repository(image) {
-            "image2disk" => {
+            "image2disk" | OSIE_INSTALLER => {
                 let environment = read("image2disk");
                 growpart::after(&environment, image2disk::parse(&environment, limits)?)
             }

@@ -19,21 +19,23 @@ pub(super) struct Image {
 
 impl Container {
     /// What the image is made of, for this machine.
-    pub(super) async fn look_up(&self, meter: &Meter) -> Result<Image, Error> {
+    pub(super) async fn look_up(&self, meter: &Arc<Meter>) -> Result<Image, Error> {
         meter.say(format!("asking the box for {}", self.image));
         let path = self.image.manifest_path();
-        let bytes = self.document(&path, self.image.digest.clone(), MANIFEST_BYTES).await?;
+        let bytes = self.document(&path, self.image.digest.clone(), MANIFEST_BYTES, meter).await?;
         let mut manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
         if let Manifest::Index(part) = manifest {
             let path = self.image.manifest_at(&part.digest);
-            let bytes = self.document(&path, Some(self.digest(&part)?), MANIFEST_BYTES).await?;
+            let digest = Some(self.digest(&part)?);
+            let bytes = self.document(&path, digest, MANIFEST_BYTES, meter).await?;
             manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
         }
         let Manifest::Image { config, layers } = manifest else {
             return Err(self.bad("its index leads to another index"));
         };
         let path = self.image.blob_path(&config.digest);
-        let config = self.document(&path, Some(self.digest(&config)?), CONFIG_BYTES).await?;
+        let digest = Some(self.digest(&config)?);
+        let config = self.document(&path, digest, CONFIG_BYTES, meter).await?;
         Ok(Image { config, layers })
     }
 
@@ -69,9 +71,10 @@ impl Container {
         path: &str,
         checksum: Option<Checksum>,
         most: u64,
+        meter: &Arc<Meter>,
     ) -> Result<Vec<u8>, Error> {
         let document = Archive { url: self.url(path)?, checksum };
-        read_document(&document, most, self.patience).await
+        read_document(&document, most, self.patience, meter).await
     }
 
     fn url(&self, path: &str) -> Result<Url, Error> {

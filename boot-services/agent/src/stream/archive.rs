@@ -76,10 +76,11 @@ pub async fn read_document(
     document: &Archive,
     most: u64,
     patience: Patience,
+    meter: &Arc<Meter>,
 ) -> Result<Vec<u8>, Error> {
     let checksum = document.checksum.as_ref();
     let wanted = Wanted { url: &document.url, patience, checksum, strict: true };
-    let (_, bytes) = receive(&wanted, &Arc::default(), "reading a document", move |source| {
+    let (_, bytes) = receive(&wanted, meter, "reading a document", move |source| {
         let mut bytes = Vec::new();
         source.take(most + 1).read_to_end(&mut bytes).map_err(|_| Error::Stopped)?;
         Ok(bytes)

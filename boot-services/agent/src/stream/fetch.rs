@@ -78,6 +78,7 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
         download.lose_patience(&reason)?;
         let (url, at) = (&wanted.url, stdx::bytes(download.offset));
         tracing::warn!(%url, at, reason, "download interrupted, trying again");
+        meter.wait(format!("{reason}; tried again ({url})"));
         tokio::time::sleep(backoff.next_wait()).await;
     }
 }
@@ -177,6 +178,7 @@ impl Download<'_> {
             }
             begun => begun?,
         };
+        self.meter.wait("");
         self.read_again(&mut answer, repeat).await?;
         while self.holes.next() != Some(self.offset) && self.read(&mut answer).await? > 0 {}
         Ok(())

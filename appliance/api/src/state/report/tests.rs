@@ -1,6 +1,6 @@
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Refused, Report, TOLERANCE, running, take, time_out};
+use super::{Refused, Report, TOLERANCE, running, say, take, time_out};
 use crate::state::workflow::STATES;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
@@ -48,6 +48,19 @@ fn play(status: &mut WorkflowStatus, reports: &[(&str, ActionState)]) {
     for (action, state) in reports {
         take(status, &report(action, *state), AT).unwrap();
     }
+}
+
+#[test]
+fn the_message_of_the_running_action_alone_changes() {
+    let mut status = workflow(&[("a", 2)]);
+    assert_eq!(say(&status, "a", "a-0", "waiting: x"), None, "it has not begun");
+    play(&mut status, &[("a-0", ActionState::Running)]);
+    let said = say(&status, "a", "a-0", "waiting: x").unwrap();
+    assert_eq!(said.tasks[0].actions[0].message, "waiting: x");
+    assert_eq!(say(&said, "a", "a-0", "waiting: x"), None, "nothing is new");
+    assert_eq!(say(&status, "a", "a-1", "x").or_else(|| say(&status, "b", "a-0", "x")), None);
+    play(&mut status, &[("a-0", ActionState::Success)]);
+    assert_eq!(say(&status, "a", "a-0", "waiting: x"), None, "it has ended");
 }
 
 #[test]

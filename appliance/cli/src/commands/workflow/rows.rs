@@ -134,6 +134,19 @@ impl Feed {
     }
 }
 
+/// Beginning of the message of an action that waits for another server.
+const WAITING: &str = "waiting: ";
+
+/// The action that waits for another server, with the reason.
+pub fn waiting(workflow: &Workflow) -> Option<String> {
+    let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
+    let waits = |action: &&ActionStatus| {
+        action.state == ActionState::Running && action.message.starts_with(WAITING)
+    };
+    let action = actions.find(waits)?;
+    Some(format!("{}: {}", plain(&action.name), plain(&action.message)))
+}
+
 /// Why a workflow did not succeed, in one phrase.
 pub fn why(workflow: &Workflow) -> String {
     let status = &workflow.status;

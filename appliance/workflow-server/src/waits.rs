@@ -1,0 +1,117 @@
+//! The reasons why actions wait, kept in their Workflows so that every client sees them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use api::state::report;
+use workflow_rpc::{Progress, WAITING};
+
+use crate::Service;
+use crate::wire::workflow_key;
+
+/// Shortest time between two messages of one Workflow that are written because of a wait.
+const WRITE_EVERY: Duration = Duration::from_secs(15);
+/// Most Workflows whose wait is known. One more is not written.
+const WAITS_MAX: usize = 16_384;
+/// Longest reason that is kept, in bytes.
+const REASON_MAX: usize = 400;
+/// Message of an action that waits no longer, as the agent reports one that begins.
+const RUNNING: &str = "running action";
+
+/// The waits that are in the Workflows, by workflow and action.
+#[derive(Default)]
+pub(crate) struct Waits(Mutex<HashMap<(String, String), Wait>>);
+
+struct Wait {
+    message: String,
+    written: Duration,
+}
+
+impl Waits {
+    /// The message to write because of a progress, if any.
+    fn news(&self, progress: &Progress, now: Duration) -> Option<String> {
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (progress.workflow_id.clone(), progress.action_id.clone());
+        let waits_now = progress.message.starts_with(WAITING);
+        let message = &progress.message;
+        let message = &message[..message.floor_char_boundary(REASON_MAX)];
+        let known = waits.get(&key);
+        let is_early = known.is_some_and(|it| now.saturating_sub(it.written) < WRITE_EVERY);
+        match known {
+            None if !waits_now => None,
+            _ if is_early => None,
+            Some(wait) if waits_now && wait.message == message => None,
+            Some(_) if !waits_now => {
+                waits.remove(&key);
+                Some(RUNNING.to_owned())
+            }
+            None if waits.len() == WAITS_MAX => None,
+            _ => {
+                // Waits of earlier actions of this workflow are over.
+                waits.retain(|(workflow, _), _| *workflow != key.0);
+                waits.insert(key, Wait { message: message.to_owned(), written: now });
+                Some(message.to_owned())
+            }
+        }
+    }
+
+    /// A workflow's actions began or ended: its waits are over.
+    pub(crate) fn forget(&self, workflow_id: &str) {
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waits.is_empty() {
+            waits.retain(|(workflow, _), _| workflow != workflow_id);
+        }
+    }
+}
+
+impl Service {
+    /// Writes the reason of a wait, or its end, into the Workflow.
+    pub(crate) async fn note_wait(&self, progress: &Progress) {
+        let Some(message) = self.waits.news(progress, self.clock.steady()) else { return };
+        if !self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
+            return;
+        }
+        let Ok(key) = workflow_key(&progress.workflow_id) else { return };
+        let (agent, action) = (&progress.agent_id, &progress.action_id);
+        let written = self
+            .change(&key, |workflow| Ok(report::say(&workflow.status, agent, action, &message)));
+        if let Err(error) = written.await {
+            tracing::debug!(workflow = %key, ?error, "the reason of a wait is not kept");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use workflow_rpc::Progress;
+
+    use super::Waits;
+
+    #[test]
+    fn a_wait_is_written_once_and_so_is_its_end() {
+        let waits = Waits::default();
+        let news = |message: &str, seconds: u64| {
+            let progress = Progress {
+                workflow_id: "default/w".to_owned(),
+                action_id: "a".to_owned(),
+                message: message.to_owned(),
+                ..Progress::default()
+            };
+            waits.news(&progress, Duration::from_secs(seconds))
+        };
+        assert_eq!(news("writing", 0), None);
+        assert_eq!(news("waiting: no registry", 1).as_deref(), Some("waiting: no registry"));
+        assert_eq!(news("waiting: no registry", 100), None, "it is known");
+        assert_eq!(news("waiting: 503", 101).as_deref(), Some("waiting: 503"));
+        assert_eq!(news("writing", 102), None, "too early for another write");
+        assert_eq!(news("writing", 120).as_deref(), Some("running action"));
+        assert_eq!(news("writing", 200), None);
+        let long = format!("waiting: {}", "é".repeat(1000));
+        assert!(news(&long, 300).is_some_and(|message| message.len() <= 400));
+        waits.forget("default/w");
+        assert_eq!(news("writing", 400), None);
+    }
+}
