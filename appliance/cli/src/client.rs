@@ -73,7 +73,7 @@ impl Client {
         }
         let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(|error| unusable(error.to_string()))?
             .with_root_certificates(roots)
             .with_no_client_auth();

@@ -31,6 +31,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
+/// What the box speaks as a server. Its clients all have TLS 1.3; older versions are for servers
+/// that the box fetches from.
+const SERVED: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
 /// Every certificate is valid from 1 January of this year.
 const FIRST_YEAR: i16 = 2025;
 /// Years the authority lasts.
@@ -157,7 +161,7 @@ impl Pki {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let clients = self.client_verifier(provider.clone())?;
         let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(SERVED)
             .map_err(Error::Tls)?
             .with_client_cert_verifier(clients)
             .with_cert_resolver(Arc::clone(&self.shown) as _);
@@ -173,7 +177,7 @@ impl Pki {
     pub fn page_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(SERVED)
             .map_err(Error::Tls)?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&self.shown) as _);

@@ -106,6 +106,8 @@ fn allowed(
 }
 
 /// A connector for `http` and `https` to the addresses that `check` allows.
+/// Mirrors and registries of many houses end at TLS 1.2; rustls has its suites with forward secrecy
+/// and authenticated encryption alone.
 ///
 /// # Errors
 /// When `authorities` cannot be read.
@@ -113,7 +115,7 @@ pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connecto
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .context("cannot set up TLS")?
         .with_root_certificates(roots)
         .with_no_client_auth();
@@ -143,7 +145,51 @@ fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCer
 
 #[cfg(test)]
 mod tests {
-    use super::believed;
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use axum::http::Request;
+    use hyper_util::client::legacy::Client;
+    use hyper_util::rt::TokioExecutor;
+    use rustls::ServerConfig;
+    use rustls::version::{TLS12, TLS13};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::{believed, make};
+
+    #[tokio::test]
+    async fn a_server_that_ends_at_tls_1_2_is_fetched_from() {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let authorities = folder.path().join("ca.pem");
+        std::fs::write(&authorities, made.cert.pem()).unwrap();
+        for versions in [&[&TLS12][..], &[&TLS13]] {
+            let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+            let key = made.signing_key.serialize_der().try_into().unwrap();
+            let tls = ServerConfig::builder_with_provider(provider)
+                .with_protocol_versions(versions)
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![made.cert.der().clone()], key)
+                .unwrap();
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+            tokio::spawn(async move {
+                let (stream, _) = listener.accept().await.unwrap();
+                let mut stream = acceptor.accept(stream).await.unwrap();
+                let _ = stream.read(&mut [0; 1024]).await.unwrap();
+                let answer = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+                stream.write_all(answer).await.unwrap();
+                stream.shutdown().await.unwrap();
+            });
+            let connector = make(Some(&authorities)).unwrap();
+            let client = Client::builder(TokioExecutor::new()).build(connector);
+            let request = Request::get(format!("https://{address}/"));
+            let request = request.body(Body::empty()).unwrap();
+            assert_eq!(client.request(request).await.unwrap().status(), 204, "{versions:?}");
+        }
+    }
 
     #[test]
     fn a_file_says_whom_to_believe_and_without_one_the_public_are() {

@@ -22,14 +22,13 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::rt::TokioIo;
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::environment::Environment;
 use crate::disk::{Aligned, wait_for};
 use crate::meter::StopOnDrop;
-use crate::stream::{Patience, Url, blocking};
+use crate::stream::{NoConnection, Patience, Url, blocking, connect};
 use crate::{Error, Meter, select};
 
 /// What is read at once.
@@ -141,14 +140,14 @@ impl Slurp {
             reason,
         };
         let failed = |reason: String| given_up(began.elapsed(), reason);
-        let connected = tokio::time::timeout(CONNECT, TcpStream::connect(self.url.address())).await;
+        let connected = tokio::time::timeout(CONNECT, connect(&self.url)).await;
         let stream = connected
             .map_err(|_| failed(format!("no connection within {} s", CONNECT.as_secs())))?
-            .map_err(|error| failed(format!("cannot connect: {error}")))?;
+            .map_err(|(NoConnection::Passing(why) | NoConnection::Lasting(why))| failed(why))?;
         let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = shaken.map_err(|error| failed(stdx::chain(&error)))?;
         let request = Request::post(&self.target.0)
-            .header(header::HOST, self.url.address())
+            .header(header::HOST, self.url.host_field())
             .header(header::USER_AGENT, concat!("tinbox-agent/", env!("CARGO_PKG_VERSION")))
             .header(header::CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}"))
             .body(upload)

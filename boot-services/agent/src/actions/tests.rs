@@ -112,7 +112,7 @@ fn every_mistake_has_its_sentence() {
         ("image2disk", &[url, "DEST_DISK=vda"], "cannot use DEST_DISK: \"vda\" is not an absolute"),
         ("image2disk", &[url, disk, "COMPRESSED=maybe"], "cannot use COMPRESSED: \"maybe\""),
         ("image2disk", &[url, disk, "IMG_SHA256=abc"], "cannot use IMG_SHA256: it is not 64"),
-        ("image2disk", &["IMG_URL=https://box/a", disk], "https is not supported"),
+        ("image2disk", &["IMG_URL=ftp://box/a", disk], "does not begin with http://"),
         ("image2disk", &[url, disk, "IMG_CHECKSUM=00ff"], "cannot use IMG_CHECKSUM: it is not"),
         ("image2disk", &[url, disk, "IMG_CHECKSUM_URL=SUMS"], "does not begin with http://"),
         ("image2disk", &[url, disk, "RETRY_DURATION_MINUTES=0"], "not a number of minutes"),
@@ -148,7 +148,7 @@ fn every_mistake_has_its_sentence() {
         ("syslinux", &["SYSLINUX_VERSION=5"], "\"5\" is none of 3.86 and 6.04"),
         ("syslinux", &["SYSLINUX_VERSION=3.86", disk], "syslinux needs DEST_PARTITION"),
         ("slurp", &["SOURCE_DISK=/dev/vda", "IMG_NAME=x"], "slurp needs DEST_URL"),
-        ("slurp", &["DEST_URL=https://box/a", "IMG_NAME=x"], "https is not supported"),
+        ("slurp", &["DEST_URL=ftp://box/a", "IMG_NAME=x"], "does not begin with http://"),
         ("slurp", &["DEST_URL=http://box/a", "IMG_NAME=a/b"], "cannot use IMG_NAME: \"a/b\""),
         ("slurp", &["DEST_URL=http://box/a", "IMG_NAME=x"], "slurp needs SOURCE_DISK"),
         ("storage", &[], "storage needs STORAGE in its environment"),
@@ -182,4 +182,35 @@ fn contents_stay_out_of_debug_output() {
     assert!(!format!("{action:?}").contains("s3cret"));
     let Action::WriteFile(file) = action else { panic!() };
     assert_eq!(file.contents(), "s3cret=1");
+}
+
+/// The settings that an action reads are known to `tinbox template lint`, which finds slips.
+#[test]
+fn every_setting_of_an_action_is_known_to_lint() {
+    let known: Vec<&str> = api::document::SETTINGS.iter().flat_map(|row| row.1).copied().collect();
+    for source in [
+        include_str!("archive2disk.rs"),
+        include_str!("cexec.rs"),
+        include_str!("disk_wipe.rs"),
+        include_str!("growpart.rs"),
+        include_str!("grub2disk.rs"),
+        include_str!("image2disk.rs"),
+        include_str!("kexec.rs"),
+        include_str!("oci2disk.rs"),
+        include_str!("rootio.rs"),
+        include_str!("slurp.rs"),
+        include_str!("syslinux.rs"),
+        include_str!("writefile.rs"),
+    ] {
+        for call in source.split("environment.").skip(1) {
+            let name = call.split_once("(\"").map(|(_, rest)| rest.split('"').next().unwrap());
+            let is_setting = |name: &&str| {
+                let sign = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+                name.len() > 1 && name.chars().all(sign)
+            };
+            if let Some(name) = name.filter(is_setting) {
+                assert!(known.contains(&name), "{name}");
+            }
+        }
+    }
 }

@@ -6,10 +6,10 @@ use bytes::Buf as _;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
 
 use super::Url;
 use super::body::{Body, Framing};
+use super::connection::{Connection, NoConnection, connect};
 use crate::Error;
 
 /// Longest wait for a connection and the answer's head.
@@ -36,7 +36,7 @@ const REDIRECTS: [StatusCode; 6] = [
 pub(super) struct Answer {
     /// The answer but for its body.
     pub(super) head: Response<()>,
-    body: Body<TcpStream>,
+    body: Body<Connection>,
 }
 
 /// Why there is no answer.
@@ -47,14 +47,19 @@ pub(super) enum Failure {
     Fatal(Error),
 }
 
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self::Transient(reason)
+    }
+}
+
 /// GET `url`, following redirects.
 pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTS {
-        let answer = tokio::time::timeout(ANSWER, once(&url, fields))
-            .await
-            .map_err(|_| Failure::Transient(format!("no answer within {} s", ANSWER.as_secs())))?
-            .map_err(Failure::Transient)?;
+        let answer = tokio::time::timeout(ANSWER, once(&url, fields)).await.map_err(|_| {
+            Failure::Transient(format!("no answer within {} s", ANSWER.as_secs()))
+        })??;
         if !REDIRECTS.contains(&answer.head.status()) {
             return Ok(answer);
         }
@@ -123,11 +128,19 @@ fn message(bytes: &[u8]) -> String {
     message.map(|it| it.message).unwrap_or_default()
 }
 
-async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {
-    let mut stream = TcpStream::connect(url.address())
-        .await
-        .map_err(|error| format!("cannot connect to {}: {error}", url.address()))?;
-    let sent = stream.write_all(&request(url, fields)).await;
+async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
+    let mut stream = connect(url).await.map_err(|failure| match failure {
+        NoConnection::Passing(reason) => Failure::Transient(reason),
+        NoConnection::Lasting(reason) => {
+            Failure::Fatal(Error::Url { url: url.to_string(), reason })
+        }
+    })?;
+    let sent = async {
+        stream.write_all(&request(url, fields)).await?;
+        // TLS may hold back what was written.
+        stream.flush().await
+    };
+    let sent = sent.await;
     sent.map_err(|error| format!("cannot ask {}: {error}", url.address()))?;
     let mut body = Body::new(stream);
     loop {
@@ -143,10 +156,11 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, String> {
             return Ok(Answer { head, body });
         }
         if body.ahead().len() >= HEAD {
-            return Err(format!("the answer's head has more than {}", stdx::bytes(HEAD as u64)));
+            let most = stdx::bytes(HEAD as u64);
+            return Err(format!("the answer's head has more than {most}").into());
         }
         if body.look_ahead().await.map_err(|error| error.to_string())? == 0 {
-            return Err("the connection ended before an answer".to_owned());
+            return Err("the connection ended before an answer".to_owned().into());
         }
     }
 }

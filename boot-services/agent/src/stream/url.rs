@@ -1,4 +1,4 @@
-//! `http://host[:port]/path?query`, printed without its query, which may hold a secret.
+//! `http://host[:port]/path?query`, or `https`, printed without its query, which may hold a secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +7,10 @@ use http::Uri;
 
 use crate::Error;
 
-/// An absolute URL this agent can fetch: plain HTTP, no user name.
+/// An absolute URL this agent can fetch: no user name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
+    secure: bool,
     host: String,
     port: u16,
     path: String,
@@ -21,9 +22,23 @@ impl Url {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The `Host` field (RFC 9112 section 3.2): the port only when it is not 80.
-    pub(super) fn host_field(&self) -> String {
-        if self.port == 80 { self.host.clone() } else { self.address() }
+    /// True for `https`.
+    pub(super) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// The name or address that the server's certificate must have.
+    pub(super) fn server_name(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+
+    /// The `Host` field (RFC 9112 section 3.2): the port only when it is not the scheme's.
+    pub(crate) fn host_field(&self) -> String {
+        if self.port == port_of(self.secure) { self.host.clone() } else { self.address() }
     }
 
     /// The request target in origin form.
@@ -46,9 +61,14 @@ impl Url {
     pub(super) fn join(&self, location: &[u8]) -> Result<Self, Error> {
         let reason = "it redirects to what is not a URL".to_owned();
         let refuse = |_| Error::Url { url: self.to_string(), reason };
-        let base = url::Url::parse(&format!("http://{}{}", self.address(), self.path));
+        let base = format!("{}://{}{}", self.scheme(), self.address(), self.path);
+        let base = url::Url::parse(&base);
         let joined = base.and_then(|base| base.join(&encoded(location)));
         let mut to = joined.map_err(refuse)?;
+        if self.secure && to.scheme() == "http" {
+            let reason = "it redirects from https, whose server was checked, to http".to_owned();
+            return Err(Error::Url { url: self.to_string(), reason });
+        }
         to.set_fragment(None);
         to.as_str().parse().map_err(|error| match error {
             Error::Url { url, reason } => {
@@ -69,6 +89,10 @@ fn encoded(field: &[u8]) -> String {
     field.iter().map(encode).collect()
 }
 
+fn port_of(secure: bool) -> u16 {
+    if secure { 443 } else { 80 }
+}
+
 impl FromStr for Url {
     type Err = Error;
 
@@ -82,19 +106,20 @@ impl FromStr for Url {
         };
         let refuse = |reason: &str| Error::Url { url: shown(), reason: reason.to_owned() };
         let uri: Uri = text.parse().map_err(|_| refuse("it is not a URL"))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(refuse("https is not supported yet; use http")),
-            _ => return Err(refuse("it does not begin with http://")),
-        }
+        let secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(refuse("it does not begin with http:// or https://")),
+        };
         let authority = uri.authority().ok_or_else(|| refuse("it names no host"))?;
         if authority.as_str().contains('@') {
             return Err(refuse("a user name in it is not supported"));
         }
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self {
+            secure,
             host: authority.host().to_owned(),
-            port: authority.port_u16().unwrap_or(80),
+            port: authority.port_u16().unwrap_or(port_of(secure)),
             path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
         })
     }
@@ -102,7 +127,7 @@ impl FromStr for Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.host_field(), self.path())
+        write!(f, "{}://{}{}", self.scheme(), self.host_field(), self.path())
     }
 }
 
@@ -154,13 +179,23 @@ mod tests {
             let error = url.join(location).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains("s3cret"), "{error}");
         }
+
+    #[test]
+    fn a_redirect_keeps_the_scheme_and_never_leads_from_https_to_http() {
+        let url: Url = "https://[fd00::1]/a?token=s3cret".parse().unwrap();
+        assert_eq!((url.address().as_str(), url.server_name()), ("[fd00::1]:443", "fd00::1"));
+        assert_eq!(url.join(b"b").unwrap().to_string(), "https://[fd00::1]/b");
+        assert_eq!(url.join(b"//box/b").unwrap().to_string(), "https://box/b");
+        let error = url.join(b"http://box/b?s3cret").unwrap_err().to_string();
+        assert!(error.contains("to http") && !error.contains("s3cret"), "{error}");
+        let plain: Url = "http://box/a".parse().unwrap();
+        assert_eq!(plain.join(b"https://box/b").unwrap().to_string(), "https://box/b");
     }
 
     #[test]
     fn refuses_with_a_reason_and_no_secret() {
         for (text, words) in [
-            ("https://box/a?token=s3cret", "https is not supported"),
-            ("ftp://box/a", "does not begin with http://"),
+            ("ftp://box/a?token=s3cret", "does not begin with http://"),
             ("not a url", "not a URL"),
             ("/a", "does not begin"),
             ("http://me:s3cret@box/a", "user name"),

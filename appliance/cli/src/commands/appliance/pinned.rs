@@ -110,7 +110,7 @@ pub async fn ask_for(
         provider: Arc::clone(&provider),
     });
     let tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| unusable(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
