@@ -184,6 +184,13 @@ impl Error {
             Error::Reach { trouble, server, .. } => trouble.hint(server),
             // The box's own comes with its sentence.
             Error::Refused { message, .. } if message.contains("\nhint: ") => return None,
+            Error::Refused { code: 404, what, .. } if what.contains("the settings") => {
+                "a flashed box has settings; where tinboxd runs as a program, change its \
+                 configuration file and restart it"
+                    .to_owned()
+            }
+            // The box's own services name what is missing; the hint is for kinds and namespaces.
+            Error::Refused { code: 404, message, .. } if !is_of_kinds(message) => return None,
             Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
             Error::Answer { .. } => {
                 "is there a Tinbox at the kubeconfig's `server:`, of this program's version?"
@@ -276,6 +283,12 @@ impl Trouble {
             Trouble::Broken => "run the command again; the box may be restarting".to_owned(),
         }
     }
+}
+
+/// True for a 404 of the API about a kind, a path or a namespace.
+fn is_of_kinds(message: &str) -> bool {
+    let of_namespace = message.starts_with("namespaces ") && message.ends_with(" not found");
+    of_namespace || message.contains("could not find the requested resource")
 }
 
 fn refused(code: u16, reason: &str) -> Option<&'static str> {

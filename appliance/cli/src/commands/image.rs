@@ -61,6 +61,7 @@ async fn list(context: &Context) -> Result<(), Error> {
         return printed;
     }
     context.printer.table(&table(&images.items, Timestamp::now()))?;
+    notes(&images.items).iter().for_each(|note| context.printer.note(note));
     let (used, capacity) = (stdx::bytes(images.used), stdx::bytes(images.capacity));
     context.printer.note(&format!("{used} of the cache's {capacity} are taken"));
     if !images.warning.is_empty() {
@@ -87,13 +88,24 @@ fn table(items: &[Image], now: Timestamp) -> Table {
             plain(item.short_name()).into(),
             size.into(),
             used.into(),
-            Cell::toned(item.line(), tone(item.state)),
+            Cell::toned(state(item), tone(item.state)),
             item.stays().into(),
             plain(&item.workflows.join(",")).into(),
             plain(&item.origin).into(),
         ]);
     }
     table
+}
+
+/// The state in few words; the reason of a failure is a note below the table.
+fn state(item: &Image) -> String {
+    if item.state == State::Failed { "failed".to_owned() } else { item.line() }
+}
+
+/// Reasons of failures, a line each.
+fn notes(items: &[Image]) -> Vec<String> {
+    let failed = items.iter().filter(|item| item.state == State::Failed);
+    failed.map(|item| format!("{} {}", plain(&item.origin), item.line())).collect()
 }
 
 fn tone(state: State) -> Tone {
@@ -138,5 +150,8 @@ mod tests {
         .unwrap();
         let now = "2026-01-03T00:05:00Z".parse().unwrap();
         crate::golden::check("image-list.txt", &super::table(&images.items, now).render(false));
+        let missing = "http://files.example/missing.raw";
+        let why = format!("{missing} failed: could not fetch {missing}: it answers 404");
+        assert_eq!(super::notes(&images.items), [why]);
     }
 }

@@ -83,3 +83,13 @@ fn a_reader_that_left_is_no_error() {
     assert!(Error::Output(std::io::Error::from_raw_os_error(32)).is_broken_pipe());
     assert!(!Error::Output(std::io::Error::from_raw_os_error(28)).is_broken_pipe());
 }
+
+#[test]
+fn a_missing_file_has_no_hint_about_kinds() {
+    let missing = refused(404, "NotFound", "http://10.0.0.1:7080/a.raw: there is no such image");
+    assert_eq!(missing.hint("tinbox"), None);
+    let kind = refused(404, "NotFound", "the server could not find the requested resource");
+    assert!(kind.hint("tinbox").is_some_and(|hint| hint.contains("namespace")));
+    let namespace = refused(404, "NotFound", "namespaces \"nowhere\" not found");
+    assert!(namespace.hint("tinbox").is_some());
+}
