@@ -28,7 +28,7 @@ VOLATILE = {
 WORDS = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
     (r"in record \(\d+\)", "in record (REVISION)"),
-    (r"(resource version:) \d+", r"\1 REVISION"),
+    (r"(resource version|current): \d+", r"\1: REVISION"),
     (r'Invalid value: "\{.*\}": ', "Invalid value: OBJECT: "),
 )
 
