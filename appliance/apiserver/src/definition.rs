@@ -9,8 +9,8 @@ mod column;
 mod merging;
 mod registry;
 mod scale;
-mod unique;
 mod stored_form;
+mod unique;
 mod version;
 
 use std::fmt;
@@ -24,8 +24,8 @@ pub use merging::Merging;
 pub use registry::{Duplicate, Registry};
 pub use scale::Scale;
 use schema::{FieldError, Schema};
-pub use unique::{UniqueValue, UniqueValues};
 pub use stored_form::StoredForm;
+pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.

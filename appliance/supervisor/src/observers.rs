@@ -250,7 +250,10 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
             Outcome::Aborted { message, .. } => failed(file, Via::Tftp, &message),
             Outcome::TimedOut => failed(file, Via::Tftp, "it fell silent"),
             Outcome::NotFound if file.ends_with(netboot::loader::NOT_ALLOWED) => return None,
-            Outcome::NotFound => failed(file, Via::Tftp, "there is no such file"),
+            Outcome::NotFound => {
+                let why = no_loader(&file).unwrap_or_else(|| "there is no such file".to_owned());
+                failed(file, Via::Tftp, &why)
+            }
             Outcome::Refused(why) => failed(file, Via::Tftp, why),
         },
         Fetched::Http { path, bytes, millis, status, .. } => {
@@ -258,6 +261,7 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
             match (path.split('/').nth(1), status) {
                 // What DHCP names to a machine that may not netboot: meant not to be there.
                 (_, 404) if file == netboot::loader::NOT_ALLOWED => return None,
+                (_, 404) if let Some(why) = no_loader(&file) => failed(path, via, &why),
                 (_, 400..) => failed(path, via, &format!("HTTP status {status}")),
                 (Some("agent"), _) if file.starts_with("vmlinuz") => {
                     Moment::FetchedKernel { bytes, millis }
@@ -287,6 +291,17 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
         Fetched::Script { status, .. } => {
             failed("auto.ipxe".to_owned(), Via::Http, &format!("HTTP status {status}"))
         }
+    })
+}
+
+/// The reason why a boot loader that DHCP names is missing; `None` for any other file.
+fn no_loader(file: &str) -> Option<String> {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {
+        format!(
+            "this box has no boot loader for the machine's architecture; it would be ipxe/{name} \
+             among its artifacts"
+        )
     })
 }
 

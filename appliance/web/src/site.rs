@@ -368,9 +368,7 @@ pub(crate) fn refused(
         | Refusal::Barred
         | Refusal::Changed
         | Refusal::WrongPassphrase
-        | Refusal::Unproved => {
-            StatusCode::FORBIDDEN
-        }
+        | Refusal::Unproved => StatusCode::FORBIDDEN,
         Refusal::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
         Refusal::Busy | Refusal::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
     };

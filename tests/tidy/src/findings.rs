@@ -7,15 +7,8 @@ use crate::tree::Tree;
 
 /// The table of findings.
 const FINDINGS: &str = "docs/reviews.md";
-/// Findings without a test so far.
-const OPEN: [&str; 10] = ["E18", "E20", "S6", "S8", "S9", "S10", "S11", "S13", "S14", "S17"];
-
 /// Each finding names tests, and each test that is named exists.
 pub fn findings(tree: &Tree) -> Vec<Violation> {
-    findings_but(tree, &OPEN)
-}
-
-fn findings_but(tree: &Tree, open: &[&str]) -> Vec<Violation> {
     let Some(file) = tree.file(FINDINGS) else { return Vec::new() };
     let tests: BTreeSet<&str> = tree.rust().flat_map(|file| functions(&file.text)).collect();
     let mut violations = Vec::new();
@@ -26,19 +19,12 @@ fn findings_but(tree: &Tree, open: &[&str]) -> Vec<Violation> {
         if !seen.insert(row.id) {
             add(format!("{}: the finding has two rows", row.id));
         }
-        match (row.tests.is_empty(), open.contains(&row.id)) {
-            (true, false) => add(format!("{}: the finding has no test", row.id)),
-            (false, true) => {
-                add(format!("{}: the finding has a test and is listed as open", row.id))
-            }
-            _ => {}
+        if row.tests.is_empty() {
+            add(format!("{}: the finding has no test", row.id));
         }
         for test in row.tests.iter().filter(|test| !tests.contains(*test)) {
             add(format!("{}: there is no test {test}", row.id));
         }
-    }
-    for id in open.iter().filter(|id| !seen.contains(*id)) {
-        violations.push(Violation::at(FINDINGS, 1, format!("{id}: an open finding has no row")));
     }
     violations
 }
@@ -84,12 +70,12 @@ fn functions(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn found(table: &str, open: &[&str]) -> usize {
+    fn found(table: &str) -> usize {
         let code =
             "#[tokio::test]\nasync fn a_test_that_is_there() {}\nfn another_one_is_there() {}";
         let files = [("docs/reviews.md", table), ("a/src/b.rs", code)];
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-        findings_but(&Tree::of(files.to_vec()), open).len()
+        findings(&Tree::of(files.to_vec())).len()
     }
 
     #[test]
@@ -97,14 +83,11 @@ mod tests {
         let head = "| id | finding | test |\n|---|---|---|\n";
         let row = |cells: &str| format!("{head}| {cells} |\n");
         let good = row("D1 | x | `a_test_that_is_there`, `another_one_is_there`: `make it`");
-        assert_eq!(found(&good, &[]), 0);
-        assert_eq!(found(&good, &["D1"]), 1, "it is not open");
-        assert_eq!(found(&row("D1 | x |"), &[]), 1);
-        assert_eq!(found(&row("D1 | x |"), &["D1"]), 0);
-        assert_eq!(found(&row("D1 | x | `a_test_that_is_gone`"), &[]), 1);
-        assert_eq!(found(&row("D1 | `a_test_that_is_there` | `make it`"), &[]), 1);
-        assert_eq!(found(&format!("{good}{}", &good[head.len()..]), &[]), 1, "two rows");
-        assert_eq!(found(head, &["D1"]), 1);
-        assert_eq!(found("| case | test |\n| a-case | `another_one_is_there` |\n", &[]), 0);
+        assert_eq!(found(&good), 0);
+        assert_eq!(found(&row("D1 | x |")), 1);
+        assert_eq!(found(&row("D1 | x | `a_test_that_is_gone`")), 1);
+        assert_eq!(found(&row("D1 | `a_test_that_is_there` | `make it`")), 1);
+        assert_eq!(found(&format!("{good}{}", &good[head.len()..])), 1, "two rows");
+        assert_eq!(found("| case | test |\n| a-case | `another_one_is_there` |\n"), 0);
     }
 }

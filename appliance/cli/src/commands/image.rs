@@ -123,7 +123,7 @@ mod tests {
     use status::image::Images;
 
     #[test]
-    fn the_list() {
+    fn a_list_of_images_has_a_note_for_each_failure() {
         let digest = |digit: char| format!("sha256:{}", String::from(digit).repeat(64));
         let images: Images = serde_json::from_value(json!({ "items": [
             {

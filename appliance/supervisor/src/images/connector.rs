@@ -183,7 +183,7 @@ mod tests {
                 stream.write_all(answer).await.unwrap();
                 stream.shutdown().await.unwrap();
             });
-            let connector = make(Some(&authorities)).unwrap();
+            let connector = make(Some(&authorities), Arc::new(|_| Ok(()))).unwrap();
             let client = Client::builder(TokioExecutor::new()).build(connector);
             let request = Request::get(format!("https://{address}/"));
             let request = request.body(Body::empty()).unwrap();

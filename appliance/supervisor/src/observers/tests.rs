@@ -134,3 +134,22 @@ async fn many_unknown_macs_are_few_writes() {
     let written = rack.written(before).await;
     assert!((1..=WRITES_MAX).contains(&written), "{written} writes for {REQUESTS} MACs");
 }
+
+#[test]
+fn a_loader_that_no_artifact_is_says_that_the_architecture_has_none() {
+    let tftp = Fetched::Tftp {
+        peer: ADDRESS.into(),
+        file: "ipxe/snp-arm64.efi".to_owned(),
+        bytes: 0,
+        millis: 1,
+        outcome: Outcome::NotFound,
+    };
+    let path = "/ipxe/snp-arm64.efi".to_owned();
+    let http = Fetched::Http { peer: ADDRESS.into(), path, bytes: 0, millis: 1, status: 404 };
+    for fetched in [tftp, http] {
+        let Some(super::Moment::FetchFailed { why, .. }) = super::fetch_moment(fetched) else {
+            panic!("it did not fail");
+        };
+        assert!(why.contains("no boot loader for the machine's architecture"), "{why}");
+    }
+}

@@ -179,6 +179,7 @@ mod tests {
             let error = url.join(location).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains("s3cret"), "{error}");
         }
+    }
 
     #[test]
     fn a_redirect_keeps_the_scheme_and_never_leads_from_https_to_http() {
