@@ -11,6 +11,7 @@ mod finish;
 mod listing;
 pub(crate) mod negotiate;
 mod objects;
+mod old_watch;
 mod packing;
 pub(crate) mod path;
 pub(crate) mod query;
@@ -64,6 +65,7 @@ pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
             async move { handle(&app, request).await }
         })
         .layer(middleware::from_fn_with_state(door, gate::guard))
+        .layer(middleware::map_request(old_watch::rewrite))
 }
 
 /// Answers within the bytes that the client may hold.

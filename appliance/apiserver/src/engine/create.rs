@@ -100,7 +100,7 @@ pub(super) fn prepare(
         ownership.track(None, &mut object);
     }
     let mut errors = check_any_name(definition, &object);
-    errors.extend(metadata::check(None, &object));
+    errors.extend(metadata::check(definition, None, &object));
     errors.extend(fields::check(definition, &object, None, Part::Main, &validation.warnings)?);
     if !errors.is_empty() {
         return Err(StatusError::invalid(definition, meta(&object, "name"), &errors));

@@ -193,7 +193,11 @@ pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
 
 /// Checks labels, annotations, finalizers and owners, in the words of `k8s.io/apimachinery`
 /// `pkg/api/validation/objectmeta.go`.
-pub fn check(old: Option<&Value>, object: &Value) -> Vec<FieldError> {
+pub fn check(
+    definition: &ResourceDefinition,
+    old: Option<&Value>,
+    object: &Value,
+) -> Vec<FieldError> {
     let metadata = &object["metadata"];
     let mut errors = Vec::new();
     each_text(metadata, "labels", &mut errors, |key, value, errors| {
@@ -215,6 +219,9 @@ pub fn check(old: Option<&Value>, object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::too_long("metadata.annotations", MAX_ANNOTATIONS_BYTES));
     }
     check_finalizers(old, object, &mut errors);
+    if definition.native {
+        check_native_finalizers(old, object, &mut errors);
+    }
     check_owners(metadata, &mut errors);
     ownership::check(object, &mut errors);
     errors
@@ -283,6 +290,23 @@ fn check_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldE
             added.join(", ")
         );
         errors.push(FieldError::forbidden(field, detail));
+    }
+}
+
+/// Kubernetes' own kinds take a finalizer without a domain only if it is one of its own
+/// (`pkg/apis/core/validation`, `validateKubeFinalizerName`); definitions of kinds take any. Those
+/// that the object has already stay.
+fn check_native_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldError>) {
+    if object["kind"] == "CustomResourceDefinition" {
+        return;
+    }
+    for (index, name) in finalizers(object).enumerate() {
+        let is_known = name.contains('/') || ["kubernetes", FOREGROUND, ORPHAN].contains(&name);
+        if !is_known && !old.is_some_and(|old| finalizers(old).any(|before| before == name)) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            let field = format!("metadata.finalizers[{index}]");
+            errors.push(FieldError::invalid(field, &json!(name), detail));
+        }
     }
 }
 

@@ -301,7 +301,7 @@ fn check(
     options: &WriteOptions,
     mut errors: Vec<FieldError>,
 ) -> Result<(), StatusError> {
-    errors.extend(metadata::check(Some(old), new));
+    errors.extend(metadata::check(&place.definition, Some(old), new));
     errors.extend(fields::check(
         &place.definition,
         new,

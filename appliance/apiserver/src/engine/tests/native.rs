@@ -152,3 +152,31 @@ async fn a_definition_of_another_age_applies_with_a_warning() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_finalizer_of_a_native_kind_has_a_domain() {
+    let bench = bench().await;
+    let lease =
+        |finalizers: Value| json!({ "metadata": { "name": "f", "finalizers": finalizers } });
+    let refused = bench.create(LEASES, lease(json!(["a.example.org/b", "bad"]))).await.unwrap_err();
+    assert_eq!(refused.reason, Reason::Invalid);
+    let words = "metadata.finalizers[1]: Invalid value: \"bad\": name is neither a standard";
+    assert!(refused.message.contains(words), "{}", refused.message);
+    let known = json!(["a.example.org/b", "kubernetes", "foregroundDeletion"]);
+    bench.create(LEASES, lease(known)).await.unwrap();
+    let add = Patch::merge(json!({ "metadata": { "finalizers": ["bad"] } })).unwrap();
+    let patched = bench.engine.patch(LEASES, "default", "f", add, WriteOptions::default()).await;
+    assert_eq!(reason(patched), Reason::Invalid);
+
+    // What an earlier release let in can be changed, and taken away.
+    let kept = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "g", "namespace": "default", "uid": "g", "finalizers": ["bad"] } });
+    bench.put(LEASES, "g", &kept).await;
+    for patch in [
+        json!({ "metadata": { "labels": { "a": "b" } } }),
+        json!({ "metadata": { "finalizers": null } }),
+    ] {
+        let patch = Patch::merge(patch).unwrap();
+        bench.engine.patch(LEASES, "default", "g", patch, WriteOptions::default()).await.unwrap();
+    }
+}
