@@ -105,6 +105,12 @@ impl Guesses {
         keep(&mut self.recent, now, limits.all);
     }
 
+    /// Wrong guesses that this address has left.
+    pub fn left(&self, from: IpAddr) -> usize {
+        let wrong = self.addresses.get(&network(from)).map_or(0, |past| past.wrong);
+        self.limits.ever.saturating_sub(wrong)
+    }
+
     /// It was right. `counted`: it was counted as wrong before it was looked at.
     pub fn right(&mut self, from: IpAddr, counted: bool) {
         let past = self.remembered(from);
@@ -184,6 +190,7 @@ mod tests {
         assert_eq!(guesses.leave(same_network, SECOND * 9), Leave::Wait(51));
         assert_eq!(guesses.leave("2001:db8:0:1::1".parse().unwrap(), SECOND * 9), Leave::Given);
         assert_eq!(guesses.leave(one, SECOND * 60), Leave::Given);
+        assert_eq!(guesses.left(same_network), 3);
         (0..3).for_each(|_| guesses.wrong(one, SECOND * 60));
         assert_eq!(guesses.leave(one, SECOND * 1000), Leave::Never);
         guesses.clear();

@@ -57,8 +57,8 @@ pub enum Refusal {
     #[error("A code has six letters and digits, as the panel shows them.")]
     NoCode,
     /// It is not the code.
-    #[error("That is not the code, as the panel shows it.")]
-    WrongCode,
+    #[error("That is not the code. This address has {0} more tries.")]
+    WrongCode(usize),
     /// Too many wrong codes came from there.
     #[error(
         "Too many wrong codes came from this address. Take another computer, or restart the box."
@@ -243,7 +243,7 @@ impl Owner {
             inner.codes.clear();
             return Err(Refusal::Changed);
         }
-        Err(Refusal::WrongCode)
+        Err(Refusal::WrongCode(inner.codes.left(from)))
     }
 
     /// Begins a session of the owner. Blocks as [`Owner::claim`] does.

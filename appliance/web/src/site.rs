@@ -364,7 +364,7 @@ pub(crate) fn refused(
     let status = match refusal {
         Refusal::Claimed | Refusal::Unclaimed | Refusal::Unknown => StatusCode::CONFLICT,
         Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::WrongCode
+        Refusal::WrongCode(_)
         | Refusal::Barred
         | Refusal::Changed
         | Refusal::WrongPassphrase

@@ -119,7 +119,7 @@ fn obeys_its_menu(board: &mut Board, folder: &Path) {
     // Backwards: back, factory reset, power off.
     ["up", "up", "up", "ret"].into_iter().for_each(|key| tap(board, key));
     board.key("ret", true).unwrap();
-    board.serial().wait_for("asked at the panel.*PowerOff", PATIENCE).unwrap();
+    board.serial().wait_for("the box is to be left.*PowerOff.*panel", PATIENCE).unwrap();
     board.wait_off(PATIENCE).unwrap();
 }
 
