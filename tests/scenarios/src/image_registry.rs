@@ -1,26 +1,39 @@
-//! A stock OCI registry with images for machines, beside the box: at an address that is none of the
-//! box's, in its namespace, which the machines reach through the box alone.
+//! Servers of images beside the box: at an address that machines reach through the box alone, and a
+//! stock OCI registry there.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use qemu::{BoxProcess, BoxProgram, poll};
+use qemu::{BoxProcess, BoxProgram, Host, Segment, poll};
 use stdx::testing::PATIENCE;
 
 use crate::Lab;
 
-/// Where it listens.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// Address of the host that [`image_server`] adds.
+pub const IMAGE_SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const PORT: u16 = 5000;
 
 /// Where a busybox may be that needs no library.
 const BUSYBOX: [&str; 2] = ["/usr/bin/busybox", "/bin/busybox"];
 
+/// Adds a host to the rack, in a network of its own that the box has an address in and the machines
+/// have not.
+///
+/// # Errors
+/// It cannot be added.
+pub fn image_server(lab: &Lab) -> anyhow::Result<Host> {
+    let mut address = lab.rack.box_command("ip");
+    address.args(["address", "add", "10.99.0.2/24", "dev", "eth0"]);
+    ensure!(address.status()?.success(), "the box gets no address in the server's network");
+    Ok(lab.rack.add_host("images", &[(Segment::Near, IMAGE_SERVER)])?)
+}
+
 /// A running registry.
 pub struct ImageRegistry {
     process: BoxProcess,
+    host: Host,
     program: PathBuf,
 }
 
@@ -35,7 +48,7 @@ impl ImageRegistry {
     pub fn start(lab: &Lab, file: &str, name: &str) -> anyhow::Result<Self> {
         let registry = Self::empty(lab)?;
         let image = lab.artifacts().root().join("images").join(file);
-        registry.push(lab, "push", &image, name)?;
+        registry.push("push", &image, name)?;
         Ok(registry)
     }
 
@@ -47,30 +60,28 @@ impl ImageRegistry {
         let registry = Self::empty(lab)?;
         let busybox = BUSYBOX.iter().map(Path::new).find(|path| path.exists());
         let busybox = busybox.context("busybox is missing\nhint: make setup")?;
-        registry.push(lab, "image", busybox, name)?;
+        registry.push("image", busybox, name)?;
         Ok(registry)
     }
 
     fn empty(lab: &Lab) -> anyhow::Result<Self> {
         let program = peers::built("registry", &[])?.remove(0);
-        let mut address = lab.rack.box_command("ip");
-        address.args(["address", "add", &ADDRESS.to_string(), "dev", "lo"]);
-        ensure!(address.status()?.success(), "the registry gets no address");
+        let host = image_server(lab)?;
         let storage = lab.rack.work_dir().join("registry");
         let registry = BoxProgram::new(&program, lab.rack.dir().join("registry.log")).args([
             "serve".as_ref(),
             Self::HOST.as_ref(),
             storage.as_os_str(),
         ]);
-        let process = lab.rack.spawn_box(registry)?;
-        let connects = || TcpStream::connect((ADDRESS, PORT)).ok();
-        let answers = || lab.rack.in_box(connects).ok().flatten();
+        let process = host.spawn(registry)?;
+        let connects = || TcpStream::connect((IMAGE_SERVER, PORT)).ok();
+        let answers = || host.enter(connects).ok().flatten();
         poll("the registry to answer", PATIENCE, answers)?;
-        Ok(Self { process, program })
+        Ok(Self { process, host, program })
     }
 
-    fn push(&self, lab: &Lab, how: &str, file: &Path, name: &str) -> anyhow::Result<()> {
-        let mut push = lab.rack.box_command(&self.program);
+    fn push(&self, how: &str, file: &Path, name: &str) -> anyhow::Result<()> {
+        let mut push = self.host.command(&self.program);
         push.arg(how).arg(file).arg(format!("{}/{name}", Self::HOST));
         let output = push.output().context("cannot push")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());

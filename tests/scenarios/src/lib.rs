@@ -18,7 +18,7 @@ mod state;
 
 pub use artifacts::Artifacts;
 pub use cluster_manifest::{ClusterManifest, Install, KUBERNETES};
-pub use image_registry::ImageRegistry;
+pub use image_registry::{IMAGE_SERVER, ImageRegistry, image_server};
 pub use lab::{Lab, LabConfig, RESERVED};
 pub use management::Management;
 pub use manifests::{

@@ -1,12 +1,8 @@
 //! Files of other servers come through the box.
 
-use scenarios::{Image, LabConfig, NucConfig, RackConfig};
+use scenarios::{IMAGE_SERVER, Image, LabConfig, NucConfig, RackConfig, image_server};
 
-use crate::watch::{SMALL, file_server, small_lab_of, wait_small_system};
-
-/// A server that is none of the box's addresses; it is in the box's namespace, which the machines
-/// reach through the box alone.
-const SERVER: &str = "10.99.0.1";
+use crate::watch::{SMALL, file_server_program, small_lab_of, wait_small_system};
 
 #[test]
 fn an_image_of_another_server_is_read_there_once() {
@@ -14,20 +10,21 @@ fn an_image_of_another_server_is_read_there_once() {
     config.images = true;
     let mut server = None;
     let lab = small_lab_of(config, |lab| {
-        let add = ["address", "add", SERVER, "dev", "lo"];
-        assert!(lab.rack.box_command("ip").args(add).status().unwrap().success());
+        let host = image_server(lab).unwrap();
         let images = lab.artifacts().root().join("images");
         // The box goes on by itself.
         let badly = ["--drop-at-percent", "50", "--once"];
-        server = Some(file_server(lab, &images, &format!("{SERVER}:8099"), &badly));
+        let listen = format!("{IMAGE_SERVER}:8099");
+        let program = file_server_program(lab, &images, &listen, &badly);
+        server = Some((host.spawn(program).unwrap(), host));
         let sha256 = lab.artifacts().sha256("tiny.raw.zst").unwrap();
-        Image { url: format!("http://{SERVER}:8099/tiny.raw.zst"), sha256 }
+        Image { url: format!("http://{IMAGE_SERVER}:8099/tiny.raw.zst"), sha256 }
     });
     let workflow = lab.create_workflow("install", 1).unwrap();
     lab.wait_success(&workflow, SMALL).unwrap();
     wait_small_system(&lab);
 
-    let log = std::fs::read_to_string(server.as_ref().unwrap().log()).unwrap();
+    let log = std::fs::read_to_string(server.as_ref().unwrap().0.log()).unwrap();
     let asked: Vec<&str> = log.lines().filter(|line| line.starts_with("GET ")).collect();
     let (first, more) = asked.split_first().unwrap();
     assert!(first.contains(" 200 "), "{asked:?}");

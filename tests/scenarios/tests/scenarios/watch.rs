@@ -35,12 +35,21 @@ pub fn tiny(lab: &Lab) -> Image {
 
 /// A file server in the box's namespace, which can be told to misbehave.
 pub fn file_server(lab: &Lab, folder: &Path, listen: &str, arguments: &[&str]) -> BoxProcess {
+    lab.rack.spawn_box(file_server_program(lab, folder, listen, arguments)).unwrap()
+}
+
+/// The same as a program, for another host.
+pub fn file_server_program(
+    lab: &Lab,
+    folder: &Path,
+    listen: &str,
+    arguments: &[&str],
+) -> BoxProgram {
     let program = programs::find("rack-httpd").unwrap();
-    let server = BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
+    BoxProgram::new(program, lab.rack.dir().join("httpd.log"))
         .args(["--dir".as_ref(), folder.as_os_str()])
         .args(["--listen", listen])
-        .args(arguments);
-    lab.rack.spawn_box(server).unwrap()
+        .args(arguments)
 }
 
 /// The small system is up and has told the box.
