@@ -29,7 +29,7 @@ pub struct AuditRecord {
     pub verb: String,
     /// API group, empty for core.
     pub group: String,
-    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty for what is no object.
+    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty if the request is not about objects.
     pub resource: String,
     /// Empty for kinds of the whole box.
     #[serde(skip_serializing_if = "String::is_empty")]

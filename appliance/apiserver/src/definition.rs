@@ -31,7 +31,7 @@ pub(crate) use version::preference;
 /// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
-/// Sentences for whoever writes an object that is accepted; `old` is the stored one on an update.
+/// Warnings for the writer of an object that is accepted; `old` is the stored one on an update.
 pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
 
 /// Brings an incoming object to its stored form, before validation.

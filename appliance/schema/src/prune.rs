@@ -65,7 +65,7 @@ pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> 
 struct Pruner {
     path: String,
     dropped: Vec<String>,
-    /// False if nobody reads the paths of what is dropped.
+    /// False if the paths of dropped fields are not wanted.
     reports: bool,
     /// Whether metadata of objects within the object loses what metadata does not have.
     cleans_metadata: bool,

@@ -89,7 +89,7 @@ impl Discovery {
     }
 }
 
-/// What is remembered of earlier reports.
+/// Memory of earlier reports.
 #[derive(Default)]
 struct Memory {
     /// Sentences that owners were told.

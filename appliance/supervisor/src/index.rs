@@ -323,7 +323,7 @@ fn claimant(hardware: &Hardware) -> Claimant {
     (enrolled_itself(hardware), hardware.metadata.creation_timestamp, hardware.key())
 }
 
-/// Whether no person wrote it.
+/// True if no person wrote it.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
 }

@@ -44,7 +44,7 @@ impl HardwareViews {
     }
 }
 
-/// Whether the machine starts a system of its own from the network, rather than the agent.
+/// True if the machine starts a system of its own from the network, rather than the agent.
 fn boots_from_network(hardware: &Hardware) -> bool {
     let netboots = hardware.spec.interfaces.iter().filter_map(|it| it.netboot.as_ref());
     let mut allowed = netboots.filter(|netboot| netboot.allow_pxe == Some(true));

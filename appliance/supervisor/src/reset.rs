@@ -87,7 +87,7 @@ pub fn carry_out(leaving: Leaving, at: &str, audit: &Audit) -> Result<(), String
     })
 }
 
-/// How the audit log names it.
+/// Its name in the audit log.
 fn verb(leaving: Leaving) -> &'static str {
     match leaving {
         Leaving::Restart => "restart",

@@ -1,5 +1,5 @@
 //! How a box gets its owner: a code that the panel shows, and how often one may guess it (FB-3).
-//! Pure: whoever calls it brings the chance.
+//! Pure: the caller brings the random bytes.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
@@ -11,8 +11,8 @@ pub const CODE_CHARS: usize = 6;
 /// Wrong codes of all addresses after which it changes. Of a million codes that are guessed so
 /// often one is found.
 pub const TRIES_MAX: u32 = 1000;
-/// Wrong codes. Whoever guesses from one address gets no further than FB-3 lets them; whoever has
-/// many addresses keeps the owner out by none.
+/// Limits of wrong codes. One address gets no further than FB-3 allows; many addresses together
+/// keep no other one out.
 pub const LIMITS: Limits = Limits { each: 5, ever: 20, all: 60 };
 /// Crockford's base32: no I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";

@@ -1,4 +1,4 @@
-//! How often one may guess, by address (AU-4, FB-3). Pure: whoever calls it brings the time.
+//! Limits of wrong guesses, by address (AU-4, FB-3). Pure: the caller brings the time.
 //!
 //! One who guesses keeps no other out: the limits of one address come first, and the limit over all
 //! addresses holds only for those that have guessed wrong lately.
@@ -62,7 +62,7 @@ struct Past {
 }
 
 impl Guesses {
-    /// Nobody has guessed.
+    /// Without any guess so far.
     pub fn new(limits: Limits) -> Self {
         Self { limits, addresses: HashMap::new(), recent: VecDeque::new() }
     }

@@ -75,7 +75,7 @@ impl Site {
         view
     }
 
-    /// Runs what hashes a passphrase of somebody at `from`, one at a time.
+    /// Runs `work`, which hashes a passphrase that came from `from`, one at a time.
     async fn hash<T: Send + 'static>(
         self: &Arc<Self>,
         from: IpAddr,

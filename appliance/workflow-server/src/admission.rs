@@ -1,4 +1,4 @@
-//! Who may make a call for an agent: a holder of a token that the box gave for a workflow.
+//! Admission of calls for an agent: the caller holds a token that the box gave for a workflow.
 //!
 //! A token is good for its workflow, until that has ended and its last report had time to come
 //! twice, and in the boot that used it first. An agent that shows that boot with every call keeps
@@ -37,7 +37,7 @@ enum Denial {
 }
 
 impl Denial {
-    /// What people and the agent read.
+    /// Sentence for people and the agent.
     fn sentence(self) -> &'static str {
         match self {
             Self::NoWork => "there is no workflow for this agent",
@@ -70,7 +70,7 @@ struct Candidate {
     is_first: bool,
 }
 
-/// Whether a call with a token may be answered.
+/// Decides whether a call with a token may be answered.
 fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<(), Denial> {
     let own = || candidates.iter().filter(|it| it.is_of_token);
     if own().next().is_none() {
@@ -94,7 +94,7 @@ fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<
     }
 }
 
-/// Whether a run has ended and its last report had time to come twice.
+/// True if a run has ended and its last report had time to come twice.
 fn is_over(run: &Run, now: Timestamp) -> bool {
     if !run.state.ended() {
         return false;
@@ -109,7 +109,7 @@ fn is_over(run: &Run, now: Timestamp) -> bool {
 }
 
 impl Service {
-    /// Whether this caller may make this call for this agent.
+    /// Decides whether this caller may make this call for this agent.
     pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
         let runs = self.runs.all_of_agent(agent_id);
         if runs.is_empty() && self.rack.may_introduce_itself(agent_id) {

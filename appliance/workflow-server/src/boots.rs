@@ -107,7 +107,7 @@ impl Boots {
     }
 }
 
-/// Whether an id can be a word of a line. Boot ids of Linux are.
+/// True if an id can be a word of a line. Boot ids of Linux are.
 fn is_word(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -33,7 +33,7 @@ pub trait Rack: Send + Sync + 'static {
     /// Whether an agent without a workflow may say who it is.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
 
-    /// Whether the network shows a request from `peer` to be of this agent's machine. Of an unknown
+    /// True if the network shows a request from `peer` to be of this agent's machine. Of an unknown
     /// machine only its MAC is known, and its agent goes by that.
     fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool;
 

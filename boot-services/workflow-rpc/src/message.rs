@@ -262,12 +262,12 @@ pub trait Workflows: Send + Sync + 'static {
     /// Note that an agent has booted. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 
-    /// Whether this caller may make this call for this agent; asked before every other method but
+    /// Decides whether this caller may make this call for this agent; called before every other but
     /// [`Workflows::actions`], and before that is answered. Must not block.
     fn authenticate(&self, agent_id: &str, caller: &Credentials<'_>) -> Result<(), Refusal>;
 }
 
-/// What a call shows of its sender. Without `Debug`, for the token is a secret.
+/// Proof of a call's sender. Without `Debug`, for the token is a secret.
 #[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
     /// Token of the `authorization: Bearer` metadata.

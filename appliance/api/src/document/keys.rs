@@ -14,7 +14,7 @@ const fn slips(length: usize) -> usize {
 /// Longest key that is compared with others, in bytes.
 const COMPARED_MAX: usize = 64;
 
-/// What a map of the document stands for.
+/// Meaning of a map of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Document,

@@ -52,7 +52,7 @@ impl Unreadable {
     }
 }
 
-/// What a reader does with a key that a map has twice.
+/// Treatment of a key that a map has twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twice {
     Refuse,

@@ -47,7 +47,7 @@ pub(super) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("admin.kubeconfig")
 }
 
-/// A token that nobody knows yet.
+/// A new random token.
 pub(super) fn new_token() -> Secret {
     Secret::from(stdx::random_hex(TOKEN_BYTES))
 }

@@ -31,8 +31,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
-/// What the box speaks as a server. Its clients all have TLS 1.3; older versions are for servers
-/// that the box fetches from.
+/// TLS versions of the box as a server. Its clients all have TLS 1.3; older versions are for
+/// servers that the box fetches from.
 const SERVED: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
 /// Every certificate is valid from 1 January of this year.

@@ -54,7 +54,7 @@ impl ServiceAccountTokens {
             && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature)
     }
 
-    /// What a token of this key is bound to; `None` for a token of another key.
+    /// The object that a token of this key is bound to; `None` for a token of another key.
     pub(super) fn bound(&self, unverified: Unverified<'_>) -> Option<Bound> {
         self.is_signed(&unverified).then(|| unverified.verified().kubernetes)
     }

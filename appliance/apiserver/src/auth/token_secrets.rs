@@ -31,7 +31,7 @@ const PAGE: usize = 200;
 /// Pause before the Secrets are looked at again after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What fills the Secrets of one box.
+/// The controller that fills the token Secrets of one box.
 #[derive(Clone)]
 pub(crate) struct TokenSecrets {
     pub engine: Engine,
@@ -39,7 +39,7 @@ pub(crate) struct TokenSecrets {
     pub ca_pem: String,
 }
 
-/// What is to be done with one Secret.
+/// Step for one Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     /// Nothing; a Secret that comes before its account waits for it.

@@ -41,7 +41,7 @@ pub fn mistakes(secret: &Value) -> Vec<FieldError> {
     }
 }
 
-/// What is wrong with a key that holds an object in JSON.
+/// The mistake in a key that holds an object in JSON.
 fn json_object(secret: &Value, key: &str) -> Vec<FieldError> {
     let field = format!("data[{key}]");
     let Some(text) = secret["data"][key].as_str() else {

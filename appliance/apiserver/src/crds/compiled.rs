@@ -36,7 +36,7 @@ pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
     differ.next().map(|field| format!("spec.{field} {}", asked["spec"][field]))
 }
 
-/// What `asked` has that the compiled-in definition has not: versions, and fields by their path.
+/// Parts of `asked` that the compiled-in definition lacks: versions, and fields by their path.
 pub fn missing(compiled: &Value, asked: &Value) -> Vec<String> {
     let mut missing = Vec::new();
     for version in versions(asked) {

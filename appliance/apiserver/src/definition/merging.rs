@@ -38,12 +38,12 @@ impl Merging {
 }
 
 impl ResourceDefinition {
-    /// How the fields of this version merge.
+    /// Merge rules of the fields of this version.
     pub(crate) fn merge_schema(&self) -> Arc<Schema> {
         self.merging.of(self.schema.as_ref(), &self.qualified())
     }
 
-    /// How the stored fields merge: those of all versions are owned in one form.
+    /// Merge rules of the stored fields: those of all versions are owned in one form.
     pub(crate) fn stored_merge_schema(&self) -> Arc<Schema> {
         match &self.stored_form {
             Some(form) => form.merge_schema(&self.qualified()),

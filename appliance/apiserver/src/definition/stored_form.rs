@@ -13,7 +13,7 @@ use schema::Schema;
 #[derive(Clone)]
 pub struct StoredForm {
     schema: Arc<Schema>,
-    /// How its fields merge; shared by the versions of the kind.
+    /// Merge rules of its fields; shared by the versions of the kind.
     merging: Arc<Merging>,
     /// Revision of the store since which objects are written in this form. An older object is
     /// brought to it whenever it is read: unknown fields go, new defaults come.

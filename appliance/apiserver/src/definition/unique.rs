@@ -7,7 +7,7 @@ use serde_json::Value;
 /// A value of an object that no other object of its kind may have, in any namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UniqueValue {
-    /// What the value is, such as `MAC address`.
+    /// Name of the value's sort, such as `MAC address`.
     pub what: &'static str,
     /// The value in its canonical spelling.
     pub value: String,

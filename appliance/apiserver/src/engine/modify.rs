@@ -168,7 +168,7 @@ pub(super) fn modify(
     Ok((new, stored.revision))
 }
 
-/// What the caller makes of `old`, unchecked.
+/// The object that the caller makes of `old`, unchecked.
 fn changed(
     place: &Place,
     name: &str,

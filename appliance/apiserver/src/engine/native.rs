@@ -227,7 +227,7 @@ fn behind_seconds(text: &str) -> &str {
     text.get(SECONDS_END..).unwrap_or_default()
 }
 
-/// What is left of a time's text.
+/// The rest of a time's text.
 struct Reader<'a> {
     rest: &'a str,
 }

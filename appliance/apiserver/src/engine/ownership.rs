@@ -26,9 +26,9 @@ pub(super) struct Ownership {
     api_version: String,
     kind: String,
     subresource: &'static str,
-    /// How each served version merges: all of them as the objects are stored.
+    /// Merge rules of each served version: all of them as the objects are stored.
     schemas: BTreeMap<String, Arc<Schema>>,
-    /// How the version of the request merges, where it has other fields than stored objects.
+    /// Merge rules of the request's version, where it has other fields than stored objects.
     request: Option<Arc<Schema>>,
     definition: Arc<ResourceDefinition>,
     reset: Set,

@@ -92,7 +92,7 @@ fn build(
     Ok((holders, count))
 }
 
-/// Whether the object has the value now.
+/// True if the object has the value now.
 fn has(
     txn: &Txn<'_>,
     place: &Place,

@@ -17,7 +17,7 @@ pub struct Peer {
     /// The places of known users.
     users: Shares,
     place: Mutex<Place>,
-    /// What the connection goes on as after HTTP.
+    /// Stream of the connection after HTTP.
     next: Mutex<Option<Next>>,
 }
 

@@ -1,4 +1,4 @@
-//! Lines of the audit log that are no writes of objects.
+//! Lines of the audit log for requests other than writes of objects.
 
 use std::fs;
 use std::time::Instant;

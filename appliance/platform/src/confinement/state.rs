@@ -1,4 +1,4 @@
-//! What holds a process, as the kernel says it.
+//! Rights and restrictions of a process, as the kernel reports them.
 
 use std::fmt;
 use std::fs;

@@ -77,7 +77,7 @@ pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Ve
     unaccepted.iter().take(excess).map(|it| it.key()).collect()
 }
 
-/// Whether nothing in the record is of a person.
+/// True if nothing in the record is of a person.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     let spec = &hardware.spec;
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")

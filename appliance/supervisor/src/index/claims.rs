@@ -1,4 +1,4 @@
-//! Who may be found by what: several objects may claim one name, and the first by rank has it.
+//! Objects by the names that they claim: several may claim one name, and the first by rank has it.
 
 use std::collections::HashMap;
 use std::hash::Hash;

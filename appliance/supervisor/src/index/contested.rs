@@ -10,7 +10,7 @@ use super::claims::Claimant;
 /// A name that two Hardware claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contested {
-    /// What the name is: a MAC, an address, an agent ID.
+    /// Sort of the name: a MAC, an address, an agent ID.
     pub what: &'static str,
     /// The name.
     pub name: String,

@@ -80,6 +80,18 @@ struct ProofForm {
     owner: Secret,
 }
 
+/// Checks that the form is of the session, and that the session's owner is there.
+async fn check(
+    site: &Arc<Site>,
+    (headers, peer): (&HeaderMap, Peer),
+    form: &ProofForm,
+) -> Result<(), Answer> {
+    if !is_own(site, headers, &form.csrf) {
+        return Err(foreign());
+    }
+    prove(site, (headers, peer), &form.owner).await
+}
+
 /// The same by a form with the passphrase.
 async fn proved_kubeconfig(
     State(site): Here,
@@ -88,10 +100,7 @@ async fn proved_kubeconfig(
     headers: HeaderMap,
     Form(form): Form<ProofForm>,
 ) -> Answer {
-    if !is_own(&site, &headers, &form.csrf) {
-        return foreign();
-    }
-    match prove(&site, (&headers, peer), &form.owner).await {
+    match check(&site, (&headers, peer), &form).await {
         Ok(()) => download(&site, &uri, &headers),
         Err(answer) => answer,
     }
@@ -105,10 +114,7 @@ async fn rotate(
     headers: HeaderMap,
     Form(form): Form<ProofForm>,
 ) -> Answer {
-    if !is_own(&site, &headers, &form.csrf) {
-        return foreign();
-    }
-    if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
+    if let Err(answer) = check(&site, (&headers, peer), &form).await {
         return answer;
     }
     let source = Arc::clone(&site.source);

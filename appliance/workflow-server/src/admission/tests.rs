@@ -1,4 +1,4 @@
-//! Which calls a token is good for.
+//! Tests of the calls that a token is good for.
 
 use std::time::Duration;
 

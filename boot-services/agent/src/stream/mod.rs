@@ -82,7 +82,7 @@ const BEGINNINGS: u32 = 3;
 pub enum Proof {
     /// This.
     Sum(Checksum),
-    /// What a file of sums says for the path that the image's URL ends with.
+    /// Sum that a file of sums has for the path that the image's URL ends with.
     Sums(Url),
 }
 

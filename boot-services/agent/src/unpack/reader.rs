@@ -143,7 +143,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// What is before an entry, at first the global records.
+    /// Records before an entry, at first the global ones.
     fn before<'b>(&self, before: &'b mut Option<Before>) -> &'b mut Before {
         let new = || Before { records: self.global.clone(), ..Before::default() };
         before.get_or_insert_with(new)

@@ -60,7 +60,7 @@ pub(crate) struct Watcher {
     probe: Option<Probe>,
     /// When the next probe begins, while there is a carrier.
     next_probe: Instant,
-    /// When a client's word may hold leases again.
+    /// Earliest time at which a client's word holds leases again.
     next_check: Instant,
     /// Since when the watch is as it should be; sets the pace of probes.
     settled: Instant,

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 pub const MAX_DATA_BYTES: usize = 4 * 1024;
 /// Largest control frame (section 5.5).
 const MAX_CONTROL_BYTES: usize = 125;
-/// What the key of a handshake is hashed with (section 1.3).
+/// Text that the key of a handshake is hashed with (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a handshake's key.
 const KEY_BYTES: usize = 16;
@@ -30,7 +30,7 @@ pub enum Opcode {
     Pong = 10,
 }
 
-/// What a client sent.
+/// A frame that a client sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     /// To be answered with the same bytes.

@@ -119,7 +119,7 @@ struct Socket {
     feed: Feed,
     reader: ReadHalf<Io>,
     writer: WriteHalf<Io>,
-    /// Bytes of the client that are no whole frame yet.
+    /// Bytes of the client that are less than a frame so far.
     received: Vec<u8>,
 }
 
@@ -134,7 +134,7 @@ impl Socket {
         }
     }
 
-    /// The code to close with; `None` where nobody reads it.
+    /// The code to close with; `None` if the client does not read it.
     async fn events(&mut self) -> Option<u16> {
         loop {
             let mut bytes = [0; READ_BYTES];

@@ -1,4 +1,4 @@
-//! What wants the passphrase again, and what leaves a line in the audit log.
+//! Requests that want the passphrase again, and those that leave a line in the audit log.
 
 use jiff::{SignedDuration, Timestamp};
 use stdx::TestClock;

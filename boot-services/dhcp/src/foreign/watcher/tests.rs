@@ -175,7 +175,7 @@ fn the_word_of_a_client_holds_leases_for_one_probe_and_stops_none() {
     bench.pass(0.1);
     assert_eq!(*bench.state(), State::Serving, "no server answered");
     assert!(matches!(bench.kept, Some(Record::Clean { .. })));
-    // Whoever repeats it holds leases for a probe each minute, and no longer.
+    // A client that repeats it holds leases for a probe each minute, and no longer.
     let reports = bench.reports.len();
     for _ in 0..600 {
         bench.hear(&Packet::request());

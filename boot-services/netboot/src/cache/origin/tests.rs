@@ -1,4 +1,4 @@
-//! Where redirects lead.
+//! Targets of redirects.
 
 use super::{Refusal, redirected};
 
