@@ -14,6 +14,9 @@ use crate::known::room_from;
 /// token is bound again at its next use.
 const TOKENS_MAX: usize = 16_384;
 
+/// Bytes of the longest boot id; Linux's have 36.
+const ID_MAX: usize = 64;
+
 /// Last word of a line: every call shows the boot, or the Hello alone named it.
 const SHOWN: &str = "shown";
 const NAMED: &str = "named";
@@ -109,14 +112,14 @@ impl Boots {
 
 /// True if an id can be a word of a line. Boot ids of Linux are.
 fn is_word(id: &str) -> bool {
-    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Binding, Boots, TOKENS_MAX};
+    use super::{Binding, Boots, ID_MAX, TOKENS_MAX};
 
     #[test]
     fn a_token_is_bound_to_the_first_boot_that_uses_it() {
@@ -150,12 +153,14 @@ mod tests {
         before.bind("a.1", Some("one"), None, now);
         before.bind("b.2", None, Some("two"), now);
         before.bind("c.3", Some("not a word"), None, now);
+        before.bind("d.4", Some(&"x".repeat(ID_MAX + 1)), None, now);
         let after = Boots::default();
         after.restore(&format!("damaged\n{}x y z\n", before.text()));
         assert_eq!(after.binding("a.1", Some("one"), None), Binding::Proven);
         assert_eq!(after.binding("a.1", Some("two"), None), Binding::Other);
         assert_eq!(after.binding("b.2", None, Some("two")), Binding::Bound);
         assert_eq!(after.binding("c.3", Some("any"), None), Binding::Unbound);
+        assert_eq!(after.binding("d.4", Some("any"), None), Binding::Unbound);
         assert_eq!(after.binding("x", Some("any"), None), Binding::Unbound);
     }
 

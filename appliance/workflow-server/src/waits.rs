@@ -1,77 +1,85 @@
 //! The reasons why actions wait, kept in their Workflows so that every client sees them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::state::report;
 use workflow_rpc::{Progress, WAITING};
 
 use crate::Service;
+use crate::known::room_from;
 use crate::wire::workflow_key;
 
 /// Shortest time between two messages of one Workflow that are written because of a wait.
 const WRITE_EVERY: Duration = Duration::from_secs(15);
-/// Most Workflows whose wait is known. One more is not written.
+/// Waits that are remembered. For one more, the quarter that was written first is forgotten.
 const WAITS_MAX: usize = 16_384;
 /// Longest reason that is kept, in bytes.
 const REASON_MAX: usize = 400;
 /// Message of an action that waits no longer, as the agent reports one that begins.
 const RUNNING: &str = "running action";
 
-/// The waits that are in the Workflows, by workflow and action.
+/// The waits that are in the Workflows, by workflow.
 #[derive(Default)]
-pub(crate) struct Waits(Mutex<HashMap<(String, String), Wait>>);
+pub(crate) struct Waits(Mutex<HashMap<String, Wait>>);
 
 struct Wait {
+    action: String,
     message: String,
     written: Duration,
 }
 
 impl Waits {
+    fn waits(&self) -> MutexGuard<'_, HashMap<String, Wait>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The message to write because of a progress, if any.
     fn news(&self, progress: &Progress, now: Duration) -> Option<String> {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (progress.workflow_id.clone(), progress.action_id.clone());
+        let mut waits = self.waits();
+        let (workflow, action) = (&progress.workflow_id, &progress.action_id);
         let waits_now = progress.message.starts_with(WAITING);
         let message = &progress.message;
         let message = &message[..message.floor_char_boundary(REASON_MAX)];
-        let known = waits.get(&key);
+        // The wait of another action is over.
+        let known = waits.get(workflow).filter(|it| it.action == *action);
         let is_early = known.is_some_and(|it| now.saturating_sub(it.written) < WRITE_EVERY);
         match known {
             None if !waits_now => None,
             _ if is_early => None,
             Some(wait) if waits_now && wait.message == message => None,
             Some(_) if !waits_now => {
-                waits.remove(&key);
+                waits.remove(workflow);
                 Some(RUNNING.to_owned())
             }
-            None if waits.len() == WAITS_MAX => None,
             _ => {
-                // Waits of earlier actions of this workflow are over.
-                waits.retain(|(workflow, _), _| *workflow != key.0);
-                waits.insert(key, Wait { message: message.to_owned(), written: now });
-                Some(message.to_owned())
+                if let Some(limit) = room_from(WAITS_MAX, waits.values().map(|it| it.written)) {
+                    waits.retain(|_, it| it.written > limit);
+                }
+                let (action, message) = (action.clone(), message.to_owned());
+                waits.insert(
+                    workflow.clone(),
+                    Wait { action, message: message.clone(), written: now },
+                );
+                Some(message)
             }
         }
     }
 
-    /// A workflow's actions began or ended: its waits are over.
+    /// A workflow's actions began or ended: its wait is over.
     pub(crate) fn forget(&self, workflow_id: &str) {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !waits.is_empty() {
-            waits.retain(|(workflow, _), _| workflow != workflow_id);
-        }
+        self.waits().remove(workflow_id);
     }
 }
 
 impl Service {
     /// Writes the reason of a wait, or its end, into the Workflow.
     pub(crate) async fn note_wait(&self, progress: &Progress) {
-        let Some(message) = self.waits.news(progress, self.clock.steady()) else { return };
         if !self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             return;
         }
+        let Some(message) = self.waits.news(progress, self.clock.steady()) else { return };
         let Ok(key) = workflow_key(&progress.workflow_id) else { return };
         let (agent, action) = (&progress.agent_id, &progress.action_id);
         let written = self
@@ -88,7 +96,7 @@ mod tests {
 
     use workflow_rpc::Progress;
 
-    use super::Waits;
+    use super::{WAITS_MAX, Waits};
 
     #[test]
     fn a_wait_is_written_once_and_so_is_its_end() {
@@ -113,5 +121,19 @@ mod tests {
         assert!(news(&long, 300).is_some_and(|message| message.len() <= 400));
         waits.forget("default/w");
         assert_eq!(news("writing", 400), None);
+    }
+    #[test]
+    fn waits_that_were_written_first_make_room() {
+        let waits = Waits::default();
+        for number in 0..=WAITS_MAX {
+            let progress = Progress {
+                workflow_id: format!("default/w{number}"),
+                message: "waiting: 503".to_owned(),
+                ..Progress::default()
+            };
+            let news = waits.news(&progress, Duration::from_secs(number as u64));
+            assert_eq!(news.as_deref(), Some("waiting: 503"), "{number}");
+        }
+        assert!(waits.waits().len() < WAITS_MAX);
     }
 }
