@@ -15,8 +15,9 @@ pub const UNACCEPTED_MAX: usize = 64;
 /// Machines that become Hardware in one [`PERIOD`].
 const RATE_MAX: usize = 10;
 const PERIOD: Duration = Duration::from_secs(60);
-/// Machines that wait for that; more are dropped, and enroll when their agents report again.
-const WAITING_MAX: usize = 1024;
+/// Machines that wait for that, with at most 192 KiB each: those of 25 minutes. More are dropped,
+/// and enroll when their agents report again.
+const WAITING_MAX: usize = 256;
 
 /// The rate, and the reports of machines that wait.
 #[derive(Default)]
