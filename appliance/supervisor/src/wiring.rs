@@ -107,7 +107,7 @@ pub async fn run(
     firmware: Option<Firmware>,
 ) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (Opened { store, lost }, trouble) = kept;
+    let (Opened { store, lost, folder: _folder }, trouble) = kept;
     let registry = builtin::registry().context("two kinds claim one name")?;
     let engine = Engine::new(store.clone(), registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;

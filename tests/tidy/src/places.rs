@@ -7,7 +7,12 @@ use crate::source::{Source, strings};
 use crate::tree::{File, Tree};
 
 /// Names that may be fixed.
-const FIXED: [Exception; 5] = [
+const FIXED: [Exception; 6] = [
+    (
+        "boot-services/agent/tests/agent/loops.rs",
+        "machine",
+        "a lock between all tests of the machine",
+    ),
     (
         "boot-services/agent/tests/agent/neighbours.rs",
         "NAMESPACE",
@@ -49,9 +54,27 @@ fn fixed_names_except(tree: &Tree, fixed: &[Exception]) -> Vec<Violation> {
                 violations.push(Violation::at(&file.path, line, what));
             }
         }
+        for at in fixed_temporary(&source) {
+            let line = source.line(at);
+            if !exceptions.excuse(&file.path, source.item_name(line)) {
+                let what = "a fixed name in the temporary folder, which all programs share: use \
+                            `tempfile`";
+                violations.push(Violation::at(&file.path, line, what.to_owned()));
+            }
+        }
     }
     violations.extend(exceptions.unused("the law of fixed names"));
     violations
+}
+
+/// Offsets of literals and constants that code joins to the temporary folder. Product code counts
+/// too: its tests run at once, and another user may have made the name before.
+fn fixed_temporary<'a>(source: &'a Source<'_>) -> impl Iterator<Item = usize> + 'a {
+    const JOIN: &str = "temp_dir().join(";
+    source.code.match_indices(JOIN).map(|(at, _)| at).filter(|at| {
+        let name = source.file.text[at + JOIN.len()..].trim_start();
+        name.starts_with(|char: char| char == '"' || char.is_uppercase())
+    })
 }
 
 /// The fixed names in a file's texts.
@@ -146,7 +169,8 @@ mod tests {
         let found = fixed_names_except(&tree, fixed);
         found
             .iter()
-            .map(|one| one.what.split(" is one").next().unwrap_or_default().to_owned())
+            .map(|one| one.what.split(" is one").next().unwrap_or_default())
+            .map(|what| what.split(", which").next().unwrap_or_default().to_owned())
             .collect()
     }
 
@@ -158,6 +182,8 @@ mod tests {
             ("fn a() { b(\"x; ip link add name far type veth\") }", "link far"),
             ("fn a() { b([\"netns\", \"add\", \"far\"]) }", "netns far"),
             ("fn a(n: &'static str) { b(\"ip netns add {n}\") }", "netns {n}"),
+            ("fn a() { temp_dir().join(\"b\") }", "a fixed name in the temporary folder"),
+            ("fn a() { temp_dir().join(B) }", "a fixed name in the temporary folder"),
         ] {
             assert_eq!(found(text, &[]), [name], "{text}");
             assert_eq!(found(text, &[("a/tests/b.rs", "a", "why")]).len(), 0, "{text}");
@@ -174,6 +200,8 @@ mod tests {
             "fn a() { b(r\"/tmp/(LIVE|MERGED)\") }",
             "fn a() { b(\"{root}/tmp/c\") }",
             "fn a(n: &str) { b(\"ip netns add {n}\") }",
+            "fn a() { temp_dir().join(format!(\"b-{c}\")) }",
+            "fn a() { temp_dir().join(name) }",
             "fn a() { b(\"ip netns add $n; ip -n $n link add br0 type bridge\") }",
             "fn a() { b([\"netns\", \"add\", &c]) }",
             "fn a() { b(\"\nmount -t tmpfs none /run/netns\nip netns add far\n\") }",

@@ -18,6 +18,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use status::view::{Fault, StatusView, Trouble};
 use store::Store;
+use tempfile::TempDir;
 
 use super::storage;
 use crate::config::Home;
@@ -38,6 +39,8 @@ pub struct Opened {
     pub store: Store,
     /// Why nothing is known of what was stored, if so.
     pub lost: Option<String>,
+    /// Folder of the empty store in memory, removed with this value.
+    pub folder: Option<TempDir>,
 }
 
 /// Opens the store in the folder `state`. A box of its own goes on without it; on somebody else's
@@ -63,7 +66,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
         }),
     };
     let error = match opened {
-        Ok(store) => return Ok(Opened { store, lost: None }),
+        Ok(store) => return Ok(Opened { store, lost: None, folder: None }),
         Err(error) => error,
     };
     let cause = error.downcast_ref::<store::Error>();
@@ -73,12 +76,10 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
     }
     let lost = format!("{error:#}");
     tracing::error!(lost, "the box starts without what it stored");
-    let folder = std::env::temp_dir().join("tinbox-without-store");
-    // Of a start before.
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    Ok(Opened { store: storage::open_aside(&folder)?, lost: Some(lost) })
+    let folder = tempfile::Builder::new().prefix("tinbox-without-store-").tempdir();
+    let folder = folder.context("cannot make a folder for an empty store")?;
+    let store = storage::open_aside(folder.path())?;
+    Ok(Opened { store, lost: Some(lost), folder: Some(folder) })
 }
 
 /// Takes all rights of other users from a folder, and from the files in it: former releases made
