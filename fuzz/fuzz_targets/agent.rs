@@ -9,7 +9,7 @@ use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use platform::net::dhcp::{Heard, decode};
 use stdx::MacAddr;
-use workflow_rpc::Assignment;
+use agent_rpc::Assignment;
 
 const ID: u32 = 0x1234_5678;
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);

@@ -3,18 +3,18 @@
 
 #![no_main]
 
-use access::certificate::{self, MAX_GROUPS};
-use access::impersonation::{self, MAX_ASKED};
-use access::jwt::{self, Claims, Unverified};
-use access::{
-    AUTHENTICATED, Action, MASTERS, PolicyRule, Roles, User, aggregated, covers, escalation,
-    only_bookkeeping,
-};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fuzz::Input;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
+use rbac::certificate::{self, MAX_GROUPS};
+use rbac::impersonation::{self, MAX_ASKED};
+use rbac::jwt::{self, Claims, Unverified};
+use rbac::{
+    AUTHENTICATED, Action, MASTERS, PolicyRule, Roles, User, aggregated, covers, escalation,
+    only_bookkeeping,
+};
 use serde_json::Value;
 
 fn certificate(bytes: &[u8]) {

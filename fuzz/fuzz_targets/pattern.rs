@@ -3,8 +3,8 @@
 
 #![no_main]
 
+use event_pattern::{Event, Pattern};
 use libfuzzer_sys::fuzz_target;
-use pattern::{Event, Pattern};
 use serde_json::json;
 
 fuzz_target!(|bytes: &[u8]| {

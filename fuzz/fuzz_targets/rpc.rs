@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::Method;
 use fuzz::{Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
-use workflow_rpc::{
+use agent_rpc::{
     ActionList, Assignment, Attributes, Credentials, Hello, ListedAction, NamedReport,
     OUTPUT_LINES, Pending, Progress, Refusal, Report, Turn, Workflows, server,
 };

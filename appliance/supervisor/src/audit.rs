@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use access::AuditRecord;
 use apiserver::AuditLog;
+use rbac::AuditRecord;
 use stdx::Clock;
 use web::PageRequest;
 
@@ -36,7 +36,7 @@ impl Audit {
 
     /// Records a request to the pages.
     pub fn page(&self, request: &PageRequest) {
-        let user = if request.accepted { OWNER } else { access::ANONYMOUS };
+        let user = if request.accepted { OWNER } else { rbac::ANONYMOUS };
         let record = AuditRecord {
             user: user.to_owned(),
             verb: request.method.to_ascii_lowercase(),

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_service::{Service, TokenUse};
 use anyhow::Context as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use platform::kept::replace_private;
 use sha2::Sha256;
-use workflow_server::{Service, TokenUse};
 
 const FILE: &str = "boot-token.key";
 /// Bytes of the key.
@@ -115,7 +115,7 @@ impl BootTokens {
 
 #[cfg(test)]
 mod tests {
-    use workflow_server::TokenUse;
+    use agent_service::TokenUse;
 
     use super::BootTokens;
 

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent_service::Told;
 use api::core::Happening;
 use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
@@ -23,7 +24,6 @@ use controllers::{ObjectError, Objects, read};
 use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
-use workflow_server::Told;
 
 use crate::enrolment::{self, Mistake};
 use crate::index::{ENROLLED, Index};

@@ -10,8 +10,8 @@ use api::tinkerbell::{
     WorkflowRuleSet,
 };
 use controllers::read;
+use event_pattern::{Event, Pattern};
 use jiff::Timestamp;
-use pattern::{Event, Pattern};
 use serde_json::{Value, json};
 
 /// Longest name of a Workflow, in bytes: what upstream allows.

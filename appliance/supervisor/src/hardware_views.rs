@@ -4,13 +4,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use agent_rpc::Pin;
+use agent_service::TokenUse;
 use api::tinkerbell::{Dhcp, Hardware, Interface};
 use dhcp::Reservation;
 use dhcp::v6::Identity;
 use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
 use stdx::{Clock, MacAddr};
-use workflow_rpc::Pin;
-use workflow_server::TokenUse;
 
 use crate::boot_token::BootTokens;
 use crate::config::{Config, HTTP_PORT};

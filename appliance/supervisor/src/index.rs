@@ -13,11 +13,11 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use agent_service::{Run, Runs};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use status::view::Power;
 use stdx::MacAddr;
-use workflow_server::{Run, Runs};
 
 use claims::{Claimant, Claims};
 pub use contested::Contested;

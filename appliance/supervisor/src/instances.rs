@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use agent_service::End;
 use api::tinkerbell::{Dhcp, Hardware, InstanceIp, Interface};
 use ipnet::IpNet;
 use jiff::Timestamp;
 use metadata::{Instance, OperatingSystem, Provisioning, Route, Unmatched};
-use workflow_server::End;
 
 use crate::hardware_views::HardwareViews;
 use crate::index::Requester;

@@ -10,7 +10,7 @@ use controllers::{ObjectError, Objects, read};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use workflow_server::Told;
+use agent_service::Told;
 
 /// Annotation with the agent's inventory, as JSON.
 pub const INVENTORY: &str = "tinbox.dev/inventory";
@@ -76,11 +76,11 @@ fn changed(object: &Value, annotations: &BTreeMap<&'static str, String>) -> Opti
 mod tests {
     use std::collections::BTreeMap;
 
+    use agent_rpc::{Attributes, Inventory, MemoryModule, Network};
     use serde_json::json;
-    use workflow_rpc::{Attributes, Inventory, MemoryModule, Network};
 
     use super::{AGENT_ATTRIBUTES, ANNOTATION_BYTES, INVENTORY, annotations, changed};
-    use workflow_server::Told;
+    use agent_service::Told;
 
     #[test]
     fn it_is_written_only_when_it_changes() {

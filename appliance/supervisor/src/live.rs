@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agent_service::Service;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +16,6 @@ use serde_json::json;
 use status::heard::Heard;
 use status::log::LogLine;
 use status::progress::Progress;
-use workflow_server::Service;
 
 use crate::hands::Sought;
 use crate::images::{self, Images};

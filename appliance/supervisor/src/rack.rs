@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use agent_service::{Rack, Service, Settings, TokenUse, Told};
 use controllers::Objects;
 use netboot::syslog;
 use status::story::Moment;
 use tokio_util::sync::CancellationToken;
-use workflow_server::{Rack, Service, Settings, TokenUse, Told};
 
 use crate::discovery::Discovery;
 use crate::hardware_views::HardwareViews;

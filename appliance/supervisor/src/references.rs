@@ -5,7 +5,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::Reference;
 use apiserver::Engine;
 use controllers::{ObjectError, Pending, References};
-use pattern::{Event, Pattern};
+use event_pattern::{Event, Pattern};
 use serde_json::Value;
 
 use crate::config::Templates;

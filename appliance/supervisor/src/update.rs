@@ -15,6 +15,7 @@ mod waiting;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agent_service::Runs;
 use axum::body::Bytes;
 use platform::bundle::{self, Manifest, PublicKey};
 use platform::init::{self, Leave};
@@ -25,7 +26,6 @@ use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
 use store::{Room, Store};
 use tokio::sync::{Notify, mpsc, watch};
-use workflow_server::Runs;
 
 use crate::faces::{Telling, Tells};
 use crate::settings::Live;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::controllers::Objects;
+use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Engine, Pki, builtin, roles};
 use futures_util::FutureExt as _;
@@ -26,7 +27,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use workflow_rpc::Pin;
 
 use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
@@ -67,7 +67,7 @@ struct Wiring {
     index: Index,
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
-    agents: Arc<workflow_server::Service>,
+    agents: Arc<agent_service::Service>,
     images: Images,
     /// Of a box of its own.
     updates: Option<Arc<Updates>>,
@@ -302,7 +302,7 @@ impl Wiring {
         let tls = pki.server_config().context("cannot set up TLS for agents")?;
         // Stock agents bring no pin: where they are served, they are in the clear.
         let plain = self.config.agents.permissive;
-        let routes = workflow_rpc::server::routes(Arc::clone(&self.agents) as _);
+        let routes = agent_rpc::server::routes(Arc::clone(&self.agents) as _);
         // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
         // that were switched off do not pile up.
         let face = Face::from(routes).for_strangers().for_lasting_connections();

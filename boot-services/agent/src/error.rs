@@ -368,7 +368,7 @@ pub enum Error {
     Network(#[source] platform::Error),
     /// The workflow service cannot be addressed.
     #[error("cannot use the workflow service")]
-    Service(#[source] workflow_rpc::client::Error),
+    Service(#[source] agent_rpc::client::Error),
     /// The action would take away a machine that somebody else runs.
     #[error("this agent is not the machine's first process and leaves it running")]
     Guest,

@@ -12,7 +12,7 @@ mod tpm;
 use std::fs;
 use std::path::Path;
 
-use workflow_rpc::{
+use agent_rpc::{
     Attributes, Baseboard, Bios, Block, Chassis, Cpu, Gpu, Inventory, Memory, Network, Pci,
     Processor, Product,
 };
@@ -235,7 +235,7 @@ fn gpus(pci: &[Pci]) -> Vec<Gpu> {
 
 #[cfg(test)]
 mod tests {
-    use workflow_rpc::Pci;
+    use agent_rpc::Pci;
 
     use super::{TEXT_BYTES, boot_id, bounded, cpu, gpus, inventory, memory, size};
 

@@ -10,9 +10,9 @@ use agent::console::Console;
 use agent::runner::{Guest, Runner};
 use agent::stream::{Accept, Image, Patience, Proof, write_image};
 use agent::{Error, Meter, boot_id, init, inventory};
+use agent_rpc::Pin;
+use agent_rpc::client::Client;
 use stdx::Secret;
-use workflow_rpc::Pin;
-use workflow_rpc::client::Client;
 
 const USAGE: &str = "\
 usage: tinbox-agent --grpc HOST:PORT --id ID [--pin PIN] [--token-file FILE]

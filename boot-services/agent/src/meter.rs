@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use workflow_rpc::WAITING;
+use agent_rpc::WAITING;
 
 /// Lines that wait to be told; the oldest go when there are more.
 const WAITING_MAX: usize = 1000;

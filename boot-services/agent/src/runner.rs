@@ -8,12 +8,12 @@ mod telling;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_rpc::client::{Client, Error as CallError};
+use agent_rpc::{ActionState, Assignment, Attributes, Hello, Inventory, Report};
 use jiff::Timestamp;
 use stdx::Backoff;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use workflow_rpc::client::{Client, Error as CallError};
-use workflow_rpc::{ActionState, Assignment, Attributes, Hello, Inventory, Report};
 
 use crate::Meter;
 use crate::actions::{Leave, Limits, Outcome};

@@ -1,6 +1,6 @@
 //! `tinkerbell.org` Workflow: renders it, brings its machine into the agent OS, watches the clocks,
 //! and tidies up after the last action. The actions themselves are served and reported through
-//! crate `workflow-rpc`; the rules of that are in `api::state`.
+//! crate `agent-rpc`; the rules of that are in `api::state`.
 
 mod again;
 mod apply;

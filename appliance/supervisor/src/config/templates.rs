@@ -1,6 +1,6 @@
 //! `[templates]`: what the templates of workflows may read.
 
-use pattern::Pattern;
+use event_pattern::Pattern;
 use serde::Deserialize;
 
 /// What templates may read beside the Hardware they are rendered for.

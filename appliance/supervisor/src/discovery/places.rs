@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_service::Told;
 use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use tokio::time::Instant;
-use workflow_server::Told;
 
 /// Machines that enrolled themselves and that no person or rule has taken up. For one more, the
 /// eldest goes.
@@ -92,10 +92,10 @@ fn enrolled_itself(hardware: &Hardware) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use agent_service::Told;
     use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
     use jiff::{SignedDuration, Timestamp};
     use tokio::time::Instant;
-    use workflow_server::Told;
 
     use super::{PERIOD, Places, RATE_MAX, UNACCEPTED_MAX, WAITING_MAX, beyond};
 

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agent_service::Told;
 use tokio::sync::Notify;
-use workflow_server::Told;
 
 /// Agents whose word waits, above the number of machines that a box serves.
 const AGENTS_MAX: usize = 16_384;
@@ -72,8 +72,8 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
-    use workflow_rpc::Attributes;
-    use workflow_server::Told;
+    use agent_rpc::Attributes;
+    use agent_service::Told;
 
     use super::{AGENTS_MAX, Reports};
 

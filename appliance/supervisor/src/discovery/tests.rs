@@ -2,12 +2,12 @@
 
 mod enrolling;
 
+use agent_rpc::{Attributes, Block, Network};
 use api::identity::Verdict;
 use api::meta::ObjectKey;
 use serde_json::Value;
-use workflow_rpc::{Attributes, Block, Network};
 
-use workflow_server::Told;
+use agent_service::Told;
 
 use super::{AGENT_ATTRIBUTES, Discovery, resembling};
 use crate::inventory::annotations;

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use agent_service::{Latest, Service};
 use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, State};
 use jiff::Timestamp;
 use status::heard::Heard;
 use status::progress::Progress;
 use status::view::{Machine, MachineState, Power, StatusView, Work};
-use workflow_server::{Latest, Service};
 
 use super::{Telling, Tells};
 use crate::index::{Course, Index};

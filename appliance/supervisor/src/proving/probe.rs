@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use agent_rpc::Pin;
 use anyhow::Context as _;
 use platform::net::Seen;
 use rustls::pki_types::ServerName;
@@ -14,7 +15,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use workflow_rpc::Pin;
 
 use crate::config::Config;
 

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::Pki;
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
 use platform::slots::{BootVolume, Slot};
 use store::Store;
-use workflow_rpc::Pin;
 
 use super::{Wiring, boot, storage};
 use crate::config::Home;

@@ -22,7 +22,7 @@ mod writefile;
 use std::path::Path;
 use std::sync::Arc;
 
-use workflow_rpc::Assignment;
+use agent_rpc::Assignment;
 
 use crate::container::Container;
 use crate::storage::{self, Grow};

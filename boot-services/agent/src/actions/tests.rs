@@ -1,6 +1,6 @@
 //! What an operator may write, and what is said about the rest.
 
-use workflow_rpc::Assignment;
+use agent_rpc::Assignment;
 
 use super::{Action, Limits, repository};
 use crate::stream::{Algorithm, Checksum, Proof};

@@ -25,7 +25,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use workflow_rpc::Assignment;
+use agent_rpc::Assignment;
 
 use crate::actions::{Leave, Outcome};
 use crate::stream::Patience;
@@ -135,7 +135,7 @@ impl Container {
 
 #[cfg(test)]
 mod tests {
-    use workflow_rpc::{Assignment, Namespaces};
+    use agent_rpc::{Assignment, Namespaces};
 
     use super::{Container, registry_beside};
     use crate::stream::Patience;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use agent_rpc::Pin;
 use platform::net::{Addressing, Caller, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
-use workflow_rpc::Pin;
 
 use super::ipam::Ipam;
 use crate::Error;

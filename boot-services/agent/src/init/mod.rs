@@ -7,10 +7,10 @@ mod process;
 
 use std::time::Duration;
 
+use agent_rpc::Hello;
+use agent_rpc::client::Client;
 use platform::net;
 use rustix::system::RebootCommand;
-use workflow_rpc::Hello;
-use workflow_rpc::client::Client;
 
 use crate::actions::{Leave, Limits};
 use crate::console::Console;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use workflow_rpc::{Disk, Interface, Inventory};
+use agent_rpc::{Disk, Interface, Inventory};
 
 use super::{PARTS_MAX, bounded, efi, folders, name, nvme, read, smart, smbios, tpm};
 use crate::select::describe;
@@ -171,6 +171,6 @@ mod tests {
     #[test]
     fn a_machine_that_tells_nothing_has_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(inventory(folder.path()), workflow_rpc::Inventory::default());
+        assert_eq!(inventory(folder.path()), agent_rpc::Inventory::default());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use workflow_rpc::{BootEntry, Efi};
+use agent_rpc::{BootEntry, Efi};
 
 use super::PARTS_MAX;
 

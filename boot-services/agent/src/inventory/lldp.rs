@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
+use agent_rpc::Neighbour;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stdx::MacAddr;
-use workflow_rpc::Neighbour;
 
 use super::{bounded, folders, name, read};
 use crate::sys;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use workflow_rpc::Health;
+use agent_rpc::Health;
 
 use crate::sys::{self, NvmeAdmin};
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use workflow_rpc::Health;
+use agent_rpc::Health;
 
 use crate::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
 
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((health.celsius, health.power_on_hours, health.media_errors), (41, 30_214, 3));
         let ssd = data(&[(190, [0xfb, 0, 0, 0, 0, 0]), (187, [1, 0, 0, 0, 0, 0]), (198, [9; 6])]);
         assert_eq!((read(&ssd).celsius, read(&ssd).media_errors), (-5, 1));
-        assert_eq!(read(&[0; BLOCK]), workflow_rpc::Health::default());
+        assert_eq!(read(&[0; BLOCK]), agent_rpc::Health::default());
     }
 
     struct Fake(u16, [u8; 3]);

@@ -1,6 +1,6 @@
 //! The memory modules in SMBIOS' tables (DSP0134), as the kernel hands them out.
 
-use workflow_rpc::MemoryModule;
+use agent_rpc::MemoryModule;
 
 use super::PARTS_MAX;
 

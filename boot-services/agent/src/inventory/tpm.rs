@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use agent_rpc::Tpm;
 use sha2::{Digest as _, Sha256};
-use workflow_rpc::Tpm;
 
 use super::read;
 

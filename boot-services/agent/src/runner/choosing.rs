@@ -1,9 +1,9 @@
 //! Reports to the box which disk a hint chose, before the disk is used.
 
+use agent_rpc::client::{Client, Error as CallError};
+use agent_rpc::{Assignment, DiskChoice};
 use stdx::Backoff;
 use tokio::sync::mpsc;
-use workflow_rpc::client::{Client, Error as CallError};
-use workflow_rpc::{Assignment, DiskChoice};
 
 use super::{FIRST_WAIT, LONGEST_WAIT};
 use crate::select::Request;

@@ -1,7 +1,7 @@
 //! What a template wants done after one of its actions failed: the image is run once more, with
 //! other arguments (`on-failure`, `on-timeout`; as upstream's first worker did it).
 
-use workflow_rpc::{ActionState, Assignment};
+use agent_rpc::{ActionState, Assignment};
 
 use super::{Host, Runner};
 use crate::actions::Action;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use workflow_rpc::Assignment;
+use agent_rpc::Assignment;
 
 use crate::actions::{self, Action, Leave, Limits, Outcome};
 use crate::{Error, Meter};

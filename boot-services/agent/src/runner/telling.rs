@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_rpc::client::{Client, Error as CallError};
+use agent_rpc::{Assignment, OUTPUT_LINES, Progress};
 use tokio::time::Instant;
-use workflow_rpc::client::{Client, Error as CallError};
-use workflow_rpc::{Assignment, OUTPUT_LINES, Progress};
 
 use crate::Meter;
 

@@ -9,7 +9,7 @@ use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Acting, Host};
 use agent::select::{Described, in_scope, record};
 use agent::{Error, Meter};
-use workflow_rpc::{ActionState, Assignment, Refusal};
+use agent_rpc::{ActionState, Assignment, Refusal};
 
 /// A machine whose actions write to the disk that a hint chooses.
 #[derive(Clone, Default)]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
+use agent_rpc::Assignment;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
-use workflow_rpc::Assignment;
 
 use crate::loops::{Loop, run};
 

@@ -9,9 +9,9 @@ use agent::actions::{Leave, Limits};
 use agent::runner::{Guest, Host, Runner};
 use agent::stream::{Accept, Patience};
 use agent::{Error, boot_id, inventory};
+use agent_rpc::client::Client;
+use agent_rpc::{ActionState, Inventory, Refusal};
 use stdx::testing::PATIENCE;
-use workflow_rpc::client::Client;
-use workflow_rpc::{ActionState, Inventory, Refusal};
 
 const LIMITS: Limits = Limits {
     accept: Accept::Files,

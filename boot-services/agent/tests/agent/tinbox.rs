@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agent_rpc::{
+    ActionState, Assignment, Attributes, Credentials, DiskChoice, Hello, Pending, Progress,
+    Refusal, Report, Workflows, server,
+};
 use sha2::{Digest as _, Sha256};
 use stdx::testing::{Wait, wait_for};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use workflow_rpc::{
-    ActionState, Assignment, Attributes, Credentials, DiskChoice, Hello, Pending, Progress,
-    Refusal, Report, Workflows, server,
-};
 
 /// Waits for a condition.
 pub async fn until(what: &str, condition: impl Fn() -> bool) {

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_rpc::client::Client as Agent;
+use agent_rpc::{Attributes, Hello, Pin};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -13,8 +15,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
-use workflow_rpc::client::Client as Agent;
-use workflow_rpc::{Attributes, Hello, Pin};
 
 use super::Running;
 use super::api::endless;

@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent_rpc::{
+    ActionState, Assignment, Attributes, Credentials, Hello, Pending, Pin, Progress, Refusal,
+    Report, Workflows,
+};
 use anyhow::{Context as _, Result};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use workflow_rpc::{
-    ActionState, Assignment, Attributes, Credentials, Hello, Pending, Pin, Progress, Refusal,
-    Report, Workflows,
-};
 
 use crate::load::ACTIONS;
 use crate::rack::waits;
@@ -43,7 +43,7 @@ pub fn run(folder: &Path, address: SocketAddr) -> Result<()> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().build()?.block_on(async {
         let listener = TcpListener::bind(address).await?;
-        let routes = workflow_rpc::server::routes(Arc::new(Bare::default()));
+        let routes = agent_rpc::server::routes(Arc::new(Bare::default()));
         let tls = Arc::new(tls(folder)?);
         netboot::http::serve_tls(listener, tls, routes, CancellationToken::new()).await;
         Ok(())

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
+use agent_rpc::client::{Client, Error};
+use agent_rpc::{ActionState, Assignment, Hello, Pin, Progress, Report};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Timestamp;
 use stdx::Secret;
 use tokio::task::JoinSet;
-use workflow_rpc::client::{Client, Error};
-use workflow_rpc::{ActionState, Assignment, Hello, Pin, Progress, Report};
 
 use crate::calls::{Call, Calls};
 

@@ -17,13 +17,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use agent_rpc::Pin;
 use anyhow::{Context as _, Result, ensure};
 use calls::{Call, Calls, Spread, spread};
 use figures::{Goal, Table, median};
 use load::Pace;
 use peers::{Process, Tinboxd};
 use rack::Rack;
-use workflow_rpc::Pin;
 
 /// Agents at once.
 const AGENTS: u8 = 200;

@@ -3,13 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use agent_rpc::Pin;
 use anyhow::{Context as _, Result, ensure};
 use peers::{Kubectl, Tinboxd};
 use serde_json::{Value, json};
 use stdx::Secret;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
-use workflow_rpc::Pin;
 
 use crate::load::{ACTIONS, Member};
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
+use agent_rpc::Assignment;
 use hyper_util::client::legacy::connect::HttpConnector;
 use netboot::cache::registry::{Mirror, Reference};
 use netboot::cache::{Cache, HttpOrigin};
@@ -18,7 +19,6 @@ use stdx::testing::{PATIENCE, Wait};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use workflow_rpc::Assignment;
 
 use crate::registry::Registry;
 

@@ -12,7 +12,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use ::pattern::{Event, Pattern};
+use ::event_pattern::{Event, Pattern};
 use serde_json::{Value, json};
 
 use grammar::{Case, Grammar};

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use agent_service::{Rack, Runs, Service, Settings, TokenUse, Told};
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{Reference, WORKFLOW};
@@ -24,7 +25,6 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use workflow_server::{Rack, Runs, Service, Settings, TokenUse, Told};
 
 use super::bmc::Controllers;
 use super::objects::{Change, Store};
@@ -241,7 +241,7 @@ fn controller(tasks: &mut JoinSet<()>, reconciler: impl Reconciler) -> Signals {
 
 /// Port 42113.
 async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>) {
-    let routes = workflow_rpc::server::routes(service);
+    let routes = agent_rpc::server::routes(service);
     let mut connections = JoinSet::new();
     while let Some(stream) = accepted.recv().await {
         let routes = TowerToHyperService::new(routes.clone());

@@ -7,10 +7,10 @@ use std::time::Duration;
 use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Acting, Host, Runner};
 use agent::{Error, Meter};
+use agent_rpc::Assignment;
+use agent_rpc::client::Client;
 use api::tinkerbell::HARDWARE;
 use tokio::task::AbortHandle;
-use workflow_rpc::Assignment;
-use workflow_rpc::client::Client;
 
 use super::appliance::token;
 use super::disk::{BLOCKS, Disk, Opened};
@@ -268,8 +268,8 @@ impl Nuc {
             client: client.expect("the address is one, and the token a header's").in_boot(&boot_id),
             host: Pretending(Arc::clone(self)),
             limits: Limits::MACHINE,
-            attributes: workflow_rpc::Attributes::default(),
-            inventory: workflow_rpc::Inventory::default(),
+            attributes: agent_rpc::Attributes::default(),
+            inventory: agent_rpc::Inventory::default(),
             boot_id,
         };
         runner.run().await;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use agent_service::Runs;
 use api::tinkerbell::{State, Workflow};
 use stdx::Clock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use workflow_server::Runs;
 
 use super::appliance::Appliance;
 use super::chance::Chance;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use agent_rpc::{Attributes, Block, Inventory, Network};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
 use apiserver::{Engine, ListOptions, builtin};
@@ -11,9 +12,8 @@ use serde_json::{Value, json};
 use stdx::SystemClock;
 use store::{Options, Store};
 use tokio_util::sync::CancellationToken;
-use workflow_rpc::{Attributes, Block, Inventory, Network};
 
-use workflow_server::Told;
+use agent_service::Told;
 
 use super::super::places::{Places, UNACCEPTED_MAX};
 use super::super::{Memory, Reception};

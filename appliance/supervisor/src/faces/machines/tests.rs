@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use agent_rpc::Progress as Said;
 use api::tinkerbell::State;
 use serde_json::json;
 use status::view::Trouble;
-use workflow_rpc::Progress as Said;
 
 use super::*;
 

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use agent_rpc::Pin;
 use apiserver::Pki;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
-use workflow_rpc::Pin;
 
 use super::{Probe, early, missing, unbound};
 use crate::config::Config;

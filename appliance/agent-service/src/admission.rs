@@ -1,0 +1,197 @@
+//! Admission of calls for an agent: the caller holds a token that the box gave for a workflow.
+//!
+//! A token is good for its workflow, until that has ended and its last report had time to come
+//! twice, and in the boot that used it first. An agent that shows that boot with every call keeps
+//! its token for the next workflow of its machine, as long as it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_rpc::{Call, Credentials, Refusal};
+use api::meta::ObjectKey;
+use jiff::Timestamp;
+use status::story::Moment;
+
+use crate::Service;
+use crate::boots::Binding;
+use crate::rack::TokenUse;
+use crate::run::Run;
+
+/// Time after the end of a workflow for which its token is good: a report whose answer was lost
+/// comes again.
+const REPORT_GRACE: Duration = Duration::from_secs(600);
+
+/// Why a call is not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Denial {
+    /// There is no work for the agent, with this token or another.
+    NoWork,
+    /// The token is of no workflow of the machine.
+    Foreign,
+    /// The workflow of the token has ended, or is not the one of the call.
+    Over,
+    /// The token is in use by another boot.
+    OtherBoot,
+    /// The call comes from a NIC that is not in the record of the machine.
+    OtherNic,
+}
+
+impl Denial {
+    /// Sentence for people and the agent.
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::NoWork => "there is no workflow for this agent",
+            Self::Foreign => "its token is of no workflow of this machine",
+            Self::Over => {
+                "its token is of another workflow, or of one that has ended: restart the machine"
+            }
+            Self::OtherBoot => {
+                "its token is in use by another boot of the machine: restart the machine"
+            }
+            Self::OtherNic => {
+                "its token was sent by a NIC that is not in its Hardware: add its MAC there"
+            }
+        }
+    }
+}
+
+/// A workflow of the agent, as the check of a token sees it.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    /// The token is of it.
+    is_of_token: bool,
+    /// It has not ended.
+    is_open: bool,
+    /// It has ended and its last report had time to come twice.
+    is_over: bool,
+    /// The call is about it.
+    is_called: bool,
+    /// The agent is given its actions now.
+    is_first: bool,
+}
+
+/// Decides whether a call with a token may be answered.
+fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<(), Denial> {
+    let own = || candidates.iter().filter(|it| it.is_of_token);
+    if own().next().is_none() {
+        return Err(Denial::Foreign);
+    }
+    match binding {
+        Binding::Other => return Err(Denial::OtherBoot),
+        Binding::Proven => return Ok(()),
+        Binding::Unbound | Binding::Bound => {}
+    }
+    let has_work = candidates.iter().any(|it| it.is_open);
+    let may = match call {
+        Call::Hello(_) => own().any(|it| !it.is_over),
+        Call::Workflow(_) => own().any(|it| it.is_called && !it.is_over),
+        Call::Next => own().any(|it| it.is_open && it.is_first),
+    };
+    match (may, call) {
+        (true, _) => Ok(()),
+        (false, Call::Next | Call::Hello(_)) if !has_work => Err(Denial::NoWork),
+        (false, _) => Err(Denial::Over),
+    }
+}
+
+/// True if a run has ended and its last report had time to come twice.
+fn is_over(run: &Run, now: Timestamp) -> bool {
+    if !run.state.ended() {
+        return false;
+    }
+    match (run.ended, run.stopped) {
+        (Some(seen), _) => seen.elapsed() > REPORT_GRACE,
+        (None, Some(stopped)) => {
+            Duration::try_from(now.duration_since(stopped)).unwrap_or_default() > REPORT_GRACE
+        }
+        (None, None) => true,
+    }
+}
+
+impl Service {
+    /// Decides whether this caller may make this call for this agent.
+    pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        let runs = self.runs.all_of_agent(agent_id);
+        if runs.is_empty() && self.rack.may_introduce_itself(agent_id) {
+            if self.rack.is_sender(agent_id, shown.peer) {
+                return Ok(());
+            }
+            let why = "the network shows another NIC than the MAC that it goes by";
+            return Err(Refusal::Unauthenticated(format!("agent {agent_id} is not known: {why}")));
+        }
+        if shown.token.is_none() && self.settings.permissive {
+            return Ok(());
+        }
+        if runs.is_empty() {
+            // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
+            // instead of repeating a report that nobody can take.
+            return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
+        }
+        // It booted before there was a workflow that its token could be of.
+        let is_early = |token| self.rack.verify(token, agent_id, "").is_some();
+        if self.settings.enrollment
+            && shown.token.is_none_or(is_early)
+            && self.runs.are_enrolled(agent_id)
+            && self.rack.is_sender(agent_id, shown.peer)
+        {
+            return Ok(());
+        }
+        let Some(token) = shown.token else {
+            return Err(Refusal::Unauthenticated("the agent showed no token".into()));
+        };
+        let (kind, candidates) = self.candidates(agent_id, token, shown.call, &runs);
+        let named = match shown.call {
+            Call::Hello(boot) => Some(boot),
+            Call::Next | Call::Workflow(_) => None,
+        };
+        let binding = match kind {
+            TokenUse::OneBoot => self.boots.binding(token, shown.boot, named),
+            TokenUse::EveryBoot => Binding::Unbound,
+        };
+        let is_sender = !self.rack.knows(agent_id) || self.rack.is_sender(agent_id, shown.peer);
+        let denial = match decide(&candidates, shown.call, binding) {
+            Ok(()) if !is_sender => Denial::OtherNic,
+            Ok(()) => {
+                if (kind, binding) == (TokenUse::OneBoot, Binding::Unbound) {
+                    self.boots.bind(token, shown.boot, named, self.clock.steady());
+                }
+                return Ok(());
+            }
+            Err(denial) => denial,
+        };
+        let why = denial.sentence();
+        if denial == Denial::NoWork {
+            return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
+        }
+        self.rack.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
+        Err(Refusal::Unauthenticated(why.to_owned()))
+    }
+
+    /// The workflows of an agent as the check of its token sees them, and the use of the token.
+    fn candidates(
+        &self,
+        agent_id: &str,
+        token: &str,
+        call: Call<'_>,
+        runs: &[(ObjectKey, Arc<Run>)],
+    ) -> (TokenUse, Vec<Candidate>) {
+        let now = self.clock.now();
+        let first = self.runs.of_agent(agent_id).into_iter().find(|(_, run)| !run.idle);
+        let (mut kind, mut candidates) = (TokenUse::EveryBoot, Vec::new());
+        for (key, run) in runs {
+            let found = self.rack.verify(token, agent_id, &run.uid);
+            kind = found.unwrap_or(kind);
+            candidates.push(Candidate {
+                is_of_token: found.is_some(),
+                is_open: !run.state.ended(),
+                is_over: is_over(run, now),
+                is_called: call == Call::Workflow(&key.to_string()),
+                is_first: first.as_ref().is_none_or(|(_, first)| first.uid == run.uid),
+            });
+        }
+        (kind, candidates)
+    }
+}
+
+#[cfg(test)]
+mod tests;

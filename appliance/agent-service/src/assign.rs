@@ -1,0 +1,160 @@
+//! Which action an agent is given: of the first workflow in its machine's queue, and of no other.
+
+use agent_rpc::{Assignment, Refusal};
+use api::meta::ObjectKey;
+use api::state::queue;
+use api::state::report;
+use api::state::serve::{self, Serve};
+use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
+use controllers::{ObjectError, fetch, write_status};
+
+use crate::Service;
+use crate::wire::assignment;
+
+/// What a person reads of an action that took its own agent away.
+const BACK: &str = "the machine left the agent's OS and is back";
+
+/// What one workflow has for an agent.
+enum Offer {
+    /// An action, or the reason why there is none now; nobody else's is given either.
+    Final(Result<Box<Assignment>, Refusal>),
+    /// It was changed: look again.
+    Again,
+    /// It does not hold up the agent.
+    Nothing,
+}
+
+impl Service {
+    pub(crate) async fn assignment(&self, agent_id: &str) -> Result<Assignment, Refusal> {
+        for (key, run) in self.runs.of_agent(agent_id) {
+            if run.idle {
+                continue;
+            }
+            let mut offer = Offer::Again;
+            for _ in 0..crate::service::CONFLICTS_MAX {
+                offer = self.offer(&key, agent_id).await?;
+                if !matches!(offer, Offer::Again) {
+                    break;
+                }
+            }
+            match offer {
+                Offer::Final(answer) => return answer.map(|given| *given),
+                Offer::Nothing => {}
+                Offer::Again => {
+                    let why = format!("workflow {key} is being written too often");
+                    return Err(Refusal::Unavailable(why));
+                }
+            }
+        }
+        Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")))
+    }
+
+    async fn offer(&self, key: &ObjectKey, agent_id: &str) -> Result<Offer, Refusal> {
+        let workflow: Workflow = match fetch(self.objects.as_ref(), WORKFLOW, key).await {
+            Ok(workflow) => workflow,
+            Err(ObjectError::NotFound(_)) => return Ok(Offer::Nothing),
+            Err(error @ ObjectError::Unreadable { .. }) => {
+                tracing::warn!(workflow = %key, %error, "workflow is not served");
+                return Ok(Offer::Nothing);
+            }
+            Err(error) => return Err(Refusal::Internal(error.to_string())),
+        };
+        // The runs may be a moment behind.
+        if !queue::holds(&workflow) || !queue::needs(&workflow.status, agent_id) {
+            return Ok(Offer::Nothing);
+        }
+        let wait = |reason: &str| {
+            Ok(Offer::Final(Err(Refusal::Precondition(format!("workflow {key}: {reason}")))))
+        };
+        let now = self.clock.now();
+        let (task, action) = match serve::serve(&workflow.status, agent_id, now) {
+            Serve::Action { task, action } => (task, action),
+            Serve::Wait(reason) => return wait(reason),
+        };
+        let boot_id = self.known.boot_of(agent_id);
+        // One of ours may not have said hello since the box began.
+        let is_stock = self.settings.permissive && boot_id.is_empty();
+        if serve::came_back(action, is_stock, now) {
+            let said = report::Report {
+                agent_id: agent_id.to_owned(),
+                task_id: task.id.clone(),
+                action_id: action.id.clone(),
+                state: ActionState::Success,
+                duration: String::new(),
+                message: BACK.to_owned(),
+                boot_id,
+            };
+            let mut status = workflow.status.clone();
+            if report::take(&mut status, &said, now) != Ok(true) {
+                return wait("its agent is back from it, and it has ended");
+            }
+            let objects = self.objects.as_ref();
+            return match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {
+                Ok(()) | Err(ObjectError::Conflict(_)) => Ok(Offer::Again),
+                Err(error) => Err(Refusal::Internal(error.to_string())),
+            };
+        }
+        if workflow.spec.paused == Some(true) {
+            return wait("it is paused");
+        }
+        let mut assignment = assignment(key, task, action);
+        assignment.environment = self.told_environment(task, action, is_stock);
+        Ok(Offer::Final(Ok(Box::new(assignment))))
+    }
+
+    /// The environment of an action as its agent is told of it.
+    pub(crate) fn told_environment(
+        &self,
+        task: &TaskStatus,
+        action: &ActionStatus,
+        is_stock: bool,
+    ) -> Vec<String> {
+        let environment = serve::environment(task, action);
+        self.rack.environment(&task.agent_id, is_stock, &action.image, environment)
+    }
+
+    /// Why an agent must stop the action it says it runs. The runs are asked first, for they are at
+    /// hand, and believed only where they see nothing wrong: they may be a moment behind.
+    pub(crate) async fn unwanted(
+        &self,
+        workflow_id: &str,
+        action_id: &str,
+        agent_id: &str,
+    ) -> Option<String> {
+        let is_its = self.runs.runs_for(workflow_id, agent_id);
+        if is_its && self.runs.may_run(workflow_id, action_id) {
+            return None;
+        }
+        let deleted = || Some("its workflow was deleted".to_owned());
+        let key = crate::wire::workflow_key(workflow_id).ok()?;
+        match fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await {
+            // An agent learns nothing of the workflows of other machines, not that they exist.
+            Ok(workflow) => match workflow.status.tasks.iter().any(|it| it.agent_id == agent_id) {
+                true => serve::unwanted(&workflow.status, action_id),
+                false => deleted(),
+            },
+            Err(ObjectError::NotFound(_)) => deleted(),
+            Err(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::desk::{AGENT, desk};
+    use api::tinkerbell::State;
+
+    #[tokio::test]
+    async fn an_agent_learns_nothing_of_the_workflows_of_others() {
+        let desk = desk();
+        let ask = async |agent: &str| desk.service.unwanted("default/wf", "a", agent).await;
+        let other = "52:54:00:77:00:02";
+        let missing = ask(other).await;
+        assert!(missing.is_some());
+        for state in [State::Pending, State::Running, State::Success] {
+            desk.put(state);
+            assert_eq!(ask(other).await, missing, "{state:?}");
+            assert_ne!(ask(AGENT).await, missing, "{state:?}");
+        }
+    }
+}

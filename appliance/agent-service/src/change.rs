@@ -1,0 +1,38 @@
+//! Changes of a workflow's status, written before they are acknowledged.
+
+use agent_rpc::Refusal;
+use api::meta::ObjectKey;
+use api::tinkerbell::{WORKFLOW, Workflow, WorkflowStatus};
+use controllers::{ObjectError, fetch, write_status};
+
+use crate::Service;
+use crate::service::CONFLICTS_MAX;
+
+impl Service {
+    /// Has `change` make the new status of a workflow, and writes it: again, from what is there
+    /// then, where another write came first. The new status; `None` where `change` makes none.
+    ///
+    /// # Errors
+    /// As `change`; there is no such workflow, or it cannot be written.
+    pub(crate) async fn change(
+        &self,
+        key: &ObjectKey,
+        mut change: impl FnMut(&Workflow) -> Result<Option<WorkflowStatus>, Refusal>,
+    ) -> Result<Option<WorkflowStatus>, Refusal> {
+        let objects = self.objects.as_ref();
+        for _ in 0..CONFLICTS_MAX {
+            let workflow: Workflow = match fetch(objects, WORKFLOW, key).await {
+                Ok(workflow) => workflow,
+                Err(ObjectError::NotFound(why)) => return Err(Refusal::NotFound(why)),
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            };
+            let Some(status) = change(&workflow)? else { return Ok(None) };
+            match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {
+                Ok(()) => return Ok(Some(status)),
+                Err(ObjectError::Conflict(_)) => {}
+                Err(error) => return Err(Refusal::Internal(error.to_string())),
+            }
+        }
+        Err(Refusal::Unavailable(format!("workflow {key} is being written too often")))
+    }
+}

@@ -1,0 +1,38 @@
+//! Choices of disks: recorded in the workflow before the disk is used.
+
+use agent_rpc::{DiskChoice, Refusal};
+use api::state::disks::{self, Refused};
+use api::tinkerbell::ChosenDisk;
+
+use crate::Service;
+use crate::wire::workflow_key;
+
+impl Service {
+    /// Takes the choice of a disk; `Ok` once it is written.
+    pub(crate) async fn take_choice(&self, from: &DiskChoice) -> Result<(), Refusal> {
+        let key = workflow_key(&from.workflow_id)?;
+        let choice = ChosenDisk {
+            agent_id: from.agent_id.clone(),
+            hint: from.hint.clone(),
+            wwn: from.wwn.clone(),
+            serial: from.serial.clone(),
+            model: from.model.clone(),
+            size: i64::try_from(from.bytes).unwrap_or(i64::MAX),
+        };
+        let changed = self.change(&key, |workflow| {
+            let mut status = workflow.status.clone();
+            match disks::choose(&mut status, &from.action_id, choice.clone()) {
+                Ok(is_news) => Ok(is_news.then_some(status)),
+                Err(error @ Refused::Action { .. }) => Err(Refusal::NotFound(error.to_string())),
+                Err(error) => {
+                    tracing::warn!(workflow = %key, agent = from.agent_id, %error, "disk refused");
+                    Err(Refusal::Precondition(error.to_string()))
+                }
+            }
+        });
+        changed.await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests;

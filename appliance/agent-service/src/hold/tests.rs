@@ -1,0 +1,71 @@
+//! How long an agent waits, and for what.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use agent_rpc::{Refusal, Workflows as _};
+use api::tinkerbell::State;
+use tokio::time::Instant;
+
+use crate::desk::{AGENT, Desk, desk};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Desk {
+    /// What an agent is answered, and how long that takes.
+    async fn ask(&self, patience: Duration) -> (Result<String, Refusal>, Duration) {
+        let began = Instant::now();
+        let answer = self.service.next(AGENT, None, patience).await;
+        (answer.map(|given| given.name), began.elapsed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_waits_is_told_at_once() {
+    let desk = desk();
+    let appear = async {
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        desk.put(State::Pending);
+    };
+    let ((answer, took), ()) = tokio::join!(desk.ask(PATIENCE), appear);
+    assert_eq!(answer.as_deref(), Ok("write"));
+    assert_eq!(took.as_secs(), 7);
+    assert_eq!(desk.ask(PATIENCE).await, (Ok("write".to_owned()), Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever() {
+    let desk = desk();
+    for (patience, waits) in [(0, 0), (20, 20), (255, 30)] {
+        let (answer, took) = desk.ask(Duration::from_secs(patience)).await;
+        assert!(matches!(answer, Err(Refusal::NotFound(_))), "{answer:?}");
+        assert_eq!(took.as_secs(), waits, "a patience of {patience} s");
+    }
+    desk.put(State::Preparing);
+    let (answer, took) = desk.ask(PATIENCE).await;
+    assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
+    assert_eq!(took, PATIENCE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_wait_read_their_workflow_ever_less_often() {
+    let desk = desk();
+    desk.put(State::Preparing);
+    let before = desk.objects.1.load(Ordering::Relaxed);
+    let (answer, _) = desk.ask(Duration::from_secs(30)).await;
+    assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
+    let reads = desk.objects.1.load(Ordering::Relaxed) - before;
+    assert!((4..=8).contains(&reads), "{reads} reads in 30 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_box_that_stops_keeps_nobody() {
+    let desk = desk();
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        desk.closing.cancel();
+    };
+    let ((answer, took), ()) = tokio::join!(desk.ask(PATIENCE), stop);
+    assert!(matches!(answer, Err(Refusal::Unavailable(_))), "{answer:?}");
+    assert_eq!(took.as_secs(), 3);
+}

@@ -1,0 +1,199 @@
+//! The service: who may ask, and what each call comes to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_rpc::{
+    ActionList, Assignment, Attributes, Credentials, DiskChoice, Hello, NamedReport, Pending,
+    Progress, Refusal, Report, Turn, Workflows,
+};
+use api::meta::ObjectKey;
+use api::tinkerbell::{WORKFLOW, Workflow};
+use controllers::{Agents, Life, Objects, fetch};
+use jiff::Timestamp;
+use status::story::Moment;
+use stdx::Clock;
+use tokio_util::sync::CancellationToken;
+
+use crate::boots::Boots;
+use crate::known::{Known, Latest, Record};
+use crate::rack::{Rack, Told};
+use crate::runs::Runs;
+use crate::waits::Waits;
+use crate::wire::workflow_key;
+
+/// Attempts to write a Workflow that others write at the same time.
+pub(crate) const CONFLICTS_MAX: usize = 10;
+
+/// Whom the service listens to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Agents without a token, as Tinkerbell's own are.
+    pub permissive: bool,
+    /// Agents for which a rule set may make a workflow.
+    pub enrollment: bool,
+}
+
+/// The workflow service.
+pub struct Service {
+    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) runs: Runs,
+    pub(crate) rack: Arc<dyn Rack>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) known: Known,
+    pub(crate) boots: Boots,
+    pub(crate) waits: Waits,
+    pub(crate) closing: CancellationToken,
+    pub(crate) settings: Settings,
+    /// Moment of the steady clock when the box began to listen: silence is counted from here at the
+    /// earliest.
+    since: Duration,
+}
+
+impl Service {
+    /// A service over `objects`, of which `runs` knows the workflows. Once `closing` is cancelled
+    /// nobody is kept waiting.
+    pub fn new(
+        objects: Arc<dyn Objects>,
+        runs: Runs,
+        rack: Arc<dyn Rack>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        closing: CancellationToken,
+    ) -> Self {
+        let since = clock.steady();
+        let (known, boots, waits) = (Known::default(), Boots::default(), Waits::default());
+        Self { objects, runs, rack, clock, known, boots, waits, closing, settings, since }
+    }
+
+    pub(crate) fn hear(&self, agent_id: &str) {
+        // Whoever makes up names is not remembered, so that those with a name have room.
+        if self.rack.knows(agent_id) || self.runs.know(agent_id) {
+            self.known.hear(agent_id, self.clock.steady());
+        }
+    }
+
+    /// Passes on what an agent that asks says of its machine: a stock one says it each time. One
+    /// that says nothing but has nothing to do is looked at too, for there may be a rule set now.
+    fn meet(&self, agent_id: &str, attributes: Option<Attributes>) {
+        let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
+        if attributes.is_some() || may_enrol() {
+            let agent_id = agent_id.to_owned();
+            self.rack.met(Told { agent_id, attributes, inventory: None }, true);
+        }
+    }
+
+    /// The boots that tokens are bound to.
+    pub fn boots(&self) -> &Boots {
+        &self.boots
+    }
+
+    /// Time of day of an agent's last message, by the clock as it is now.
+    pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
+        let heard = self.known.record(agent_id).heard?;
+        let ago = self.clock.steady().saturating_sub(heard);
+        self.clock.now().checked_sub(ago).ok()
+    }
+
+    /// The last progress of a workflow (`namespace/name`).
+    pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
+        self.known.latest(workflow_id)
+    }
+
+    /// The name of the action a progress is about; its id when the workflow is gone.
+    pub async fn action_name(&self, progress: &Progress) -> String {
+        let id = &progress.action_id;
+        let Ok(key) = workflow_key(&progress.workflow_id) else { return id.clone() };
+        let workflow = fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await;
+        let tasks = workflow.map(|workflow| workflow.status.tasks).unwrap_or_default();
+        let mut actions = tasks.into_iter().flat_map(|task| task.actions);
+        actions.find(|action| action.id == *id).map_or_else(|| id.clone(), |action| action.name)
+    }
+
+    /// Remember how far an action has come.
+    fn note(&self, progress: Progress) {
+        if self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
+            self.known.note(progress, self.clock.now());
+        }
+    }
+}
+
+impl Workflows for Service {
+    fn next<'a>(
+        &'a self,
+        agent_id: &'a str,
+        attributes: Option<Attributes>,
+        patience: Duration,
+    ) -> Pending<'a, Result<Assignment, Refusal>> {
+        self.hear(agent_id);
+        self.meet(agent_id, attributes);
+        Box::pin(self.awaited(agent_id, patience))
+    }
+
+    fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
+        self.hear(&report.agent_id);
+        Box::pin(async move { self.take(&report).await })
+    }
+
+    fn progress(&self, mut progress: Progress) -> Pending<'_, Option<String>> {
+        self.hear(&progress.agent_id);
+        let printed = std::mem::take(&mut progress.output);
+        if !printed.is_empty() && self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
+            self.rack.printed(&progress.agent_id, printed);
+        }
+        self.note(progress.clone());
+        Box::pin(async move {
+            self.note_wait(&progress).await;
+            let Progress { workflow_id, action_id, agent_id, .. } = &progress;
+            self.unwanted(workflow_id, action_id, agent_id).await
+        })
+    }
+
+    fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
+        self.hear(&choice.agent_id);
+        Box::pin(async move { self.take_choice(&choice).await })
+    }
+
+    fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
+        self.hear(worker_id);
+        Box::pin(self.turn_of(worker_id))
+    }
+
+    fn actions<'a>(&'a self, workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
+        Box::pin(self.list(workflow_id))
+    }
+
+    fn named_report(&self, report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
+        Box::pin(async move { self.take_named(&report).await })
+    }
+
+    fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
+        self.hear(&hello.agent_id);
+        let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
+        self.rack.met(Told { agent_id, attributes, inventory: hello.inventory }, false);
+        // It says hello again when it has heard who is at the other end of its cable.
+        let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
+        if is_boot {
+            self.rack.tell(&hello.agent_id, &Moment::AgentHello { version: hello.agent_version });
+        }
+    }
+
+    fn authenticate(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
+        self.admit(agent_id, shown)
+    }
+}
+
+impl Agents for Service {
+    fn life(&self, agent_id: &str) -> Life {
+        let Record { heard, beats, forgotten, any_heard } = self.known.record(agent_id);
+        // Without permissive mode every agent is one of ours, and ours beat.
+        let beats = !self.settings.permissive || beats;
+        let listening_since = self.since.max(forgotten);
+        Life { heard, listening_since, beats, any_heard, at_work: self.runs.at_work() }
+    }
+
+    fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
+        self.runs.of_hardware(hardware)
+    }
+}

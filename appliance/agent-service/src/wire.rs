@@ -1,0 +1,75 @@
+//! Between what travels and what the rules speak of.
+
+use agent_rpc::{Assignment, Namespaces, Refusal, Report};
+use api::meta::ObjectKey;
+use api::state::{report, serve};
+use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, Workflow};
+
+/// The key of a workflow id.
+pub fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
+    let (namespace, name) = id.split_once('/').ok_or_else(|| {
+        Refusal::InvalidArgument(format!("workflow id {id:?} is not namespace/name"))
+    })?;
+    Ok(ObjectKey::new(namespace, name))
+}
+
+/// An action as its agent is told of it.
+pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> Assignment {
+    Assignment {
+        workflow_id: key.to_string(),
+        task_id: task.id.clone(),
+        agent_id: task.agent_id.clone(),
+        action_id: action.id.clone(),
+        name: action.name.clone(),
+        image: action.image.clone(),
+        timeout_secs: match action.timeout {
+            ..=0 => serve::NO_LIMIT_SECS,
+            secs => secs,
+        },
+        command: action.command.clone(),
+        volumes: serve::volumes(task, action),
+        environment: serve::environment(task, action),
+        pid: action.pid.clone(),
+        namespaces: action
+            .namespaces
+            .clone()
+            .map(|it| Namespaces { network: it.network, pid: it.pid }),
+        on_failure: for_good(action, &action.on_failure),
+        on_timeout: for_good(action, &action.on_timeout),
+    }
+}
+
+/// What is to be done after a failure, where that is the end of it: an action that is begun again
+/// has not failed yet.
+fn for_good(action: &ActionStatus, command: &[String]) -> Vec<String> {
+    if action.retried < action.retries { Vec::new() } else { command.to_vec() }
+}
+
+/// A report in the rules' terms, from an agent in this boot of its machine.
+pub fn api_report(from: &Report, workflow: &Workflow, boot_id: String) -> report::Report {
+    let agent_id = match from.agent_id.as_str() {
+        "" => workflow.status.agent_id.clone(),
+        id => id.to_owned(),
+    };
+    report::Report {
+        agent_id,
+        task_id: from.task_id.clone(),
+        action_id: from.action_id.clone(),
+        state: action_state(from.state),
+        boot_id,
+        duration: from.duration.clone(),
+        message: from.message.clone(),
+    }
+}
+
+/// An action's state in the rules' terms.
+pub fn action_state(state: agent_rpc::ActionState) -> ActionState {
+    use agent_rpc::ActionState as Wire;
+    match state {
+        Wire::Pending => ActionState::Pending,
+        Wire::Running => ActionState::Running,
+        Wire::Failed => ActionState::Failed,
+        Wire::Timeout => ActionState::Timeout,
+        Wire::Success => ActionState::Success,
+    }
+}

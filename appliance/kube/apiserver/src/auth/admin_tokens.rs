@@ -1,0 +1,189 @@
+//! The tokens of the token file while the box runs: listed, replaced and revoked.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rbac::MASTERS;
+use stdx::Secret;
+
+use super::{Authenticator, Error, Pki, access as kubeconfig, private_file, token};
+
+/// Fewest hexadecimal digits of an id that name a token.
+const MIN_PREFIX: usize = 8;
+/// Hexadecimal digits of an id that are shown.
+const SHOWN: usize = 12;
+/// The user whose token is replaced.
+const ADMIN: &str = "admin";
+
+/// A token, without what would make it usable.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct TokenInfo {
+    /// The beginning of its hash.
+    pub id: String,
+    /// The user's name.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+}
+
+/// Why a token was not revoked or replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// No token or several have this id.
+    #[error(
+        "cannot revoke the token {0}: {1} tokens have an id that begins so; name 8 digits or more \
+         of one that is listed"
+    )]
+    NotOne(String, usize),
+    /// No administrator would be left.
+    #[error("cannot revoke the token {0}: it is the last administrator's; replace it instead")]
+    Last(String),
+    /// A file of the state directory.
+    #[error(transparent)]
+    File(#[from] Error),
+}
+
+/// The token file and what is known of it. One change at a time.
+pub struct AdminTokens {
+    state: PathBuf,
+    ca_pem: String,
+    url: String,
+    known: Authenticator,
+    changing: Mutex<()>,
+}
+
+impl AdminTokens {
+    /// The tokens of `state` that `known` lets in. `url` is the box's own, for kubeconfigs.
+    pub fn new(state: PathBuf, pki: &Pki, url: &str, known: Authenticator) -> Self {
+        let (ca_pem, changing) = (pki.ca_pem().to_owned(), Mutex::default());
+        Self { state, ca_pem, url: url.to_owned(), known, changing }
+    }
+
+    /// All of them, in the file's order.
+    pub fn list(&self) -> Vec<TokenInfo> {
+        self.known.all().into_iter().map(|(hash, user)| info(&hash, user)).collect()
+    }
+
+    /// Replaces the administrator's token: a new one is in `STATE/admin.kubeconfig` and in the
+    /// answer, and no older one is taken any more. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written. The old token stays good then.
+    pub fn rotate(&self) -> Result<Secret, TokenError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = self.text()?;
+        let secret = kubeconfig::new_token();
+        let line = token::line(secret.expose(), ADMIN);
+        let made = kubeconfig::render(&self.url, &self.ca_pem, &secret);
+        // Whenever the power goes, the kubeconfig on disk is one that the box takes.
+        self.write(&format!("{text}{line}"))?;
+        let path = kubeconfig::path(&self.state);
+        private_file::write(&path, &made)?;
+        let of_admin = |user: &rbac::User| user.name == ADMIN && is_administrator(user);
+        let rest = token::without(&text, |_, user| of_admin(user));
+        self.write(&format!("{rest}{line}"))?;
+        Ok(Secret::from(made))
+    }
+
+    /// Revokes the one token whose id begins with `id`. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// When no token or several are meant, when it is the last administrator's, or when the file
+    /// cannot be written.
+    pub fn revoke(&self, id: &str) -> Result<TokenInfo, TokenError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.known.all();
+        let is_meant = |hash: &[u8; 32]| id.len() >= MIN_PREFIX && stdx::hex(hash).starts_with(id);
+        let mut meant = all.iter().filter(|(hash, _)| is_meant(hash));
+        let (Some((hash, user)), None) = (meant.next(), meant.next()) else {
+            let count = all.iter().filter(|(hash, _)| is_meant(hash)).count();
+            return Err(TokenError::NotOne(id.to_owned(), count));
+        };
+        let mut others = all.iter().filter(|(other, _)| other != hash);
+        if is_administrator(user) && !others.any(|(_, user)| is_administrator(user)) {
+            return Err(TokenError::Last(id.to_owned()));
+        }
+        self.write(&token::without(&self.text()?, |other, _| other == hash))?;
+        Ok(info(hash, user.clone()))
+    }
+
+    fn text(&self) -> Result<String, Error> {
+        let mut text = private_file::read(&token::file(&self.state))?.unwrap_or_default();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    fn write(&self, text: &str) -> Result<(), Error> {
+        private_file::write(&token::file(&self.state), text)?;
+        self.known.replace(Authenticator::load(&self.state)?);
+        Ok(())
+    }
+}
+
+fn info(hash: &[u8; 32], user: rbac::User) -> TokenInfo {
+    let id = stdx::hex(hash).chars().take(SHOWN).collect();
+    let groups = user.groups.into_iter().filter(|group| !group.starts_with("system:auth"));
+    TokenInfo { id, user: user.name, groups: groups.collect() }
+}
+
+fn is_administrator(user: &rbac::User) -> bool {
+    user.groups.iter().any(|group| group == MASTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use jiff::Timestamp;
+
+    use super::{AdminTokens, TokenError};
+    use crate::auth::{AdminAccess, Authenticator, Pki};
+
+    const URL: &str = "https://10.0.0.1:6443";
+
+    fn token_in(kubeconfig: &str) -> String {
+        let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: "));
+        line.unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_token_that_was_replaced_or_revoked_lets_nobody_in_and_the_last_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path();
+        let pki = Pki::ensure(state, &[], Timestamp::now()).unwrap();
+        let access = AdminAccess::ensure(state, &pki, URL).unwrap();
+        let old = token_in(&fs::read_to_string(&access.kubeconfig).unwrap());
+        let tokens = state.join("tokens");
+        let jane = format!("{} jane rack-a\n", "60".repeat(32));
+        let text = fs::read_to_string(&tokens).unwrap();
+        fs::write(&tokens, format!("# by hand\n{text}{jane}")).unwrap();
+
+        let known = Authenticator::load(state).unwrap();
+        // A clone, as the API's gate has one.
+        let gate = known.clone();
+        let admin = AdminTokens::new(state.to_owned(), &pki, URL, known);
+        let names = |admin: &AdminTokens| -> Vec<String> {
+            admin.list().into_iter().map(|token| token.user).collect()
+        };
+        assert_eq!(names(&admin), ["admin", "jane"]);
+
+        let made = admin.rotate().unwrap();
+        let new = token_in(made.expose());
+        assert!(gate.user(&old).is_none(), "the old token");
+        assert_eq!(gate.user(&new).unwrap().name, "admin");
+        assert_eq!(fs::read_to_string(&access.kubeconfig).unwrap(), made.expose());
+        let text = fs::read_to_string(&tokens).unwrap();
+        assert!(text.starts_with("# by hand\n") && text.contains(&jane), "{text}");
+        assert_eq!(names(&admin), ["jane", "admin"]);
+
+        let list = admin.list();
+        assert!(matches!(admin.revoke("60"), Err(TokenError::NotOne(..))));
+        assert_eq!(admin.revoke(&list[0].id).unwrap().user, "jane");
+        assert!(matches!(admin.revoke(&list[1].id), Err(TokenError::Last(_))));
+        assert_eq!(names(&admin), ["admin"]);
+        let read = Authenticator::load(state).unwrap();
+        assert!(read.user(&new).is_some() && read.user(&old).is_none(), "after a restart");
+    }
+}

@@ -1,0 +1,125 @@
+//! ServiceAccount tokens: made for an account that exists, and good as long as it does.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use rbac::User;
+use rbac::jwt::{self, Bound, Claims, ISSUER, ObjectRef, Refused, Unverified};
+use serde_json::Value;
+
+use super::SigningKey;
+use crate::engine::Engine;
+use crate::status_error::{Reason, StatusError};
+
+/// How long after the deletion of an account or Secret began its tokens still count: as long as
+/// clocks may differ.
+const DELETION_LEEWAY: SignedDuration = jwt::LEEWAY;
+
+/// Makes and checks tokens of one box; clones share the key.
+#[derive(Clone)]
+pub struct ServiceAccountTokens {
+    key: Arc<SigningKey>,
+}
+
+impl ServiceAccountTokens {
+    /// Tokens signed by `key`.
+    pub fn new(key: SigningKey) -> Self {
+        Self { key: Arc::new(key) }
+    }
+
+    /// Whom tokens are for when nobody says otherwise, and who we are to tokens that come.
+    pub fn audiences() -> Vec<String> {
+        vec![ISSUER.to_owned()]
+    }
+
+    /// `/openid/v1/jwks`
+    pub fn key_set(&self) -> Value {
+        jwt::key_set(self.key.id(), self.key.public_point())
+    }
+
+    /// A new token.
+    ///
+    /// # Errors
+    /// 500 when it cannot be signed.
+    pub fn issue(&self, claims: &Claims) -> Result<String, StatusError> {
+        let input = jwt::signing_input(self.key.id(), claims);
+        let signature = self.key.sign(input.as_bytes()).ok_or_else(|| {
+            StatusError::new(Reason::InternalError, "Internal error occurred: cannot sign a token")
+        })?;
+        Ok(jwt::token(&input, &signature))
+    }
+
+    fn is_signed(&self, unverified: &Unverified<'_>) -> bool {
+        unverified.key_id == self.key.id()
+            && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature)
+    }
+
+    /// The object that a token of this key is bound to; `None` for a token of another key.
+    pub(super) fn bound(&self, unverified: Unverified<'_>) -> Option<Bound> {
+        self.is_signed(&unverified).then(|| unverified.verified().kubernetes)
+    }
+
+    /// The user behind a token, and for which of `audiences` it holds. Its account must still be
+    /// the one it was made for, and so must the Secret it may be bound to.
+    ///
+    /// # Errors
+    /// Why not, for a TokenReview; whoever shows a token learns only that it is not taken.
+    pub async fn user(
+        &self,
+        engine: &Engine,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<(User, Vec<String>), String> {
+        let text = |refused: Refused| refused.to_string();
+        let unverified = Unverified::parse(token).map_err(text)?;
+        if !self.is_signed(&unverified) {
+            return Err(text(Refused::Malformed));
+        }
+        let claims = unverified.verified();
+        let now = engine.clock().now();
+        let audiences = claims.check(now, audiences).map_err(text)?;
+        check_bound(engine, &claims.kubernetes, now).await?;
+        Ok((claims.user(), audiences))
+    }
+}
+
+async fn check_bound(engine: &Engine, bound: &Bound, now: Timestamp) -> Result<(), String> {
+    let gone = "service account token has been invalidated";
+    let account = &bound.serviceaccount;
+    let found = engine.get("/serviceaccounts", &bound.namespace, &account.name).await;
+    let found = found.map_err(|error| error.to_string())?;
+    let is = found["metadata"]["uid"].as_str().unwrap_or_default();
+    if is != account.uid {
+        let claimed = &account.uid;
+        return Err(format!("service account UID ({is}) does not match claim ({claimed})"));
+    }
+    if is_deleted(&found, now) {
+        return Err(format!(
+            "service account {}/{} has been deleted",
+            bound.namespace, account.name
+        ));
+    }
+    if let Some(secret) = &bound.secret {
+        let found = engine.get("/secrets", &bound.namespace, &secret.name).await;
+        let found = found.map_err(|_| gone.to_owned())?;
+        if !is_the_one(&found, secret) || is_deleted(&found, now) {
+            return Err(gone.to_owned());
+        }
+    }
+    // The box issues none of these, and has neither pods nor nodes to look at.
+    if bound.pod.is_some() || bound.node.is_some() {
+        return Err(gone.to_owned());
+    }
+    Ok(())
+}
+
+fn is_the_one(object: &Value, named: &ObjectRef) -> bool {
+    object["metadata"]["uid"].as_str() == Some(named.uid.as_str())
+}
+
+fn is_deleted(object: &Value, now: Timestamp) -> bool {
+    let at = object["metadata"]["deletionTimestamp"].as_str();
+    let Some(at) = at.map(|at| at.parse::<Timestamp>().ok()) else { return false };
+    // A time that cannot be read is a deletion all the same.
+    at.is_none_or(|at| now.duration_since(at) > DELETION_LEEWAY)
+}

@@ -1,0 +1,129 @@
+//! Bearer tokens. On disk there are only their SHA-256 hashes, one a line with the user's name and,
+//! where they are not an administrator, their groups:
+//!
+//! ```text
+//! 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 admin
+//! 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 jane rack-a,rack-b
+//! ```
+//!
+//! A plain hash is enough: a token is 256 random bits, which no dictionary holds.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rbac::{MASTERS, User};
+use sha2::{Digest as _, Sha256};
+
+use super::{Error, private_file};
+
+/// Tokens one box knows.
+pub const MAX_TOKENS: usize = 1024;
+
+/// Knows the tokens of the token file. Clones share what they know: a token that is revoked is
+/// taken by none of them.
+#[derive(Clone, Default)]
+pub struct Authenticator {
+    known: Arc<RwLock<Known>>,
+}
+
+type Known = Vec<([u8; 32], User)>;
+
+impl Authenticator {
+    /// The tokens in `state_dir`; none when the file is missing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or a line is neither hash and user, nor comment, nor empty.
+    pub fn load(state_dir: &Path) -> Result<Self, Error> {
+        let path = file(state_dir);
+        let text = private_file::read(&path)?.unwrap_or_default();
+        let lines = text.lines().enumerate();
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let known = lines
+            .take(MAX_TOKENS)
+            .map(|(at, line)| {
+                read_line(line).ok_or_else(|| Error::TokenLine { path: path.clone(), line: at + 1 })
+            })
+            .collect::<Result<Known, Error>>()?;
+        Ok(Self { known: Arc::new(RwLock::new(known)) })
+    }
+
+    /// True if `text` is that of a token file that makes at least one known.
+    pub fn has_tokens(text: &str) -> bool {
+        let mut lines = text
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+            .peekable();
+        lines.peek().is_some() && lines.all(|line| read_line(line).is_some())
+    }
+
+    /// An authenticator that also knows `token`, as an administrator of the name `user`; for tests
+    /// and tools that keep no state.
+    #[must_use]
+    pub fn with(self, token: &str, user: &str) -> Self {
+        self.with_user(token, User::known(user, [MASTERS.to_owned()]))
+    }
+
+    /// An authenticator that also knows `token`, as `user`.
+    #[must_use]
+    pub fn with_user(self, token: &str, user: User) -> Self {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).push((hash(token), user));
+        self
+    }
+
+    /// Takes the tokens of another, and no others, from now on.
+    pub(super) fn replace(&self, other: Self) {
+        let new = other.all();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    /// All tokens' hashes and users.
+    pub(super) fn all(&self) -> Known {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The user behind a bearer token; `None` for an unknown one. Takes the same time for every
+    /// token: each known hash is compared to its last byte.
+    pub fn user(&self, token: &str) -> Option<User> {
+        let given = hash(token);
+        let mut found = None;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        for (known, user) in &*known {
+            let difference = known.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+            if difference == 0 {
+                found = Some(user.clone());
+            }
+        }
+        found
+    }
+}
+
+/// The token file of a state directory.
+pub(super) fn file(state_dir: &Path) -> PathBuf {
+    state_dir.join("tokens")
+}
+
+/// The line that makes `token` known.
+pub(super) fn line(token: &str, user: &str) -> String {
+    format!("{} {user}\n", stdx::hex(&hash(token)))
+}
+
+/// The text of a token file without the tokens that `is_out` names; all else stays.
+pub(super) fn without(text: &str, is_out: impl Fn(&[u8; 32], &User) -> bool) -> String {
+    let stays = |line: &&str| !read_line(line).is_some_and(|(hash, user)| is_out(&hash, &user));
+    text.lines().filter(stays).map(|line| format!("{line}\n")).collect()
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn read_line(line: &str) -> Option<([u8; 32], User)> {
+    let mut words = line.split_whitespace();
+    let hash = stdx::unhex(words.next()?)?.try_into().ok()?;
+    let name = words.next()?;
+    let groups: Vec<String> = match words.next() {
+        None => vec![MASTERS.to_owned()],
+        Some(groups) => groups.split(',').map(str::to_owned).collect(),
+    };
+    words.next().is_none().then(|| (hash, User::known(name, groups)))
+}

@@ -1,0 +1,327 @@
+//! What the compiled-in kinds demand of their objects beyond their schemas: Kubernetes' rules for
+//! its own kinds, two of ours for workflows, one for networks, one for rule sets. That fields are
+//! of the type our controllers read is [`super::typed`]'s to check.
+
+use std::net::IpAddr;
+
+use api::network::NetworkSpec;
+use api::tinkerbell::{AUTO_DISCOVERED, RULES_MAX, RuleSetSpec, WorkflowSpec};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use event_pattern::Pattern;
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+use stdx::MacAddr;
+
+use super::{typed, typed_secret};
+use crate::definition::UniqueValue;
+use crate::engine::{bytes, namespace};
+use schema::FieldError;
+
+type Errors = Vec<FieldError>;
+
+/// Longest name of a Workflow in bytes: the names of its boot Jobs and of their Tasks begin with
+/// words of their own, end in a number, and have to fit into a name's 253 bytes.
+const MAX_WORKFLOW_NAME: usize = 200;
+
+/// What a key of a Secret or ConfigMap may be made of.
+const KEY_RULE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
+    '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+    '[-._a-zA-Z0-9]+')";
+
+/// All data of one Secret or ConfigMap, in bytes (Kubernetes' limit).
+const MAX_SECRET_BYTES: usize = 1024 * 1024;
+
+/// No rule beyond the schema.
+pub(super) fn nothing(_object: &Value, _old: Option<&Value>) -> Errors {
+    Vec::new()
+}
+
+/// Hardware: its NICs and addresses are of one machine. A machine that enrolled itself holds
+/// nothing against the Hardware that its owner writes.
+pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
+    if object["metadata"]["labels"][AUTO_DISCOVERED] == "true" {
+        return Vec::new();
+    }
+    let mut values = Vec::new();
+    let mut add = |what, value: Option<String>, field: String| {
+        values.extend(value.map(|value| UniqueValue { what, value, field }));
+    };
+    let interfaces = object["spec"]["interfaces"].as_array();
+    for (at, interface) in interfaces.into_iter().flatten().enumerate() {
+        let dhcp = &interface["dhcp"];
+        let mac = dhcp["mac"].as_str().and_then(|mac| mac.parse::<MacAddr>().ok());
+        let mac = mac.filter(|mac| mac.0 != [0; 6]).map(|mac| mac.to_string());
+        add("MAC address", mac, format!("spec.interfaces[{at}].dhcp.mac"));
+        let address = dhcp["ip"]["address"].as_str().and_then(|it| it.parse::<IpAddr>().ok());
+        let address = address.filter(|it| !it.is_unspecified()).map(|it| it.to_string());
+        add("address", address, format!("spec.interfaces[{at}].dhcp.ip.address"));
+    }
+    values
+}
+
+/// Network: every address is one, every range lies in its network. What cannot be read at all is
+/// told by the check of types.
+pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
+    let Ok(spec) = NetworkSpec::deserialize(&object["spec"]) else { return Vec::new() };
+    let told = spec.plan().err().unwrap_or_default().into_iter().map(|problem| {
+        let field = format!("spec.{}", problem.field);
+        FieldError::invalid(field, &Value::from(problem.value), problem.why)
+    });
+    told.collect()
+}
+
+/// WorkflowRuleSet: every rule is a pattern that can be used. One that stands there already is no
+/// reason to refuse an update.
+pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
+    let rules = |object: &Value| match RuleSetSpec::deserialize(&object["spec"]) {
+        Ok(spec) => spec.rules,
+        // What cannot be read is told by the check of types.
+        Err(_) => Vec::new(),
+    };
+    let (rules, before) = (rules(object), old.map(rules).unwrap_or_default());
+    let (count, most) = (rules.len(), RULES_MAX);
+    if count > most.max(before.len()) {
+        let detail = format!("must have at most {most} items: part the rule set");
+        return vec![FieldError::invalid("spec.rules", &json!(count), detail)];
+    }
+    let fresh = rules.iter().enumerate().filter(|(_, rule)| !before.contains(rule));
+    let wrong = fresh.filter_map(|(at, rule)| {
+        let why = Pattern::parse(rule).err()?;
+        let shown = typed::shown(&json!(rule));
+        Some(FieldError::invalid(format!("spec.rules[{at}]"), &shown, why.to_string()))
+    });
+    wrong.take(typed::MAX_MISTAKES).collect()
+}
+
+/// Workflow: its name leaves room for those of its Jobs; what a run is made of stays as it is once
+/// the run has begun. Both protect what upstream lets break.
+pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    match old {
+        Some(old) => begun(old, object, &mut errors),
+        None => {
+            if object["metadata"]["name"].as_str().is_some_and(|it| it.len() > MAX_WORKFLOW_NAME) {
+                errors.push(FieldError::too_long("metadata.name", MAX_WORKFLOW_NAME));
+            }
+        }
+    }
+    errors
+}
+
+/// Refuses another machine, template or way to boot for a run that has a state: half of it would
+/// be of one and half of the other. Left out and empty are the same.
+fn begun(old: &Value, new: &Value, errors: &mut Errors) {
+    if old["status"]["state"].as_str().is_none_or(str::is_empty) {
+        return;
+    }
+    let spec = |object: &Value| match &object["spec"] {
+        Value::Null => Ok(WorkflowSpec::default()),
+        spec => WorkflowSpec::deserialize(spec),
+    };
+    // What cannot be read is refused elsewhere, or runs nowhere.
+    let (Ok(old), Ok(new)) = (spec(old), spec(new)) else { return };
+    for (field, differs) in [
+        ("hardwareRef", old.hardware_ref != new.hardware_ref),
+        ("templateRef", old.template_ref != new.template_ref),
+        ("hardwareMap", old.hardware_map != new.hardware_map),
+        ("bootOptions", old.boot_options != new.boot_options),
+    ] {
+        if differs {
+            let detail = "field is immutable once the workflow has begun; delete it and create \
+                another";
+            errors.push(FieldError::forbidden(format!("spec.{field}"), detail));
+        }
+    }
+}
+
+/// Event: says what it is about, within its own namespace.
+pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    // An event about an object of the whole box is kept in `default`.
+    let fits = about == namespace || (about.is_empty() && namespace == "default");
+    if !fits {
+        let detail = "does not match event.namespace";
+        errors.push(FieldError::invalid("involvedObject.namespace", &json!(about), detail));
+    }
+    errors
+}
+
+/// Event of `events.k8s.io`: a time of its own, and one of the two types (Kubernetes
+/// `pkg/apis/core/validation/events.go`). Older events are core events, which need neither.
+pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    if old.is_some() {
+        return errors;
+    }
+    if object["eventTime"].is_null() {
+        errors.push(FieldError::required("eventTime", ""));
+    }
+    let kind = object["type"].as_str().unwrap_or_default();
+    if !["Normal", "Warning"].contains(&kind) {
+        let why = format!("has invalid value: {kind}");
+        errors.push(FieldError::invalid("type", &json!(""), why));
+    }
+    errors
+}
+
+/// Lease: durations and counts make sense (Kubernetes `pkg/apis/coordination/validation`).
+pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    let spec = &object["spec"];
+    if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {
+        let field = "spec.leaseDurationSeconds";
+        errors.push(FieldError::invalid(field, &json!(seconds), "must be greater than 0"));
+    }
+    if let Some(count) = spec["leaseTransitions"].as_i64().filter(|count| *count < 0) {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("spec.leaseTransitions", &json!(count), detail));
+    }
+    errors
+}
+
+/// ConfigMap: keys are file names, each of them once, the whole stays small.
+pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    let mut total = 0_usize;
+    for field in ["data", "binaryData"] {
+        for (key, value) in object[field].as_object().into_iter().flatten() {
+            let at = format!("{field}[{key}]");
+            if !is_key(key) {
+                errors.push(FieldError::invalid(at.clone(), &json!(key), KEY_RULE));
+            }
+            if field == "data" && object["binaryData"].get(key).is_some() {
+                let detail = "duplicate of key present in binaryData";
+                errors.push(FieldError::invalid(at, &json!(key), detail));
+            }
+            let length = value.as_str().map_or(0, str::len);
+            total = total.saturating_add(if field == "data" { length } else { length / 4 * 3 });
+        }
+    }
+    if total > MAX_SECRET_BYTES {
+        errors.push(FieldError::too_long("", MAX_SECRET_BYTES));
+    }
+    let Some(old) = old.filter(|old| old["immutable"] == json!(true)) else { return errors };
+    let detail = "field is immutable when `immutable` is set";
+    for field in ["immutable", "data", "binaryData"] {
+        if old[field] != object[field] {
+            errors.push(FieldError::forbidden(field, detail));
+        }
+    }
+    errors
+}
+
+/// ConfigMap: values that are null are empty, as a client in Go means them.
+pub(super) fn prepare_config_map(object: &mut Value) {
+    for field in ["data", "binaryData"] {
+        empty_for_null(object, field);
+    }
+    one_spelling(object, "binaryData");
+    stdx::json::drop_nulls(object);
+}
+
+/// Writes bytes as they are always written; what are none is left for the validation to refuse.
+fn one_spelling(object: &mut Value, field: &str) {
+    for value in object[field].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+        if let Some(Ok(bytes)) = value.as_str().map(bytes::decode) {
+            *value = json!(STANDARD.encode(bytes));
+        }
+    }
+}
+
+fn empty_for_null(object: &mut Value, field: &str) {
+    for value in object[field].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+        if value.is_null() {
+            *value = json!("");
+        }
+    }
+}
+
+/// Secret: data is base64 in strings, keys are file names, the whole stays small.
+pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Vec::new();
+    let mut total = 0_usize;
+    for (key, value) in object["data"].as_object().into_iter().flatten() {
+        let field = format!("data[{key}]");
+        if !is_key(key) {
+            errors.push(FieldError::invalid(field.clone(), &json!(key), KEY_RULE));
+        }
+        // The value itself is never quoted: it is a secret.
+        match value.as_str().and_then(|text| bytes::decode(text).ok()) {
+            Some(bytes) => total = total.saturating_add(bytes.len()),
+            None => {
+                let detail = "must be a base64 string";
+                errors.push(FieldError::invalid(field, &json!("<hidden>"), detail));
+            }
+        }
+    }
+    if object.get("data").is_some_and(|data| !data.is_object()) {
+        let detail = "must be an object of base64 strings";
+        errors.push(FieldError::invalid("data", &json!("<hidden>"), detail));
+    }
+    if total > MAX_SECRET_BYTES {
+        errors.push(FieldError::too_long("data", MAX_SECRET_BYTES));
+    }
+    // An older release let everything in: what was wrong before stays so.
+    let before = old.map(typed_secret::mistakes).unwrap_or_default();
+    let fresh = typed_secret::mistakes(object).into_iter();
+    errors.extend(fresh.filter(|mistake| !before.contains(mistake)));
+    let Some(old) = old else { return errors };
+    if old["type"] != object["type"] {
+        errors.push(FieldError::invalid("type", &object["type"], "field is immutable"));
+    }
+    if old["immutable"] == json!(true)
+        && (old["data"] != object["data"] || object["immutable"] != json!(true))
+    {
+        let detail = "field is immutable when `immutable` is set";
+        errors.push(FieldError::forbidden("data", detail));
+    }
+    errors
+}
+
+fn is_key(key: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let dots = key == "." || key.starts_with("..");
+    !key.is_empty() && key.len() <= 253 && !dots && key.bytes().all(plain)
+}
+
+/// Secret: `stringData` becomes `data`, the type gets its default.
+pub(super) fn prepare_secret(object: &mut Value) {
+    empty_for_null(object, "data");
+    one_spelling(object, "data");
+    stdx::json::drop_nulls(object);
+    let Some(map) = object.as_object_mut() else { return };
+    if let Some(Value::Object(texts)) = map.remove("stringData") {
+        let data = map.entry("data").or_insert(Value::Null);
+        if data.is_null() {
+            *data = Value::Object(Map::new());
+        }
+        if let Some(data) = data.as_object_mut() {
+            for (key, text) in texts {
+                let encoded = match text {
+                    Value::String(text) => json!(STANDARD.encode(text)),
+                    // Left as it is for the validation to refuse.
+                    other => other,
+                };
+                data.insert(key, encoded);
+            }
+        }
+    }
+    map.entry("type").or_insert_with(|| json!("Opaque"));
+}
+
+/// Namespace: carries its own name as a label, and a phase.
+pub(super) fn prepare_namespace(object: &mut Value) {
+    stdx::json::drop_nulls(object);
+    let deleting = object["metadata"]["deletionTimestamp"].is_string();
+    namespace::label(object);
+    // What is no object is refused for its type.
+    if object["status"].is_object() || object["status"].is_null() {
+        object["status"]["phase"] = json!(if deleting { "Terminating" } else { "Active" });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! HTTP: a request comes in, is known, counted and read; the engine answers; the answer is shaped.
+
+mod accept;
+pub(crate) mod answer;
+pub(crate) mod body;
+mod counted;
+mod decode;
+mod discovery;
+pub(crate) mod documents;
+mod finish;
+mod listing;
+pub(crate) mod negotiate;
+mod objects;
+mod old_watch;
+mod packing;
+pub(crate) mod path;
+pub(crate) mod query;
+mod scale;
+mod specification;
+mod stream;
+mod yaml;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
+use axum::middleware;
+use axum::response::Response;
+use http::{Method, StatusCode};
+
+use crate::engine::Engine;
+use crate::gate::{self, Client, Door, Gate};
+use crate::openapi::Specifications;
+use crate::reviews::{self, Review};
+use crate::status_error::{Reason, StatusError};
+use counted::{CountedAnswer, CountedRequest};
+pub use decode::Decoded;
+pub(crate) use discovery::version_text as version;
+use path::Target;
+
+/// Longest time for a request that is not a watch, its body included.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What every request can reach.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub engine: Engine,
+    pub door: Arc<Door>,
+    specifications: Specifications,
+}
+
+/// The whole API as one service: the paths of Kubernetes and those of `extra`, which must be
+/// absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every path but `/version`
+/// and the health checks takes a known caller who may do what they ask for, by the roles in the
+/// store; handlers of `extra` find the [`rbac::User`] in the request's extensions.
+pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
+    let door = Arc::new(Door::new(engine.clone(), gate.into()));
+    let specifications = Specifications::default();
+    let app = App { engine, door: Arc::clone(&door), specifications };
+    extra
+        .fallback(move |request: Request| {
+            let app = app.clone();
+            async move { handle(&app, request).await }
+        })
+        .layer(middleware::from_fn_with_state(door, gate::guard))
+        .layer(middleware::map_request(old_watch::rewrite))
+}
+
+/// Answers within the bytes that the client may hold.
+async fn handle(app: &App, request: Request) -> Response {
+    let target = path::parse(request.uri().path());
+    if matches!(target, Some(Target::Version | Target::Health | Target::Readiness)) {
+        // Who watches over the box is answered whatever others do.
+        return answer(app, request).await;
+    }
+    let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
+    let client = client.unwrap_or_default();
+    let entered = (app.door.bodies.enter(&client), app.door.answers.enter(&client));
+    let (Some(body), Some(mut held)) = entered else {
+        return answer::failure(&StatusError::too_many_requests());
+    };
+    let reads = request.method() == Method::GET || request.method() == Method::HEAD;
+    let read = Arc::new(Mutex::new(body));
+    let counted = |inner| Body::new(CountedRequest::new(inner, Arc::clone(&read)));
+    let response = body::in_turn(answer(app, request.map(counted))).await;
+    drop(read);
+    let Some(bytes) = response.body().size_hint().exact() else {
+        // A watch or a long list counts what it holds by itself.
+        return response;
+    };
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if !reads {
+        // It is done: the answer says so, however many bytes it has.
+        held.force(bytes);
+    } else if !held.take(bytes) {
+        return answer::failure(&StatusError::too_many_requests());
+    }
+    response.map(|body| Body::new(CountedAnswer::new(body, held)))
+}
+
+async fn answer(app: &App, request: Request) -> Response {
+    let wishes = finish::Wishes::of(request.method(), request.headers());
+    let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => answer::failure(&error),
+        Err(_) => answer::failure(&StatusError::new(
+            Reason::Timeout,
+            "the request did not finish within the time given to it",
+        )),
+    };
+    wishes.apply(response).await
+}
+
+async fn respond(app: &App, mut request: Request) -> Result<Response, StatusError> {
+    if request.method() == Method::HEAD {
+        *request.method_mut() = Method::GET;
+    }
+    let target = path::parse(request.uri().path()).ok_or_else(StatusError::no_such_resource)?;
+    let registry = app.engine.registry();
+    let registry = registry.as_ref();
+    let document = match target {
+        Target::Resource(path) => match Review::find(&path.group, &path.resource()) {
+            Some(review) => return reviews::respond(app, review, &path, request).await,
+            None => return objects::respond(app, path, request).await,
+        },
+        _ if request.method() != Method::GET => {
+            return Err(StatusError::new(
+                Reason::MethodNotAllowed,
+                "the server does not allow this method on the requested resource",
+            ));
+        }
+        Target::Health => return Ok(text(StatusCode::OK, "ok")),
+        Target::Readiness => return Ok(readiness(&app.engine)),
+        Target::OpenApi(name) => {
+            let query = request.uri().query().unwrap_or_default();
+            return specification::respond(app, name, request.headers(), query).await;
+        }
+        Target::Version => discovery::version(),
+        Target::TokenIssuer => reviews::issuer(&app.door)?,
+        Target::TokenKeys => reviews::keys(&app.door)?,
+        target => return discovery::respond(registry, &target, request.headers()),
+    };
+    Ok(answer::json(StatusCode::OK, &document))
+}
+
+/// In the words of Kubernetes, which keeps the reason from callers without a credential.
+fn readiness(engine: &Engine) -> Response {
+    match engine.stopped() {
+        None => text(StatusCode::OK, "ok"),
+        Some(_) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "[-]store failed: reason withheld\nreadyz check failed\n",
+        ),
+    }
+}
+
+fn text(status: StatusCode, text: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, plain);
+    response
+}

@@ -1,0 +1,97 @@
+//! Who sent a request, and as whom it acts.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use rbac::{User, impersonation};
+
+use super::{Caller, Door, Peer};
+use crate::auth::ServiceAccountTokens;
+use crate::status_error::StatusError;
+
+/// Longest `Authorization` header that is looked at, in bytes.
+const MAX_HEADER: usize = 16 * 1024;
+
+/// The user of the connection's certificate, else of the bearer token; `None` for nobody known.
+///
+/// # Errors
+/// 429 when the user has too many connections.
+pub(super) async fn authenticate(door: &Door, head: &Parts) -> Result<Option<User>, StatusError> {
+    let peer = head.extensions.get::<Arc<Peer>>();
+    let user = match peer.and_then(|peer| peer.user()) {
+        Some(user) => Some(user.clone()),
+        None => match bearer(&head.headers) {
+            Some(token) => {
+                let audiences = ServiceAccountTokens::audiences();
+                match door.bearer(token, &audiences).await {
+                    Ok((user, _)) => Some(user),
+                    Err(why) => {
+                        tracing::debug!(why, "a bearer token was not taken");
+                        None
+                    }
+                }
+            }
+            None => None,
+        },
+    };
+    if let (Some(peer), Some(user)) = (peer, &user)
+        && !peer.is_known(user)
+    {
+        return Err(StatusError::too_many_requests());
+    }
+    Ok(user)
+}
+
+/// The token of a `Bearer` header.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(AUTHORIZATION).filter(|header| header.len() <= MAX_HEADER)?;
+    let (scheme, token) = header.to_str().ok()?.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case("Bearer ").then(|| token.trim()).filter(|token| !token.is_empty())
+}
+
+/// Turns the caller into whom the impersonation headers name, given that the caller may.
+pub(super) async fn impersonate(
+    door: &Door,
+    caller: Caller,
+    head: &Parts,
+) -> Result<Caller, StatusError> {
+    let headers = head.headers.iter();
+    // A value that is no text must not make the header go unseen.
+    let headers =
+        headers.map(|(name, value)| (name.as_str(), value.to_str().unwrap_or("\u{fffd}")));
+    let asked = impersonation::read(headers).map_err(StatusError::bad_request)?;
+    let Some(asked) = asked else { return Ok(caller) };
+    for need in &asked.needs {
+        let decision = door.roles.authorize(&caller.user, need).await?;
+        if !decision.allowed {
+            return Err(StatusError::denied(&caller.user, need, &decision.reason));
+        }
+    }
+    Ok(Caller { user: asked.user, really: Some(caller.user) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bearer;
+    use http::HeaderMap;
+    use http::header::AUTHORIZATION;
+
+    #[test]
+    fn headers() {
+        for (header, expected) in [
+            ("Bearer x", Some("x")),
+            ("bearer  x ", Some("x")),
+            ("Bearer ", None),
+            ("", None),
+            ("x", None),
+            ("Basic YTpi", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, header.parse().unwrap());
+            assert_eq!(bearer(&headers), expected, "{header}");
+        }
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+}

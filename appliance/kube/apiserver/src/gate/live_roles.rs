@@ -1,0 +1,140 @@
+//! The roles as the store has them at this moment: what was written before a question counts in its
+//! answer.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rbac::{Action, Decision, RBAC_GROUP, Roles, User};
+use tokio::sync::Mutex;
+
+use crate::engine::{Engine, EventKind, ObjectWatch, WatchEvent, WatchOptions};
+use crate::status_error::StatusError;
+
+/// The kinds roles are made of.
+const KINDS: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+/// How often everything is read anew before giving up, when watches keep falling behind.
+const MAX_ATTEMPTS: usize = 3;
+
+/// An index of roles that follows the store.
+pub(crate) struct LiveRoles {
+    engine: Engine,
+    /// What is known so far; replaced as a whole.
+    roles: RwLock<Arc<Roles>>,
+    feed: Mutex<Option<Feed>>,
+}
+
+/// How far the index has come. Whoever follows it may be gone before the end, so what was taken in
+/// is kept here until it is published.
+struct Feed {
+    revision: u64,
+    changed: Option<Roles>,
+    watches: Vec<(&'static str, ObjectWatch)>,
+}
+
+impl LiveRoles {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self { engine, roles: RwLock::default(), feed: Mutex::new(None) }
+    }
+
+    /// Whether `user` may do `action` now.
+    pub(crate) async fn authorize(
+        &self,
+        user: &User,
+        action: &Action,
+    ) -> Result<Decision, StatusError> {
+        // Members of this group need no roles, and must not be locked out with them.
+        if user.is_in(rbac::MASTERS) {
+            return Ok(Roles::default().authorize(user, action));
+        }
+        Ok(self.now().await?.authorize(user, action))
+    }
+
+    /// Every role and binding written so far.
+    pub(crate) async fn now(&self) -> Result<Arc<Roles>, StatusError> {
+        let mut feed = self.feed.lock().await;
+        for _ in 0..MAX_ATTEMPTS {
+            let target = self.engine.revision();
+            if feed.is_none() {
+                *feed = Some(self.begin().await?);
+            }
+            let Some(live) = feed.as_mut() else { break };
+            match self.follow(live, target).await {
+                Ok(()) => return Ok(self.known()),
+                Err(error) => {
+                    tracing::info!(%error, "the index of roles is read anew");
+                    *feed = None;
+                }
+            }
+        }
+        let why = "Internal error occurred: cannot read the roles";
+        Err(StatusError::new(crate::Reason::InternalError, why))
+    }
+
+    fn known(&self) -> Arc<Roles> {
+        self.roles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn begin(&self) -> Result<Feed, StatusError> {
+        let mut watches = Vec::new();
+        for plural in KINDS {
+            let resource = format!("{RBAC_GROUP}/{plural}");
+            // A registry without these kinds grants nothing.
+            if self.engine.registry().by_id(&resource).is_none() {
+                continue;
+            }
+            let watch = self.engine.watch(&resource, None, WatchOptions::default()).await?;
+            watches.push((plural, watch));
+        }
+        self.publish(Roles::default());
+        Ok(Feed { revision: 0, changed: None, watches })
+    }
+
+    fn publish(&self, roles: Roles) {
+        *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
+    }
+
+    /// Takes in every change up to `target`.
+    async fn follow(&self, feed: &mut Feed, target: u64) -> Result<(), StatusError> {
+        if feed.revision >= target && target > 0 {
+            return Ok(());
+        }
+        let changed = &mut feed.changed;
+        for (plural, watch) in &mut feed.watches {
+            while !(watch.is_caught_up() && reached(watch) >= target) {
+                // The watch looks at what is there each time it is polled; when that was nothing
+                // for us, it has still come further.
+                let event = tokio::select! {
+                    biased;
+                    event = watch.next() => event?,
+                    () = tokio::task::yield_now() => continue,
+                };
+                let roles = changed.get_or_insert_with(|| Roles::clone(&self.known()));
+                take_in(roles, plural, &event);
+            }
+        }
+        if let Some(roles) = feed.changed.take() {
+            self.publish(roles);
+        }
+        feed.revision = target;
+        Ok(())
+    }
+}
+
+fn reached(watch: &ObjectWatch) -> u64 {
+    let bookmark = watch.bookmark();
+    let revision = bookmark.object["metadata"]["resourceVersion"].as_str();
+    revision.and_then(|revision| revision.parse().ok()).unwrap_or(0)
+}
+
+fn take_in(roles: &mut Roles, plural: &str, event: &WatchEvent) {
+    match event.kind {
+        EventKind::Added | EventKind::Modified => roles.put(plural, &event.object),
+        EventKind::Deleted => {
+            let text = |field: &str| event.object["metadata"][field].as_str().unwrap_or_default();
+            roles.remove(plural, text("namespace"), text("name"));
+        }
+        EventKind::Bookmark => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! What a request asks for, as far as its head tells, and what is told of it afterwards.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use rbac::{Action, AuditRecord, MAX_TEXT_CHARS, Shares, Target as Of, User, verb};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Caller, Door, Peer};
+use crate::facade::path::{self, Target};
+use crate::facade::query::Query;
+use crate::reviews::Review;
+use crate::selector::FieldSelector;
+use crate::status_error::StatusError;
+
+/// Kinds whose writes are no decisions: renewals and records come by the second, and would push out
+/// of the log what it is kept for.
+const QUIET: [(&str, &str); 3] =
+    [("coordination.k8s.io", "leases"), ("", "events"), ("events.k8s.io", "events")];
+/// Longest id a client may give a request.
+const MAX_ID: usize = 64;
+
+/// What was written, told by handlers in the answer's extensions: the name may have been made by
+/// the box, and only the box knows the uid.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written {
+    pub name: String,
+    pub uid: String,
+    /// Whether nothing was stored, where only the body said so.
+    pub dry_run: bool,
+}
+
+impl Written {
+    pub(crate) fn of(object: &Value) -> Self {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        Self { name: text("name"), uid: text("uid"), dry_run: false }
+    }
+}
+
+/// A request's head.
+pub(super) struct Asked {
+    pub action: Action,
+    /// Whether everybody may.
+    pub open: bool,
+    dry_run: bool,
+    /// A credential was shown.
+    has_credential: bool,
+    /// Another user was to act.
+    impersonates: bool,
+    method: String,
+    path: String,
+    from: String,
+    agent: String,
+    id: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn read(head: &Parts) -> Self {
+        let method = head.method.as_str();
+        let uri = &head.uri;
+        let target = path::parse(uri.path());
+        // What cannot be read is refused by the handler.
+        let query = Query::parse(uri.query().unwrap_or_default()).unwrap_or_default();
+        let open = matches!(target, Some(Target::Version | Target::Health | Target::Readiness));
+        let action = match target {
+            Some(Target::Resource(path)) => {
+                let named = path.name.is_some();
+                let verb = verb(method, named, query.flag("watch"));
+                // Nothing else is limited by a selector: a create has no name before it is read.
+                let reads = ["list", "watch"].contains(&verb);
+                let selected = || reads.then(|| selected(&query)).flatten();
+                let target = Of::Resource {
+                    group: path.group,
+                    namespace: namespace(&path.plural, path.namespace, path.name.as_deref()),
+                    resource: path.plural,
+                    subresource: path.subresource.unwrap_or_default(),
+                    name: path.name.or_else(selected).unwrap_or_default(),
+                };
+                Action { verb: verb.to_owned(), target }
+            }
+            _ => Action::on_path(method.to_ascii_lowercase(), uri.path()),
+        };
+        let from = head.extensions.get::<Arc<Peer>>().map(|peer| peer.address().to_string());
+        Self {
+            action,
+            open,
+            dry_run: query.get("dryRun").is_some(),
+            has_credential: head.headers.contains_key(AUTHORIZATION),
+            impersonates: head.headers.contains_key("impersonate-user"),
+            method: method.to_owned(),
+            path: uri.path().to_owned(),
+            from: from.unwrap_or_default(),
+            agent: text(&head.headers, USER_AGENT.as_str()).unwrap_or_default(),
+            id: text(&head.headers, "audit-id").filter(|id| id.len() <= MAX_ID),
+        }
+    }
+
+    /// The request's id: the client's own, else a new one.
+    pub(super) fn audit_id(&self) -> String {
+        self.id.clone().unwrap_or_else(|| Uuid::new_v4().to_string())
+    }
+
+    /// Whose share the request is counted in.
+    pub(super) fn client(&self, user: &User, head: &Parts) -> String {
+        let stranger = user.name == rbac::ANONYMOUS;
+        match head.extensions.get::<Arc<Peer>>().filter(|_| stranger) {
+            Some(peer) => format!("{} {}", user.name, peer.address()),
+            None => user.name.clone(),
+        }
+    }
+
+    /// The places the request takes one of.
+    pub(super) fn lane<'a>(&self, door: &'a Door) -> &'a Shares {
+        match self.action.verb.as_str() {
+            "watch" => &door.watches,
+            _ if self.writes() => &door.writes,
+            _ => &door.reads,
+        }
+    }
+
+    /// Whether the request may change something.
+    pub(super) fn writes(&self) -> bool {
+        !["get", "list", "watch", "head", "options"].contains(&self.action.verb.as_str())
+            && !self.is_question()
+    }
+
+    /// Whether the request asks about access, and changes nothing.
+    fn is_question(&self) -> bool {
+        let Of::Resource { group, resource, .. } = &self.action.target else { return false };
+        Review::find(group, resource).is_some_and(Review::is_question)
+    }
+
+    /// 403 in the words of Kubernetes.
+    pub(super) fn forbidden(&self, user: &User, reason: &str) -> StatusError {
+        StatusError::denied(user, &self.action, reason)
+    }
+
+    /// Logs the request, and records it when that is kept.
+    pub(super) fn tell(
+        &self,
+        door: &Door,
+        caller: &Caller,
+        (began, id): (Timestamp, &str),
+        response: &Response,
+    ) {
+        let code = response.status().as_u16();
+        let (method, path) = (&self.method, &self.path);
+        let (really, acting) = match &caller.really {
+            Some(really) => (really, Some(&caller.user)),
+            None => (&caller.user, None),
+        };
+        let name = really.name.as_str();
+        let Some(mut record) = self.record(code) else {
+            tracing::debug!(user = name, method, path, code, "API request");
+            return;
+        };
+        if let Some(written) = response.extensions().get::<Written>() {
+            record.name.clone_from(&written.name);
+            record.uid.clone_from(&written.uid);
+            record.dry_run |= written.dry_run;
+        }
+        let record = ended(door, record, (began, id), code).by(really, acting);
+        if self.writes() {
+            tracing::info!(user = name, method, path, code, id, "API write");
+        } else {
+            tracing::debug!(user = name, method, path, code, id, "API request");
+        }
+        match &door.audit {
+            // Every client reaches what is open.
+            Some(log) if name == rbac::ANONYMOUS => {
+                log.refused(record, door.engine.clock().steady());
+            }
+            Some(log) => log.record(&record),
+            None => {}
+        }
+    }
+
+    /// Records a request whose credential was refused.
+    pub(super) fn tell_refused(
+        &self,
+        door: &Door,
+        (began, id): (Timestamp, &str),
+        response: &Response,
+    ) {
+        let code = response.status();
+        if code != StatusCode::UNAUTHORIZED || !self.has_credential {
+            return;
+        }
+        let Some(log) = &door.audit else { return };
+        let record = ended(door, self.begun(), (began, id), code.as_u16());
+        log.refused(record.by(&User::anonymous(), None), door.engine.clock().steady());
+    }
+
+    /// The beginning of the record of a request that is kept, given its status.
+    fn record(&self, code: u16) -> Option<AuditRecord> {
+        let refused_other = self.impersonates && code == StatusCode::FORBIDDEN.as_u16();
+        (self.is_deed() || self.reads_secrets() || refused_other).then(|| self.begun())
+    }
+
+    /// True for each write of an object that is a decision, and for each method but the reading
+    /// ones on other paths, such as a backup's.
+    fn is_deed(&self) -> bool {
+        let Of::Resource { group, resource, .. } = &self.action.target else {
+            return self.writes();
+        };
+        let writes = ["create", "update", "patch", "delete", "deletecollection"];
+        let verb = self.action.verb.as_str();
+        let quiet = verb != "delete" && QUIET.contains(&(group.as_str(), resource.as_str()));
+        writes.contains(&verb) && !self.is_question() && !quiet
+    }
+
+    fn reads_secrets(&self) -> bool {
+        matches!(&self.action.target, Of::Resource { group, resource, .. }
+            if group.is_empty() && resource == "secrets")
+    }
+
+    /// A record with what the head tells.
+    fn begun(&self) -> AuditRecord {
+        let record = AuditRecord {
+            verb: self.action.verb.clone(),
+            dry_run: self.dry_run,
+            from: self.from.clone(),
+            agent: self.agent.clone(),
+            ..AuditRecord::default()
+        };
+        match &self.action.target {
+            Of::Path(path) => AuditRecord { path: path.clone(), ..record },
+            Of::Resource { group, resource, subresource, namespace, name } => AuditRecord {
+                group: group.clone(),
+                resource: match subresource.as_str() {
+                    "" => resource.clone(),
+                    part => format!("{resource}/{part}"),
+                },
+                namespace: namespace.clone(),
+                name: name.clone(),
+                ..record
+            },
+        }
+    }
+}
+
+/// The record with how the request ended.
+fn ended(
+    door: &Door,
+    record: AuditRecord,
+    (began, id): (Timestamp, &str),
+    code: u16,
+) -> AuditRecord {
+    let millis = door.engine.clock().now().duration_since(began).as_millis();
+    let millis = u64::try_from(millis).unwrap_or(0);
+    AuditRecord { at: began.to_string(), id: id.to_owned(), code, millis, ..record }
+}
+
+/// The namespace an action is in: a namespace itself is in itself, so that a role in it may speak
+/// of it.
+fn namespace(plural: &str, given: Option<String>, name: Option<&str>) -> String {
+    let itself = || name.filter(|_| plural == "namespaces").map(str::to_owned);
+    given.or_else(itself).unwrap_or_default()
+}
+
+/// The one name a list or watch is limited to.
+fn selected(query: &Query) -> Option<String> {
+    let selector = FieldSelector::parse(query.get("fieldSelector")?).ok()?;
+    let name = selector.only_name()?;
+    let usable = !name.is_empty() && !name.contains(['/', '%']);
+    usable.then(|| name.to_owned())
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let text = headers.get(name)?.to_str().ok()?;
+    Some(text.chars().take(MAX_TEXT_CHARS).collect())
+}

@@ -1,0 +1,246 @@
+//! Questions put as objects: who am I, may I, whose token is this; and the request for a token.
+//! They are created, answered and never stored (k8s.io/kubernetes, pkg/registry/authentication,
+//! pkg/registry/authorization, pkg/registry/core/serviceaccount).
+
+mod may;
+mod token;
+
+use axum::extract::Request;
+use axum::response::Response;
+use http::{Method, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::facade::path::ResourcePath;
+use crate::facade::{App, answer, body};
+use crate::gate::{Caller, Door, Written};
+use crate::status_error::{Reason, StatusError};
+use rbac::User;
+use schema::FieldError;
+pub(crate) use token::MAX_SECONDS;
+
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
+
+/// A kind that is only ever created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Review {
+    /// API group of the path.
+    pub group: &'static str,
+    /// Versions of the path, the preferred one first.
+    pub versions: &'static [&'static str],
+    /// Plural, and the subresource where it is one: the word in paths.
+    pub resource: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// `apiVersion` of the kind where that is not the path's group and version.
+    pub api_version: Option<&'static str>,
+    /// Whether the path names a namespace.
+    pub namespaced: bool,
+    question: Question,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    WhoAmI,
+    WhoseToken,
+    MayI,
+    MayThey,
+    MayTheyHere,
+    WhatMayI,
+    Token,
+}
+
+const fn review(
+    group: &'static str,
+    resource: &'static str,
+    kind: &'static str,
+    question: Question,
+) -> Review {
+    let versions = &["v1"];
+    Review { group, versions, resource, kind, api_version: None, namespaced: false, question }
+}
+
+/// Every such kind.
+pub(crate) const REVIEWS: [Review; 7] = [
+    Review {
+        versions: &["v1", "v1beta1", "v1alpha1"],
+        ..review(AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", Question::WhoAmI)
+    },
+    review(AUTHENTICATION, "tokenreviews", "TokenReview", Question::WhoseToken),
+    Review {
+        namespaced: true,
+        ..review(
+            AUTHORIZATION,
+            "localsubjectaccessreviews",
+            "LocalSubjectAccessReview",
+            Question::MayTheyHere,
+        )
+    },
+    review(AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", Question::MayI),
+    review(AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", Question::WhatMayI),
+    review(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", Question::MayThey),
+    Review {
+        namespaced: true,
+        api_version: Some("authentication.k8s.io/v1"),
+        ..review("", "serviceaccounts/token", "TokenRequest", Question::Token)
+    },
+];
+
+impl Review {
+    /// The kind at `PLURAL` or `PLURAL/SUBRESOURCE` of a group.
+    pub(crate) fn find(group: &str, resource: &str) -> Option<&'static Self> {
+        REVIEWS.iter().find(|one| one.group == group && one.resource == resource)
+    }
+
+    /// Whether creating one changes nothing: all but the request for a token.
+    pub(crate) fn is_question(&self) -> bool {
+        self.question != Question::Token
+    }
+
+    fn group_kind(&self) -> (&str, &str) {
+        match self.api_version.and_then(|text| text.split_once('/')) {
+            Some((group, _)) => (group, self.kind),
+            None => (self.group, self.kind),
+        }
+    }
+
+    /// 422 in the words of the kind.
+    fn invalid(&self, name: &str, errors: &[FieldError]) -> StatusError {
+        StatusError::invalid_kind(self.group_kind(), name, errors)
+    }
+}
+
+/// Answers a request for one of [`REVIEWS`].
+pub(crate) async fn respond(
+    app: &App,
+    review: &Review,
+    path: &ResourcePath,
+    request: Request,
+) -> Result<Response, StatusError> {
+    let version = review.versions.iter().find(|version| **version == path.version);
+    let version = version.ok_or_else(StatusError::no_such_resource)?;
+    let misplaced = review.namespaced != path.namespace.is_some();
+    if misplaced || (path.name.is_some() && path.subresource.is_none()) {
+        return Err(StatusError::no_such_resource());
+    }
+    if request.method() != Method::POST {
+        return Err(StatusError::new(
+            Reason::MethodNotAllowed,
+            "the server does not allow this method on the requested resource",
+        ));
+    }
+    let user = request.extensions().get::<Caller>().map(|caller| caller.user.clone());
+    let user = user.ok_or_else(|| StatusError::new(Reason::Unauthorized, "Unauthorized"))?;
+    let (parts, body) = request.into_parts();
+    let mut object = body::object(&parts.headers, body, true, &mut Vec::new()).await?;
+    stdx::json::drop_nulls(&mut object);
+    let api_version = match review.api_version {
+        Some(api_version) => api_version.to_owned(),
+        None => format!("{}/{version}", review.group),
+    };
+    check_kind(&mut object, &api_version, review.kind)?;
+    let place = Place { door: &app.door, review, path, user: &user };
+    place.answer(&mut object).await?;
+    let mut response = answer::json(StatusCode::CREATED, &object);
+    if !review.is_question() {
+        // Which account it was is in the path; the token's own uid is nobody's.
+        response.extensions_mut().insert(Written::of(&object));
+    }
+    Ok(response)
+}
+
+/// Where a question is asked, and by whom.
+struct Place<'a> {
+    door: &'a Door,
+    review: &'a Review,
+    path: &'a ResourcePath,
+    user: &'a User,
+}
+
+impl Place<'_> {
+    async fn answer(&self, object: &mut Value) -> Result<(), StatusError> {
+        match self.review.question {
+            Question::WhoAmI => {
+                let now = self.door.engine.clock().now();
+                object["metadata"]["creationTimestamp"] =
+                    json!(crate::engine::object::time_text(now));
+                object["status"] = json!({ "userInfo": user_info(self.user) });
+                Ok(())
+            }
+            Question::WhoseToken => token::review(self, object).await,
+            Question::Token => token::request(self, object).await,
+            Question::MayI | Question::MayThey | Question::MayTheyHere => {
+                may::access(self, object).await
+            }
+            Question::WhatMayI => may::rules(self, object).await,
+        }
+    }
+
+    /// A part of the object as a type; what is missing is empty.
+    fn read<T: DeserializeOwned + Default>(&self, part: &Value) -> Result<T, StatusError> {
+        if part.is_null() {
+            return Ok(T::default());
+        }
+        serde_json::from_value(part.clone()).map_err(|error| {
+            let kind = self.review.kind;
+            StatusError::bad_request(format!("{kind} in the body cannot be read: {error}"))
+        })
+    }
+}
+
+/// `authentication.k8s.io/v1 UserInfo`
+fn user_info(user: &User) -> Value {
+    let mut info = json!({ "username": user.name });
+    if !user.uid.is_empty() {
+        info["uid"] = json!(user.uid);
+    }
+    if !user.groups.is_empty() {
+        info["groups"] = json!(user.groups);
+    }
+    if !user.extra.is_empty() {
+        info["extra"] = json!(user.extra);
+    }
+    info
+}
+
+fn check_kind(object: &mut Value, api_version: &str, kind: &str) -> Result<(), StatusError> {
+    let metadata = object.get("metadata").unwrap_or(&Value::Null);
+    if !object.is_object() || !(metadata.is_object() || metadata.is_null()) {
+        return Err(StatusError::bad_request("the object and its metadata must be JSON objects"));
+    }
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    if !(spec.is_object() || spec.is_null()) {
+        return Err(StatusError::bad_request("the spec must be a JSON object"));
+    }
+    for (field, expected) in [("apiVersion", api_version), ("kind", kind)] {
+        match object[field].as_str().unwrap_or_default() {
+            "" => object[field] = json!(expected),
+            given if given == expected => {}
+            given => {
+                return Err(StatusError::bad_request(format!(
+                    "the {field} in the data ({given}) does not match the expected {field} \
+                     ({expected})"
+                )));
+            }
+        }
+    }
+    if object["metadata"].is_null() {
+        object["metadata"] = json!({});
+    }
+    Ok(())
+}
+
+/// `/.well-known/openid-configuration`
+pub(crate) fn issuer(door: &Door) -> Result<Value, StatusError> {
+    match door.accounts() {
+        Some(_) => Ok(rbac::jwt::configuration(door.url())),
+        None => Err(StatusError::no_such_resource()),
+    }
+}
+
+/// `/openid/v1/jwks`
+pub(crate) fn keys(door: &Door) -> Result<Value, StatusError> {
+    let accounts = door.accounts().ok_or_else(StatusError::no_such_resource)?;
+    Ok(accounts.key_set())
+}

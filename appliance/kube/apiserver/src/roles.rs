@@ -1,0 +1,96 @@
+//! The roles the box ships, and those that gather others, kept in the store.
+
+use std::time::Duration;
+
+use rbac::{RBAC_GROUP, aggregated, bootstrap};
+use serde_json::Value;
+
+use crate::engine::{Engine, ListOptions, WatchOptions, WriteOptions};
+use crate::status_error::{Reason, StatusError};
+
+/// Pause before the roles are looked at again after something went wrong.
+const RETRY: Duration = Duration::from_secs(5);
+/// Rounds of gathering: roles may gather roles that gather.
+const MAX_ROUNDS: usize = 8;
+
+fn resource(plural: &str) -> String {
+    format!("{RBAC_GROUP}/{plural}")
+}
+
+/// Creates the shipped roles and bindings where they are missing, adds to them what this release
+/// needs beyond the one that made them, and gathers. To be called at start, before serving.
+///
+/// # Errors
+/// When the store refuses.
+pub async fn ensure(engine: &Engine) -> Result<(), StatusError> {
+    let shipped = [
+        (resource("clusterroles"), bootstrap::cluster_roles()),
+        (resource("clusterrolebindings"), bootstrap::cluster_role_bindings()),
+    ];
+    for (resource, objects) in shipped {
+        for object in objects {
+            ensure_one(engine, &resource, object).await?;
+        }
+    }
+    gather(engine).await
+}
+
+async fn ensure_one(engine: &Engine, resource: &str, object: Value) -> Result<(), StatusError> {
+    let options = WriteOptions::default;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    match engine.create(resource, "", object.clone(), options()).await {
+        Err(error) if error.reason == Reason::AlreadyExists => {}
+        other => return other.map(drop),
+    }
+    let stored = engine.get(resource, "", &name).await?;
+    if let Some(grown) = bootstrap::reconciled(&stored, &object) {
+        tracing::info!(name, "a shipped role or binding was brought up to date");
+        engine.update(resource, "", &name, grown, options()).await?;
+    }
+    Ok(())
+}
+
+/// Keeps the rules of ClusterRoles with an `aggregationRule` in step with the roles they gather,
+/// for ever.
+pub async fn keep_gathered(engine: Engine) {
+    loop {
+        if let Err(error) = follow(&engine).await {
+            tracing::debug!(%error, "roles are gathered anew");
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+async fn follow(engine: &Engine) -> Result<(), StatusError> {
+    let all = engine.list(&resource("clusterroles"), None, ListOptions::default()).await?;
+    let options = WatchOptions { after: Some(all.revision), ..WatchOptions::default() };
+    let mut watch = engine.watch(&resource("clusterroles"), None, options).await?;
+    loop {
+        gather(engine).await?;
+        watch.next().await?;
+    }
+}
+
+async fn gather(engine: &Engine) -> Result<(), StatusError> {
+    let resource = resource("clusterroles");
+    for _ in 0..MAX_ROUNDS {
+        let all = engine.list(&resource, None, ListOptions::default()).await?.items;
+        let mut done = true;
+        for role in &all {
+            let Some(rules) = aggregated(role, &all) else { continue };
+            let mut role = role.clone();
+            role["rules"] = rules;
+            let name = role["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            // From the copy that was looked at; somebody else's change comes by again.
+            match engine.update(&resource, "", &name, role, WriteOptions::default()).await {
+                Err(error) if matches!(error.reason, Reason::Conflict | Reason::NotFound) => {}
+                other => drop(other?),
+            }
+            done = false;
+        }
+        if done {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! The socket: TLS connections, counted and timed, each speaking HTTP/2 or HTTP/1.1.
+//!
+//! Whoever has not yet sent a request by somebody known is a stranger: strangers have few places,
+//! one address even fewer, and none for long. When there are none left, the address that has most
+//! gives one up. Addresses that somebody known came from within the hour have places of their own.
+//! So nobody unknown keeps the known out, however slowly they speak and however often they come.
+
+mod regulars;
+
+use std::io::Cursor;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::{Extension, Router};
+use http_edge::{Connections, Place};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use rbac::{Limits, Shares, User};
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt as _, Chain, Join, ReadHalf, WriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use self::regulars::Regulars;
+use crate::auth::Error;
+use crate::gate::Peer;
+
+/// Connections open at one time; a further one waits to be accepted.
+pub const MAX_CONNECTIONS: usize = 1024;
+/// Connections of known users among them; a further one of a user is answered 429.
+pub const USERS: Limits = Limits { total: 1024, each: 512 };
+/// Connections of strangers among them, and again as many of strangers from addresses that somebody
+/// known came from.
+pub const STRANGERS: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
+/// Longest wait for the first byte of a connection.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a stranger may stay one.
+pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Requests and watches one HTTP/2 connection may have open (a controller's watches share one).
+pub const MAX_STREAMS: u32 = 250;
+/// Header bytes of one request.
+pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
+/// Longest TLS handshake, the HTTP/2 preface included.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for a request's head on HTTP/1.1, and so for the next one on an idle connection.
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often an HTTP/2 peer is asked whether it is still there.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long it may take to say so.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// HTTP/2 streams the peer may reset before we had a look (rapid-reset defence).
+const MAX_EARLY_RESETS: usize = 20;
+/// HTTP/2 streams reset for the peer's errors before the connection goes.
+const MAX_ERROR_RESETS: usize = 1024;
+/// Bytes in flight towards us per stream and per connection.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes buffered per stream towards the client, which thousands may leave unread, and of a
+/// request's head on HTTP/1.1.
+const SEND_BUFFER: usize = 64 * 1024;
+const HEAD_BUFFER: usize = 64 * 1024;
+/// Bytes of the HTTP/2 client preface (RFC 9113 section 3.4).
+const HTTP2_PREFACE: usize = 24;
+/// How long requests may still run once a shutdown was asked for; watches end then too.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// Pause after a failed accept (out of file descriptors, say), so that it does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves `router` on `listener` until `shutdown` resolves, then lets running requests finish for
+/// [`GRACE`] and cuts what is left.
+///
+/// # Errors
+/// When the socket is gone for good. A failed connection is not an error of the server.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
+    let acceptor = TlsAcceptor::from(tls);
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let (strangers, returning) = (Connections::new(STRANGERS), Connections::new(STRANGERS));
+    let (users, regulars) = (Shares::new(USERS), Regulars::default());
+    let graceful = GracefulShutdown::new();
+    let mut running = JoinSet::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let (socket, address, permit) = tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            Some(ended) = running.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection's task failed");
+                }
+                continue;
+            }
+            accepted = accept(&listener, &places) => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) if is_fatal(&error) => return Err(Error::Accept(error)),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+        };
+        let is_regular = regulars.has(address);
+        let lane = if is_regular { &returning } else { &strangers };
+        let Some(stranger) = lane.enter(address) else {
+            tracing::debug!(%address, "too many connections of strangers");
+            continue;
+        };
+        let connection = Connection {
+            address,
+            stranger,
+            users: users.clone(),
+            regulars: regulars.clone(),
+            acceptor: acceptor.clone(),
+            router: router.clone(),
+            watcher: graceful.watcher(),
+            _permit: permit,
+        };
+        let ended = connection.stranger.ended();
+        running.spawn(async move {
+            if ended.run_until_cancelled(connection.run(socket)).await.is_none() {
+                tracing::debug!(%address, "a stranger's connection made room for another");
+            }
+        });
+    }
+    drop(listener);
+    let finished = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+    tracing::info!(all_finished = finished.is_ok(), "API server stopped");
+    Ok(())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Result<(TcpStream, IpAddr, OwnedSemaphorePermit), std::io::Error> {
+    let permit = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+    let (socket, from) = listener.accept().await?;
+    Ok((socket, from.ip().to_canonical(), permit))
+}
+
+/// The listening socket itself is no longer one.
+fn is_fatal(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidInput, NotConnected, Unsupported};
+    matches!(error.kind(), InvalidInput | NotConnected | Unsupported)
+}
+
+struct Connection {
+    address: IpAddr,
+    stranger: Place,
+    users: Shares,
+    regulars: Regulars,
+    acceptor: TlsAcceptor,
+    router: Router,
+    watcher: Watcher,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    async fn run(self, socket: TcpStream) {
+        // Small events must not wait for an acknowledgement of the one before.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        let opened = tokio::time::timeout(HANDSHAKE_TIMEOUT, open(&self.acceptor, socket)).await;
+        let (stream, builder, user) = match opened {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "connection was not opened");
+                return;
+            }
+            Err(_) => {
+                tracing::debug!("connection took too long to open");
+                return;
+            }
+        };
+        let peer = Arc::new(Peer::new(self.address, self.stranger, self.users).certified(user));
+        let router = self.router.layer(Extension(Arc::clone(&peer)));
+        let service = TowerToHyperService::new(router);
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let connection = connection.into_owned();
+        tokio::select! {
+            ended = self.watcher.watch(connection) => if let Err(error) = ended {
+                let error = stdx::chain(error.as_ref());
+                tracing::debug!(error, "connection ended with an error");
+            },
+            () = stays_a_stranger(&peer, &self.regulars) => {
+                tracing::debug!(address = %peer.address(), "a stranger's connection was closed");
+            }
+        }
+        if !peer.is_stranger() {
+            self.regulars.add(peer.address());
+        }
+        if let Some(next) = peer.next() {
+            next.await;
+        }
+    }
+}
+
+/// Ends when a stranger has been one for too long; never for somebody known.
+async fn stays_a_stranger(peer: &Peer, regulars: &Regulars) {
+    tokio::time::sleep(STRANGER_TIMEOUT).await;
+    if !peer.is_stranger() {
+        regulars.add(peer.address());
+        std::future::pending::<()>().await;
+    }
+}
+
+/// A connection whose first bytes have been read already.
+type Opened = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
+type Tls = TlsStream<TcpStream>;
+
+/// The TLS handshake, whom the client's certificate names, and the preface where HTTP/2 was agreed
+/// on: the server library waits for that without an end. On HTTP/1.1 its own header timeout takes
+/// over.
+async fn open(
+    acceptor: &TlsAcceptor,
+    socket: TcpStream,
+) -> Result<(Opened, Builder<TokioExecutor>, Option<User>), std::io::Error> {
+    tokio::time::timeout(FIRST_BYTE_TIMEOUT, socket.peek(&mut [0])).await??;
+    let stream = acceptor.accept(socket).await?;
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
+    // Verified by the handshake, which ends otherwise.
+    let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let user = certificate.and_then(|certificate| rbac::certificate::user(certificate));
+    let (mut reader, writer) = tokio::io::split(stream);
+    let mut first = vec![0; if is_http2 { HTTP2_PREFACE } else { 0 }];
+    reader.read_exact(&mut first).await?;
+    let stream = tokio::io::join(Cursor::new(first).chain(reader), writer);
+    let builder = builder();
+    let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
+    Ok((stream, builder, user))
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(HEAD_BUFFER);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADER_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .adaptive_window(false)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
+        .max_local_error_reset_streams(MAX_ERROR_RESETS)
+        .max_send_buf_size(SEND_BUFFER);
+    builder
+}
