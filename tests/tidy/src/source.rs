@@ -7,7 +7,7 @@ mod items;
 mod mask;
 
 pub use items::Function;
-pub use mask::{mask, strings};
+pub use mask::{comments, mask, strings};
 
 use std::ops::{Range, RangeInclusive};
 

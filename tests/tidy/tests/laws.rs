@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use tidy::supply::{Built, Rules};
 use tidy::tree::Tree;
 use tidy::{
-    Violation, counts, features, findings, floors, places, scripts, seeds, shape, supply, targets,
-    unsafety, waits, words,
+    Violation, counts, features, findings, floors, places, ratchet, scripts, seeds, shape, supply,
+    targets, unsafety, waits, words,
 };
 
 static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
@@ -103,6 +103,17 @@ fn an_exact_count_has_its_reason() {
 #[test]
 fn a_finding_has_a_test_that_exists() {
     holds("docs/reviews.md names tests", &findings::findings(&TREE));
+}
+
+#[test]
+fn words_and_sizes_only_improve() {
+    if std::env::var_os("LOWER").is_some() {
+        let recorded = ratchet::recorded(&TREE).expect("ratchets.toml is read");
+        let text = ratchet::lowered(&recorded, &ratchet::measured(&TREE));
+        std::fs::write(Tree::root().join(ratchet::FILE), text).expect("ratchets.toml is written");
+        return;
+    }
+    holds("no figure of ratchets.toml rises", &ratchet::ratchets(&TREE));
 }
 
 #[test]

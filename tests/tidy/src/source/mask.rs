@@ -23,13 +23,23 @@ pub fn mask(text: &str) -> String {
 
 /// The string literals of a text, with their quotes.
 pub fn strings(text: &str) -> Vec<Range<usize>> {
+    literals(text, |first| !matches!(first, b'/' | b'\''))
+}
+
+/// The comments of a text, each line comment by itself, with their slashes.
+pub fn comments(text: &str) -> Vec<Range<usize>> {
+    literals(text, |first| first == b'/')
+}
+
+/// The comments and literals whose first byte is wanted.
+fn literals(text: &str, is_wanted: impl Fn(u8) -> bool) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let Some(end) = literal_end(text, at) else {
             at += 1;
             continue;
         };
-        if !matches!(text.as_bytes()[at], b'/' | b'\'') {
+        if is_wanted(text.as_bytes()[at]) {
             found.push(at..end.min(text.len()));
         }
         at = end;
