@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,8 @@ use dhcp::{
     Config, DEFAULT_POOL_LEASE_SECS, Directory, Engine, Gate, Lease, Mode, Netboot, Observer,
     Outgoing, Output, Prefix, Range, Reservation, Route, Seen, Subnet,
 };
+use dhcproto::v4::{self, OptionCode, borrowed};
+use dhcproto::{Decodable as _, Decoder};
 use fuzz::{Input, KNOWN};
 use libfuzzer_sys::fuzz_target;
 use stdx::MacAddr;
@@ -92,6 +94,19 @@ fn promise(promises: &mut Promises, message: &[u8], now: Instant) {
     promises.insert(address, (mac, now + Duration::from_secs(secs)));
 }
 
+/// dhcproto reads every option as its type: its reader stops at the first malformed one. A relay's
+/// own option is echoed as the relay wrote it, and is the last.
+fn agrees(message: &[u8]) {
+    let relay = OptionCode::RelayAgentInformation;
+    let raw = borrowed::Message::new(message).expect("a message");
+    let mut sent: HashSet<OptionCode> = raw.opts().map(|option| option.code()).collect();
+    let typed = v4::Message::decode(&mut Decoder::new(message)).expect("a message");
+    let mut read: HashSet<OptionCode> = typed.opts().iter().map(|(code, _)| *code).collect();
+    sent.remove(&relay);
+    read.remove(&relay);
+    assert_eq!(read, sent, "options that dhcproto reads as their types");
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let everyone = Everyone(input.byte());
@@ -131,6 +146,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!((240..=FRAME_MAX).contains(&message.len()), "{} bytes", message.len());
             assert!(steer & 3 != 3, "a closed service answered");
             assert!(everyone.0 & 3 != 2, "one that wants silence was answered");
+            agrees(&message);
             if leases {
                 promise(&mut promises, &message, now);
             }

@@ -28,6 +28,8 @@ mod guard;
 mod lease;
 mod lease_file;
 mod options;
+#[cfg(test)]
+mod oracle;
 mod packet;
 mod pool;
 mod promises;

@@ -3,35 +3,15 @@
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
+pub use dhcproto::v4::MessageType as Kind;
+use dhcproto::v4::{OptionCode, borrowed};
 use stdx::MacAddr;
 
 use crate::Datagram;
 
-/// The fixed part and the magic cookie.
-const FIXED: usize = 240;
+/// Offset of the magic cookie.
+const COOKIE_AT: usize = 236;
 const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
-
-/// A DHCP message's type (RFC 2132 section 9.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the RFC's own words")]
-pub enum Kind {
-    Discover,
-    Offer,
-    Request,
-    Decline,
-    Ack,
-    Nak,
-    Release,
-    Inform,
-}
-
-impl Kind {
-    fn read(byte: u8) -> Option<Self> {
-        use Kind::{Ack, Decline, Discover, Inform, Nak, Offer, Release, Request};
-        let kinds = [Discover, Offer, Request, Decline, Ack, Nak, Release, Inform];
-        kinds.get(usize::from(byte).checked_sub(1)?).copied()
-    }
-}
 
 /// One DHCP message as it crossed the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,34 +20,26 @@ pub struct Message {
     pub datagram: Datagram,
     /// Option 53.
     pub kind: Kind,
-    /// Code and value of each option of the options field, in their order on the wire. Neither
-    /// are split options joined (RFC 3396) nor overloaded fields read.
+    /// Code and value of each option of the options field, in their order on the wire. Adjacent
+    /// parts of one option are joined (RFC 3396), overloaded fields are not read.
     pub options: Vec<(u8, Vec<u8>)>,
 }
 
 impl Message {
     /// Reads a datagram; `None` when it is no DHCP message, or one cut short.
     pub fn read(datagram: &Datagram) -> Option<Self> {
-        let bytes = &datagram.payload;
-        let (fixed, mut rest) = bytes.split_at_checked(FIXED)?;
-        if fixed.get(236..) != Some(&COOKIE[..]) {
+        let message = borrowed::Message::new(&datagram.payload).ok()?;
+        if datagram.payload.get(COOKIE_AT..)?.first_chunk() != Some(&COOKIE) {
             return None;
         }
-        let mut options = Vec::new();
-        while let [code, tail @ ..] = rest {
-            rest = match code {
-                0 => tail,
-                255 => break,
-                code => {
-                    let (length, tail) = tail.split_first()?;
-                    let (value, tail) = tail.split_at_checked(usize::from(*length))?;
-                    options.push((*code, value.to_vec()));
-                    tail
-                }
-            };
+        let options = message.opts().map(|it| (it.code().into(), it.data().to_vec()));
+        let options: Vec<(u8, Vec<u8>)> = options.collect();
+        let code = u8::from(OptionCode::MessageType);
+        let (_, kind) = options.iter().find(|(known, _)| *known == code)?;
+        let kind = Kind::from(*kind.first()?);
+        if let Kind::Unknown(_) = kind {
+            return None;
         }
-        let (_, kind) = options.iter().find(|(code, _)| *code == 53)?;
-        let kind = Kind::read(*kind.first()?)?;
         Some(Self { datagram: datagram.clone(), kind, options })
     }
 
@@ -144,11 +116,11 @@ mod tests {
     use super::*;
 
     fn datagram(options: &[u8]) -> Datagram {
-        let mut payload = vec![0; FIXED];
+        let mut payload = vec![0; COOKIE_AT + COOKIE.len()];
         payload.splice(16..28, [10, 77, 0, 11, 10, 77, 0, 1, 10, 78, 0, 1]);
         payload.splice(28..34, [0x52, 0x54, 0, 0x77, 0, 1]);
         payload.splice(108..113, *b"a.efi");
-        payload.splice(236..240, COOKIE);
+        payload.splice(COOKIE_AT.., COOKIE);
         payload.extend(options);
         Datagram {
             at: SystemTime::UNIX_EPOCH,
@@ -176,12 +148,12 @@ mod tests {
     #[test]
     fn what_is_no_message_or_cut_short_is_none() {
         let whole = datagram(b"\x35\x01\x02\x36\x04\x0a\x4d\x00\x01");
-        for length in 0..FIXED + 3 {
+        for length in 0..COOKIE_AT + 7 {
             let mut cut = whole.clone();
             cut.payload.truncate(length);
             assert_eq!(Message::read(&cut), None, "{length}");
         }
-        for kind in [0, 9] {
+        for kind in [0, 99] {
             assert_eq!(Message::read(&datagram(&[53, 1, kind])), None);
         }
     }

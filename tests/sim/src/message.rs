@@ -1,8 +1,12 @@
-//! DHCP messages as clients write and read them, byte by byte as recorded from each. Independent of
-//! the server's own encoder: what one side gets wrong must not cancel out on the other.
+//! DHCP messages as clients write and read them, with the options recorded from each. By dhcproto,
+//! which is not the server's own codec: what one side gets wrong must not cancel out on the other.
 
 use std::net::Ipv4Addr;
 
+use dhcproto::Encodable as _;
+use dhcproto::v4::{
+    Architecture, DhcpOption, Flags, Message, Opcode, OptionCode, UnknownOption, borrowed,
+};
 use stdx::MacAddr;
 
 /// Message types (option 53).
@@ -20,9 +24,10 @@ pub const NAK: u8 = 6;
 /// See [`DISCOVER`].
 pub const RELEASE: u8 = 7;
 
-const COOKIE: [u8; 4] = [99, 130, 83, 99];
-const OPTIONS_AT: usize = 240;
-const BROADCAST: u16 = 0x8000;
+/// Bytes of an Ethernet address (`hlen`).
+const ETHERNET: u8 = 6;
+/// Shortest message that every relay and server accepts (RFC 951), bytes.
+const SHORTEST: usize = 300;
 
 /// The programs that speak DHCP in one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +46,14 @@ pub enum Client {
     System,
 }
 
-/// What a client says.
+/// A client's message.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     /// Option 53.
     pub kind: u8,
     /// The exchange's number.
     pub xid: u32,
-    /// Who.
+    /// Hardware address of the client.
     pub mac: MacAddr,
     /// The address in use, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
@@ -63,76 +68,79 @@ pub struct Ask {
 impl Ask {
     /// The message, as this client writes it.
     pub fn write(&self, client: Client) -> Vec<u8> {
-        let mut bytes = vec![0; OPTIONS_AT];
-        bytes[..4].copy_from_slice(&[1, 1, 6, 0]);
-        bytes[4..8].copy_from_slice(&self.xid.to_be_bytes());
-        let flags = match client {
-            // To port 4011 and for a renewal no broadcast is wanted.
-            Client::Edk2Pxe | Client::Edk2Http | Client::BiosPxe
-                if self.ciaddr.is_unspecified() =>
-            {
-                BROADCAST
-            }
-            _ => 0,
-        };
-        bytes[10..12].copy_from_slice(&flags.to_be_bytes());
-        bytes[12..16].copy_from_slice(&self.ciaddr.octets());
-        bytes[24..28].copy_from_slice(&self.giaddr.octets());
-        bytes[28..34].copy_from_slice(&self.mac.0);
-        bytes[236..].copy_from_slice(&COOKIE);
-        put(&mut bytes, 53, &[self.kind]);
-        if let Some(server) = self.server {
-            put(&mut bytes, 54, &server.octets());
+        let none = Ipv4Addr::UNSPECIFIED;
+        let (ciaddr, giaddr) = (self.ciaddr, self.giaddr);
+        let mut message = Message::new_with_id(self.xid, ciaddr, none, none, giaddr, &self.mac.0);
+        // To port 4011 and for a renewal no broadcast is wanted.
+        let is_rom = matches!(client, Client::Edk2Pxe | Client::Edk2Http | Client::BiosPxe);
+        if is_rom && ciaddr.is_unspecified() {
+            message.set_flags(Flags::default().set_broadcast());
         }
-        if let Some(address) = self.requested {
-            put(&mut bytes, 50, &address.octets());
-        }
-        self.write_class(client, &mut bytes);
-        bytes.push(255);
-        bytes.resize(bytes.len().max(300), 0);
+        let server = self.server.map(DhcpOption::ServerIdentifier);
+        let requested = self.requested.map(DhcpOption::RequestedIpAddress);
+        let kind = DhcpOption::MessageType(self.kind.into());
+        let options = std::iter::once(kind).chain(server).chain(requested);
+        message.set_opts(options.chain(self.class(client)).map(|it| ((&it).into(), it)).collect());
+        let mut bytes = message.to_vec().expect("options of the field's clients");
+        bytes.resize(bytes.len().max(SHORTEST), 0);
         bytes
     }
 
-    fn write_class(&self, client: Client, bytes: &mut Vec<u8>) {
+    /// The options by which a server knows the program.
+    fn class(&self, client: Client) -> Vec<DhcpOption> {
         let (arch, class): (u16, &[u8]) = match client {
             Client::Edk2Pxe => (7, b"PXEClient:Arch:00007:UNDI:003000"),
             Client::IpxeEfi => (7, b"PXEClient:Arch:00007:UNDI:003010"),
             Client::Edk2Http => (16, b"HTTPClient:Arch:00016:UNDI:003000"),
             Client::BiosPxe | Client::IpxeBios => (0, b"PXEClient:Arch:00000:UNDI:002001"),
             Client::System => {
-                put(bytes, 57, &576_u16.to_be_bytes());
-                put(bytes, 55, &[1, 3, 6, 12, 15, 28, 42]);
-                put(bytes, 60, b"udhcp 1.35.0");
-                return put(bytes, 61, &[&[1], &self.mac.0[..]].concat());
+                return vec![
+                    DhcpOption::MaxMessageSize(576),
+                    wanted(&[1, 3, 6, 12, 15, 28, 42]),
+                    DhcpOption::ClassIdentifier(b"udhcp 1.35.0".to_vec()),
+                    self.client_identifier(),
+                ];
             }
         };
-        put(bytes, 57, &1472_u16.to_be_bytes());
-        put(bytes, 55, &[1, 3, 6, 12, 15, 17, 43, 54, 60, 66, 67, 97, 128, 175]);
-        put(bytes, 93, &arch.to_be_bytes());
-        put(bytes, 60, class);
-        put(bytes, 97, &[&[0; 11], &self.mac.0[..]].concat());
+        let mut options = vec![
+            DhcpOption::MaxMessageSize(1472),
+            wanted(&[1, 3, 6, 12, 15, 17, 43, 54, 60, 66, 67, 97, 128, 175]),
+            DhcpOption::ClientSystemArchitecture(Architecture::from(arch)),
+            DhcpOption::ClassIdentifier(class.to_vec()),
+            DhcpOption::ClientMachineIdentifier([&[0; 11], &self.mac.0[..]].concat()),
+        ];
         if matches!(client, Client::IpxeBios | Client::IpxeEfi) {
-            put(bytes, 77, b"iPXE");
             // Features: DNS, HTTP, TFTP.
-            put(bytes, 175, &[0x17, 1, 1, 0x13, 1, 1, 0x15, 1, 1]);
-            put(bytes, 61, &[&[1], &self.mac.0[..]].concat());
+            let features = vec![0x17, 1, 1, 0x13, 1, 1, 0x15, 1, 1];
+            options.extend([
+                DhcpOption::UserClass(b"iPXE".to_vec()),
+                DhcpOption::Unknown(UnknownOption::new(IPXE, features)),
+                self.client_identifier(),
+            ]);
         }
+        options
+    }
+
+    fn client_identifier(&self) -> DhcpOption {
+        DhcpOption::ClientIdentifier([&[1], &self.mac.0[..]].concat())
     }
 }
 
-fn put(bytes: &mut Vec<u8>, code: u8, value: &[u8]) {
-    bytes.extend([code, u8::try_from(value.len()).expect("an option of the field's clients")]);
-    bytes.extend(value);
+/// Code of the option that encapsulates iPXE's own.
+const IPXE: OptionCode = OptionCode::Unknown(175);
+
+fn wanted(codes: &[u8]) -> DhcpOption {
+    DhcpOption::ParameterRequestList(codes.iter().map(|code| OptionCode::from(*code)).collect())
 }
 
-/// What a server says, as far as clients look.
+/// The part of a server's message that clients read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// Option 53.
     pub kind: u8,
     /// The exchange's number.
     pub xid: u32,
-    /// To whom.
+    /// Hardware address of the receiving client.
     pub mac: MacAddr,
     /// The address given; 0.0.0.0: none.
     pub address: Ipv4Addr,
@@ -147,84 +155,78 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Reads a server's message; `None` for what is none.
+    /// Reads a server's message; `None` for anything else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let header: &[u8; OPTIONS_AT] = bytes.first_chunk()?;
-        if header[0] != 2 || header[236..] != COOKIE {
-            return None;
-        }
-        let options = &bytes[OPTIONS_AT..];
-        let address = |value: &[u8]| Some(Ipv4Addr::from(*value.first_chunk::<4>()?));
-        let file = option(options, 67).unwrap_or(&header[108..236]);
+        let message = read(bytes, Opcode::BootReply)?;
+        let option = |code: OptionCode| option(message.opts(), code);
+        let address = |value: Vec<u8>| Some(Ipv4Addr::from(*value.first_chunk::<4>()?));
+        let file = option(OptionCode::BootfileName).unwrap_or_else(|| message.fname().to_vec());
         let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
-        let control = option(options, 43).and_then(|inner| option(inner, 6));
-        let no_proxy = option(options, 175).and_then(|inner| option(inner, 176));
-        let mac = header[28..34].first_chunk().copied()?;
+        let control = option(OptionCode::VendorExtensions)
+            .and_then(|inner| self::option(encapsulated(&inner), OptionCode::from(6)));
+        let no_proxy = option(IPXE)
+            .and_then(|inner| self::option(encapsulated(&inner), OptionCode::from(176)));
         Some(Self {
-            kind: *option(options, 53)?.first()?,
-            xid: u32::from_be_bytes(*header[4..8].first_chunk()?),
-            mac: MacAddr(mac),
-            address: address(&header[16..20])?,
-            server: address(option(options, 54)?)?,
-            lease_secs: option(options, 51)
-                .and_then(|value| value.first_chunk().copied())
+            kind: *option(OptionCode::MessageType)?.first()?,
+            xid: message.xid(),
+            mac: MacAddr(message.chaddr().try_into().ok()?),
+            address: message.yiaddr(),
+            server: address(option(OptionCode::ServerIdentifier)?)?,
+            lease_secs: option(OptionCode::AddressLeaseTime)
+                .and_then(|value| value.try_into().ok())
                 .map_or(0, u32::from_be_bytes),
             file: String::from_utf8_lossy(file).into_owned(),
             direct: control.is_some_and(|value| value.first().is_some_and(|bits| bits & 8 != 0))
-                || no_proxy == Some(&[1]),
+                || no_proxy.as_deref() == Some(&[1]),
         })
     }
 
     /// An answer of some other server: an address and nothing about boot.
     pub fn write(&self) -> Vec<u8> {
-        let mut bytes = vec![0; OPTIONS_AT];
-        bytes[..3].copy_from_slice(&[2, 1, 6]);
-        bytes[4..8].copy_from_slice(&self.xid.to_be_bytes());
-        bytes[16..20].copy_from_slice(&self.address.octets());
-        bytes[28..34].copy_from_slice(&self.mac.0);
-        bytes[236..].copy_from_slice(&COOKIE);
-        put(&mut bytes, 53, &[self.kind]);
-        put(&mut bytes, 54, &self.server.octets());
-        put(&mut bytes, 51, &self.lease_secs.to_be_bytes());
-        bytes.push(255);
-        bytes
+        let none = Ipv4Addr::UNSPECIFIED;
+        let mut message =
+            Message::new_with_id(self.xid, none, self.address, none, none, &self.mac.0);
+        message.set_opcode(Opcode::BootReply);
+        let options = message.opts_mut();
+        options.insert(DhcpOption::MessageType(self.kind.into()));
+        options.insert(DhcpOption::ServerIdentifier(self.server));
+        options.insert(DhcpOption::AddressLeaseTime(self.lease_secs));
+        message.to_vec().expect("these options have a wire form")
     }
 }
 
-/// What a server reads of a client's message: its type, exchange, client, option 54 and the address
-/// it means (option 50, else `ciaddr`).
+/// Reads of a client's message the type, exchange, client, option 54 and the address that it means
+/// (option 50, else `ciaddr`).
 pub fn read_ask(bytes: &[u8]) -> Option<Ask> {
-    let header: &[u8; OPTIONS_AT] = bytes.first_chunk()?;
-    let options = &bytes[OPTIONS_AT..];
-    let address = |code| Some(Ipv4Addr::from(*option(options, code)?.first_chunk::<4>()?));
+    // Either way: the trace shows any message by it.
+    let message = read(bytes, Opcode::BootRequest).or_else(|| read(bytes, Opcode::BootReply))?;
+    let address = |code| Some(Ipv4Addr::from(*option(message.opts(), code)?.first_chunk::<4>()?));
     Some(Ask {
-        kind: *option(options, 53)?.first()?,
-        xid: u32::from_be_bytes(*header[4..8].first_chunk()?),
-        mac: MacAddr(header[28..34].first_chunk().copied()?),
-        ciaddr: Ipv4Addr::from(*header[12..16].first_chunk::<4>()?),
-        giaddr: Ipv4Addr::from(*header[24..28].first_chunk::<4>()?),
-        requested: address(50),
-        server: address(54),
+        kind: *option(message.opts(), OptionCode::MessageType)?.first()?,
+        xid: message.xid(),
+        mac: MacAddr(message.chaddr().try_into().ok()?),
+        ciaddr: message.ciaddr(),
+        giaddr: message.giaddr(),
+        requested: address(OptionCode::RequestedIpAddress),
+        server: address(OptionCode::ServerIdentifier),
     })
 }
 
-/// The value of an option among others; parts of a long one are not put together.
-fn option(mut options: &[u8], wanted: u8) -> Option<&[u8]> {
-    loop {
-        let (&code, rest) = options.split_first()?;
-        match code {
-            0 => options = rest,
-            255 => return None,
-            _ => {
-                let (&length, rest) = rest.split_first()?;
-                let (value, rest) = rest.split_at_checked(usize::from(length))?;
-                if code == wanted {
-                    return Some(value);
-                }
-                options = rest;
-            }
-        }
-    }
+/// A message of an Ethernet station.
+fn read(bytes: &[u8], opcode: Opcode) -> Option<borrowed::Message<'_>> {
+    let message = borrowed::Message::new(bytes).ok()?;
+    // The length first: `chaddr` takes it on trust.
+    (message.opcode() == opcode && message.hlen() == ETHERNET).then_some(message)
+}
+
+/// Options inside an option.
+fn encapsulated(value: &[u8]) -> borrowed::DhcpOptionIterator<'_> {
+    borrowed::DhcpOptionIterator::new(value)
+}
+
+/// The value of an option's first appearance.
+fn option(mut options: borrowed::DhcpOptionIterator<'_>, code: OptionCode) -> Option<Vec<u8>> {
+    options.find(|option| option.code() == code).map(|option| option.data().to_vec())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use stdx::MacAddr;
 
 use super::{Destination, Engine, Outgoing, Output};
 use crate::client::Stage;
+use crate::oracle;
 use crate::reservation::Reservation;
 use crate::seen::{Observer as _, Seen, Silence};
 use crate::vectors::*;
@@ -178,6 +179,7 @@ proptest! {
             let Output::Send(outgoing) = output else { continue };
             prop_assert!((300..=1472).contains(&outgoing.message.len()));
             prop_assert_eq!(outgoing.message[0], 2);
+            oracle::agrees(&outgoing.message);
             prop_assert_eq!(&outgoing.message[4..8], &bytes[4..8]);
         }
     }

@@ -3,12 +3,13 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use dhcproto::Encodable as _;
+use dhcproto::v4::{DhcpOption, Flags, Message, MessageType, OptionCode};
 use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr};
 use stdx::MacAddr;
 
 use super::evidence::Sighting;
 use crate::frame;
-use crate::options::code;
 
 /// When the DISCOVERs go out, from the first one's time.
 const SEND_AT: [Duration; 4] =
@@ -45,8 +46,7 @@ impl Asker {
     /// The frame of a DISCOVER, `secs` after the first. It asks for a broadcast answer, which every
     /// port of the network hears.
     pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
-        let mut message = vec![0; MESSAGE];
-        self.write_message(&mut message, xid, secs);
+        let message = self.message(xid, secs);
         let (from, to) = ((Ipv4Addr::UNSPECIFIED, 68), (Ipv4Addr::BROADCAST, 67));
         let datagram = frame::datagram(from, to, &message).expect("a DISCOVER is short");
         let mut bytes = vec![0; ETHERNET];
@@ -60,20 +60,20 @@ impl Asker {
         bytes
     }
 
-    fn write_message(&self, message: &mut [u8], xid: u32, secs: u16) {
-        message[..4].copy_from_slice(&[1, 1, 6, 0]);
-        message[4..8].copy_from_slice(&xid.to_be_bytes());
-        message[8..10].copy_from_slice(&secs.to_be_bytes());
-        message[10] = 0x80;
-        message[28..34].copy_from_slice(&self.client.0);
-        message[236..240].copy_from_slice(&[99, 130, 83, 99]);
-        let options = [
-            [code::MESSAGE_TYPE, 1, 1].as_slice(),
-            &[code::PARAMETER_LIST, 3, code::SUBNET_MASK, code::ROUTERS, code::NAME_SERVERS],
-            &[code::END],
-        ]
-        .concat();
-        message[240..240 + options.len()].copy_from_slice(&options);
+    fn message(&self, xid: u32, secs: u16) -> Vec<u8> {
+        let none = Ipv4Addr::UNSPECIFIED;
+        let mut message = Message::new_with_id(xid, none, none, none, none, &self.client.0);
+        message.set_secs(secs).set_flags(Flags::default().set_broadcast());
+        let options = message.opts_mut();
+        options.insert(DhcpOption::MessageType(MessageType::Discover));
+        options.insert(DhcpOption::ParameterRequestList(vec![
+            OptionCode::SubnetMask,
+            OptionCode::Router,
+            OptionCode::DomainNameServer,
+        ]));
+        let mut bytes = message.to_vec().expect("these options have a wire form");
+        bytes.resize(bytes.len().max(MESSAGE), 0);
+        bytes
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use super::{Answer, Grant, nak};
 use crate::bootfile::boot;
 use crate::options::Options;
+use crate::oracle;
 use crate::request::Request;
 use crate::reservation::{Reservation, Route};
 use crate::vectors::*;
@@ -39,6 +40,7 @@ fn read(bytes: Vec<u8>) -> Read {
     assert_eq!(bytes[28..34], MAC.0);
     assert_eq!(bytes[34..108], [0; 74], "rest of chaddr, and sname");
     assert_eq!(bytes[236..240], [99, 130, 83, 99]);
+    oracle::agrees(&bytes);
     let options = Options::read(&bytes[240..], &[], &[]).unwrap();
     Read { bytes, options }
 }

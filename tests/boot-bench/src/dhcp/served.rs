@@ -11,6 +11,8 @@ use dhcp::{
     Config, Directory, Fixed, Gate, LeaseFile, Mode, Netboot, Observer, Prefix, Range, Reservation,
     Seen, Service, Subnet,
 };
+use dhcproto::Encodable as _;
+use dhcproto::v4::{DhcpOption, Message, MessageType, OptionCode, borrowed};
 use stdx::MacAddr;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,8 @@ use super::wire::{INTERFACE, PREFIX_LENGTH, RELAY, SERVER};
 /// As the box's own socket has it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 const PORT: u16 = 67;
+/// Number of the only exchange (`xid`).
+const EXCHANGE: u32 = 0x626f_6f74;
 /// Between two questions of [`first_ack`].
 const ASK_AGAIN: Duration = Duration::from_millis(5);
 /// A server that has not answered by then never will.
@@ -108,7 +112,8 @@ pub fn reflect() -> Result<()> {
         let mut reply = buffer[..240].to_vec();
         reply[0] = 2;
         reply[16..20].copy_from_slice(&[10, 89, second, third]);
-        reply.extend([53, 1, if kind == 1 { 2 } else { 5 }, 54, 4]);
+        let answer = if kind == MessageType::Discover { 2 } else { 5 };
+        reply.extend([53, 1, answer, 54, 4]);
         reply.extend(SERVER.octets());
         reply.extend([51, 4]);
         reply.extend(LEASE_SECS.to_be_bytes());
@@ -123,16 +128,10 @@ pub fn reflect() -> Result<()> {
 }
 
 /// Option 53.
-fn kind(message: &[u8]) -> Option<u8> {
-    let mut options = message.get(240..)?;
-    while let [code, length, rest @ ..] = options {
-        let (value, after) = rest.split_at_checked(usize::from(*length))?;
-        if *code == 53 {
-            return value.first().copied();
-        }
-        options = after;
-    }
-    None
+fn kind(message: &[u8]) -> Option<MessageType> {
+    let message = borrowed::Message::new(message).ok()?;
+    let kind = message.opts().find(|option| option.code() == OptionCode::MessageType)?;
+    kind.data().first().copied().map(MessageType::from)
 }
 
 /// Asks as the first machine, again and again, until it has its address; to be run on the clients'
@@ -146,24 +145,23 @@ pub fn first_ack() -> Result<()> {
     socket.set_read_timeout(Some(ASK_AGAIN))?;
     let server = SocketAddrV4::new(SERVER, PORT);
     let (mac, _) = machines::reserved(0);
-    let mut message = vec![0; 240];
-    message[..4].copy_from_slice(&[1, 1, 6, 1]);
-    message[4..8].copy_from_slice(b"boot");
-    message[24..28].copy_from_slice(&RELAY.octets());
-    message[28..34].copy_from_slice(&mac.0);
-    message[236..].copy_from_slice(&[99, 130, 83, 99]);
-    let mut asked = [&message[..], &[53, 1, 1, 255]].concat();
+    let none = Ipv4Addr::UNSPECIFIED;
+    let mut message = Message::new_with_id(EXCHANGE, none, none, none, RELAY, &mac.0);
+    message.set_hops(1).opts_mut().insert(DhcpOption::MessageType(MessageType::Discover));
     let mut buffer = [0; 1500];
     while begun.elapsed() < FIRST_ACK_LIMIT {
         // Nobody may be there yet.
-        let _ = socket.send_to(&asked, server);
+        let _ = socket.send_to(&message.to_vec()?, server);
         let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
         match kind(&buffer[..length]) {
-            Some(2) => {
-                let end = [&[53, 1, 3, 50, 4], &buffer[16..20], &[54, 4], &SERVER.octets(), &[255]];
-                asked = [&message[..], &end.concat()].concat();
+            Some(MessageType::Offer) => {
+                let offered = borrowed::Message::new(&buffer[..length])?.yiaddr();
+                let options = message.opts_mut();
+                options.insert(DhcpOption::MessageType(MessageType::Request));
+                options.insert(DhcpOption::RequestedIpAddress(offered));
+                options.insert(DhcpOption::ServerIdentifier(SERVER));
             }
-            Some(5) => return Ok(()),
+            Some(MessageType::Ack) => return Ok(()),
             _ => {}
         }
     }
@@ -172,12 +170,13 @@ pub fn first_ack() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::kind;
+    use super::{MessageType, kind};
 
     #[test]
     fn finds_the_kind_of_a_message() {
-        let message = |options: &[u8]| [&[0; 240], options].concat();
-        assert_eq!(kind(&message(&[12, 1, b'a', 53, 1, 3, 255])), Some(3));
+        let message = |options: &[u8]| [&[0; 236][..], &[99, 130, 83, 99], options].concat();
+        let request = message(&[12, 1, b'a', 53, 1, 3, 255]);
+        assert_eq!(kind(&request), Some(MessageType::Request));
         assert_eq!(kind(&message(&[12, 9, b'a'])), None);
         assert_eq!(kind(&message(&[255])), None);
         assert_eq!(kind(&[]), None);

@@ -3,6 +3,7 @@ use crate::client::Stage;
 use crate::reservation::Netboot;
 use crate::v6::message::{Options, put};
 use crate::v6::{Config, Directory, Identity, Malformed, Observer, Reservation, Seen};
+use dhcproto::{Decodable as _, Decoder, v6};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::Mutex;
@@ -74,7 +75,26 @@ fn message(kind: u8, more: &[(u16, &[u8])]) -> Vec<u8> {
 }
 
 fn ask(directory: &Known, from: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
-    engine().handle(message, from, directory, directory, Instant::now()).unwrap()
+    let answer = engine().handle(message, from, directory, directory, Instant::now()).unwrap();
+    answer.iter().for_each(|answer| agrees(answer));
+    answer
+}
+
+/// Checks that dhcproto finds the same options in a message to a client; one to a relay is another
+/// format.
+#[track_caller]
+fn agrees(bytes: &[u8]) {
+    const RELAY_REPLY: u8 = 13;
+    if bytes[0] == RELAY_REPLY {
+        return;
+    }
+    let ours = Options::read(&bytes[4..]).expect("options");
+    let mut ours: Vec<u16> = ours.iter().map(|(code, _)| code).collect();
+    ours.sort_unstable();
+    let typed = v6::Message::decode(&mut Decoder::new(bytes)).expect("a message");
+    let read: Vec<u16> =
+        typed.opts().iter().map(|option| v6::OptionCode::from(option).into()).collect();
+    assert_eq!(read, ours, "options that dhcproto reads as their types");
 }
 
 fn option(answer: &[u8], code: u16) -> Option<Vec<u8>> {
