@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use apiserver::engine::Patch;
-use apiserver::{FieldSelector, JsonPath, LabelSelector};
+use resources::engine::Patch;
+use resources::{FieldSelector, JsonPath, LabelSelector};
 use axum::http::{Method, StatusCode};
 use fuzz::{Api, Input, KNOWN, answer, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;

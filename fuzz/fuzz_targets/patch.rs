@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use apiserver::engine::Patch;
+use resources::engine::Patch;
 use axum::http::{Method, StatusCode};
 use fuzz::{Api, Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;

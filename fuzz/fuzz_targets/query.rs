@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use apiserver::{FieldSelector, LabelSelector, ListOptions};
+use resources::{FieldSelector, LabelSelector, ListOptions};
 use axum::http::{Method, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

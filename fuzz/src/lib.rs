@@ -7,7 +7,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 
-use apiserver::{Authenticator, Engine, builtin};
+use apiserver::Authenticator;
+use resources::{Engine, builtin};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use api::core::EVENT;
 use api::tinkerbell::Hardware;
-use apiserver::{Engine, ListOptions};
 use jiff::Timestamp;
+use resources::{Engine, ListOptions};
 use status::story::stranger;
 use status::timeline::{Line, Told, booting, silence, timeline};
 use status::view::machine::Sentence;

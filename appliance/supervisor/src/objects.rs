@@ -2,8 +2,8 @@
 
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
-use apiserver::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
 use controllers::{ObjectError, Objects, Pending};
+use resources::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
 use serde_json::Value;
 
 use crate::recorder::Recorder;

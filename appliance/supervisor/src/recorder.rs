@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::core::{EVENT, Happening};
-use apiserver::{Engine, Patch, Reason, WriteOptions};
 use futures_util::future::join_all;
+use resources::{Engine, Patch, Reason, WriteOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;

@@ -3,9 +3,9 @@
 
 use api::meta::ObjectKey;
 use api::tinkerbell::Reference;
-use apiserver::Engine;
 use controllers::{ObjectError, Pending, References};
 use event_pattern::{Event, Pattern};
+use resources::Engine;
 use serde_json::Value;
 
 use crate::config::Templates;
@@ -52,8 +52,8 @@ mod tests {
 
     use api::meta::ObjectKey;
     use api::tinkerbell::Reference;
-    use apiserver::{Engine, WriteOptions, builtin};
     use controllers::{ObjectError, References as _};
+    use resources::{Engine, WriteOptions, builtin};
     use serde_json::json;
     use store::{Options, Store};
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, WriteOptions, builtin, roles};
+use apiserver::{AdminAccess, Gate, Pki};
 use axum::Router;
 use jiff::Timestamp;
+use resources::{Collector, Engine, WriteOptions, builtin, roles};
 use serde_json::json;
 use store::{Options, Store};
 use tempfile::TempDir;
@@ -65,7 +66,7 @@ async fn serve(state: &Path) -> Result<PathBuf> {
         "spec": { "type": "ClusterIP" },
     });
     engine.create("/services", "default", service, WriteOptions::default()).await?;
-    tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
+    tokio::spawn(resources::crds::cleanup::run(engine.clone()));
     let collector = Collector::new(engine.clone(), Vec::new()).hesitating();
     tokio::spawn(collector.run(std::future::pending()));
     let gate = Gate::open(state, &url)?;

@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 30] = [
+const PLACES: [Place; 31] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("store", 2, &["api", "stdx"]),
@@ -46,20 +46,14 @@ const PLACES: [Place; 30] = [
     place("platform", 2, &["api", "stdx"]),
     place("controllers", 3, &["api", "bmc", "template", "stdx"]),
     place(
+        "resources",
+        2,
+        &["api", "store", "schema", "structured-merge", "event-pattern", "rbac", "stdx"],
+    ),
+    place(
         "apiserver",
         3,
-        &[
-            "api",
-            "store",
-            "schema",
-            "structured-merge",
-            "kube-protobuf",
-            "kube-yaml",
-            "event-pattern",
-            "rbac",
-            "http-edge",
-            "stdx",
-        ],
+        &["resources", "schema", "kube-protobuf", "kube-yaml", "rbac", "http-edge", "stdx"],
     ),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),

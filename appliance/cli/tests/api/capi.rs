@@ -1,6 +1,6 @@
 //! Kubeconfigs for others: what they may do, and their end.
 
-use apiserver::DeleteOptions;
+use resources::DeleteOptions;
 use serde_json::json;
 
 use crate::place::{Ended, NUC1, Place};

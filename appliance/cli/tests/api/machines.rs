@@ -2,8 +2,8 @@
 
 use api::core::Happening;
 use api::tinkerbell::HARDWARE;
-use apiserver::{ListOptions, WriteOptions};
 use jiff::{SignedDuration, Timestamp};
+use resources::{ListOptions, WriteOptions};
 use serde_json::json;
 use status::story::{Moment, Stage};
 
@@ -142,7 +142,7 @@ async fn a_new_card_is_adopted_where_it_is_nobodys() {
     let (old, new) = ("52:54:00:77:00:01", "52:54:00:77:00:99");
     let patch = json!({ "spec": { "agentID": old } });
     let options = WriteOptions::default();
-    let patch = apiserver::Patch::Merge(patch);
+    let patch = resources::Patch::Merge(patch);
     place.engine.patch(&hardware(), "default", "nuc1", patch, options).await.unwrap();
 
     let line = ["machine", "adopt", old, new, "--instead-of", old];

@@ -6,11 +6,12 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apiserver::{AdminAccess, Engine, Gate, Patch, Pki, WriteOptions, builtin, roles};
+use apiserver::{AdminAccess, Gate, Pki};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
 use jiff::Timestamp;
+use resources::{Engine, Patch, WriteOptions, builtin, roles};
 use serde_json::{Value, json};
 pub use stdx::testing::PATIENCE;
 use store::{Options, Store};

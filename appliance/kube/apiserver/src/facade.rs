@@ -30,15 +30,16 @@ use axum::middleware;
 use axum::response::Response;
 use http::{Method, StatusCode};
 
-use crate::engine::Engine;
 use crate::gate::{self, Client, Door, Gate};
 use crate::openapi::Specifications;
-use crate::reviews::{self, Review};
-use crate::status_error::{Reason, StatusError};
+use crate::reviews;
 use counted::{CountedAnswer, CountedRequest};
 pub use decode::Decoded;
 pub(crate) use discovery::version_text as version;
 use path::Target;
+use resources::engine::Engine;
+use resources::reviews::Review;
+use resources::{Reason, StatusError};
 
 /// Longest time for a request that is not a watch, its body included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);

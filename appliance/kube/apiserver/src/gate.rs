@@ -26,15 +26,15 @@ use rbac::{Limits, Share, Shares, User};
 
 use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenSecrets};
 use crate::budget::{Budget, ByteLimits};
-use crate::engine::Engine;
 use crate::facade::answer;
-use crate::status_error::{Reason, StatusError};
 pub use audit_log::AuditLog;
 pub(crate) use held::Seat;
 pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
 use request::Asked;
 pub(crate) use request::Written;
+use resources::engine::Engine;
+use resources::{Reason, StatusError};
 
 /// Reads being answered at one time.
 pub const READS: Limits = Limits { total: 400, each: 200 };

@@ -5,11 +5,11 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::engine::Patch;
+use crate::Authenticator;
 use crate::facade::{negotiate, path, query::Query};
 use crate::gate::identity;
-use crate::selector::{FieldSelector, LabelSelector};
-use crate::{Authenticator, JsonPath, Registry, builtin};
+use resources::engine::Patch;
+use resources::{FieldSelector, JsonPath, LabelSelector, Registry, builtin};
 
 /// JSON of every type, nested a few levels, with keys and texts that mean something to us.
 fn values() -> impl Strategy<Value = Value> {
@@ -113,17 +113,17 @@ proptest! {
         for definition in registry().all() {
             let mut prepared = object.clone();
             if let Some(prepare) = &definition.prepare {
-                crate::engine::object::metadata_mut(&mut prepared);
+                resources::engine::object::metadata_mut(&mut prepared);
                 prepare(&mut prepared);
             }
             if let Some(validate) = &definition.validate {
                 let _ = validate(&prepared, Some(&object));
             }
             let now = jiff::Timestamp::UNIX_EPOCH;
-            let row = crate::table::RowObject::Metadata;
+            let row = resources::table::RowObject::Metadata;
             let api_version = "meta.k8s.io/v1";
-            let style = crate::table::Style { api_version, row, with_columns: true, now };
-            crate::table::table(definition, &[prepared], json!({}), style);
+            let style = resources::table::Style { api_version, row, with_columns: true, now };
+            resources::table::table(definition, &[prepared], json!({}), style);
         }
     }
 }

@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::definition::Registry;
 use crate::facade::documents::Document;
-use crate::served::{self, Group, GroupVersion};
+use resources::definition::Registry;
+use resources::served::{self, Group, GroupVersion};
 use types::Schemas;
 
 /// Documents kept at one time: every group's and version's, and the few of everything.

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use apiserver::{Engine, ListOptions, builtin};
 use controllers::read;
 use dhcp::{Seen, Silence};
 use metadata::{Observer as _, PhoneHome};
 use netboot::{Fetched, Observer as _, Outcome};
+use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
 use stdx::{MacAddr, SystemClock};
 use store::{Options, Store};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, AdminTokens, Collector, Gate, Pki, builtin, roles};
+use apiserver::{AdminAccess, AdminTokens, Gate, Pki};
+use resources::{Collector, builtin, roles};
 
 use super::{Wiring, opened};
 use crate::backups::{self, Backups};
@@ -75,7 +76,7 @@ impl Wiring {
                 Ok(())
             });
         }
-        let cleanup = apiserver::crds::cleanup::run(self.engine.clone());
+        let cleanup = resources::crds::cleanup::run(self.engine.clone());
         let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
         self.spawn("kinds", async move {
             cleanup.await;

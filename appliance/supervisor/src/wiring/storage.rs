@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use apiserver::Engine;
+use resources::Engine;
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{Returned, Room, SealingKey, Store};

@@ -232,7 +232,7 @@ fn own_definitions() -> PathBuf {
 
 /// Those, and the definitions of the kinds that the box has built in.
 fn definitions() -> Vec<PathBuf> {
-    let built_in = folder().join("../../appliance/kube/apiserver/src/builtin/manifests");
+    let built_in = folder().join("../../appliance/kube/resources/src/builtin/manifests");
     let mut files: Vec<PathBuf> =
         fs::read_dir(built_in).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.push(own_definitions());

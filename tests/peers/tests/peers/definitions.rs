@@ -7,7 +7,7 @@ use peers::Tinboxd;
 use serde_json::{Map, Value};
 
 /// Where the compiled-in definitions lie.
-const MANIFESTS: &str = "../../appliance/kube/apiserver/src/builtin/manifests";
+const MANIFESTS: &str = "../../appliance/kube/resources/src/builtin/manifests";
 /// What a definition may leave out, and the CRDs of upstream do not.
 const WORDS: &str = "description";
 /// What the box's Workflow has beside upstream's fields: below which part of its schema, and the

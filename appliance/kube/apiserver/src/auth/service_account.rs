@@ -8,8 +8,8 @@ use rbac::jwt::{self, Bound, Claims, ISSUER, ObjectRef, Refused, Unverified};
 use serde_json::Value;
 
 use super::SigningKey;
-use crate::engine::Engine;
-use crate::status_error::{Reason, StatusError};
+use resources::engine::Engine;
+use resources::{Reason, StatusError};
 
 /// How long after the deletion of an account or Secret began its tokens still count: as long as
 /// clocks may differ.

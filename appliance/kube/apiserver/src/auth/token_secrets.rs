@@ -12,15 +12,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::ServiceAccountTokens;
-use crate::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
-use crate::engine::object::{is_deleting, meta};
-use crate::engine::{
+use crate::reviews::MAX_SECONDS;
+use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
+use resources::engine::object::{is_deleting, meta};
+use resources::engine::{
     DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, Patch, WatchOptions,
     WriteOptions,
 };
-use crate::reviews::MAX_SECONDS;
-use crate::selector::FieldSelector;
-use crate::status_error::{Reason, StatusError};
+use resources::{FieldSelector, Reason, StatusError};
 
 const SECRETS: &str = "/secrets";
 const ACCOUNTS: &str = "/serviceaccounts";

@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 
-use crate::status_error::{Reason, StatusError};
+use resources::{Reason, StatusError};
 
 /// One clause of an Accept header; what it leaves out is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
-use crate::definition::ResourceDefinition;
-use crate::engine::{Deleted, ObjectList};
-use crate::status_error::{Reason, StatusError};
-use crate::table::{RowObject, Style, partial, table};
+use resources::definition::ResourceDefinition;
+use resources::engine::{Deleted, ObjectList};
+use resources::table::{RowObject, Style, partial, table};
+use resources::{Reason, StatusError};
 
 /// How objects of one kind are put into an answer.
 #[derive(Clone, Copy)]
@@ -110,7 +110,8 @@ impl Form<'_> {
         }
     }
 
-    /// As [`crate::engine::text`] writes them: of Kubernetes' own kinds only the list says which.
+    /// As [`resources::engine::text`] writes them: of Kubernetes' own kinds only the list says
+    /// which.
     fn items(&self, mut items: Vec<Value>) -> Vec<Value> {
         let native = self.definition.native;
         for item in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| native) {

@@ -14,8 +14,8 @@ use super::counted::TooManyBytes;
 use super::decode::Decoded;
 use super::negotiate::media_type;
 use super::query::{Query, dry_run_error, refuse};
-use crate::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch, Propagation};
-use crate::status_error::{Reason, StatusError};
+use resources::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch, Propagation};
+use resources::{Reason, StatusError};
 
 /// Largest request body in bytes (Kubernetes' limit too).
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;

@@ -6,7 +6,7 @@ use kube_yaml::Unreadable;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::engine::fields::MAX_WARNINGS;
+use resources::engine::MAX_WARNINGS;
 
 /// Bytes of a path or a key that are told.
 const MAX_SHOWN: usize = 1024;

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use super::documents::{self, Document};
 use super::path::Target;
 use super::{accept, answer};
-use crate::definition::Registry;
-use crate::served;
-use crate::status_error::StatusError;
 use aggregated::Version;
+use resources::StatusError;
+use resources::definition::Registry;
+use resources::served;
 
 /// The Kubernetes version whose API behaviour is followed; `+tinbox` says whose server it is.
 const MAJOR: &str = "1";

@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 
 use super::packing::Packing;
 use super::{accept, answer, yaml};
-use crate::status_error::{Reason, StatusError};
+use resources::{Reason, StatusError};
 
 /// Answers below this size are sent as they are (upstream's threshold).
 pub const MIN_COMPRESSED: u64 = 128 * 1024;

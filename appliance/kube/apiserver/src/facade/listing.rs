@@ -16,11 +16,13 @@ use super::answer::{self, Form};
 use super::finish::{ENCODER_BYTES, InPages, MAX_YAML};
 use super::negotiate::Shape;
 use crate::budget::Held;
-use crate::definition::ResourceDefinition;
-use crate::engine::object::decode;
-use crate::engine::{Engine, ListOptions, ObjectList, RevisionMatch, TextList, WriteItem, text};
-use crate::status_error::{Reason, StatusError};
-use crate::table::RowObject;
+use resources::definition::ResourceDefinition;
+use resources::engine::object::decode;
+use resources::engine::{
+    Engine, ListOptions, ObjectList, RevisionMatch, TextList, WriteItem, text,
+};
+use resources::table::RowObject;
+use resources::{Reason, StatusError};
 
 /// Bytes of objects in a page of a list; the whole list where it has no more.
 const PAGE_BYTES: usize = 256 * 1024;

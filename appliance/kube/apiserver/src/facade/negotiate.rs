@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
 use super::accept::{self, Clause};
-use crate::status_error::{Reason, StatusError};
+use resources::{Reason, StatusError};
 
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

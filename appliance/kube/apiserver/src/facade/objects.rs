@@ -17,11 +17,13 @@ use super::path::ResourcePath;
 use super::query::Query;
 use super::{App, accept, body, scale, stream as watching};
 use crate::budget::Held;
-use crate::definition::{ResourceDefinition, Scale};
-use crate::engine::{Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of};
 use crate::gate::{Client, Door, Written};
-use crate::status_error::{Reason, StatusError};
-use crate::table::RowObject;
+use resources::definition::{ResourceDefinition, Scale};
+use resources::engine::{
+    Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of,
+};
+use resources::table::RowObject;
+use resources::{Reason, StatusError};
 
 /// Objects of a collection deleted at the same time, so that they share commits.
 const DELETES_AT_ONCE: usize = 16;

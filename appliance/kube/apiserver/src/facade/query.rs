@@ -6,12 +6,11 @@ use percent_encoding::percent_decode_str;
 use schema::FieldError;
 use serde_json::{Map, Value, json};
 
-use crate::engine::{
+use resources::engine::{
     FieldValidation, InitialEvents, ListOptions, MAX_MANAGER, Part, RevisionMatch, Strictness,
     WatchOptions, WriteOptions,
 };
-use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::StatusError;
+use resources::{FieldSelector, LabelSelector, StatusError};
 
 /// Parameters one query may hold.
 pub const MAX_PARAMETERS: usize = 128;

@@ -3,10 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::definition::{ResourceDefinition, Scale};
-use crate::engine::{Configuration, Engine, Patch, WriteOptions};
-use crate::json_path::JsonPath;
-use crate::status_error::{Reason, StatusError};
+use resources::definition::{ResourceDefinition, Scale};
+use resources::engine::{Configuration, Engine, Patch, WriteOptions};
+use resources::{JsonPath, Reason, StatusError};
 
 /// How often a patch is applied anew when others write the same object meanwhile (upstream's
 /// limit).
@@ -178,8 +177,8 @@ fn nested(path: &str, value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{nested, read, replicas};
-    use crate::definition::Scale;
-    use crate::status_error::Reason;
+    use resources::Reason;
+    use resources::definition::Scale;
     use serde_json::json;
 
     fn scale() -> Scale {

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::documents::{self, Document};
 use super::{App, accept};
 use crate::openapi::Name;
-use crate::status_error::{Reason, StatusError};
+use resources::{Reason, StatusError};
 
 /// What clients call the protobuf form of v2; the second is how it was spelled first.
 const PROTOBUF: [&str; 2] = [

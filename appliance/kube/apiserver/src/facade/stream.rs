@@ -23,10 +23,10 @@ use super::answer::{self, Form};
 use super::negotiate::Shape;
 use super::query::Query;
 use crate::budget::Held;
-use crate::definition::ResourceDefinition;
-use crate::engine::{Engine, EventKind, ObjectWatch, RawEvent};
-use crate::status_error::StatusError;
-use crate::table::RowObject;
+use resources::StatusError;
+use resources::definition::ResourceDefinition;
+use resources::engine::{Engine, EventKind, ObjectWatch, RawEvent};
+use resources::table::RowObject;
 
 /// A watch that says no end of its own ends after this long, and up to as much again.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);

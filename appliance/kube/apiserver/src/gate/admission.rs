@@ -5,9 +5,9 @@ use rbac::{Action, MASTERS, RBAC_GROUP, Refusal, Target, User};
 use serde_json::Value;
 
 use super::Door;
-use crate::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
-use crate::engine::Admission;
-use crate::status_error::StatusError;
+use resources::StatusError;
+use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
+use resources::engine::Admission;
 
 /// The check for what `user` is about to write; `None` where none is needed.
 pub(super) async fn of(

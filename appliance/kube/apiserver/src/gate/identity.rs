@@ -9,7 +9,7 @@ use rbac::{User, impersonation};
 
 use super::{Caller, Door, Peer};
 use crate::auth::ServiceAccountTokens;
-use crate::status_error::StatusError;
+use resources::StatusError;
 
 /// Longest `Authorization` header that is looked at, in bytes.
 const MAX_HEADER: usize = 16 * 1024;

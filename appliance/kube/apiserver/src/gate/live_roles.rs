@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rbac::{Action, Decision, RBAC_GROUP, Roles, User};
 use tokio::sync::Mutex;
 
-use crate::engine::{Engine, EventKind, ObjectWatch, WatchEvent, WatchOptions};
-use crate::status_error::StatusError;
+use resources::StatusError;
+use resources::engine::{Engine, EventKind, ObjectWatch, WatchEvent, WatchOptions};
 
 /// The kinds roles are made of.
 const KINDS: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
@@ -66,7 +66,7 @@ impl LiveRoles {
             }
         }
         let why = "Internal error occurred: cannot read the roles";
-        Err(StatusError::new(crate::Reason::InternalError, why))
+        Err(StatusError::new(resources::Reason::InternalError, why))
     }
 
     fn known(&self) -> Arc<Roles> {

@@ -14,9 +14,8 @@ use uuid::Uuid;
 use super::{Caller, Door, Peer};
 use crate::facade::path::{self, Target};
 use crate::facade::query::Query;
-use crate::reviews::Review;
-use crate::selector::FieldSelector;
-use crate::status_error::StatusError;
+use resources::reviews::Review;
+use resources::{FieldSelector, StatusError};
 
 /// Kinds whose writes are no decisions: renewals and records come by the second, and would push out
 /// of the log what it is kept for.

@@ -4,8 +4,8 @@ use kube_protobuf::{Type, catalogue};
 use serde_json::{Value, json};
 
 use super::types::{Schemas, reference, shared};
-use crate::definition::ResourceDefinition;
-use crate::served::{Kind, Resource};
+use resources::definition::ResourceDefinition;
+use resources::served::{Kind, Resource};
 
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";

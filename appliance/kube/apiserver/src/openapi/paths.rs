@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::kinds::{self, DELETE_OPTIONS, PATCH, STATUS};
 use super::types::reference;
-use crate::served::{GroupVersion, Kind, Resource};
+use resources::served::{GroupVersion, Kind, Resource};
 
 const JSON: &str = "application/json";
 const PATCHES: [&str; 3] =

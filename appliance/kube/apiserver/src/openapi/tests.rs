@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Name, Specifications, gnostic, swagger};
-use crate::builtin;
-use crate::definition::Registry;
 use crate::facade::documents::Document;
+use resources::builtin;
+use resources::definition::Registry;
 
 fn read(document: &Document) -> Value {
     serde_json::from_slice(&document.plain()).unwrap()

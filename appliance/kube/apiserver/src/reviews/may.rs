@@ -6,9 +6,9 @@ use rbac::{Action, Target, User};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Place, Question};
-use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::StatusError;
+use super::Place;
+use resources::reviews::Question;
+use resources::{FieldSelector, LabelSelector, StatusError};
 use schema::FieldError;
 
 #[derive(Default, Deserialize)]

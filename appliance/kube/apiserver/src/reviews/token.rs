@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{Place, user_info};
 use crate::auth::ServiceAccountTokens;
-use crate::engine::object::{meta, time_text};
-use crate::status_error::{Reason, StatusError};
+use resources::engine::object::{meta, time_text};
+use resources::{Reason, StatusError};
 use schema::FieldError;
 
 /// Shortest life of a token, seconds.

@@ -4,7 +4,6 @@
 use std::convert::Infallible;
 use std::io::Read as _;
 
-use apiserver::WriteOptions;
 use bytes::Bytes;
 use flate2::read::GzDecoder;
 use futures_util::{StreamExt as _, stream};
@@ -12,6 +11,7 @@ use http::StatusCode;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
+use resources::WriteOptions;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -97,7 +97,7 @@ async fn a_long_list_is_of_one_revision_in_every_form() {
     fill(&server).await;
     let connection = connect(&server).await;
     let begun = send(&connection, ("GET", HARDWARE, &server.token), empty()).await;
-    let options = apiserver::DeleteOptions::default();
+    let options = resources::DeleteOptions::default();
     server.engine.delete("tinkerbell.org/hardware", "default", "m199", options).await.unwrap();
     let whole = begun.into_body().collect().await.unwrap().to_bytes();
     let whole: Value = serde_json::from_slice(&whole).unwrap();

@@ -249,7 +249,7 @@ async fn what_the_engine_writes_is_what_clients_read() {
     let server = Server::start().await;
     let mut client = Client::connect(&server).await;
     let object = json!({ "metadata": { "name": "inside" }, "spec": { "agentID": "x" } });
-    let options = apiserver::WriteOptions::default();
+    let options = resources::WriteOptions::default();
     let resource = "tinkerbell.org/hardware";
     let created = server.engine.create(resource, "default", object, options).await.unwrap();
     let (_, read) = client.json("GET", &format!("{HARDWARE}/inside"), &[], "").await;

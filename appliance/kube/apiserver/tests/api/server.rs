@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use apiserver::{AdminAccess, Collector, Engine, Gate, Pki, builtin, roles};
+use apiserver::{AdminAccess, Gate, Pki};
 use axum::Router;
 use axum::routing::get;
 use jiff::Timestamp;
+use resources::{Collector, Engine, builtin, roles};
 pub use stdx::testing::PATIENCE;
 use store::{Options, Store};
 use tempfile::TempDir;
@@ -48,7 +49,7 @@ impl Server {
             Engine::new(store.clone(), builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
         engine.ensure_permanent().await.unwrap();
         roles::ensure(&engine).await.unwrap();
-        let cleanup = tokio::spawn(apiserver::crds::cleanup::run(engine.clone()));
+        let cleanup = tokio::spawn(resources::crds::cleanup::run(engine.clone()));
         let extra = Router::new().route("/apis/tinbox.dev/v1alpha1/hello", get(async || "hello"));
         let gate = change(Gate::open(&state, &url).unwrap());
         let router = apiserver::router(engine.clone(), gate, extra);

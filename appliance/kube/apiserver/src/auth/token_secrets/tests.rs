@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 use super::{ACCOUNT_NAME, ACCOUNTS, SECRETS, STANDARD, TOKEN_TYPE, TokenSecrets};
 use crate::auth::{ServiceAccountTokens, SigningKey};
-use crate::engine::{DeleteOptions, Engine, WriteOptions};
-use crate::{Reason, builtin};
 use base64::Engine as _;
+use resources::engine::{DeleteOptions, Engine, WriteOptions};
+use resources::{Reason, builtin};
 
 struct Bench {
     secrets: TokenSecrets,
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// The Secret after a look at it.
-    async fn swept(&self) -> Result<Value, crate::StatusError> {
+    async fn swept(&self) -> Result<Value, resources::StatusError> {
         self.secrets.sweep().await.unwrap();
         self.secrets.engine.get(SECRETS, "default", "t").await
     }

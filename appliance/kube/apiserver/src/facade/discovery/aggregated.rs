@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::served::{Group, GroupVersion, Kind, Resource};
+use resources::served::{Group, GroupVersion, Kind, Resource};
 
 /// The version of the document itself; the two have the same fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::served::{Group, Resource};
+use resources::served::{Group, Resource};
 
 /// `/api`
 pub(super) fn core_versions(groups: &[Group<'_>]) -> Value {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::path::Target;
 use super::respond;
-use crate::builtin;
+use resources::builtin;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const V2BETA1: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";

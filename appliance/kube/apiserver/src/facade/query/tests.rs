@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Query;
-use crate::engine::{InitialEvents, RevisionMatch};
-use crate::status_error::Reason;
+use resources::Reason;
+use resources::engine::{InitialEvents, RevisionMatch};
 
 #[test]
 fn queries_as_clients_write_them() {
@@ -107,7 +107,8 @@ fn durations_are_gos() {
 
 #[test]
 fn writes_are_checked() {
-    let write = |text: &str| Query::parse(text).unwrap().write(crate::Part::Main, "PatchOptions");
+    let write =
+        |text: &str| Query::parse(text).unwrap().write(resources::Part::Main, "PatchOptions");
     assert!(write("dryRun=All").unwrap().dry_run);
     assert!(write("dryRun=All&dryRun=All&fieldManager=me").unwrap().dry_run);
     assert!(!write("dryRun=").unwrap().dry_run);

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 use super::frame::{self, Opcode, Received, Violation};
 use super::{Feed, LAST_CALL, STALL_TIMEOUT};
 use crate::gate::{Peer, Seat};
-use crate::status_error::{Reason, StatusError};
+use resources::{Reason, StatusError};
 
 /// Longest wait for the connection to become a WebSocket.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);

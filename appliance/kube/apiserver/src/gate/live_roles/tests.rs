@@ -7,8 +7,8 @@ use stdx::SystemClock;
 use store::{Options, Store};
 
 use super::LiveRoles;
-use crate::builtin;
-use crate::engine::{DeleteOptions, Engine, WriteOptions};
+use resources::builtin;
+use resources::engine::{DeleteOptions, Engine, WriteOptions};
 
 const BINDINGS: &str = "rbac.authorization.k8s.io/clusterrolebindings";
 const ROLES: &str = "rbac.authorization.k8s.io/clusterroles";

@@ -17,7 +17,7 @@ mod extensions;
 mod rbac;
 mod rules;
 mod typed;
-pub(crate) mod typed_secret;
+pub mod typed_secret;
 
 use std::sync::Arc;
 

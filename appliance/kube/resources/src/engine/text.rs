@@ -40,7 +40,7 @@ pub(crate) fn write_served(
 ///
 /// # Errors
 /// When the stored bytes are not what was once written.
-pub(crate) fn write_item(
+pub fn write_item(
     definition: &ResourceDefinition,
     stored: &Stored,
     out: &mut Vec<u8>,
@@ -73,7 +73,10 @@ fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
 }
 
 /// Appends a value as compact JSON.
-pub(crate) fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> {
+///
+/// # Errors
+/// When a key is not text.
+pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> {
     serde_json::to_writer(out, value)
         .map_err(|error| StatusError::internal("cannot serialise an object", &error))
 }

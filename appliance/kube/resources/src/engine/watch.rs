@@ -75,7 +75,8 @@ pub struct WatchEvent {
 }
 
 /// An event before its object is read.
-pub(crate) struct RawEvent {
+pub struct RawEvent {
+    /// What happened.
     pub kind: EventKind,
     object: RawObject,
     definition: Arc<ResourceDefinition>,
@@ -89,6 +90,9 @@ enum RawObject {
 
 impl RawEvent {
     /// The event with its object as a tree.
+    ///
+    /// # Errors
+    /// When the stored bytes are not what was once written.
     pub fn read(self) -> Result<WatchEvent, StatusError> {
         let object = match self.object {
             RawObject::Stored(stored, written) => {
@@ -108,6 +112,9 @@ impl RawEvent {
     }
 
     /// Appends the object's text to `out`.
+    ///
+    /// # Errors
+    /// When the stored bytes are not what was once written.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StatusError> {
         match &self.object {
             RawObject::Stored(stored, written) => {
@@ -203,7 +210,10 @@ impl ObjectWatch {
     }
 
     /// As [`Self::next`], with the object unread; `None` when the kind is not what it was.
-    pub(crate) async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
         if let Some(initial) = &mut self.initial {
             if let Some(stored) = initial.next().await? {
                 let written = stored.revision;
@@ -241,7 +251,7 @@ impl ObjectWatch {
     }
 
     /// Lets go of what it has looked at ahead: its reader asks for nothing at the moment.
-    pub(crate) fn rest(&mut self) {
+    pub fn rest(&mut self) {
         self.live.rest();
     }
 
@@ -258,7 +268,7 @@ impl ObjectWatch {
     }
 
     /// As [`Self::bookmark`], unread.
-    pub(crate) fn bookmark_raw(&self) -> RawEvent {
+    pub fn bookmark_raw(&self) -> RawEvent {
         let WatchEvent { kind, object } = self.bookmark();
         self.event(kind, RawObject::Made(object))
     }

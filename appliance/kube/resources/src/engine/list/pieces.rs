@@ -9,7 +9,7 @@ const FULL_BYTES: usize = PIECE_BYTES - 8 * 1024;
 
 /// The pieces of a text that is being written.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     full: Vec<Bytes>,
     last: Vec<u8>,
 }

@@ -64,7 +64,7 @@ pub struct ObjectList {
 }
 
 /// A list as the text of its items.
-pub(crate) struct TextList {
+pub struct TextList {
     /// Revision, token and number left; without items.
     pub list: ObjectList,
     /// The items, served, with commas between them.
@@ -74,7 +74,7 @@ pub(crate) struct TextList {
 }
 
 /// Appends what a list shows of an object.
-pub(crate) type WriteItem = Arc<
+pub type WriteItem = Arc<
     dyn Fn(&ResourceDefinition, &Stored, &mut Vec<u8>) -> Result<(), StatusError> + Send + Sync,
 >;
 
@@ -120,7 +120,10 @@ impl Engine {
 
     /// As [`Self::list`], as the text that `write` makes of each object: at most `room` bytes of
     /// objects, or one. The rest follows from the token.
-    pub(crate) async fn list_text(
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub async fn list_text(
         &self,
         resource: &str,
         namespace: Option<&str>,

@@ -21,45 +21,62 @@ const NAMESPACE_VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", 
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// An API group, its versions with the preferred one first.
-pub(crate) struct Group<'a> {
+pub struct Group<'a> {
+    /// Name of the group; empty for the core group.
     pub name: &'a str,
+    /// Versions of the group, the preferred one first.
     pub versions: Vec<GroupVersion<'a>>,
 }
 
 /// A version of a group, its resources by name.
-pub(crate) struct GroupVersion<'a> {
+pub struct GroupVersion<'a> {
+    /// Name of the version, such as `v1`.
     pub name: &'a str,
+    /// `GROUP/VERSION`, or the version alone in the core group.
     pub group_version: String,
+    /// Resources of the version by name.
     pub resources: Vec<Resource<'a>>,
 }
 
 /// A resource, or a part of one.
-pub(crate) struct Resource<'a> {
+pub struct Resource<'a> {
+    /// Plural; for a part the name of the subresource.
     pub name: &'a str,
+    /// Singular; empty for a part.
     pub singular: Cow<'a, str>,
+    /// Kind of the objects.
     pub kind: Kind<'a>,
+    /// Set where each object is in a namespace.
     pub namespaced: bool,
+    /// Verbs that the resource serves.
     pub verbs: &'a [&'a str],
+    /// Short names that kubectl accepts.
     pub short_names: &'a [String],
+    /// Categories, such as `all`, that kubectl accepts.
     pub categories: &'a [String],
+    /// `storageVersionHash` of discovery.
     pub storage_hash: Option<String>,
     /// What a whole resource is defined by.
     pub definition: Option<&'a ResourceDefinition>,
+    /// Subresources by name.
     pub parts: Vec<Resource<'a>>,
 }
 
 /// A kind, with group and version where those are not its resource's.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind<'a> {
+pub struct Kind<'a> {
+    /// API group.
     pub group: &'a str,
+    /// Version of the group.
     pub version: &'a str,
+    /// Name of the kind.
     pub name: &'a str,
     /// Whether clients are told group and version though they are the resource's.
     pub qualified: bool,
 }
 
 /// Every group, in the order of the registry.
-pub(crate) fn groups(registry: &Registry) -> Vec<Group<'_>> {
+pub fn groups(registry: &Registry) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for definition in registry.all() {
         resources_of(&mut groups, &definition.group, &definition.version).push(whole(definition));

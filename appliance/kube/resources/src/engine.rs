@@ -22,7 +22,7 @@ mod ownership;
 pub mod patch;
 mod room;
 mod selection;
-pub(crate) mod text;
+pub mod text;
 mod unique;
 mod watch;
 mod weight;
@@ -44,15 +44,13 @@ pub use admission::Admission;
 pub use apply::{Applied, Configuration};
 pub use collector::Collector;
 pub use delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
-pub use fields::{FieldValidation, Strictness, Warnings};
-pub use list::{ListOptions, ObjectList, RevisionMatch};
-pub(crate) use list::{TextList, WriteItem};
+pub use fields::{FieldValidation, MAX_WARNINGS, Strictness, Warnings};
+pub use list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem};
 pub use object::MAX_OBJECT_BYTES;
 pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
 pub use patch::Patch;
 use unique::Unique;
-pub(crate) use watch::RawEvent;
-pub use watch::{EventKind, InitialEvents, ObjectWatch, WatchEvent, WatchOptions};
+pub use watch::{EventKind, InitialEvents, ObjectWatch, RawEvent, WatchEvent, WatchOptions};
 
 /// Which part of an object a write may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -89,7 +89,7 @@ impl FieldSelector {
     }
 
     /// The only name that can match, where one is asked for.
-    pub(crate) fn only_name(&self) -> Option<&str> {
+    pub fn only_name(&self) -> Option<&str> {
         let named = self.0.iter().find(|one| one.field == "metadata.name" && one.equal);
         named.map(|one| one.value.as_str())
     }

@@ -1,0 +1,31 @@
+//! Kubernetes resources without HTTP: kinds, the rules of reading and writing their objects, and
+//! how those are stored, watched, printed and collected.
+//!
+//! Never: knows HTTP or a user's credentials, knows a kind by name outside [`builtin`], reads a
+//! wall clock of its own, stores a resourceVersion.
+//!
+//! Enter at [`Engine`], which `apiserver` and the box's own controllers call alike. Kinds are
+//! [`ResourceDefinition`]s; the compiled-in ones are in [`builtin`], those of clients in [`crds`].
+
+pub mod builtin;
+pub mod crds;
+pub mod definition;
+pub mod engine;
+mod json_path;
+pub mod reviews;
+pub mod roles;
+mod selector;
+pub mod served;
+mod status_error;
+pub mod table;
+
+pub use definition::{Registry, ResourceDefinition};
+pub use engine::{
+    Admission, Collector, DeleteOptions, Deleted, Engine, EventKind, FieldValidation,
+    InitialEvents, ListOptions, ObjectList, ObjectWatch, Part, Patch, Propagation, RevisionMatch,
+    Strictness, Warnings, WatchEvent, WatchOptions, WriteOptions,
+};
+pub use json_path::JsonPath;
+pub use schema::{FieldError, Mistake};
+pub use selector::{FieldSelector, LabelSelector};
+pub use status_error::{Cause, Details, Reason, StatusError};
