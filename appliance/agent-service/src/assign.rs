@@ -6,7 +6,7 @@ use api::state::queue;
 use api::state::report;
 use api::state::serve::{self, Serve};
 use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
-use controllers::{ObjectError, fetch, write_status};
+use objects::{ObjectError, fetch, write_status};
 
 use crate::Service;
 use crate::wire::assignment;

@@ -3,7 +3,7 @@
 use agent_rpc::Refusal;
 use api::meta::ObjectKey;
 use api::tinkerbell::{WORKFLOW, Workflow, WorkflowStatus};
-use controllers::{ObjectError, fetch, write_status};
+use objects::{ObjectError, fetch, write_status};
 
 use crate::Service;
 use crate::service::CONFLICTS_MAX;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{ActionStatus, State, TaskStatus, Workflow};
-use controllers::{ObjectError, Objects, Pending};
+use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
 use status::story::Moment;
 use stdx::SystemClock;

@@ -5,7 +5,7 @@
 //! `api::state`, when a machine is booted for its workflow is `controllers::workflow`'s.
 //!
 //! Never: sockets, files, the time of day (a [`stdx::Clock`] is passed in), or an answer to a
-//! report before [`controllers::Objects`] says that it is written.
+//! report before [`objects::Objects`] says that it is written.
 //!
 //! Enter at [`Service`]; what it must know of the rest of the box is [`Rack`], what workflows there
 //! are is [`Runs`].

@@ -9,9 +9,10 @@ use agent_rpc::{
     Progress, Refusal, Report, Turn, Workflows,
 };
 use api::meta::ObjectKey;
+use api::state::agents::{Agents, Life};
 use api::tinkerbell::{WORKFLOW, Workflow};
-use controllers::{Agents, Life, Objects, fetch};
 use jiff::Timestamp;
+use objects::{Objects, fetch};
 use status::story::Moment;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use agent_rpc::{ActionList, ListedAction, NamedReport, Refusal, Report, Turn};
 use api::meta::ObjectKey;
 use api::state::{report, worker};
 use api::tinkerbell::{ActionState, WORKFLOW, Workflow};
-use controllers::{ObjectError, fetch};
+use objects::{ObjectError, fetch};
 
 use crate::Service;
 use crate::wire::{action_state, assignment, workflow_key};

@@ -4,20 +4,15 @@
 //! steps; `apply` carries them out and decides nothing. A reconciler takes no input but the name of
 //! its object, runs on a signal and on a tick, and may be stopped at any point and run again.
 //!
-//! Never: the store, HTTP, sockets (objects come through [`Objects`], controllers of machines
-//! through [`Drivers`]). Enter at [`runtime::Controller`].
+//! Never: the store, HTTP, sockets (objects come through [`objects::Objects`], controllers of
+//! machines through [`Drivers`]). Enter at [`runtime::Controller`].
 
 pub mod ages;
 pub mod job;
 pub mod machine;
-mod objects;
 pub mod runtime;
 pub mod task;
 pub mod workflow;
 
-#[cfg(test)]
-mod memory;
-
 pub use machine::{BmcDrivers, Drivers};
-pub use objects::{ObjectError, Objects, Pending, fetch, find, read, write_status};
-pub use workflow::{Agents, Life, References};
+pub use workflow::References;

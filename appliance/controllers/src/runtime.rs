@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::queue::Queue;
-use crate::ObjectError;
+use objects::ObjectError;
 
 /// Objects of one kind that are reconciled at once.
 const AT_ONCE_MAX: usize = 32;

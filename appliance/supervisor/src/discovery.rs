@@ -20,7 +20,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{
     AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET,
 };
-use controllers::{ObjectError, Objects, read};
+use objects::{ObjectError, Objects, read};
 use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;

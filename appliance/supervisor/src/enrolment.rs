@@ -9,9 +9,9 @@ use api::tinkerbell::{
     AGENT_ATTRIBUTES, AUTO_ENROLLMENT, Hardware, RULES_MAX, WORKFLOW, WORKFLOW_RULE_SET,
     WorkflowRuleSet,
 };
-use controllers::read;
 use event_pattern::{Event, Pattern};
 use jiff::Timestamp;
+use objects::read;
 use serde_json::{Value, json};
 
 /// Longest name of a Workflow, in bytes: what upstream allows.

@@ -8,7 +8,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
-use controllers::{ObjectError, Objects, read};
+use objects::{ObjectError, Objects, read};
 use panel::model::{Action, Order};
 use serde_json::{Value, json};
 use status::view::{Power, StatusView};

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use api::tinkerbell::{HARDWARE, Hardware};
-use controllers::Objects;
 use netboot::fallback::{BIOS, Decision, EFI, Event, Fallback, Learned};
+use objects::Objects;
 use stdx::MacAddr;
 use tokio::sync::mpsc;
 

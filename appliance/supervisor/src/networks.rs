@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::meta::{ObjectKey, ObjectMeta};
 use api::network::{NETWORK, Network, NetworkSpec};
-use controllers::{Objects, find, read};
+use objects::{Objects, find, read};
 use resources::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -2,7 +2,7 @@
 
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
-use controllers::{ObjectError, Objects, Pending};
+use objects::{ObjectError, Objects, Pending};
 use resources::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{HARDWARE, WORKFLOW};
 use controllers::runtime::Signals;
-use controllers::{Objects, fetch, read};
+use objects::{Objects, fetch, read};
 use resources::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
 use serde_json::Value;
 use status::story::Moment;

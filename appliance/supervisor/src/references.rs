@@ -1,9 +1,10 @@
 //! What templates read as `.references.NAME`: objects that a Hardware names, where a rule of the
 //! configuration says that it may.
 
+use ::objects::{ObjectError, Pending};
 use api::meta::ObjectKey;
 use api::tinkerbell::Reference;
-use controllers::{ObjectError, Pending, References};
+use controllers::References;
 use event_pattern::{Event, Pattern};
 use resources::Engine;
 use serde_json::Value;
@@ -50,9 +51,10 @@ impl References for Referred {
 mod tests {
     use std::sync::Arc;
 
+    use ::objects::ObjectError;
     use api::meta::ObjectKey;
     use api::tinkerbell::Reference;
-    use controllers::{ObjectError, References as _};
+    use controllers::References as _;
     use resources::{Engine, WriteOptions, builtin};
     use serde_json::json;
     use store::{Options, Store};

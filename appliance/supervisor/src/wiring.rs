@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::controllers::Objects;
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
 use futures_util::FutureExt as _;
 use netboot::http::Face;
 use netboot::syslog;
+use objects::Objects;
 use resources::{Engine, builtin, roles};
 use stdx::{Clock, SystemClock};
 use tokio::net::TcpListener;

@@ -22,9 +22,10 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 31] = [
+const PLACES: [Place; 32] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
+    place("objects", 1, &["api"]),
     place("store", 2, &["api", "stdx"]),
     place("schema", 1, &["stdx"]),
     place("structured-merge", 1, &["stdx"]),
@@ -44,7 +45,7 @@ const PLACES: [Place; 31] = [
     place("agent-rpc", 2, &["api", "http-edge", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
-    place("controllers", 3, &["api", "bmc", "template", "stdx"]),
+    place("controllers", 3, &["api", "bmc", "objects", "template", "stdx"]),
     place(
         "resources",
         2,
@@ -59,7 +60,7 @@ const PLACES: [Place; 31] = [
     place("panel", 3, &["status", "api", "stdx"]),
     place("cli", 3, &["status", "api", "template", "stdx"]),
     place("agent", 3, &["agent-rpc", "platform", "api", "stdx"]),
-    place("agent-service", 4, &["api", "controllers", "status", "stdx", "agent-rpc"]),
+    place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),
     place("supervisor", TOP, &[]),
     place("image", TOP, &[]),
 ];

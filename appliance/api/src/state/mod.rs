@@ -1,5 +1,6 @@
 //! State machines as tables, and the pure rules that move through them.
 
+pub mod agents;
 pub mod attempt;
 pub mod disks;
 pub mod queue;

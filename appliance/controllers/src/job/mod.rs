@@ -11,11 +11,11 @@ use serde_json::json;
 use stdx::Clock;
 
 use crate::ages::Ages;
-use crate::objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 use crate::runtime::{Reconciled, Reconciler};
 use crate::workflow::is_post_job;
 pub(crate) use decide::task_name;
 use decide::{Observed, Step};
+use objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 
 /// Brings Jobs to their end.
 pub struct JobReconciler {

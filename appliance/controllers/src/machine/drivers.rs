@@ -7,7 +7,7 @@ use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
 use bmc::{Address, Credentials, Driver, Endpoint};
 
-use crate::objects::{Objects, fetch};
+use objects::{Objects, fetch};
 
 /// Opens drivers; a fake one in tests.
 pub trait Drivers: Send + Sync + 'static {

@@ -15,8 +15,8 @@ use stdx::Clock;
 pub use drivers::{BmcDrivers, Drivers, connect};
 pub use refusals::Refusals;
 
-use crate::objects::{Objects, fetch, write_status};
 use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
+use objects::{Objects, fetch, write_status};
 
 /// Keeps `status.powerState` and the condition `Contactable` true.
 pub struct MachineReconciler {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Again, Controller, Reconciled, Reconciler};
-use crate::ObjectError;
+use objects::ObjectError;
 
 struct Probe {
     runs: AtomicUsize,

@@ -17,12 +17,12 @@ use stdx::Clock;
 
 use crate::ages::Ages;
 use crate::machine::{Drivers, connect};
-use crate::objects::{Objects, fetch, find, write_status};
 use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
 use act::Failure;
 use decide::Plan;
 #[cfg(test)]
 pub(crate) use decide::set_off_sent;
+use objects::{ObjectError, Objects, fetch, find, write_status};
 use permit::Permitted;
 
 /// The machine may be off because of this Task, which takes power away.
@@ -95,7 +95,7 @@ impl Reconciler for TaskReconciler {
 impl TaskReconciler {
     /// The Job this Task was made for is there and not done; a Job that is being deleted takes no
     /// power away any more, and gives back what it took. A Task without a Job is always wanted.
-    async fn is_wanted(&self, task: &Task, takes_power: bool) -> Result<bool, crate::ObjectError> {
+    async fn is_wanted(&self, task: &Task, takes_power: bool) -> Result<bool, ObjectError> {
         let has_begun = decide::may_be_off(&task.status) || decide::sent(&task.status);
         let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
         let Some(owner) = owner else { return Ok(true) };
@@ -113,7 +113,7 @@ impl TaskReconciler {
         task: &Task,
         plan: Plan,
         key: &ObjectKey,
-    ) -> Result<Result<String, Failure>, crate::ObjectError> {
+    ) -> Result<Result<String, Failure>, ObjectError> {
         let connection = &task.spec.connection;
         let objects = self.objects.as_ref();
         let driver = match connect(objects, self.drivers.as_ref(), connection, key).await {
@@ -141,7 +141,7 @@ impl TaskReconciler {
     }
 
     /// Takes the mark away: the command was not carried out and may be sent again.
-    async fn unmark(&self, task: &Task) -> Result<(), crate::ObjectError> {
+    async fn unmark(&self, task: &Task) -> Result<(), ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid == task.metadata.uid && !current.status.ended() {
             let mut status = current.status.clone();
@@ -155,7 +155,7 @@ impl TaskReconciler {
         &self,
         task: &Task,
         outcome: Result<String, String>,
-    ) -> Result<Again, crate::ObjectError> {
+    ) -> Result<Again, ObjectError> {
         self.ages.forget(&task.key());
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid != task.metadata.uid {
@@ -172,7 +172,7 @@ impl TaskReconciler {
         self.write(&current, status).await
     }
 
-    async fn write(&self, task: &Task, status: RunStatus) -> Result<Again, crate::ObjectError> {
+    async fn write(&self, task: &Task, status: RunStatus) -> Result<Again, ObjectError> {
         write_status(self.objects.as_ref(), TASK, &task.metadata, &status).await?;
         Ok(Again::OnSignal)
     }

@@ -8,8 +8,7 @@ use api::bmc::{TASK, Task};
 use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
 
 use super::{TaskReconciler, decide};
-use crate::ObjectError;
-use crate::objects::fetch;
+use objects::{ObjectError, fetch};
 
 /// A driver that sends a command that takes power only for a Task that is still wanted.
 pub struct Permitted<'a> {

@@ -13,9 +13,9 @@ use stdx::TestClock;
 use super::TaskReconciler;
 use crate::ages::Ages;
 use crate::machine::Drivers;
-use crate::memory::Memory;
-use crate::objects::Objects as _;
 use crate::runtime::{Again, Reconciler};
+use objects::Objects as _;
+use objects::fake::Memory;
 
 struct One(Fake);
 

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::WorkflowReconciler;
 use super::decide::Step;
 use super::observe::Observed;
-use crate::ObjectError;
-use crate::objects::{gone_is_fine, write_status};
+use objects::{ObjectError, gone_is_fine, write_status};
 
 impl WorkflowReconciler {
     pub(super) async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {

@@ -2,6 +2,7 @@
 
 use api::bmc::{JOB, Job, MACHINE, Machine, TASK, Task};
 use api::meta::ObjectKey;
+use api::state::agents::Life;
 use api::state::queue;
 use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, Workflow};
 use jiff::Timestamp;
@@ -9,12 +10,11 @@ use serde_json::Value;
 
 use super::clocks::Left;
 use super::references::Referred;
-use super::{Life, WorkflowReconciler, boot};
-use crate::ObjectError;
+use super::{WorkflowReconciler, boot};
 use crate::ages::Moments;
 use crate::job::task_name;
-use crate::objects::{fetch, find, read};
 use crate::task::may_be_off;
+use objects::{ObjectError, fetch, find, read};
 
 /// A Workflow with everything a decision about it needs.
 #[derive(Debug, Clone)]

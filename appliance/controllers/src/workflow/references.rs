@@ -5,7 +5,7 @@ use api::tinkerbell::{REFERENCES_MAX, Reference};
 use serde_json::{Map, Value};
 
 use super::WorkflowReconciler;
-use crate::{ObjectError, Pending};
+use objects::{ObjectError, Pending};
 
 /// Follows references of Hardware.
 pub trait References: Send + Sync + 'static {

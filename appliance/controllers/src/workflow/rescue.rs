@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
+use api::state::agents::Life;
 use api::state::workflow::Event;
 use api::tinkerbell::{ActionState, BootMode, State, Workflow};
 use jiff::Timestamp;
 
+use super::Patience;
 use super::boot::{self, Progress};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
-use super::{Life, Patience};
 
 /// Between two looks while a machine is left alone.
 const LOOK_WAIT: Duration = Duration::from_secs(5);

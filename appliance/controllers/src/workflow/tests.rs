@@ -3,16 +3,17 @@ use std::time::Duration;
 
 use api::bmc::JOB;
 use api::meta::ObjectKey;
+use api::state::agents::{Agents, Life};
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use stdx::{Clock as _, TestClock};
 
-use super::{Agents, Deadlines, Life, Patience, WorkflowReconciler};
+use super::{Deadlines, Patience, WorkflowReconciler};
 use crate::ages::Ages;
-use crate::memory::Memory;
-use crate::objects::Objects as _;
 use crate::runtime::Reconciler as _;
+use objects::Objects as _;
+use objects::fake::Memory;
 
 const TEMPLATE_TEXT: &str = "name: install\nglobal_timeout: 600\ntasks:\n- name: os\n  worker: \
     \"{{.device_1}}\"\n  actions:\n  - name: stream\n    image: image2disk:v1\n    timeout: 60\n";

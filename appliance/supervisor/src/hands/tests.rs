@@ -6,7 +6,7 @@ use api::meta::{ObjectKey, Resource};
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
 use apiserver::AuditLog;
-use controllers::read;
+use objects::read;
 use panel::model::{ACTIONS, Action, Order};
 use resources::{Engine, builtin};
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use api::core::Happening;
 use api::meta::ObjectKey;
 use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
-use controllers::find;
 use dhcp::Bound;
 use dhcp::foreign::{Foreign, Hold, Neighbour, State};
 use jiff::Timestamp;
+use objects::find;
 
 use super::plan::pools;
 use super::{Networks, manifest};

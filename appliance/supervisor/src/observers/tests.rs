@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use controllers::read;
 use dhcp::{Seen, Silence};
 use metadata::{Observer as _, PhoneHome};
 use netboot::{Fetched, Observer as _, Outcome};
+use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
 use stdx::{MacAddr, SystemClock};

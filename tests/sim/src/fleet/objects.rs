@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
-use controllers::{ObjectError, Pending};
+use objects::{ObjectError, Pending};
 use serde_json::{Value, json};
 use stdx::Clock;
 use tokio::sync::mpsc;
@@ -224,7 +224,7 @@ impl Store {
     }
 }
 
-impl controllers::Objects for Store {
+impl objects::Objects for Store {
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
         Box::pin(async move {
             let world = self.world()?;

@@ -5,9 +5,9 @@ use api::tinkerbell::{HARDWARE, Reference, TEMPLATE};
 use serde_json::{Value, json};
 
 use super::{Heard, TEMPLATE_TEXT, World};
-use crate::objects::Objects as _;
 use crate::workflow::References;
-use crate::{ObjectError, Pending};
+use objects::Objects as _;
+use objects::{ObjectError, Pending};
 
 /// One reference leads somewhere, one nowhere, and the others are closed.
 impl References for Heard {

@@ -5,7 +5,7 @@ use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
 use super::{World, netboot};
-use crate::objects::Objects as _;
+use objects::Objects as _;
 
 impl World {
     /// As `kubectl annotate` does; the engine takes metadata and spec in one write.

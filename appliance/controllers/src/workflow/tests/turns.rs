@@ -6,8 +6,8 @@ use api::tinkerbell::WORKFLOW;
 use serde_json::{Value, json};
 
 use super::{World, netboot};
-use crate::objects::Objects as _;
 use crate::runtime::Reconciler as _;
+use objects::Objects as _;
 
 #[tokio::test]
 async fn two_workflows_of_one_machine_never_begin_both() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent_rpc::{Attributes, Block, Inventory, Network};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
-use controllers::read;
+use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
 use stdx::SystemClock;

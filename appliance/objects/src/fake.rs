@@ -1,7 +1,7 @@
 //! Objects in memory, with the conflict rules of the API, for tests of reconcilers.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
@@ -9,13 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{ObjectError, Objects, Pending};
 
+/// Objects by plural and key.
+type ByKey = BTreeMap<(&'static str, ObjectKey), Value>;
+
+/// The objects, and every event recorded of them.
 #[derive(Default)]
 pub struct Memory {
-    objects: Mutex<BTreeMap<(&'static str, ObjectKey), Value>>,
+    objects: Mutex<ByKey>,
     revision: Mutex<u64>,
+    /// Recorded events, oldest first.
     pub happenings: Mutex<Vec<Happening>>,
     /// The status of the object of this name is written when `gate` is open.
     pub gated: Mutex<String>,
+    /// Closed while a test holds the lock.
     pub gate: tokio::sync::Mutex<()>,
 }
 
@@ -29,9 +35,13 @@ fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Memory {
     fn stamp(&self, object: &mut Value) {
-        let mut revision = self.revision.lock().unwrap();
+        let mut revision = locked(&self.revision);
         *revision += 1;
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         if object["metadata"]["uid"].is_null() {
@@ -39,27 +49,30 @@ impl Memory {
         }
     }
 
+    /// Stores `object`, whatever was stored before.
     pub fn put(&self, resource: Resource, mut object: Value) -> ObjectKey {
         self.stamp(&mut object);
         let key = key_of(&object);
-        self.objects.lock().unwrap().insert((resource.plural, key.clone()), object);
+        locked(&self.objects).insert((resource.plural, key.clone()), object);
         key
     }
 
+    /// Object of this name in the namespace `default`.
     pub fn peek(&self, resource: Resource, name: &str) -> Option<Value> {
         let key = (resource.plural, ObjectKey::new("default", name));
-        self.objects.lock().unwrap().get(&key).cloned()
+        locked(&self.objects).get(&key).cloned()
     }
 
+    /// Names of all objects of a kind.
     pub fn names(&self, resource: Resource) -> Vec<String> {
-        let objects = self.objects.lock().unwrap();
+        let objects = locked(&self.objects);
         let of_kind = objects.keys().filter(|(plural, _)| *plural == resource.plural);
         of_kind.map(|(_, key)| key.name.clone()).collect()
     }
 
     fn replace(&self, resource: Resource, new: Value, status: bool) -> Result<Value, ObjectError> {
         let key = key_of(&new);
-        let mut objects = self.objects.lock().unwrap();
+        let mut objects = locked(&self.objects);
         let old = objects
             .get_mut(&(resource.plural, key.clone()))
             .ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
@@ -84,7 +97,7 @@ impl Memory {
 impl Objects for Memory {
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
         Box::pin(async move {
-            let objects = self.objects.lock().unwrap();
+            let objects = locked(&self.objects);
             let object = objects.get(&(resource.plural, key.clone()));
             object.cloned().ok_or_else(|| ObjectError::NotFound(key.to_string()))
         })
@@ -96,7 +109,7 @@ impl Objects for Memory {
         _namespace: Option<&'a str>,
     ) -> Pending<'a, Vec<Value>> {
         Box::pin(async move {
-            let objects = self.objects.lock().unwrap();
+            let objects = locked(&self.objects);
             let of_kind = objects.iter().filter(|((plural, _), _)| *plural == resource.plural);
             Ok(of_kind.map(|(_, object)| object.clone()).collect())
         })
@@ -105,7 +118,7 @@ impl Objects for Memory {
     fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
         Box::pin(async move {
             let key = key_of(&object);
-            if self.objects.lock().unwrap().contains_key(&(resource.plural, key.clone())) {
+            if locked(&self.objects).contains_key(&(resource.plural, key.clone())) {
                 return Err(ObjectError::AlreadyExists(key.to_string()));
             }
             self.put(resource, object.clone());
@@ -119,7 +132,7 @@ impl Objects for Memory {
 
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
         Box::pin(async move {
-            let is_gated = key_of(&object).name == *self.gated.lock().unwrap();
+            let is_gated = key_of(&object).name == *locked(&self.gated);
             let _open = if is_gated { Some(self.gate.lock().await) } else { None };
             self.replace(resource, object, true)
         })
@@ -127,7 +140,7 @@ impl Objects for Memory {
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
         Box::pin(async move {
-            let mut objects = self.objects.lock().unwrap();
+            let mut objects = locked(&self.objects);
             let place = (resource.plural, key.clone());
             let object = objects.get_mut(&place);
             let object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
@@ -142,6 +155,6 @@ impl Objects for Memory {
     }
 
     fn record(&self, happening: Happening) {
-        self.happenings.lock().unwrap().push(happening);
+        locked(&self.happenings).push(happening);
     }
 }

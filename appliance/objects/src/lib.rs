@@ -1,4 +1,9 @@
-//! How controllers reach objects: the same conflict rules as every other client of the API.
+//! Objects of the API for the box's own programs, under the conflict rules of every other client.
+//!
+//! Never: a store, HTTP, a rule about a kind. Enter at [`Objects`], [`fetch`] and
+//! [`write_status`]; tests of others at [`fake::Memory`].
+
+pub mod fake;
 
 use std::future::Future;
 use std::pin::Pin;
