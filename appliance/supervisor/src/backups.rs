@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
+use config::{Config, Home};
 use platform::init::{self, Leave};
 use platform::kept::replace_private;
 use status::backup::{Kept, Last, Order, Report};
@@ -31,7 +32,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Home};
 use crate::faces::{Telling, Tells};
 use crate::images::Images;
 use crate::networks::leases::OpenLeases;

@@ -8,10 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
+use config::{Config, Home};
 use platform::confinement::{self, FIRMWARE, GUEST, Limits, State};
 use platform::init::{BOOT, CACHE, STATE};
-
-use crate::config::{Config, Home};
 
 /// Folders of firmware that change: its volumes, and what is gone at the next start.
 const WRITTEN: [&str; 5] = [STATE, CACHE, BOOT, "/run", "/tmp"];
@@ -61,8 +60,9 @@ fn limits(state: &Path, config: Option<&Config>, home: Home) -> Limits {
 mod tests {
     use std::path::{Path, PathBuf};
 
+    use config::{Config, Home, Images};
+
     use super::limits;
-    use crate::config::{Config, Home, Images};
 
     #[test]
     fn a_guest_writes_to_what_its_configuration_names() {

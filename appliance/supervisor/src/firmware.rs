@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config::{Config, Home, Management, Problems, load};
 use mdns_sd::ServiceDaemon;
 use platform::init::{self, BOOT, GUESSED_TIME, STATE};
 use platform::net::{self, Address, Addressing, Bond, Wanted};
@@ -18,8 +19,6 @@ use platform::slots::BootVolume;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-
-use crate::config::{Config, Home, Management, Problems, load};
 
 /// How long the card of a rack's network may take to be there.
 const CARD: Duration = Duration::from_secs(10);

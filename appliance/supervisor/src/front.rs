@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use config::Panel;
+use config::panel::{Buttons, Input};
 use panel::backends::PICTURE_EVERY;
 use panel::buttons::Change;
 use panel::front::{Event, Frame, Front};
@@ -21,8 +23,6 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Panel;
-use crate::config::panel::{Buttons, Input};
 use crate::faces::Faces;
 use crate::hands::Hands;
 use crate::keys;

@@ -20,19 +20,6 @@ use crate::faces::{Telling, Tells};
 use crate::index::Index;
 use crate::reset;
 
-/// What the box can do of all that a panel knows, in the menu's order.
-pub const DOES: [Action; 9] = [
-    Action::Identify,
-    Action::ShowPin,
-    Action::Rescan,
-    Action::SafeMode,
-    Action::Restart,
-    Action::PowerOff,
-    Action::FactoryReset,
-    Action::Retry,
-    Action::MachinePower,
-];
-
 /// How long the box blinks for whoever looks for it (LE-3).
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
 /// Times that a change is tried again because somebody else changed the same in between.
@@ -84,7 +71,7 @@ pub enum Undone {
     /// Nobody knows what to switch it to.
     #[error("whether {0} is on is not known: its BMC does not answer")]
     PowerUnknown(String),
-    /// Not one of [`DOES`].
+    /// Not one of [`config::panel::DOES`].
     #[error("this version cannot do it")]
     Unable,
     /// An object could not be read or written.

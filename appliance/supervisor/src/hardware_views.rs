@@ -7,13 +7,13 @@ use std::sync::Arc;
 use agent_rpc::Pin;
 use agent_service::TokenUse;
 use api::tinkerbell::{Dhcp, Hardware, Interface};
+use config::{Config, HTTP_PORT};
 use dhcp::Reservation;
 use dhcp::v6::Identity;
 use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
 use stdx::{Clock, MacAddr};
 
 use crate::boot_token::BootTokens;
-use crate::config::{Config, HTTP_PORT};
 use crate::index::Index;
 use crate::loaders::Loaders;
 use crate::preserve;

@@ -26,9 +26,9 @@ use netboot::cache::room::Held;
 use netboot::cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 
 pub use answers::router;
+use config::{Config, HTTP_PORT};
 pub use mentions::reads_registry;
 
-use crate::config::{Config, HTTP_PORT};
 use crate::index::Index;
 use crate::networks::nic;
 use containers::Containers;

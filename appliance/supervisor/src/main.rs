@@ -9,7 +9,6 @@ mod audit;
 mod backups;
 mod boot_token;
 mod chronicle;
-mod config;
 mod confined;
 mod copies;
 mod discovery;
@@ -58,12 +57,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use config::{Config, Home};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-
-use config::{Config, Home};
 
 /// Exit code of a configuration that cannot be used (sysexits.h, EX_CONFIG is 78; 64 is EX_USAGE).
 const BAD_CONFIG: u8 = 64;

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiserver::Pki;
+use config::Config;
 use platform::net::Seen;
 use stdx::Clock;
 use tokio::sync::Mutex;
-
-use crate::config::Config;
 
 /// How often the box's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(3);

@@ -30,9 +30,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use board::Board;
+use config::Config;
 use leases::OpenLeases;
 
-use crate::config::Config;
 use crate::hardware_views::HardwareViews;
 use crate::heart::Pulse;
 use crate::index::Index;

@@ -4,12 +4,12 @@
 use ::objects::{ObjectError, Pending};
 use api::meta::ObjectKey;
 use api::tinkerbell::Reference;
+use config::Templates;
 use controllers::References;
 use event_pattern::{Event, Pattern};
 use resources::Engine;
 use serde_json::Value;
 
-use crate::config::Templates;
 use crate::objects;
 
 /// [`References`] over the engine.
@@ -54,13 +54,13 @@ mod tests {
     use ::objects::ObjectError;
     use api::meta::ObjectKey;
     use api::tinkerbell::Reference;
+    use config::Templates;
     use controllers::References as _;
     use resources::{Engine, WriteOptions, builtin};
     use serde_json::json;
     use store::{Options, Store};
 
     use super::Referred;
-    use crate::config::Templates;
 
     #[tokio::test]
     async fn a_rule_opens_what_it_names_and_nothing_else() {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use config::panel::DOES;
 use panel::backends::PICTURE_EVERY;
 use panel::backends::fbdev::{Framebuffer, Geometry};
 use panel::buttons::{Change, KEYBOARD, key};
@@ -13,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::faces::Faces;
-use crate::hands::{DOES, Hands};
+use crate::hands::Hands;
 use crate::heart::Pulse;
 use crate::keys;
 

@@ -19,13 +19,12 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use config::Home;
 use platform::init::{self, Leave};
 use platform::kept::replace_private;
 use platform::slots::{BootVolume, Slot};
 use platform::tpm::{self, Sealer, Tpm};
 use stdx::Secret;
-
-use crate::config::Home;
 
 /// Keys that are sealed: the one of the store, and the one of the backups that the box keeps.
 pub const SEALED: [&str; 2] = ["sealing.key", "backup.key"];

@@ -8,7 +8,6 @@ mod answers;
 mod diff;
 mod disk;
 mod edit;
-mod mistakes;
 pub mod roles;
 mod secrets;
 
@@ -22,10 +21,10 @@ use status::settings::{Report, Revision};
 use stdx::{Clock, is_full};
 use tokio::sync::watch;
 
-use crate::config::{Config, Home, Hours, Restart, zone};
 pub use answers::router;
+pub use config::mistakes::Mistake;
+use config::{Config, Home, Hours, Restart, zone};
 pub use disk::{Disk, Kept, OnDisk};
-pub use mistakes::Mistake;
 
 /// Revisions that are kept.
 pub const REVISIONS_MAX: usize = 100;
@@ -290,7 +289,7 @@ impl Settings {
             let why = format!("{} bytes of settings are more than {TEXT_BYTES_MAX}", text.len());
             return Err(Refused::Unwanted(why));
         }
-        mistakes::checked(text, self.home).map_err(Refused::Mistakes)
+        config::mistakes::checked(text, self.home).map_err(Refused::Mistakes)
     }
 
     /// The revisions, with that of a text that somebody wrote on the volume while the box was not

@@ -6,12 +6,12 @@ mod cards;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use config::{self, Restart, zone};
 use platform::init::{self, Leave};
 use platform::net;
 use status::view::Nic;
 use web::setup::{Card, Setup, Times};
 
-use crate::config::{self, Restart, zone};
 use crate::networks::nic;
 use crate::settings::{By, Refused, Settings, roles};
 

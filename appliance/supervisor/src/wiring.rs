@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use agent_rpc::Pin;
 use anyhow::Context as _;
+use config::Config;
 use apiserver::{AuditLog, Pki};
 use futures_util::FutureExt as _;
 use netboot::http::Face;
@@ -32,7 +33,6 @@ use tokio_util::sync::CancellationToken;
 use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
 use crate::boot_token::{self, BootTokens};
-use crate::config::Config;
 use crate::discovery::{Discovery, Reception, Reports};
 use crate::firmware::Firmware;
 use crate::hands::Sought;

@@ -22,6 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
+const PLACES: [Place; 31] = [
 const PLACES: [Place; 32] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -45,6 +46,11 @@ const PLACES: [Place; 32] = [
     place("agent-rpc", 2, &["api", "http-edge", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
+    place(
+        "config",
+        3,
+        &["api", "dhcp", "event-pattern", "metadata", "netboot", "panel", "platform"],
+    ),
     place("controllers", 3, &["api", "bmc", "objects", "template", "stdx"]),
     place(
         "resources",
@@ -58,7 +64,7 @@ const PLACES: [Place; 32] = [
     ),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),
-    place("cli", 3, &["status", "api", "template", "stdx"]),
+    place("cli", 3, &["config", "status", "api", "template", "stdx"]),
     place("agent", 3, &["agent-rpc", "platform", "api", "stdx"]),
     place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),
     place("supervisor", TOP, &[]),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use apiserver::{AdminAccess, Authenticator, Pki, SigningKey};
 use axum::body::Bytes;
+use config::{Config, Home};
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -19,7 +20,6 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{Backups, Now, PIECES, Refused, gather, place};
-use crate::config::{Config, Home};
 use crate::images::Images;
 use crate::wiring::storage;
 

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::network::{NetworkPlan, Phase};
+use config::{Config, Management, Network};
 use jiff::Timestamp;
 use platform::net::Seen;
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
 use super::{Telling, Tells};
-use crate::config::{Config, Management, Network};
 use crate::names::Names;
 use crate::networks::board::{Board, Standing, Wait};
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use config::Config;
 use status::view::{Claim, StatusView};
 use web::claim::TRIES_MAX;
 use web::owner::Owner;
 
 use super::{Telling, Tells};
-use crate::config::Config;
 
 /// Files of the state folder that are secret keys: what they open is lost with them. The first
 /// opens the store.

@@ -158,10 +158,10 @@ fn in_zone(clock: Clock, zone: &TimeZone, now: Timestamp) -> Clock {
 
 #[cfg(test)]
 mod tests {
+    use config::zone;
     use status::view::{Clock, TimeState};
 
     use super::{hosts_clock, in_zone};
-    use crate::config::zone;
 
     #[test]
     fn people_read_times_in_their_own_zone() {

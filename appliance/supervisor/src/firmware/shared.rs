@@ -4,12 +4,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use config::Config;
 use platform::net;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-
-use crate::config::Config;
 
 /// How long a start waits for an address; one that comes later begins the process anew.
 const FIRST: Duration = Duration::from_secs(8);

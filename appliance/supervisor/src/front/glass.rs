@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use config::Panel;
 use embedded_hal::i2c::I2c;
 use panel::backends::backlight::Backlight;
 use panel::backends::fbdev::Framebuffer;
@@ -13,7 +14,6 @@ use panel::screens::Picture;
 use tokio::sync::mpsc;
 
 use super::Tries;
-use crate::config::Panel;
 
 const FRAMEBUFFERS: &str = "/sys/class/graphics";
 const BACKLIGHTS: &str = "/sys/class/backlight";

@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use config::panel;
 use status::view::led::Pattern;
 
 use super::Tries;
 use super::lines::Output;
-use crate::config::panel;
 
 const LEDS: &str = "/sys/class/leds";
 

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use config::Panel;
 use embedded_graphics::pixelcolor::BinaryColor;
 use panel::buttons::Change;
 use panel::draw::Sheet;
@@ -19,7 +20,6 @@ use super::glass::{self, Glass};
 use super::lamps::{self, Led, Switch};
 use super::lines::Wire;
 use super::{Tries, event, keys_of, wires};
-use crate::config::Panel;
 
 /// A glass that works for `left` frames, what happened to it, and the way to send it more.
 #[derive(Clone)]

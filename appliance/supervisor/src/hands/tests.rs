@@ -5,6 +5,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
+use config::panel::DOES;
 use apiserver::AuditLog;
 use objects::read;
 use panel::model::{ACTIONS, Action, Order};
@@ -14,7 +15,7 @@ use status::view::StatusView;
 use stdx::SystemClock;
 use store::{Options, Store};
 
-use super::{DOES, Hands, IDENTIFY_FOR, Sought};
+use super::{Hands, IDENTIFY_FOR, Sought};
 use crate::audit::Audit;
 use crate::faces::Tells as _;
 use crate::index::Index;

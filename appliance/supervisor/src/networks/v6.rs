@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::HTTP_PORT;
 use dhcp::Gate;
 use stdx::Backoff;
 use tokio::sync::watch;
@@ -11,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::board::Board;
 use super::nic;
-use crate::config::HTTP_PORT;
 use crate::index::Index;
 
 /// What it is called where an owner reads it.

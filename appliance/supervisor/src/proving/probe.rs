@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use agent_rpc::Pin;
 use anyhow::Context as _;
+use config::Config;
 use platform::net::Seen;
 use rustls::pki_types::ServerName;
 use store::Store;
@@ -15,8 +16,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-
-use crate::config::Config;
 
 /// How long the API may take to answer the box itself.
 const ANSWER: Duration = Duration::from_secs(5);

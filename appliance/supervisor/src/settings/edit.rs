@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use config::mistakes::bare;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
-
-use super::mistakes::bare;
 
 /// Parts of a key.
 const DEPTH_MAX: usize = 8;

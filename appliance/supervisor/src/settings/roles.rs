@@ -1,9 +1,8 @@
 //! What each network card is for, written into a text: only the tables of the cards that change,
 //! and in them only the keys that say so.
 
+use config::mistakes::bare;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
-
-use super::mistakes::bare;
 
 /// Racks' networks, and how the owner reaches the box.
 const RACKS: &str = "network";

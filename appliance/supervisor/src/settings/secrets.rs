@@ -1,10 +1,10 @@
 //! Secrets of a text hidden, so that it can be shown.
 
+use config::mistakes::bare;
 use toml_edit::visit_mut::{VisitMut, visit_table_like_kv_mut};
 use toml_edit::{DocumentMut, Item, KeyMut, Value};
 
 use super::edit;
-use super::mistakes::bare;
 
 /// A key with one of these in it has a secret for its value.
 const WORDS: [&str; 6] = ["passphrase", "password", "secret", "token", "private", "hash"];

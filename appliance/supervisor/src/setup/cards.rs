@@ -3,11 +3,11 @@
 
 use std::net::Ipv4Addr;
 
+use config::{Config, Network};
 use ipnet::Ipv4Net;
 use status::view::Role;
 use web::setup::Card;
 
-use crate::config::{Config, Network};
 use crate::settings::roles::Use;
 
 /// Addresses for a box on a network that is only for machines; the first that is not taken.
@@ -25,7 +25,7 @@ pub fn now(mut cards: Vec<Card>, config: &Config) -> Vec<Card> {
     let own = free(&cards);
     for card in &mut cards {
         let network = config.network.iter().find(|network| network.interface == card.name);
-        let unused = |unused: &&crate::config::Management| unused.interface == card.name;
+        let unused = |unused: &&config::Management| unused.interface == card.name;
         let unused = config.management.iter().find(unused).is_some_and(|card| card.unused);
         card.role = match network {
             Some(network) if network.is_shared() => Role::Both,
@@ -207,7 +207,7 @@ mod tests {
         let text = "[[network]]\ninterface = 'eth1'\naddress = '10.77.0.1'\nmode = 'pool'\n\
             pool = ['10.77.0.5', '10.77.0.7']\n[[network]]\ninterface = 'eth3'\nmode = 'proxy'\n\
             [[management]]\ninterface = 'eth2'\nunused = true\n[boot]\nartifacts = '/'\n";
-        let config = Config::read(text, crate::config::Home::Firmware).unwrap();
+        let config = Config::read(text, config::Home::Firmware).unwrap();
         let cards = ["eth0", "eth1", "eth2", "eth3"].map(|name| card(name, "", false));
         let cards = now(cards.to_vec(), &config);
         use Role::{Both, Management, Provisioning, Unused};

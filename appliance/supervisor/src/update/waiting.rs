@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Restart;
 use jiff::Timestamp;
 use status::view::UpdateState;
 use tokio_util::sync::CancellationToken;
 
 use super::{Refused, Updates, restart};
-use crate::config::Restart;
 use crate::settings::Live;
 
 /// Between two looks whether the wait is over.
@@ -105,10 +105,10 @@ impl Updates {
 
 #[cfg(test)]
 mod tests {
+    use config::{Hours, zone};
     use jiff::tz::TimeZone;
 
     use super::{Live, Restart, Waits, waits};
-    use crate::config::{Hours, zone};
 
     #[test]
     fn a_restart_waits_for_a_word_then_its_hours_then_machines() {

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use api::network::NetworkPlan;
 use apiserver::Pki;
 use axum::Router;
+use config::HTTP_PORT;
 use futures_util::FutureExt as _;
 use futures_util::future::try_join_all;
 use netboot::http::{Downloads, Face, HttpConfig};
@@ -20,7 +21,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
-use crate::config::HTTP_PORT;
 use crate::images::Images;
 use crate::index::Index;
 use crate::networks::nic;

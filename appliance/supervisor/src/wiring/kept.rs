@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Home;
 use platform::init::CACHE;
 use store::Store;
 
 use super::Wiring;
 use crate::backups::{Backups, Now};
-use crate::config::Home;
 use crate::copies;
 use crate::firmware::{Firmware, name};
 

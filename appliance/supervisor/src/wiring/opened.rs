@@ -16,12 +16,12 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
+use config::Home;
 use status::view::{Fault, StatusView, Trouble};
 use store::Store;
 use tempfile::TempDir;
 
 use super::storage;
-use crate::config::Home;
 use crate::faces::{Telling, Tells};
 use crate::live::failure;
 use crate::sealing::Keys;

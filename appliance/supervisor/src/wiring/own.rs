@@ -9,13 +9,13 @@ use std::sync::Arc;
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::Pki;
+use config::Home;
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
 use platform::slots::{BootVolume, Slot};
 use store::Store;
 
 use super::{Wiring, boot, storage};
-use crate::config::Home;
 use crate::faces::Faces;
 use crate::firmware::{Firmware, time};
 use crate::hands::Hands;

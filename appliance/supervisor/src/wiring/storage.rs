@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use config::Home;
 use resources::Engine;
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{Returned, Room, SealingKey, Store};
 
-use crate::config::Home;
 use crate::faces::{Telling, Tells};
 use crate::sealing::Keys;
 

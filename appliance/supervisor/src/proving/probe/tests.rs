@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use agent_rpc::Pin;
 use apiserver::Pki;
+use config::Config;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Probe, early, missing, unbound};
-use crate::config::Config;
 
 fn pki(folder: &std::path::Path) -> Pki {
     Pki::ensure(folder, &["tinbox".to_owned()], jiff::Timestamp::now()).unwrap()

@@ -8,10 +8,10 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
+use config::Home;
 use tower::ServiceExt as _;
 
 use super::{Opened, open, refused};
-use crate::config::Home;
 use crate::wiring::storage;
 
 /// A box that has started once.

@@ -1,37 +1,17 @@
 //! The `box.toml` that goes with a box to its place: read before the disk is opened, so that what
 //! the box would refuse as a whole is told at a desk and not at a rack.
 //!
-//! Never more than its syntax and its sections: what they may say is the box's to judge, which
-//! tells every mistake with its line on its screen and serial line.
+//! The checks are the box's own (`config`), but for folders and files, which only the box has.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use toml::{Spanned, Value};
+use config::mistakes::checked_elsewhere;
 
 use super::image::text;
 use crate::error::Error;
 
 /// Larger files are no configuration.
 const BYTES_MAX: u64 = 1 << 18;
-
-/// What a configuration has at its top (`supervisor`'s `Config`, which a test compares).
-const SECTIONS: [&str; 14] = [
-    "name",
-    "time",
-    "upgrade",
-    "network",
-    "management",
-    "boot",
-    "api",
-    "agents",
-    "templates",
-    "bmc",
-    "images",
-    "web",
-    "panel",
-    "metadata",
-];
 
 /// The text of the file at `path`, as it is.
 ///
@@ -50,61 +30,36 @@ pub fn read(path: &Path) -> Result<String, Error> {
 
 /// What is wrong with `text`, as a phrase.
 fn check(text: &str) -> Result<(), String> {
-    // Editors that write a byte order mark are those on the laptops that write the card.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let read: BTreeMap<Spanned<String>, Value> =
-        toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut unknown: Vec<_> =
-        read.keys().filter(|key| !SECTIONS.contains(&key.get_ref().as_str())).collect();
-    unknown.sort_by_key(|key| key.span().start);
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let line = |at: usize| text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-    let tell =
-        |key: &&Spanned<String>| format!("line {}: {}", line(key.span().start), key.get_ref());
-    let told: Vec<String> = unknown.iter().map(tell).collect();
-    Err(format!("a box knows nothing of this ({}): {}", SECTIONS.join(", "), told.join("; ")))
+    checked_elsewhere(text).map_err(|mistakes| {
+        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        told.join("; ")
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SECTIONS, check, read};
-
-    /// The supervisor imports everything and is imported by nothing: its sections are read off it.
-    #[test]
-    fn the_sections_are_the_boxs_own() {
-        let source = include_str!("../../../../../supervisor/src/config.rs");
-        let fields = source.split_once("pub struct Config {").unwrap().1;
-        let fields = fields.split_once("\n}").unwrap().0;
-        let mut skipped = false;
-        let mut found = Vec::new();
-        for line in fields.lines().map(str::trim) {
-            let field = line.strip_prefix("pub ").and_then(|line| line.split_once(':'));
-            match field {
-                Some((name, _)) if !skipped => found.push(name),
-                Some(_) => skipped = false,
-                None => skipped |= line == "#[serde(skip)]",
-            }
-        }
-        assert_eq!(found, SECTIONS, "add what the box has learnt to SECTIONS");
-    }
+    use super::{check, read};
 
     #[test]
     fn what_a_box_takes_is_taken_from_any_editor() {
         check("").unwrap();
         check("\u{feff}name = 'cellar'\r\n[time]  \r\nservers = []\r\n").unwrap();
-        check("[[management]]\nvlan = 7\n[network]\n[network.pool]\n").unwrap();
+        check("[[management]]\ninterface = 'eth0'\nvlan = 7\n[boot]\nartifacts = '/gone'\n")
+            .unwrap();
     }
 
     #[test]
     fn what_no_box_takes_is_told_with_its_line() {
         let syntax = check("name = 'cellar'\n[network\n").unwrap_err();
         assert!(syntax.contains("line 2"), "{syntax}");
+        let value = check("[agents]\nsilence_secs = 1\n[time]\nzone = 'Berlin'\n").unwrap_err();
+        assert!(value.starts_with("line 2: agents.silence_secs: 1 s is not between"), "{value}");
+        assert!(value.contains("; line 4: time.zone: \"Berlin\" is no time zone"), "{value}");
         let twice = check("name = 'a'\nname = 'b'\n").unwrap_err();
         assert!(twice.contains("line 2") && twice.contains("duplicate"), "{twice}");
-        let unknown = check("name = 'a'\nspeed = 1\n[netwrok]\nmode = 'off'\n").unwrap_err();
-        assert!(unknown.ends_with("line 2: speed; line 3: netwrok"), "{unknown}");
+        let unknown = check("name = 'a'\nspeed = 1\n[agents]\nfast = 1\n").unwrap_err();
+        assert!(unknown.contains("line 2: unknown field `speed`"), "{unknown}");
+        assert!(unknown.contains("line 4: unknown field `fast`"), "{unknown}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("box.toml");
         let said = |file| read(file).unwrap_err().to_string();

@@ -1,8 +1,14 @@
-//! The configuration file: one struct a service, unknown keys refused, every mistake told at once.
+//! The configuration file `box.toml`: one struct a service, unknown keys refused, all mistakes
+//! reported at once.
+//!
+//! Never: a change of the file or of the box. Enter at [`Config::read`], or at
+//! [`mistakes::checked`] for mistakes with their lines.
 
 pub mod bond;
+mod file;
 mod images;
 mod management;
+pub mod mistakes;
 mod network;
 pub mod panel;
 mod templates;
@@ -10,8 +16,6 @@ mod upgrade;
 mod web;
 mod zone;
 
-use std::fmt;
-use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +24,7 @@ use api::network::NetworkPlan;
 use serde::Deserialize;
 
 pub use bond::Bond;
+pub use file::{Problems, load};
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
@@ -211,20 +216,6 @@ fn consoles() -> Vec<String> {
     vec!["tty0".to_owned(), "ttyS0,115200".to_owned()]
 }
 
-/// What is wrong with a configuration.
-#[derive(Debug)]
-pub struct Problems {
-    file: PathBuf,
-    list: Vec<String>,
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot use the configuration {}", self.file.display())?;
-        self.list.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-    }
-}
-
 /// Where this program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
@@ -234,16 +225,13 @@ pub enum Home {
     Firmware,
 }
 
-/// Read and check a configuration.
-pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
-    let fail = |list| Problems { file: file.to_owned(), list };
-    let text = match std::fs::read_to_string(file) {
-        Err(error) if home == Home::Firmware && error.kind() == ErrorKind::NotFound => {
-            String::new()
-        }
-        read => read.map_err(|error| fail(vec![error.to_string()]))?,
-    };
-    Config::read(&text, home).map_err(fail)
+/// The computer that reads a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    /// The computer that the configuration is for: its folders and files must exist.
+    Own,
+    /// Another computer: paths are not looked up.
+    Foreign,
 }
 
 impl Config {
@@ -253,6 +241,10 @@ impl Config {
     /// Every mistake: what the format itself does not allow stops at the first, which has a line;
     /// everything else has the key that it is about in front.
     pub fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
+        Self::read_with(text, home, Disk::Own)
+    }
+
+    fn read_with(text: &str, home: Home, disk: Disk) -> Result<Self, Vec<String>> {
         // Editors that write a byte order mark are those on the laptops that write the card.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
@@ -263,7 +255,7 @@ impl Config {
         {
             images.cache = Images::folder(Path::new(platform::init::CACHE));
         }
-        problems.extend(config.problems());
+        problems.extend(config.problems(disk));
         problems.extend(config.problems_at(home));
         if home == Home::Firmware && config.images.is_none() {
             config.images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
@@ -329,7 +321,7 @@ impl Config {
     }
 
     /// What is wrong beside the networks.
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |good: bool, problem: String| {
             if !good {
@@ -337,7 +329,8 @@ impl Config {
             }
         };
         let folder = &self.boot.artifacts;
-        check(folder.is_dir(), format!("boot.artifacts: {} is no folder", folder.display()));
+        let exists = disk == Disk::Foreign || folder.is_dir();
+        check(exists, format!("boot.artifacts: {} is no folder", folder.display()));
         for (key, secs, from, to) in [
             ("agents.silence_secs", self.agents.silence_secs, 20, 3600),
             ("agents.boot_secs", self.agents.boot_secs, 30, 7200),
@@ -346,7 +339,7 @@ impl Config {
             let good = (from..=to).contains(&secs);
             check(good, format!("{key}: {secs} s is not between {from} s and {to} s"));
         }
-        problems.extend(self.images.iter().flat_map(Images::problems));
+        problems.extend(self.images.iter().flat_map(|images| images.problems(disk)));
         problems.extend(self.metadata.problems());
         problems.extend(self.templates.problems());
         problems

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use axum::http::uri::Authority;
+use http::uri::Authority;
 use ipnet::IpNet;
 use netboot::cache::registry::Credentials;
 use serde::Deserialize;
+
+use super::Disk;
 
 /// What the cache may be told to take of its partition, in percent: below the line from which on
 /// the owner is warned.
@@ -70,10 +72,11 @@ impl Images {
     }
 
     /// Every mistake, by key and unit.
-    pub fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let (folder, budget) = (&self.cache, self.budget_percent);
-        if !folder.is_absolute() || (folder.exists() && !folder.is_dir()) {
+        let own = disk == Disk::Own;
+        if !folder.is_absolute() || (own && folder.exists() && !folder.is_dir()) {
             problems.push(format!("images.cache: {} is no absolute folder", folder.display()));
         }
         if !BUDGET_PERCENT.contains(&budget) {
@@ -86,7 +89,7 @@ impl Images {
         if count > MAX_NETWORKS {
             problems.push(format!("images.networks: {count} are more than {MAX_NETWORKS}"));
         }
-        if let Some(file) = self.authorities.as_ref().filter(|file| !file.is_file()) {
+        if let Some(file) = self.authorities.as_ref().filter(|file| own && !file.is_file()) {
             problems.push(format!("images.authorities: {} is no file", file.display()));
         }
         let hosts = self.plain_registries.iter().map(|host| ("plain_registries", host));

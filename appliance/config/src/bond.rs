@@ -165,7 +165,7 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{BondMode, bonds, interfaces, problems};
-    use crate::config::{Management, Network};
+    use crate::{Management, Network};
     use serde::Deserialize;
 
     #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use toml_edit::{Document, Item, Table};
 
-use crate::config::{Config, Home};
+use crate::{Config, Disk, Home};
 
 /// Mistakes of the format itself that are looked for one after the other.
 const FORMAT_MISTAKES_MAX: usize = 20;
@@ -33,8 +33,21 @@ impl fmt::Display for Mistake {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn checked(text: &str, home: Home) -> Result<Config, Vec<Mistake>> {
+    checked_with(text, home, Disk::Own)
+}
+
+/// Checks a text for a flashed box on another computer: folders and files that it names are not
+/// looked up.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn checked_elsewhere(text: &str) -> Result<(), Vec<Mistake>> {
+    checked_with(text, Home::Firmware, Disk::Foreign).map(drop)
+}
+
+fn checked_with(text: &str, home: Home, disk: Disk) -> Result<Config, Vec<Mistake>> {
     let (rest, mut mistakes) = of_format(text);
-    let config = match Config::read(&rest, home) {
+    let config = match Config::read_with(&rest, home, disk) {
         Ok(config) => Some(config),
         // The format's own, beyond those that were looked for one by one.
         Err(_) if toml::from_str::<Config>(bare(&rest)).is_err() => None,

@@ -10,7 +10,18 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::hands::DOES;
+/// Actions that the box implements, in the menu's order.
+pub const DOES: [Action; 9] = [
+    Action::Identify,
+    Action::ShowPin,
+    Action::Rescan,
+    Action::SafeMode,
+    Action::Restart,
+    Action::PowerOff,
+    Action::FactoryReset,
+    Action::Retry,
+    Action::MachinePower,
+];
 
 /// Lines that a chip can have (`linux/gpio.h` knows no limit; no chip comes near this one).
 const LINE_MAX: u32 = 1023;

@@ -1,0 +1,36 @@
+//! The file of a configuration.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::{Config, Home};
+
+/// What is wrong with a configuration.
+#[derive(Debug)]
+pub struct Problems {
+    file: PathBuf,
+    list: Vec<String>,
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot use the configuration {}", self.file.display())?;
+        self.list.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+    }
+}
+
+/// Read and check a configuration.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
+    let fail = |list| Problems { file: file.to_owned(), list };
+    let text = match std::fs::read_to_string(file) {
+        Err(error) if home == Home::Firmware && error.kind() == ErrorKind::NotFound => {
+            String::new()
+        }
+        read => read.map_err(|error| fail(vec![error.to_string()]))?,
+    };
+    Config::read(&text, home).map_err(fail)
+}
