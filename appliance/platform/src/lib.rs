@@ -16,6 +16,7 @@ mod growth;
 pub mod heartbeat;
 pub mod init;
 pub mod kept;
+pub mod liveness;
 pub mod net;
 pub mod pstore;
 pub mod reset;

@@ -4,8 +4,8 @@
 //! Enter at [`view::StatusView`] (everything a face shows, in one value), [`story::Moment`] (what
 //! happened to a machine in this boot), [`timeline`] (those moments with their offsets), [`words`]
 //! (a state as a word with a tone), [`progress`] (how far it is), [`log`] (what it said), [`heard`]
-//! (who asked for an address), [`image`] (what it may be given) and [`settings`] (what the owner
-//! wrote).
+//! (who asked for an address), [`image`] (what it may be given), [`settings`] (what the owner
+//! wrote) and [`source`] (the parts of the box that fill a view).
 
 pub mod backup;
 pub mod heard;
@@ -15,6 +15,7 @@ pub mod pin;
 pub mod progress;
 pub mod reset;
 pub mod settings;
+pub mod source;
 pub mod story;
 pub mod timeline;
 pub mod update;

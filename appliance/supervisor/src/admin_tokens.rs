@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use apiserver::failure;
 use apiserver::{AdminTokens, TokenError};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,7 +16,6 @@ use serde_json::json;
 use stdx::Secret;
 
 use crate::copies;
-use crate::live::failure;
 
 const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/access";
 

@@ -25,6 +25,7 @@ use config::{Config, Home};
 use platform::init::{self, Leave};
 use platform::kept::replace_private;
 use status::backup::{Kept, Last, Order, Report};
+use status::source::{Filling, StatusSource};
 use status::view::StatusView;
 use stdx::{Clock, Secret};
 use store::Store;
@@ -32,7 +33,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::faces::{Telling, Tells};
 use crate::images::Images;
 use crate::networks::leases::OpenLeases;
 pub use answers::router;
@@ -346,8 +346,8 @@ fn open(
     Ok(Reader::open(upload, key.as_ref(), env!("CARGO_PKG_VERSION"))?)
 }
 
-impl Tells for Arc<Backups> {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Backups {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.system.backup_at = self.last().at;
         view.system.kept_backups.clone_from(&self.kept_place());
         Box::pin(std::future::ready(()))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use api::core::EVENT;
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
+use status::source::{Filling, StatusSource};
 use resources::{Engine, ListOptions};
 use status::story::stranger;
 use status::timeline::{Line, Told, booting, silence, timeline};
@@ -15,7 +16,6 @@ use status::view::machine::Sentence;
 use status::view::{Event, Machine, MachineState, StatusView, Trouble};
 use tokio::sync::Mutex;
 
-use crate::faces::{Telling, Tells};
 use crate::index::Index;
 use crate::objects::id;
 
@@ -41,8 +41,8 @@ struct Kept {
     told: Arc<Vec<Told>>,
 }
 
-impl Tells for Chronicle {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Chronicle {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             view.revision = self.engine.revision();
             let told = self.read(view.revision).await;

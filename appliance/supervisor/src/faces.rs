@@ -1,6 +1,6 @@
 //! What the box's faces show: one view of it, to which each part of the box tells its own.
 //!
-//! Whoever has something new to show is a [`Tells`] of its own, and is listed where the faces are
+//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the faces are
 //! put together (`wiring::pages`).
 
 pub mod contested;
@@ -10,23 +10,13 @@ pub mod networks;
 pub mod owner;
 pub mod system;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use status::source::StatusSource;
 use status::view::StatusView;
 use stdx::Clock;
 use web::owner::Owner;
-
-/// What [`Tells::tell`] returns.
-pub type Telling<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
-
-/// A part of the box that has something to tell.
-pub trait Tells: Send + Sync + 'static {
-    /// Fills what this part knows into the view, and nothing else. Parts are asked in their order,
-    /// so it may read what those before it told.
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a>;
-}
 
 /// Where a view comes from.
 pub struct Faces {
@@ -38,8 +28,8 @@ pub struct Faces {
     pub began: Instant,
     /// Whose the box is.
     pub owner: Arc<Owner>,
-    /// Those that tell, in their order.
-    pub parts: Vec<Box<dyn Tells>>,
+    /// Its sources, in their order.
+    pub parts: Vec<Box<dyn StatusSource>>,
 }
 
 impl Faces {
@@ -53,7 +43,7 @@ impl Faces {
             ..StatusView::default()
         };
         for part in &self.parts {
-            part.tell(&mut view).await;
+            part.fill(&mut view).await;
         }
         view
     }

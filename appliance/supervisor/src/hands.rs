@@ -11,12 +11,12 @@ use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, Order};
 use serde_json::{Value, json};
+use status::source::{Filling, StatusSource};
 use status::view::{Power, StatusView};
 use stdx::Clock;
 use thiserror::Error;
 
 use crate::audit::Audit;
-use crate::faces::{Telling, Tells};
 use crate::index::Index;
 use crate::reset;
 
@@ -49,8 +49,8 @@ impl Sought {
     }
 }
 
-impl Tells for Sought {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Sought {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.identifying = self.still();
         Box::pin(std::future::ready(()))
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use agent_service::Service;
+use apiserver::failure;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -127,18 +128,4 @@ async fn progress(
             failure(StatusCode::NOT_FOUND, "NotFound", why)
         }
     }
-}
-
-/// A failure as the API says it.
-pub fn failure(code: StatusCode, reason: &str, message: &str) -> Response {
-    let status = json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "reason": reason,
-        "message": message,
-        "code": code.as_u16(),
-    });
-    (code, Json(status)).into_response()
 }

@@ -20,7 +20,6 @@ mod hands;
 mod hardware_views;
 mod heap;
 mod heard;
-mod heart;
 mod images;
 mod index;
 mod instances;

@@ -32,9 +32,9 @@ use tokio_util::sync::CancellationToken;
 use board::Board;
 use config::Config;
 use leases::OpenLeases;
+use platform::liveness::Pulse;
 
 use crate::hardware_views::HardwareViews;
-use crate::heart::Pulse;
 use crate::index::Index;
 use crate::objects::id;
 use crate::observers::Observers;

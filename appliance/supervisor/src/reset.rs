@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use apiserver::failure;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,7 +20,6 @@ use status::story::plain;
 
 use crate::audit::Audit;
 use crate::faces::Faces;
-use crate::live::failure;
 
 /// For those who may do everything: no other role holds a rule of this group.
 const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";

@@ -10,12 +10,12 @@ use panel::backends::fbdev::{Framebuffer, Geometry};
 use panel::buttons::{Change, KEYBOARD, key};
 use panel::console::Console;
 use panel::screens::{Size, monitor};
+use platform::liveness::Pulse;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::faces::Faces;
 use crate::hands::Hands;
-use crate::heart::Pulse;
 use crate::keys;
 
 /// Between two looks for a monitor.

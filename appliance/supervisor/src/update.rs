@@ -20,6 +20,7 @@ use axum::body::Bytes;
 use platform::bundle::{self, Manifest, PublicKey};
 use platform::init::{self, Leave};
 use platform::slots::{BootVolume, Slot};
+use status::source::{Filling, StatusSource};
 use status::update::Report;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
@@ -27,7 +28,6 @@ use stdx::Clock;
 use store::{Room, Store};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::faces::{Telling, Tells};
 use crate::settings::Live;
 use crate::wiring::storage;
 pub use answers::router;
@@ -342,8 +342,8 @@ impl Updates {
     }
 }
 
-impl Tells for Arc<Updates> {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Updates {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let Report { version, slots, update } = self.report();
         (view.version, view.system.slots, view.update) = (version, slots, update);
         Box::pin(std::future::ready(()))

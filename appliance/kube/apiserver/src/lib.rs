@@ -12,6 +12,7 @@
 pub mod auth;
 mod budget;
 mod facade;
+mod failure;
 mod gate;
 #[cfg(test)]
 mod hostile;
@@ -25,6 +26,7 @@ pub use auth::{
 };
 pub use budget::ByteLimits;
 pub use facade::{Decoded, router};
+pub use failure::failure;
 pub use gate::{ANSWERS, AuditLog, BODIES, Gate, Peer, READS, WATCHES, WRITES};
 pub use rbac::User;
 pub use serve::{STRANGERS, serve};

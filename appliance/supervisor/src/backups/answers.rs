@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use apiserver::failure;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -15,7 +16,6 @@ use stdx::Secret;
 use tokio::sync::mpsc;
 
 use super::{Backups, Made, PIECES, Refused};
-use crate::live::failure;
 use crate::upload;
 
 /// What opens the body, percent-encoded: a header of a request over TLS, never a URL, which logs

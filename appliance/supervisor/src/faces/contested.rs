@@ -4,9 +4,9 @@ use api::core::Happening;
 use api::meta::ObjectKey;
 use api::tinkerbell::HARDWARE;
 use jiff::Timestamp;
+use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
 
-use crate::faces::{Telling, Tells};
 use crate::index::{Contested, Index};
 
 /// Contested names that the page shows.
@@ -38,8 +38,8 @@ pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
 /// The problem on the page.
 pub struct ContestedNames(pub Index);
 
-impl Tells for ContestedNames {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for ContestedNames {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(fault(&self.0.contested()));
         Box::pin(std::future::ready(()))
     }

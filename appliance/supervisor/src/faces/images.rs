@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use status::image;
+use status::source::{Filling, StatusSource};
 use status::view::StatusView;
 use tokio::sync::Mutex;
 
-use super::{Telling, Tells};
 use crate::images::Images;
 
 /// Between two looks into its folders.
@@ -40,8 +40,8 @@ impl Cached {
     }
 }
 
-impl Tells for Cached {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Cached {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move { view.images = image::Images::clone(&*self.read().await) })
     }
 }

@@ -9,9 +9,9 @@ use api::tinkerbell::{Hardware, State};
 use jiff::Timestamp;
 use status::heard::Heard;
 use status::progress::Progress;
+use status::source::{Filling, StatusSource};
 use status::view::{Machine, MachineState, Power, StatusView, Work};
 
-use super::{Telling, Tells};
 use crate::index::{Course, Index};
 use crate::observers::Observers;
 
@@ -43,8 +43,8 @@ struct Known {
     leased: Option<IpAddr>,
 }
 
-impl Tells for Machines {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Machines {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let known = self.index.machines().into_iter().map(|hardware| self.known(hardware));
         view.machines = known.map(|known| known.machine()).collect();
         view.heard = self.observers.heard();

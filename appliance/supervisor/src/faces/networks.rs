@@ -8,9 +8,9 @@ use api::network::{NetworkPlan, Phase};
 use config::{Config, Management, Network};
 use jiff::Timestamp;
 use platform::net::Seen;
+use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
-use super::{Telling, Tells};
 use crate::names::Names;
 use crate::networks::board::{Board, Standing, Wait};
 
@@ -49,8 +49,8 @@ impl Nics {
     }
 }
 
-impl Tells for Nics {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Nics {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             let seen = self.look().await;
             let (ports, seen): (Vec<Seen>, Vec<Seen>) =

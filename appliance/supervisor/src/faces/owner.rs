@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::Config;
+use status::source::{Filling, StatusSource};
 use status::view::{Claim, StatusView};
 use web::claim::TRIES_MAX;
 use web::owner::Owner;
-
-use super::{Telling, Tells};
 
 /// Files of the state folder that are secret keys: what they open is lost with them. The first
 /// opens the store.
@@ -27,8 +26,8 @@ pub struct Ownership {
     pub state: PathBuf,
 }
 
-impl Tells for Ownership {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Ownership {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.pin = status::pin::pin(&self.key).into();
         view.system.certificate_sha256 = stdx::hex(&self.key).into();
         view.system.accounts = u32::from(self.owner.claimed());

@@ -11,10 +11,10 @@ use jiff::tz::TimeZone;
 use ntp::Standing;
 use platform::confinement::State;
 use platform::figures::{self, Work};
+use status::source::{Filling, StatusSource};
 use status::view::{Clock, Fault, Nic, StatusView, System, TimeState, Trouble};
 use tokio::sync::watch;
 
-use super::{Telling, Tells};
 use crate::firmware::time::Known;
 use crate::journal::JOURNAL;
 use crate::settings::Live;
@@ -101,8 +101,8 @@ impl Itself {
     }
 }
 
-impl Tells for Itself {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Itself {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();
         view.safe_mode = self.safe_mode.as_str().into();

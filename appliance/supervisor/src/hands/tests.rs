@@ -11,13 +11,13 @@ use objects::read;
 use panel::model::{ACTIONS, Action, Order};
 use resources::{Engine, builtin};
 use serde_json::{Value, json};
+use status::source::StatusSource as _;
 use status::view::StatusView;
 use stdx::SystemClock;
 use store::{Options, Store};
 
 use super::{Hands, IDENTIFY_FOR, Sought};
 use crate::audit::Audit;
-use crate::faces::Tells as _;
 use crate::index::Index;
 use crate::objects::EngineObjects;
 use crate::recorder::recorder;
@@ -161,12 +161,12 @@ async fn the_box_is_sought_for_a_minute() {
     assert!(!sought.still());
     rig.hands.carry_out(Order { action: Action::Identify, machine: None }, "panel").await;
     let mut view = StatusView::default();
-    sought.tell(&mut view).await;
+    sought.fill(&mut view).await;
     assert!(view.identifying);
     sought.since(Instant::now() - IDENTIFY_FOR / 2);
     assert!(sought.still());
     sought.since(Instant::now() - IDENTIFY_FOR);
-    sought.tell(&mut view).await;
+    sought.fill(&mut view).await;
     assert!(!view.identifying);
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apiserver::failure;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +12,6 @@ use serde_json::json;
 use status::image::{Act, Order};
 
 use super::{Images, Inner, Refused};
-use crate::live::failure;
 
 /// `/apis/tinbox.dev/v1alpha1/images`: a GET is answered with
 /// [`status::image::Images`], a POST of an [`Order`] with a message.

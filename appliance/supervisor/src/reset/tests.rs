@@ -6,13 +6,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use panel::model::{ACTIONS, Action};
+use status::source::{Filling, StatusSource};
 use status::view::{StatusView, example};
 use stdx::SystemClock;
 use web::owner::{Keep, Owner};
 
 use super::{PATH, meant, router, warned, warning};
 use crate::audit::Audit;
-use crate::faces::{Faces, Telling, Tells};
+use crate::faces::Faces;
 
 struct Nowhere;
 
@@ -27,8 +28,8 @@ impl Keep for Nowhere {
 
 struct Example;
 
-impl Tells for Example {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Example {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         *view = StatusView { name: view.name.clone(), ..example::working() };
         Box::pin(std::future::ready(()))
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use apiserver::User;
+use apiserver::failure;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +14,6 @@ use serde::Deserialize;
 use status::settings::{Change, Diff, Report, Revert};
 
 use super::{By, Refused, Settings};
-use crate::live::failure;
 
 type Here = State<Option<Arc<Settings>>>;
 type Who = Extension<User>;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apiserver::failure;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::{Refused, Updates};
-use crate::live::failure;
 use crate::upload;
 
 /// Pieces of a bundle that may wait for the disk.

@@ -11,19 +11,19 @@ use std::panic::catch_unwind;
 use std::path::Path;
 
 use anyhow::Context as _;
+use apiserver::failure;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use config::Home;
+use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
 use store::Store;
 use tempfile::TempDir;
 
 use super::storage;
-use crate::faces::{Telling, Tells};
-use crate::live::failure;
 use crate::sealing::Keys;
 
 /// Rights of the group and of others.
@@ -122,8 +122,8 @@ async fn answered(request: Request, next: Next, message: &str) -> Response {
 /// That the store is lost, and the way back.
 pub(super) struct Lost(pub Option<String>);
 
-impl Tells for Lost {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Lost {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.as_deref().map(fault));
         Box::pin(std::future::ready(()))
     }

@@ -17,6 +17,7 @@ use panel::screens::{Picture, monitor};
 use platform::kept::replace_private;
 use status::backup::{Order, Report};
 use status::reset::Leaving;
+use status::source::StatusSource;
 use status::view::StatusView;
 use stdx::Secret;
 use tokio::net::TcpListener;
@@ -32,13 +33,13 @@ use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
 use crate::backups::{Backups, Refused};
 use crate::chronicle::Chronicle;
+use crate::faces::Faces;
 use crate::faces::contested::ContestedNames;
 use crate::faces::images::Cached;
 use crate::faces::machines::Machines;
 use crate::faces::networks::Nics;
 use crate::faces::owner::Ownership;
 use crate::faces::system::Itself;
-use crate::faces::{Faces, Tells};
 use crate::firmware::Firmware;
 use crate::names::Names;
 use crate::sealing;
@@ -221,7 +222,7 @@ impl Wiring {
         };
         let start = Arc::clone(&self.start);
         // Interfaces before the claim, which says their addresses; machines before their story.
-        let mut parts: Vec<Box<dyn Tells>> = vec![
+        let mut parts: Vec<Box<dyn StatusSource>> = vec![
             Box::new(Nics::new(config, self.board.clone(), names)),
             Box::new(Itself::new(state.to_owned(), (time, live), (trouble, safe), start)),
             Box::new(ownership),

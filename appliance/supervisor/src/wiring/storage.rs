@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use config::Home;
+use status::source::{Filling, StatusSource};
 use resources::Engine;
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{Returned, Room, SealingKey, Store};
 
-use crate::faces::{Telling, Tells};
 use crate::sealing::Keys;
 
 /// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
@@ -109,8 +109,8 @@ fn try_disk(place: &Path) -> io::Result<()> {
 /// Whether the store has stopped.
 pub(super) struct Stopped(pub Engine);
 
-impl Tells for Stopped {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for Stopped {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.stopped().map(|cause| stopped(&cause)));
         Box::pin(std::future::ready(()))
     }
@@ -169,8 +169,8 @@ impl NearlyFull {
     }
 }
 
-impl Tells for NearlyFull {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for NearlyFull {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async {
             let room = self.store.room();
             if room.is_short() {
@@ -208,8 +208,8 @@ impl SetAside {
     }
 }
 
-impl Tells for SetAside {
-    fn tell<'a>(&'a self, view: &'a mut StatusView) -> Telling<'a> {
+impl StatusSource for SetAside {
+    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.iter().cloned());
         Box::pin(std::future::ready(()))
     }
@@ -234,10 +234,10 @@ fn fault(aside: &Returned) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use status::source::StatusSource as _;
     use status::view::{StatusView, problems};
 
     use super::{NearlyFull, SetAside, open, try_disk};
-    use crate::faces::Tells as _;
 
     #[test]
     fn a_disk_is_tried_and_left_as_it_was() {
@@ -274,7 +274,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let told = async || {
             let mut view = StatusView::default();
-            SetAside::find(state.path()).tell(&mut view).await;
+            SetAside::find(state.path()).fill(&mut view).await;
             problems(&view).iter().map(|it| it.trouble.sentence()).collect::<Vec<_>>()
         };
         assert_eq!(told().await, [""; 0]);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use platform::heartbeat::{EVERY, Heartbeat, Word};
+use crate::heartbeat::{EVERY, Heartbeat, Word};
 
 /// Every loop turns at least so often.
 const TURN: Duration = Duration::from_secs(20);
@@ -99,7 +99,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use platform::heartbeat::Word;
+    use crate::heartbeat::Word;
 
     use super::Heart;
 
