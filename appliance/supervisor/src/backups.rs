@@ -33,10 +33,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::images::Images;
-use crate::networks::leases::OpenLeases;
 pub use answers::router;
 pub use place::{resume, unrestored};
+use provisioning::images::Images;
+use provisioning::networks::leases::OpenLeases;
 pub use spool::Made;
 
 /// Pieces of an upload that may wait for the disk.

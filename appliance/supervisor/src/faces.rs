@@ -1,11 +1,8 @@
 //! What the box's faces show: one view of it, to which each part of the box tells its own.
 //!
-//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the faces are
-//! put together (`wiring::pages`).
+//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the faces
+//! are put together (`wiring::pages`).
 
-pub mod contested;
-pub mod images;
-pub mod machines;
 pub mod networks;
 pub mod owner;
 pub mod system;

@@ -10,6 +10,7 @@ use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, Order};
+use provisioning::index::Index;
 use serde_json::{Value, json};
 use status::source::{Filling, StatusSource};
 use status::view::{Power, StatusView};
@@ -17,7 +18,6 @@ use stdx::Clock;
 use thiserror::Error;
 
 use crate::audit::Audit;
-use crate::index::Index;
 use crate::reset;
 
 /// How long the box blinks for whoever looks for it (LE-3).

@@ -12,6 +12,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
 use netboot::syslog;
+use provisioning::images::{self, Images};
+use provisioning::observers::Observers;
 use serde::Deserialize;
 use serde_json::json;
 use status::heard::Heard;
@@ -19,8 +21,6 @@ use status::log::LogLine;
 use status::progress::Progress;
 
 use crate::hands::Sought;
-use crate::images::{self, Images};
-use crate::observers::Observers;
 use crate::update::{self, Updates};
 
 /// Lines of a log that are sent when nobody says how many.

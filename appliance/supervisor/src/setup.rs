@@ -9,10 +9,10 @@ use std::sync::Arc;
 use config::{self, Restart, zone};
 use platform::init::{self, Leave};
 use platform::net;
+use provisioning::networks::nic;
 use status::view::Nic;
 use web::setup::{Card, Setup, Times};
 
-use crate::networks::nic;
 use crate::settings::{By, Refused, Settings, roles};
 
 /// Who changes what these screens change.

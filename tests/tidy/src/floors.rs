@@ -22,7 +22,6 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 31] = [
 const PLACES: [Place; 32] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -66,6 +65,26 @@ const PLACES: [Place; 32] = [
     place("panel", 3, &["status", "api", "stdx"]),
     place("cli", 3, &["config", "status", "api", "template", "stdx"]),
     place("agent", 3, &["agent-rpc", "platform", "api", "stdx"]),
+    place(
+        "provisioning",
+        4,
+        &[
+            "agent-rpc",
+            "agent-service",
+            "api",
+            "apiserver",
+            "config",
+            "controllers",
+            "dhcp",
+            "event-pattern",
+            "metadata",
+            "netboot",
+            "platform",
+            "resolver",
+            "status",
+            "stdx",
+        ],
+    ),
     place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),
     place("supervisor", TOP, &[]),
     place("image", TOP, &[]),

@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
+use provisioning::networks::leases::OpenLeases;
 use serde::{Deserialize, Serialize};
 use stdx::MacAddr;
 
 use super::{Refused, disk};
-use crate::networks::leases::OpenLeases;
 
 #[derive(Serialize, Deserialize)]
 struct Kept {

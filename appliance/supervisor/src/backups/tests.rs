@@ -13,6 +13,7 @@ use config::{Config, Home};
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
+use provisioning::images::Images;
 use status::backup::{Order, Report};
 use stdx::{Secret, SystemClock};
 use store::{Key, Store};
@@ -20,7 +21,6 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{Backups, Now, PIECES, Refused, gather, place};
-use crate::images::Images;
 use crate::wiring::storage;
 
 mod daily;

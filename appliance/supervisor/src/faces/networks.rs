@@ -8,11 +8,11 @@ use api::network::{NetworkPlan, Phase};
 use config::{Config, Management, Network};
 use jiff::Timestamp;
 use platform::net::Seen;
+use provisioning::networks::board::{Board, Standing, Wait};
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
 use crate::names::Names;
-use crate::networks::board::{Board, Standing, Wait};
 
 /// Those who know of interfaces.
 pub struct Nics {

@@ -9,6 +9,9 @@ use config::panel::DOES;
 use apiserver::AuditLog;
 use objects::read;
 use panel::model::{ACTIONS, Action, Order};
+use provisioning::index::Index;
+use provisioning::objects::EngineObjects;
+use provisioning::recorder::recorder;
 use resources::{Engine, builtin};
 use serde_json::{Value, json};
 use status::source::StatusSource as _;
@@ -18,9 +21,6 @@ use store::{Options, Store};
 
 use super::{Hands, IDENTIFY_FOR, Sought};
 use crate::audit::Audit;
-use crate::index::Index;
-use crate::objects::EngineObjects;
-use crate::recorder::recorder;
 
 /// A box's hands over the real store and its API.
 struct Rig {

@@ -15,15 +15,15 @@ use futures_util::FutureExt as _;
 use futures_util::future::try_join_all;
 use netboot::http::{Downloads, Face, HttpConfig};
 use netboot::{Files, Services, syslog, tftp};
+use provisioning::images::Images;
+use provisioning::index::Index;
+use provisioning::networks::nic;
 use stdx::Backoff;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
-use crate::images::Images;
-use crate::index::Index;
-use crate::networks::nic;
 
 /// The same over TLS.
 const HTTPS_PORT: u16 = 7443;

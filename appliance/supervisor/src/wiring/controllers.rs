@@ -11,11 +11,11 @@ use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::TaskReconciler;
 use ::controllers::workflow::{Patience, WorkflowReconciler};
 use anyhow::Context as _;
+use provisioning::pump::{KINDS, Pump, Wakes};
+use provisioning::references::Referred;
 use tokio::sync::oneshot;
 
 use super::Wiring;
-use crate::pump::{KINDS, Pump, Wakes};
-use crate::references::Referred;
 
 /// How long reading everything that is stored may take.
 const LIST_WAIT: Duration = Duration::from_secs(60);

@@ -15,11 +15,11 @@ use status::story::Moment;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::faces::contested;
 use crate::images::Images;
 use crate::index::Index;
 use crate::objects::id;
 use crate::observers::Observers;
+use crate::status_sources::contested;
 
 /// How often everything is listed anew and every reconciler woken, whatever the watches said.
 const TICK: Duration = Duration::from_secs(300);
