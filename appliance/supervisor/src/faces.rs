@@ -7,10 +7,11 @@ pub mod networks;
 pub mod owner;
 pub mod system;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use status::source::StatusSource;
+use status::source::{StatusSource, ViewSource};
 use status::view::StatusView;
 use stdx::Clock;
 use web::owner::Owner;
@@ -29,9 +30,14 @@ pub struct Faces {
     pub parts: Vec<Box<dyn StatusSource>>,
 }
 
+impl ViewSource for Faces {
+    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
+        Box::pin(self.built())
+    }
+}
+
 impl Faces {
-    /// The box at this moment.
-    pub async fn view(&self) -> StatusView {
+    async fn built(&self) -> StatusView {
         let mut view = StatusView {
             now: self.clock.now(),
             name: self.name.as_str().into(),

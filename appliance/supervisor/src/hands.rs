@@ -1,6 +1,7 @@
 //! What the box does when somebody asks at its own front: at the panel or at the monitor's
 //! keyboard. Whoever stands there needs no password; `panel.actions` says what may be asked for.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
+use console::Actions;
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, Order};
 use provisioning::index::Index;
@@ -94,9 +96,19 @@ pub struct Hands {
     pub audit: Audit,
 }
 
+impl Actions for Hands {
+    fn carry_out<'a>(
+        &'a self,
+        order: Order,
+        place: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.carry_out_at(order, place))
+    }
+}
+
 impl Hands {
     /// Does what somebody asked for; `where_at` is how the log names the place.
-    pub async fn carry_out(&self, order: Order, where_at: &str) {
+    async fn carry_out_at(&self, order: Order, where_at: &str) {
         let Order { action, machine } = order;
         if let Some(leaving) = reset::meant(action) {
             let (audit, at) = (self.audit.clone(), where_at.to_owned());

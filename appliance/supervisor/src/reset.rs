@@ -16,10 +16,10 @@ use panel::model::Action;
 use platform::init::{Leave, ask};
 use platform::reset::{self, Level};
 use status::reset::{Erased, Leaving, Wish};
+use status::source::ViewSource;
 use status::story::plain;
 
 use crate::audit::Audit;
-use crate::faces::Faces;
 
 /// For those who may do everything: no other role holds a rule of this group.
 const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
@@ -32,13 +32,13 @@ pub const NOT_OWN: &str =
 
 /// A GET is answered with an [`Erased`]; a POST has a [`Wish`] as its body, and is answered with an
 /// [`Erased`] while the box goes down. `faces` are those of a box of its own.
-pub fn router(faces: Option<Arc<Faces>>, audit: Audit) -> Router {
+pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
     Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
 }
 
 #[derive(Clone)]
 struct Asked {
-    faces: Option<Arc<Faces>>,
+    faces: Option<Arc<dyn ViewSource>>,
     audit: Audit,
 }
 

@@ -35,6 +35,7 @@ use provisioning::objects::EngineObjects;
 use provisioning::observers::Observers;
 use provisioning::rack::Machines;
 use provisioning::recorder::recorder;
+use status::reset::Leaving;
 use objects::Objects;
 use resources::{Engine, builtin, roles};
 use stdx::{Clock, SystemClock};
@@ -48,7 +49,7 @@ use crate::admin_tokens::Tokens;
 use crate::audit::Audit;
 use crate::firmware::Firmware;
 use crate::hands::Sought;
-use crate::power_button;
+use crate::reset;
 use crate::settings::Settings;
 use crate::start::{Start, Step};
 use crate::update::Updates;
@@ -159,7 +160,11 @@ pub async fn run(
     }
     if firmware.is_some() {
         wiring.heart(&pki, asked_at, store)?;
-        power_button::listen(&wiring.audit);
+        let audit = wiring.audit.clone();
+        console::power_button::listen(move || {
+            // Its error is in the log.
+            let _ = reset::carry_out(Leaving::PowerOff, "power button", &audit);
+        });
     }
     wiring.start.done();
     tracing::info!(state = %state.display(), "tinboxd is ready");

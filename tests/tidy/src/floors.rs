@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 32] = [
+const PLACES: [Place; 33] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("objects", 1, &["api"]),
@@ -63,6 +63,7 @@ const PLACES: [Place; 32] = [
     ),
     place("web", 3, &["status", "api", "stdx"]),
     place("panel", 3, &["status", "api", "stdx"]),
+    place("console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("cli", 3, &["config", "status", "api", "template", "stdx"]),
     place("agent", 3, &["agent-rpc", "platform", "api", "stdx"]),
     place(

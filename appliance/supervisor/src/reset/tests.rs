@@ -1,49 +1,29 @@
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use apiserver::AuditLog;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use panel::model::{ACTIONS, Action};
-use status::source::{Filling, StatusSource};
+use status::source::ViewSource;
 use status::view::{StatusView, example};
 use stdx::SystemClock;
-use web::owner::{Keep, Owner};
 
 use super::{PATH, meant, router, warned, warning};
 use crate::audit::Audit;
-use crate::faces::Faces;
-
-struct Nowhere;
-
-impl Keep for Nowhere {
-    fn load(&self, _: &str) -> std::io::Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
-    fn replace(&self, _: &str, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 struct Example;
 
-impl StatusSource for Example {
-    fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
-        *view = StatusView { name: view.name.clone(), ..example::working() };
-        Box::pin(std::future::ready(()))
+impl ViewSource for Example {
+    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
+        let view = StatusView { name: "box-7f3a".into(), ..example::working() };
+        Box::pin(std::future::ready(view))
     }
 }
 
-fn faces() -> Arc<Faces> {
-    let owner = Owner::open(Arc::new(Nowhere), Arc::new(SystemClock)).unwrap();
-    Arc::new(Faces {
-        name: "box-7f3a".to_owned(),
-        clock: Arc::new(SystemClock),
-        began: Instant::now(),
-        owner: Arc::new(owner),
-        parts: vec![Box::new(Example)],
-    })
+fn faces() -> Arc<dyn ViewSource> {
+    Arc::new(Example)
 }
 
 /// A log whose folder is gone already.

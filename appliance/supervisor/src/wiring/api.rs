@@ -54,7 +54,7 @@ impl Wiring {
             .merge(settings::router(self.settings.clone()))
             .merge(backups::router(Arc::clone(backups)))
             .merge(admin_tokens::router(tokens))
-            .merge(reset::router(faces.cloned(), self.audit.clone())),
+            .merge(reset::router(faces.map(|faces| Arc::clone(faces) as _), self.audit.clone())),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());

@@ -10,6 +10,7 @@ use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::Pki;
 use config::Home;
+use console::{Actions, ViewSource, front_panel, monitor, serial};
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
 use platform::slots::{BootVolume, Slot};
@@ -24,7 +25,6 @@ use crate::names::Names;
 use crate::proving;
 use crate::settings::{OnDisk, Settings};
 use crate::update::Updates;
-use crate::{front, screen, serial};
 
 impl Wiring {
     /// What its owner wrote on its boot volume, and may change from here.
@@ -178,26 +178,27 @@ impl Wiring {
 
     /// The box's own monitor, small screen, buttons and lights.
     pub(super) fn fronts(&mut self, faces: &Arc<Faces>) {
-        let hands = Hands {
+        let actions: Arc<dyn Actions> = Arc::new(Hands {
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
             clock: Arc::clone(&self.clock),
             sought: self.sought.clone(),
             audit: self.audit.clone(),
-        };
+        });
+        let source: Arc<dyn ViewSource> = Arc::clone(faces) as _;
         let panel = self.config.panel.clone();
         // A small screen may be the only one there is.
-        if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(screen::DEVICE))) {
+        if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(monitor::DEVICE))) {
             let pulse = self.heart.pulse("the screen");
-            let (faces, shutdown) = (Arc::clone(faces), self.shutdown.clone());
-            let running = screen::run(faces, hands.clone(), pulse, shutdown);
+            let (source, actions) = (Arc::clone(&source), Arc::clone(&actions));
+            let running = monitor::run(source, actions, pulse, self.shutdown.clone());
             self.spawn("screen", async move {
                 running.await;
                 Ok(())
             });
         }
         let Some(panel) = panel else { return };
-        let running = front::run(Arc::clone(faces), hands, panel, self.shutdown.clone());
+        let running = front_panel::run(source, actions, panel, self.shutdown.clone());
         self.spawn("panel", async move {
             running.await;
             Ok(())
@@ -206,7 +207,7 @@ impl Wiring {
 
     /// What it says on its serial console.
     pub(super) fn serial(&mut self, faces: &Arc<Faces>) {
-        let running = serial::run(Arc::clone(faces), self.shutdown.clone());
+        let running = serial::run(Arc::clone(faces) as _, self.shutdown.clone());
         self.spawn("serial console", async move {
             running.await;
             Ok(())

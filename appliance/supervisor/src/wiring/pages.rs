@@ -22,6 +22,7 @@ use provisioning::status_sources::machines::Machines;
 use status::backup::{Order, Report};
 use status::reset::Leaving;
 use status::source::StatusSource;
+use status::source::ViewSource as _;
 use status::view::StatusView;
 use stdx::Secret;
 use tokio::net::TcpListener;
@@ -44,7 +45,7 @@ use crate::firmware::Firmware;
 use crate::names::Names;
 use crate::sealing;
 use crate::setup::Screens;
-use crate::{copies, reset, screen};
+use crate::{copies, reset};
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -86,12 +87,12 @@ struct Given {
 
 impl Source for Given {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
-        Box::pin(self.faces.view())
+        self.faces.view()
     }
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
         let console = Console::new(DOES.to_vec());
-        let size = if self.of_its_own { screen::size() } else { None };
+        let size = if self.of_its_own { console::monitor::size() } else { None };
         let size = size.unwrap_or(monitor::SIZE);
         let sheet = monitor::draw(view, &console, size, Duration::ZERO);
         png::encode(&Picture::Colour(sheet)).ok()

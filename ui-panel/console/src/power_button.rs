@@ -5,19 +5,16 @@ use std::io::Read as _;
 use std::path::Path;
 
 use panel::buttons::{Change, Decoder, KEY_POWER, devices_with};
-use platform::init::{Leave, ask};
 
-use crate::audit::Audit;
-
-/// Listens for as long as this process lives. Who presses it after this was called is heard.
-pub fn listen(audit: &Audit) {
+/// Calls `on_press` for each press after this call, for as long as this process lives.
+pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
     for name in devices_with(Path::new("/sys/class/input"), &[KEY_POWER]) {
         let path = Path::new("/dev/input").join(name);
         match File::open(&path) {
             // It ends with the device or with this process.
             Ok(device) => {
-                let audit = audit.clone();
-                drop(std::thread::spawn(move || follow(device, &audit)));
+                let on_press = on_press.clone();
+                drop(std::thread::spawn(move || follow(device, &on_press)));
             }
             Err(error) => {
                 let path = path.display();
@@ -27,7 +24,7 @@ pub fn listen(audit: &Audit) {
     }
 }
 
-fn follow(mut device: File, audit: &Audit) {
+fn follow(mut device: File, on_press: &impl Fn()) {
     let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
     while let Ok(count @ 1..) = device.read(&mut bytes) {
         let pressed = decoder.feed(&bytes[..count]).contains(&Change::Down(KEY_POWER));
@@ -35,10 +32,6 @@ fn follow(mut device: File, audit: &Audit) {
             continue;
         }
         tracing::info!("the power button was pressed");
-        let asked = ask(Leave::PowerOff);
-        audit.local("power button", "power-off", "", asked.is_ok());
-        if let Err(error) = asked {
-            tracing::warn!(error = %stdx::chain(&error), "the box stays on");
-        }
+        on_press();
     }
 }

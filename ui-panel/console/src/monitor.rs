@@ -14,9 +14,7 @@ use platform::liveness::Pulse;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::faces::Faces;
-use crate::hands::Hands;
-use crate::keys;
+use crate::{Actions, ViewSource, keys};
 
 /// Between two looks for a monitor.
 const LOOK: Duration = Duration::from_secs(5);
@@ -31,7 +29,12 @@ pub fn size() -> Option<Size> {
 
 /// Draws the box onto its monitor for as long as it runs. A box without one looks for it now and
 /// then.
-pub async fn run(faces: Arc<Faces>, hands: Hands, pulse: Pulse, shutdown: CancellationToken) {
+pub async fn run(
+    source: Arc<dyn ViewSource>,
+    actions: Arc<dyn Actions>,
+    pulse: Pulse,
+    shutdown: CancellationToken,
+) {
     let (pressed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
     let following = keys::follow(keys::Wanted::here(KEYBOARD.to_vec(), None), pressed);
     let drawing = async {
@@ -39,7 +42,10 @@ pub async fn run(faces: Arc<Faces>, hands: Hands, pulse: Pulse, shutdown: Cancel
         loop {
             pulse.tick();
             match Framebuffer::open(Path::new(SYS), Path::new(DEVICE)) {
-                Ok(monitor) => draw(&faces, &hands, &pulse, monitor, &mut changes).await,
+                Ok(monitor) => {
+                    let to = (source.as_ref(), actions.as_ref());
+                    draw(to, &pulse, monitor, &mut changes).await;
+                }
                 Err(error) if !told => {
                     tracing::info!(reason = %stdx::chain(&error), "there is no monitor");
                     told = true;
@@ -55,8 +61,7 @@ pub async fn run(faces: Arc<Faces>, hands: Hands, pulse: Pulse, shutdown: Cancel
 
 /// Returns when the monitor is gone.
 async fn draw(
-    faces: &Faces,
-    hands: &Hands,
+    (source, actions): (&dyn ViewSource, &dyn Actions),
     pulse: &Pulse,
     mut monitor: Framebuffer,
     changes: &mut mpsc::Receiver<(Change, Instant)>,
@@ -68,13 +73,13 @@ async fn draw(
     let mut ticks = tokio::time::interval(PICTURE_EVERY);
     loop {
         let view = tokio::select! {
-            _ = ticks.tick() => faces.view().await,
+            _ = ticks.tick() => source.view().await,
             Some((change, _)) = changes.recv() => {
                 let Change::Down(code) = change else { continue };
                 let Some(key) = key(code) else { continue };
-                let view = faces.view().await;
+                let view = source.view().await;
                 if let Some(order) = console.key(key, &view, began.elapsed()) {
-                    hands.carry_out(order, "keyboard").await;
+                    actions.carry_out(order, "keyboard").await;
                 }
                 view
             }

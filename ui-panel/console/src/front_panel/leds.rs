@@ -11,7 +11,7 @@ use config::panel;
 use status::view::led::Pattern;
 
 use super::Tries;
-use super::lines::Output;
+use super::gpio::Output;
 
 const LEDS: &str = "/sys/class/leds";
 

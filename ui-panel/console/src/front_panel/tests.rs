@@ -16,9 +16,9 @@ use status::view::led::Pattern;
 use stdx::testing::PATIENCE;
 use tokio::sync::mpsc;
 
-use super::glass::{self, Glass};
-use super::lamps::{self, Led, Switch};
-use super::lines::Wire;
+use super::display::{self, Glass};
+use super::gpio::Wire;
+use super::leds::{self, Led, Switch};
 use super::{Tries, event, keys_of, wires};
 
 /// A glass that works for `left` frames, what happened to it, and the way to send it more.
@@ -63,7 +63,7 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
         Ok(Box::new(glass.clone()))
     };
     let wait = |time: Duration| glass.story.borrow_mut().push(format!("{} s", time.as_secs()));
-    glass::keep(Tries::of("a glass".to_owned()), open, waiting, wait);
+    display::keep(Tries::of("a glass".to_owned()), open, waiting, wait);
     // The second frame found the wire off, and is on the glass that was opened after that.
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
 }
@@ -85,13 +85,13 @@ impl Switch for Told {
     }
 }
 
-fn told(fails: usize) -> (lamps::Lamp, Receiver<bool>) {
+fn told(fails: usize) -> (leds::Lamp, Receiver<bool>) {
     let (to, switched) = sync_channel(64);
     let fails = Arc::new(Mutex::new(fails));
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
         Ok(Box::new(Told { to: to.clone(), fails: Arc::clone(&fails) }))
     };
-    (lamps::run(Tries::of("a light".to_owned()), open), switched)
+    (leds::run(Tries::of("a light".to_owned()), open), switched)
 }
 
 #[test]

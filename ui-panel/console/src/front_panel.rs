@@ -2,9 +2,9 @@
 //! and its lights. Devices that are absent or fail are said once and tried again, each by itself;
 //! the box serves without any of them.
 
-mod glass;
-mod lamps;
-mod lines;
+mod display;
+mod gpio;
+mod leds;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,11 +23,9 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::faces::Faces;
-use crate::hands::Hands;
-use crate::keys;
-use lamps::Lamp;
-use lines::Wire;
+use crate::{Actions, ViewSource, keys};
+use gpio::Wire;
+use leds::Lamp;
 
 /// Presses that wait to be looked at; more are lost.
 const EVENTS_MAX: usize = 64;
@@ -36,22 +34,27 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// Runs the front for as long as the box runs.
-pub async fn run(faces: Arc<Faces>, hands: Hands, config: Panel, shutdown: CancellationToken) {
-    shutdown.run_until_cancelled(attend(&faces, &hands, &config)).await;
+pub async fn run(
+    source: Arc<dyn ViewSource>,
+    actions: Arc<dyn Actions>,
+    config: Panel,
+    shutdown: CancellationToken,
+) {
+    shutdown.run_until_cancelled(attend(source.as_ref(), actions.as_ref(), &config)).await;
 }
 
-async fn attend(faces: &Faces, hands: &Hands, config: &Panel) {
+async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) {
     let began = Instant::now();
     let mut screen = config.settings().map(|settings| Screen {
         front: Front::new(settings, Duration::ZERO),
-        frames: glass::start(config),
+        frames: display::start(config),
     });
     let mut lights = Lights::of(config);
     let (pressed, mut presses) = mpsc::channel(EVENTS_MAX);
     let (changed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
     let buttons = config.buttons.as_ref();
     buttons.into_iter().flat_map(wires).for_each(|(chip, wires)| {
-        lines::start(chip, wires, pressed.clone());
+        gpio::start(chip, wires, pressed.clone());
     });
     let keys = buttons.map(keys_of).unwrap_or_default();
     let following = follow(&keys, buttons, changed);
@@ -67,7 +70,7 @@ async fn attend(faces: &Faces, hands: &Hands, config: &Panel) {
                     None => continue,
                 },
             };
-            let view = faces.view().await;
+            let view = source.view().await;
             lights.show(&view);
             let Some(screen) = &mut screen else { continue };
             let now = began.elapsed();
@@ -76,7 +79,7 @@ async fn attend(faces: &Faces, hands: &Hands, config: &Panel) {
                 Some((event, at)) => screen.front.event(event, &view, at - began),
             };
             if let Some(order) = order {
-                hands.carry_out(order, "panel").await;
+                actions.carry_out(order, "panel").await;
             }
             screen.show(&view, now);
         }
@@ -108,7 +111,7 @@ struct Lights {
 
 impl Lights {
     fn of(config: &Panel) -> Self {
-        let start = |lamp: &Option<_>| lamp.clone().map(lamps::start);
+        let start = |lamp: &Option<_>| lamp.clone().map(leds::start);
         Self { first: start(&config.led), second: start(&config.traffic_led) }
     }
 

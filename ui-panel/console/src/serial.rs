@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::faces::Faces;
+use crate::ViewSource;
 
 /// Between two looks at what changed.
 const LOOK: Duration = Duration::from_secs(3);
 
 /// Writes what changed for as long as the box runs. Standard output is the console: process 1 made
 /// it so.
-pub async fn run(faces: Arc<Faces>, shutdown: CancellationToken) {
+pub async fn run(source: Arc<dyn ViewSource>, shutdown: CancellationToken) {
     // A terminal that holds its line back stops the writer: nothing else of the box may wait for
     // it.
     let (lines, mut waiting) = mpsc::channel::<Vec<String>>(1);
@@ -36,7 +36,7 @@ pub async fn run(faces: Arc<Faces>, shutdown: CancellationToken) {
             looks.tick().await;
             // What changes meanwhile is said when the line is free.
             let Ok(place) = lines.reserve().await else { break };
-            place.send(serial.lines(&faces.view().await));
+            place.send(serial.lines(&source.view().await));
         }
         std::future::pending::<()>().await;
     };

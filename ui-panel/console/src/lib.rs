@@ -1,0 +1,27 @@
+//! The devices at the box itself: small screens with buttons and LEDs, the monitor with its
+//! keyboard, the serial line and the power button.
+//!
+//! Never: an action on a machine or on the box, a drawing (crate `panel`). The view to show is a
+//! [`ViewSource`], and orders go to [`Actions`]. Enter at [`front_panel::run`], [`monitor::run`],
+//! [`serial::run`] and [`power_button::listen`].
+
+pub mod front_panel;
+pub mod keys;
+pub mod monitor;
+pub mod power_button;
+pub mod serial;
+
+use std::pin::Pin;
+
+use panel::model::Order;
+pub use status::source::ViewSource;
+
+/// Carries out the orders of people at the box.
+pub trait Actions: Send + Sync + 'static {
+    /// Carries out an order. `place` is the name of the device in the log, such as `panel`.
+    fn carry_out<'a>(
+        &'a self,
+        order: Order,
+        place: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+}
