@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 33] = [
+const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("objects", 1, &["api"]),
@@ -80,8 +80,10 @@ const PLACES: [Place; 33] = [
             "event-pattern",
             "metadata",
             "netboot",
+            "objects",
             "platform",
             "resolver",
+            "resources",
             "status",
             "stdx",
         ],

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use config::Home;
-use status::source::{Filling, StatusSource};
 use resources::Engine;
+use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{Returned, Room, SealingKey, Store};
