@@ -4,7 +4,7 @@
 
 use agent::actions::{Action, Limits};
 use agent::init::CommandLine;
-use agent::stream::Url;
+use imaging::stream::Url;
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use platform::net::dhcp::{Heard, decode};

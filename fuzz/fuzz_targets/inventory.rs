@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use agent::erase::{Device, Method, Way, ata, decide, nvme};
+use imaging::erase::{Device, Method, Way, ata, decide, nvme};
 use agent::inventory::{neighbour, smart, smbios};
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;

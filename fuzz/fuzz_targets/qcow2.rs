@@ -4,7 +4,7 @@
 
 use std::io::{self, Read as _};
 
-use agent::stream::qcow2::{Disk, Part, Storage};
+use imaging::stream::qcow2::{Disk, Part, Storage};
 use libfuzzer_sys::fuzz_target;
 
 /// Read of one disk at most: an image may state more bytes than there are atoms.

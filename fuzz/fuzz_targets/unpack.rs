@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use agent::unpack::{unpack, unpack_layer};
+use imaging::unpack::{unpack, unpack_layer};
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 

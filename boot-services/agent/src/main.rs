@@ -8,10 +8,11 @@ use std::sync::Arc;
 use agent::actions::{Limits, parse_sha256};
 use agent::console::Console;
 use agent::runner::{Guest, Runner};
-use agent::stream::{Accept, Image, Patience, Proof, write_image};
-use agent::{Error, Meter, boot_id, init, inventory};
+use agent::{Error, boot_id, init, inventory};
 use agent_rpc::Pin;
 use agent_rpc::client::Client;
+use imaging::Meter;
+use imaging::stream::{Accept, Image, Patience, Proof, write_image};
 use stdx::Secret;
 
 const USAGE: &str = "\
@@ -125,7 +126,7 @@ impl Given {
             parse_sha256(&text).ok_or("--sha256 is not 64 hexadecimal digits".to_owned())
         });
         Ok(Command::Write(Image {
-            url: url.parse().map_err(|error: Error| error.to_string())?,
+            url: url.parse().map_err(|error: imaging::Error| error.to_string())?,
             proof: sha256.transpose()?.map(Proof::Sum),
             compressed: false,
             read_back: false,

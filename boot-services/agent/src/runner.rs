@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use agent_rpc::client::{Client, Error as CallError};
 use agent_rpc::{ActionState, Assignment, Attributes, Hello, Inventory, Report};
+use imaging::Meter;
+use imaging::select::Choices;
+use imaging::stream::crashed;
 use jiff::Timestamp;
 use stdx::Backoff;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::Meter;
 use crate::actions::{Leave, Limits, Outcome};
-use crate::select::Choices;
-use crate::stream::crashed;
 pub use host::{Acting, Guest, Host};
 
 /// The wait after the first question without an answer or an action; it doubles.
@@ -185,7 +185,7 @@ impl<H: Host> Runner<H> {
         let limit = time_limit(assignment.timeout_secs);
         let outcome = tokio::select! {
             joined = &mut running.0 => {
-                joined.unwrap_or_else(|error| Err(crashed("the action", error)))
+                joined.unwrap_or_else(|error| Err(crashed("the action", error).into()))
             }
             () = tokio::time::sleep(limit) => {
                 meter.stop();

@@ -7,47 +7,17 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use std::time::Duration;
 
-use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::mount::MountFlags;
 use rustix::thread::{Gid, Uid, UnshareFlags};
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-use crate::inside::Inside;
-
-/// `BLKRRPART` of `linux/fs.h`: `_IO(0x12, 95)`.
-const BLKRRPART: libc::Ioctl = 0x125f;
-/// `BLKROSET` of `linux/fs.h`: `_IO(0x12, 93)`.
-const BLKROSET: libc::Ioctl = 0x125d;
-/// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`.
-const BLKDISCARD: libc::Ioctl = 0x1277;
-/// `NVME_IOCTL_ADMIN_CMD` of `linux/nvme_ioctl.h`: `_IOWR('N', 0x41, struct nvme_admin_cmd)`.
-const NVME_ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
-/// `SG_IO` of `scsi/sg.h`.
-const SG_IO: libc::Ioctl = 0x2285;
 /// `ETH_P_LLDP` of `linux/if_ether.h`.
 const LLDP: u16 = 0x88cc;
 /// The nearest bridge (IEEE 802.1AB, table 7-1).
 const NEAREST_BRIDGE: [u8; 8] = [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0, 0];
 /// `KEXEC_FILE_NO_INITRAMFS` of `linux/kexec.h`.
 const KEXEC_FILE_NO_INITRAMFS: libc::c_ulong = 4;
-
-/// Make the kernel read the disk's partition table again.
-pub fn reread_partitions(disk: &File) -> io::Result<()> {
-    // SAFETY: BLKRRPART takes no argument and touches no memory of ours; the descriptor is open
-    // for as long as the borrow of `disk`.
-    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKRRPART) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Make the kernel refuse all writes to a block device.
-pub fn set_read_only(disk: &File) -> io::Result<()> {
-    let yes: libc::c_int = 1;
-    // SAFETY: BLKROSET reads one `int`, which `yes` is for the whole call; the descriptor is open
-    // for as long as the borrow of `disk`.
-    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKROSET, &raw const yes) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
 
 /// Makes a mount read-only, with all mounts below it (mount_setattr(2)).
 pub fn make_read_only(mounted: &File) -> io::Result<()> {
@@ -68,154 +38,6 @@ pub fn make_read_only(mounted: &File) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Discard a range of a block device.
-pub fn discard(disk: &File, offset: u64, length: u64) -> io::Result<()> {
-    let range = [offset, length];
-    // SAFETY: BLKDISCARD reads two 64-bit numbers, which `range` holds for the whole call; the
-    // descriptor is open for as long as the borrow of `disk`.
-    let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// `struct nvme_passthru_cmd` of `linux/nvme_ioctl.h`.
-#[repr(C)]
-#[derive(Default)]
-struct NvmeCommand {
-    opcode: u8,
-    flags: u8,
-    reserved: u16,
-    namespace: u32,
-    words_2_3: [u32; 2],
-    metadata: u64,
-    address: u64,
-    metadata_length: u32,
-    data_length: u32,
-    words_10_15: [u32; 6],
-    timeout_millis: u32,
-    result: u32,
-}
-
-/// What is asked of an NVMe controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NvmeAdmin {
-    /// Which command.
-    pub opcode: u8,
-    /// About which namespace.
-    pub namespace: u32,
-    /// The words of it that commands here have something in.
-    pub words_10_11: [u32; 2],
-    /// How long it may take; after that the kernel resets the controller.
-    pub patience: Duration,
-}
-
-/// Have an NVMe controller do something; its status, 0 for a success. It fills `answer`.
-pub fn nvme_admin(controller: &File, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16> {
-    let length = u32::try_from(answer.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let [word_10, word_11] = asked.words_10_11;
-    let mut command = NvmeCommand {
-        opcode: asked.opcode,
-        namespace: asked.namespace,
-        address: if answer.is_empty() { 0 } else { answer.as_mut_ptr() as u64 },
-        data_length: length,
-        words_10_15: [word_10, word_11, 0, 0, 0, 0],
-        timeout_millis: millis(asked.patience),
-        ..NvmeCommand::default()
-    };
-    // SAFETY: the kernel reads and writes `command`, of its own layout and size, and writes at most
-    // `data_length` bytes at `address`, which are `answer`'s; both outlive the call.
-    let result = unsafe { libc::ioctl(controller.as_raw_fd(), NVME_ADMIN, &raw mut command) };
-    u16::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
-fn millis(time: Duration) -> u32 {
-    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
-}
-
-/// `sg_io_hdr_t` of `scsi/sg.h`, of a machine whose pointers have 64 bits.
-#[repr(C)]
-#[derive(Default)]
-struct ScsiCommand {
-    interface: i32,
-    direction: i32,
-    command_length: u8,
-    sense_room: u8,
-    pieces: u16,
-    data_length: u32,
-    data: u64,
-    command: u64,
-    sense: u64,
-    timeout_millis: u32,
-    flags: u32,
-    id: i32,
-    own: u64,
-    status: u8,
-    masked_status: u8,
-    message_status: u8,
-    sense_length: u8,
-    host_status: u16,
-    driver_status: u16,
-    residue: i32,
-    duration: u32,
-    info: u32,
-}
-
-/// What goes with a command to a SCSI device.
-#[derive(Debug)]
-pub enum Transfer<'a> {
-    /// Nothing.
-    None,
-    /// What it answers.
-    From(&'a mut [u8]),
-    /// What it is given.
-    To(&'a [u8]),
-}
-
-/// How a SCSI device took a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScsiAnswer {
-    /// The device's, 0 for a success.
-    pub status: u8,
-    /// The adapter's, 0 for a success.
-    pub host: u16,
-    /// What the device adds to its status.
-    pub sense: [u8; 32],
-}
-
-/// Have a SCSI device do something.
-pub fn scsi(
-    device: &File,
-    command: &[u8; 16],
-    transfer: Transfer<'_>,
-    patience: Duration,
-) -> io::Result<ScsiAnswer> {
-    let (direction, data, length) = match transfer {
-        Transfer::None => (-1, 0, 0),
-        Transfer::To(bytes) => (-2, bytes.as_ptr() as u64, bytes.len()),
-        Transfer::From(bytes) => (-3, bytes.as_mut_ptr() as u64, bytes.len()),
-    };
-    let mut sense = [0; 32];
-    let mut asked = ScsiCommand {
-        interface: b'S'.into(),
-        direction,
-        command_length: 16,
-        sense_room: 32,
-        data_length: u32::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?,
-        data,
-        command: command.as_ptr() as u64,
-        sense: sense.as_mut_ptr() as u64,
-        timeout_millis: millis(patience),
-        ..ScsiCommand::default()
-    };
-    // SAFETY: the kernel reads and writes `asked`, of its own layout and size, reads 16 bytes of
-    // `command`, writes at most 32 of `sense`, and reads or, of a slice that is ours to write,
-    // writes at most `data_length` at `data`; all of them outlive the call.
-    let result = unsafe { libc::ioctl(device.as_raw_fd(), SG_IO, &raw mut asked) };
-    match result {
-        0 => Ok(ScsiAnswer { status: asked.status, host: asked.host_status, sense }),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// A socket that hears the LLDP frames of one interface, from behind their Ethernet header.
@@ -274,30 +96,6 @@ pub fn kexec_load(kernel: &File, initrd: Option<&File>, command_line: &CStr) -> 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Make `command` run inside a root, in a process group of its own, and with the kernel's folders
-/// mounted where nobody else sees them; they go with the last process of it.
-pub fn confine(command: &mut Command, inside: Inside) {
-    command.process_group(0);
-    // SAFETY: between fork and exec the closure only makes system calls with strings that were
-    // made before: it takes no lock, allocates nothing and touches no memory that another thread
-    // could hold. The child has one thread, so no other loses its mounts by unshare.
-    unsafe {
-        command.pre_exec(move || {
-            rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)?;
-            inside.enter()
-        });
-    }
-}
-
-/// Give this thread mounts that nobody else sees.
-pub fn own_mounts() -> io::Result<()> {
-    // SAFETY: of what a thread can be parted from, safe code relies on sharing descriptors alone,
-    // and this parts it from mounts, current folder and root.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    Ok(rustix::mount::mount_change(c"/", private)?)
-}
-
 /// Give the next program that this thread starts a host name and IPC objects of its own and,
 /// `with_pids`, process numbers: it is the first of them, and when it ends all others do. The
 /// thread can start one such program, and no thread any more.
@@ -326,7 +124,8 @@ pub struct Inhabitant {
 }
 
 /// Make `command` run there, in a session of its own. To be started by a thread that called
-/// [`own_mounts`], whose mounts it shares: what was the root of these lies below the new one.
+/// [`imaging::sys::own_mounts`], whose mounts it shares: what was the root of these lies below the
+/// new one.
 pub fn inhabit(command: &mut Command, inhabitant: Inhabitant) {
     let Inhabitant { root, mount_proc, folder, uid, gid, groups } = inhabitant;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
@@ -353,44 +152,4 @@ pub fn inhabit(command: &mut Command, inhabitant: Inhabitant) {
             Ok(())
         });
     }
-}
-
-/// `LOOP_CTL_GET_FREE` and `LOOP_CONFIGURE` of `linux/loop.h`.
-const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
-const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
-/// `sizeof(struct loop_config)`, and in it the first byte of `info.lo_flags`.
-const LOOP_CONFIG_BYTES: usize = 304;
-const LOOP_CONFIG_FLAGS: usize = 60;
-/// `LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR`.
-const LOOP_FLAGS: u8 = 1 | 4;
-/// How often another process may take the free device that the kernel has named.
-const LOOP_ATTEMPTS: u32 = 16;
-
-/// A read-only loop device over `file`, gone when the last user of the returned one closes it.
-pub fn attach(file: &File) -> io::Result<(File, CString)> {
-    let control = File::open("/dev/loop-control")?;
-    let mut config = [0_u8; LOOP_CONFIG_BYTES];
-    config[..4].copy_from_slice(&file.as_raw_fd().to_ne_bytes());
-    config[LOOP_CONFIG_FLAGS] = LOOP_FLAGS;
-    for _ in 0..LOOP_ATTEMPTS {
-        // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of ours; the
-        // descriptor is open for as long as `control`.
-        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
-        if number < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let path = format!("/dev/loop{number}");
-        let device = File::open(&path)?;
-        // SAFETY: LOOP_CONFIGURE reads one `struct loop_config`, which `config` is as large as
-        // and holds for the whole call; both descriptors in it are open meanwhile.
-        let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, config.as_ptr()) };
-        if result == 0 {
-            return Ok((device, CString::new(path)?));
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EBUSY) {
-            return Err(error);
-        }
-    }
-    Err(io::ErrorKind::ResourceBusy.into())
 }

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::Meter;
-use agent::actions::parse_sha256;
-use agent::stream::{Accept, Image, Patience, Proof, Summary, write_image};
 use anyhow::{Context as _, Result, bail, ensure};
+use imaging::stream::{Accept, Algorithm, Checksum, Image, Patience, Proof, Summary, write_image};
+use imaging::{Error, Meter};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::contest::sum_of;
 use crate::job::Packing;
@@ -104,21 +104,24 @@ fn mended(
     Ok(())
 }
 
-fn write(
-    server: &FaultServer,
-    sum: Option<&str>,
-    target: &Target,
-) -> Result<Summary, agent::Error> {
+fn write(server: &FaultServer, sum: Option<&str>, target: &Target) -> Result<Summary, Error> {
     let image = Image {
         url: server.url().parse()?,
-        proof: sum.and_then(parse_sha256).map(Proof::Sum),
+        proof: sum.and_then(|sum| Checksum::parse(Algorithm::Sha256, sum)).map(Proof::Sum),
         compressed: false,
         read_back: false,
         disk: target.device().to_owned(),
         accept: Accept::BlockDevices,
         patience: PATIENCE,
     };
-    agent::init::runtime()?.block_on(write_image(&image, &Arc::new(Meter::default())))
+    runtime()
+        .map_err(Error::io("start the runtime"))?
+        .block_on(write_image(&image, &Arc::new(Meter::default())))
+}
+
+/// A runtime with as many threads as the agent's.
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build()
 }
 
 /// The first bytes of a file.

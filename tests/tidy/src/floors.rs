@@ -22,6 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
+const PLACES: [Place; 31] = [
 const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -43,6 +44,7 @@ const PLACES: [Place; 35] = [
     place("resolver", 1, &[]),
     place("http-edge", 1, &[]),
     place("agent-rpc", 2, &["api", "http-edge", "stdx"]),
+    place("imaging", 2, &["stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["api", "stdx"]),
     place(
@@ -88,6 +90,7 @@ const PLACES: [Place; 35] = [
             "stdx",
         ],
     ),
+    place("agent", 3, &["agent-rpc", "imaging", "platform", "api", "stdx"]),
     place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),
     place("supervisor", TOP, &[]),
     place("image", TOP, &[]),

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use imaging::Meter;
+use imaging::mount::{Mounted, Owner, Purpose};
+use imaging::stream::{Archive, Patience, read_archive};
+use imaging::unpack::{Unpacked, unpack};
+
 use super::Limits;
 use super::environment::Environment;
-use crate::mount::{Mounted, Owner, Purpose};
-use crate::stream::{Archive, Patience, read_archive};
-use crate::unpack::{Unpacked, unpack};
-use crate::{Error, Meter};
+use crate::Error;
 
 /// What ARCHIVE_TYPE may say; the archive itself says more.
 const TYPES: [&str; 6] = ["tar", "targz", "tarxz", "tarzst", "tarbz2", "tarlz4"];
@@ -72,14 +74,14 @@ impl Archive2Disk {
         })
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let (url, device) = (self.archive.url.to_string(), self.device.display().to_string());
         meter.say(format!("unpacking {url} to {} on {device}", self.path));
         let (path, shown) = (self.path.clone(), url.clone());
-        let work = move |archive: &mut dyn std::io::Read| -> Result<Unpacked, Error> {
+        let work = move |archive: &mut dyn std::io::Read| -> Result<Unpacked, imaging::Error> {
             let mounted = Mounted::mount(&self.device, &self.fs_type, Purpose::Write)?;
             let root = mounted.folders(&self.path, FOLDER)?;
-            let unpacked = unpack(archive, &root).map_err(|refused| Error::Unpack {
+            let unpacked = unpack(archive, &root).map_err(|refused| imaging::Error::Unpack {
                 url: shown,
                 entry: refused.name,
                 device: self.device.clone(),

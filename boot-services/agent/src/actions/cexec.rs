@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::inside::Inside;
+use imaging::mount::{Aside, Mounted, Owner, Purpose};
+use imaging::program::{Program, SURROUNDINGS};
+use imaging::stream::blocking;
+use imaging::sys::confine;
+
 use super::environment::Environment;
-use crate::inside::Inside;
-use crate::mount::{Aside, Mounted, Owner, Purpose};
-use crate::program::{Program, SURROUNDINGS};
-use crate::stream::blocking;
-use crate::sys;
-use crate::{Error, Meter};
+use crate::Error;
 
 const RESOLV_CONF: Aside<'static> = Aside {
     path: "etc/resolv.conf",
@@ -70,7 +72,7 @@ impl Cexec {
         })
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let device = self.device.display().to_string();
         meter.say(format!("running programs of {device}"));
         let this = self.clone();
@@ -93,7 +95,7 @@ impl Cexec {
         Ok(format!("ran {count} command{plural} in {device}"))
     }
 
-    async fn run_one(&self, words: &[String], meter: &Arc<Meter>) -> Result<(), Error> {
+    async fn run_one(&self, words: &[String], meter: &Arc<Meter>) -> Result<(), imaging::Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(()) };
         let mut command = Command::new(program);
         command
@@ -101,7 +103,7 @@ impl Cexec {
             .env_clear()
             .envs(SURROUNDINGS)
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
-        sys::confine(&mut command, Inside::partition(Mounted::PLACE));
+        confine(&mut command, Inside::partition(Mounted::PLACE));
         let place = self.device.display().to_string();
         let run = Program { name: program, place: &place, input: None, asked: false };
         run.run(command, meter).await.map(drop)
@@ -117,7 +119,7 @@ struct Partition {
 }
 
 impl Partition {
-    fn new(mounted: Mounted, lend: bool) -> Result<Self, Error> {
+    fn new(mounted: Mounted, lend: bool) -> Result<Self, imaging::Error> {
         let mut partition = Self { mounted: Some(mounted), is_lent: false };
         if let Some(mounted) = partition.mounted.as_ref().filter(|_| lend) {
             let ours = std::fs::read(format!("/{}", RESOLV_CONF.path)).unwrap_or_default();
@@ -128,14 +130,14 @@ impl Partition {
         Ok(partition)
     }
 
-    fn give_back(&mut self) -> Result<(), Error> {
+    fn give_back(&mut self) -> Result<(), imaging::Error> {
         match &self.mounted {
             Some(mounted) if std::mem::take(&mut self.is_lent) => mounted.put_back(&RESOLV_CONF),
             _ => Ok(()),
         }
     }
 
-    fn unmount(mut self) -> Result<(), Error> {
+    fn unmount(mut self) -> Result<(), imaging::Error> {
         self.give_back()?;
         self.mounted.take().map_or(Ok(()), Mounted::unmount)
     }

@@ -12,13 +12,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use imaging::Meter;
+use imaging::StopOnDrop;
+use imaging::disk::{Accept, Aligned, Disk};
+use imaging::erase::{self, Method, Way, samples};
+use imaging::select::describe;
+use imaging::stream::blocking;
+
 use super::environment::Environment;
-use crate::disk::{Accept, Aligned, Disk};
-use crate::erase::{self, Method, Way, samples};
-use crate::meter::StopOnDrop;
-use crate::select::describe;
-use crate::stream::blocking;
-use crate::{Error, Meter};
+use crate::Error;
 
 /// One command to a device: small enough to see progress and to stop.
 const PUNCH: u64 = 1 << 30;
@@ -43,14 +45,14 @@ impl DiskWipe {
         Ok(Self { device: environment.device("BLOCK_DEVICE")?, method })
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let _stop = StopOnDrop(meter.clone());
         meter.say(format!("wiping {}", self.device.display()));
         let meter = meter.clone();
         blocking("wiping the disk", move || self.wipe(&meter)).await
     }
 
-    fn wipe(&self, meter: &Meter) -> Result<String, Error> {
+    fn wipe(&self, meter: &Meter) -> Result<String, imaging::Error> {
         // Nothing is asked of a disk before it is known to be nobody's and not to be preserved.
         let disk = Disk::open(&self.device, Accept::BlockDevices)?;
         let (size, began) = (disk.size().unwrap_or(0), Instant::now());
@@ -66,7 +68,7 @@ impl DiskWipe {
             _ => erase::look(disk.path())?,
         };
         let (way, why) = erase::decide(self.method, &device)
-            .map_err(|reason| Error::Erase { path: disk.path().to_owned(), reason })?;
+            .map_err(|reason| imaging::Error::Erase { path: disk.path().to_owned(), reason })?;
         let known = known_as(&disk);
         tracing::info!(disk = %disk.path().display(), known, way = way.words(), "erasing");
         let (how, before) = match way {
@@ -79,7 +81,7 @@ impl DiskWipe {
                 (way.words(), Some(before))
             }
         };
-        disk.flush().map_err(Error::io(format!("flush {}", disk.path().display())))?;
+        disk.flush().map_err(imaging::Error::io(format!("flush {}", disk.path().display())))?;
         meter.set_done(size);
         meter.say(format!("verifying {}", disk.path().display()));
         let after = samples::after(&disk, size, before.as_ref(), way.method(), meter)?;
@@ -109,20 +111,20 @@ fn along(
     size: u64,
     meter: &Meter,
     mut step: impl FnMut(u64) -> std::io::Result<u64>,
-) -> Result<(), Error> {
+) -> Result<(), imaging::Error> {
     let mut at = 0;
     while at < size {
         if meter.is_stopped() {
-            return Err(Error::Stopped);
+            return Err(imaging::Error::Stopped);
         }
         let doing = || format!("wipe {} at {}", disk.path().display(), stdx::bytes(at));
-        at += step(at).map_err(|source| Error::Io { doing: doing(), source })?;
+        at += step(at).map_err(|source| imaging::Error::Io { doing: doing(), source })?;
         meter.set_done(at);
     }
     Ok(())
 }
 
-fn zero(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, Error> {
+fn zero(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, imaging::Error> {
     let zeros = Aligned::new(usize::try_from(WRITE).unwrap_or(1 << 20));
     let mut punched = 0;
     along(disk, size, meter, |at| {
@@ -138,7 +140,7 @@ fn zero(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, Error> {
     Ok(if punched == size { "zeroed by the device" } else { "zeros written" })
 }
 
-fn discard(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, Error> {
+fn discard(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, imaging::Error> {
     along(disk, size, meter, |at| {
         let count = PUNCH.min(size - at);
         disk.discard(at, count).map(|()| count)

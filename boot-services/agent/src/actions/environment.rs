@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use imaging::select::Selector;
+use imaging::stream::Checksum;
+
 use crate::Error;
-use crate::select::Selector;
-use crate::stream::Checksum;
 
 /// Longest wait that can be asked for: a week.
 const MINUTES_MAX: u64 = 7 * 24 * 60;

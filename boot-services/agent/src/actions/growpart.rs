@@ -1,11 +1,12 @@
 //! `growpart`: DEST_DISK, and PARTITION, which must be its last one. The same as image2disk's
 //! GROW_LAST_PARTITION, for a disk that was written otherwise.
 
+use imaging::storage::Grow;
+use imaging::stream::Image;
+
 use super::Action;
 use super::environment::Environment;
 use crate::Error;
-use crate::storage::Grow;
-use crate::stream::Image;
 
 pub(super) fn parse(environment: &Environment<'_>) -> Result<Action, Error> {
     let partition = environment.optional("PARTITION").unwrap_or("0");

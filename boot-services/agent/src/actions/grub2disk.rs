@@ -10,13 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use imaging::inside::Inside;
+use imaging::mount::{Mounted, Purpose};
+use imaging::program::{Program, SURROUNDINGS};
+use imaging::stream::blocking;
+use imaging::sys::confine;
+use imaging::tools::{Run, Tools};
+use imaging::{Meter, disk, preserve, select};
+
 use super::environment::Environment;
-use crate::inside::Inside;
-use crate::mount::{Mounted, Purpose};
-use crate::program::{Program, SURROUNDINGS};
-use crate::stream::blocking;
-use crate::tools::{Run, Tools};
-use crate::{Error, Meter, disk, preserve, select, sys};
+use crate::Error;
 
 /// GRUB's files for each start, below `usr/lib/grub`.
 const BIOS: &str = "i386-pc";
@@ -47,7 +50,7 @@ impl Grub2Disk {
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
         let this = self.clone();
         let opened = blocking("mounting", move || {
-            let there = |named: &Path| -> Result<PathBuf, Error> {
+            let there = |named: &Path| -> Result<PathBuf, imaging::Error> {
                 let path = select::resolve(named)?;
                 disk::wait_for(&path)?;
                 preserve::check(&path)?;
@@ -111,11 +114,11 @@ impl Grub2Disk {
         script: &str,
         arguments: &[String],
         meter: &Meter,
-    ) -> Result<(), Error> {
+    ) -> Result<(), imaging::Error> {
         let mut command = Command::new("/bin/sh");
         command.args(["-e", "-c", script, "grub2disk"]).args(arguments);
         command.env_clear().envs(SURROUNDINGS);
-        sys::confine(&mut command, Inside::partition(Mounted::PLACE));
+        confine(&mut command, Inside::partition(Mounted::PLACE));
         let place = self.partition.display().to_string();
         let run = Program { name: "grub-install", place: &place, input: None, asked: false };
         run.run(command, meter).await.map(drop)

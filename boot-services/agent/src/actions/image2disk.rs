@@ -8,10 +8,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use imaging::Meter;
+use imaging::stream::{self, Algorithm, Checksum, Image, Proof};
+
 use super::Limits;
 use super::environment::Environment;
-use crate::stream::{self, Algorithm, Checksum, Image, Proof};
-use crate::{Error, Meter};
+use crate::Error;
 
 /// Settings that state a sum by value, and which.
 const SUMS: [(&str, Algorithm); 3] = [
@@ -70,7 +72,7 @@ pub fn parse_sha256(text: &str) -> Option<Checksum> {
     Checksum::parse(Algorithm::Sha256, text)
 }
 
-pub(super) async fn run(image: &Image, meter: &Arc<Meter>) -> Result<String, Error> {
+pub(super) async fn run(image: &Image, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
     let begun = Instant::now();
     let summary = stream::write_image(image, meter).await?;
     let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

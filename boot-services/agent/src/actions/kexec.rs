@@ -6,11 +6,13 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::mount::{Mounted, Purpose};
+use imaging::stream::blocking;
+
 use super::environment::Environment;
 use super::grub;
-use crate::mount::{Mounted, Purpose};
-use crate::stream::blocking;
-use crate::{Error, Meter, sys};
+use crate::{Error, sys};
 
 /// Longest boot-loader configuration worth reading.
 const GRUB_BYTES: u64 = 1 << 20;
@@ -59,7 +61,7 @@ impl Kexec {
 
     pub(super) async fn load(self, meter: &Arc<Meter>) -> Result<(), Error> {
         meter.say(format!("loading a kernel from {}", self.device.display()));
-        blocking("loading the kernel", move || self.load_now()).await
+        blocking("loading the kernel", move || Ok(self.load_now())).await?
     }
 
     fn load_now(&self) -> Result<(), Error> {
@@ -78,7 +80,7 @@ impl Kexec {
         sys::kexec_load(&kernel, initrd.as_ref(), &command_line)
             .map_err(Error::io(format!("load the kernel {}", found.kernel)))?;
         drop((kernel, initrd));
-        mounted.unmount()
+        Ok(mounted.unmount()?)
     }
 }
 

@@ -23,11 +23,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_rpc::Assignment;
+use imaging::Meter;
+use imaging::storage::{self, Grow};
+use imaging::stream::{Accept, Image, Patience};
 
+use crate::Error;
 use crate::container::Container;
-use crate::storage::{self, Grow};
-use crate::stream::{Accept, Image, Patience};
-use crate::{Error, Meter};
 use environment::Environment;
 pub use image2disk::parse_sha256;
 
@@ -114,7 +115,8 @@ impl Action {
     /// Understand an assignment.
     ///
     /// # Errors
-    /// [`Error::UnknownAction`], [`Error::MissingSetting`], [`Error::BadSetting`], [`Error::Url`].
+    /// [`Error::UnknownAction`], [`Error::MissingSetting`], [`Error::BadSetting`],
+    /// [`imaging::Error::Url`].
     pub fn parse(assignment: &Assignment, limits: Limits) -> Result<Self, Error> {
         let read = |action| Environment::new(action, &assignment.environment);
         let image = match repository(&assignment.image) {
@@ -161,26 +163,29 @@ impl Action {
 
     /// Do it. Dropping the future stops the work at its next step.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
-        match self {
-            Self::Image2Disk(image) => image2disk::run(&image, meter).await.map(Outcome::Done),
+        let said = match self {
+            Self::Image2Disk(image) => image2disk::run(&image, meter).await?,
             Self::ImageGrown(image, grow) => {
                 let written = image2disk::run(&image, meter).await?;
-                let grown = grow.run(meter).await?;
-                Ok(Outcome::Done(format!("{written}; {grown}")))
+                format!("{written}; {}", grow.run(meter).await?)
             }
-            Self::Grow(grow) => grow.run(meter).await.map(Outcome::Done),
-            Self::WriteFile(file) => file.run(meter).await.map(Outcome::Done),
-            Self::Archive2Disk(archive) => archive.run(meter).await.map(Outcome::Done),
-            Self::Cexec(cexec) => cexec.run(meter).await.map(Outcome::Done),
-            Self::DiskWipe(wipe) => wipe.run(meter).await.map(Outcome::Done),
-            Self::Rootio(rootio) => rootio.run(meter).await.map(Outcome::Done),
-            Self::Grub2Disk(grub) => grub.run(meter).await.map(Outcome::Done),
-            Self::Syslinux(syslinux) => syslinux.run(meter).await.map(Outcome::Done),
-            Self::Slurp(slurp) => slurp.run(meter).await.map(Outcome::Done),
-            Self::Kexec(kexec) => kexec.load(meter).await.map(|()| Outcome::Leave(Leave::Kexec)),
-            Self::Container(container) => container.run(meter).await,
-            Self::Reboot => Ok(Outcome::Leave(Leave::Reboot)),
-        }
+            Self::Grow(grow) => grow.run(meter).await?,
+            Self::WriteFile(file) => file.run(meter).await?,
+            Self::Archive2Disk(archive) => archive.run(meter).await?,
+            Self::Cexec(cexec) => cexec.run(meter).await?,
+            Self::DiskWipe(wipe) => wipe.run(meter).await?,
+            Self::Rootio(rootio) => rootio.run(meter).await?,
+            Self::Grub2Disk(grub) => grub.run(meter).await?,
+            Self::Syslinux(syslinux) => syslinux.run(meter).await?,
+            Self::Slurp(slurp) => slurp.run(meter).await?,
+            Self::Kexec(kexec) => {
+                kexec.load(meter).await?;
+                return Ok(Outcome::Leave(Leave::Kexec));
+            }
+            Self::Container(container) => return container.run(meter).await,
+            Self::Reboot => return Ok(Outcome::Leave(Leave::Reboot)),
+        };
+        Ok(Outcome::Done(said))
     }
 }
 
@@ -188,7 +193,7 @@ impl Action {
 ///
 /// # Errors
 /// When there is nothing to bring it up with.
-pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), Error> {
+pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), imaging::Error> {
     let environment = Environment::new("", &assignment.environment);
     let names = ["DEST_DISK", "BLOCK_DEVICE", "GRUB_DISK", "SOURCE_DISK"];
     let named = names.iter().find_map(|name| environment.optional(name));

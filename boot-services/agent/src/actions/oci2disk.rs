@@ -2,10 +2,11 @@
 //! own, all else is as `image2disk` has it. The box reads registries, and tells the agent where it
 //! has the image: a reference that comes through says that the box did not.
 
+use imaging::stream::Image;
+
 use super::environment::Environment;
 use super::{Limits, image2disk};
 use crate::Error;
-use crate::stream::Image;
 
 pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Image, Error> {
     let place = environment.required("IMG_URL")?;

@@ -8,10 +8,12 @@
 
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::storage::{self, Storage, TEXT_BYTES, Table};
+use imaging::stream::{Patience, Url, read_text};
+
 use super::environment::Environment;
-use crate::storage::{self, Storage, TEXT_BYTES, Table};
-use crate::stream::{Patience, Url, read_text};
-use crate::{Error, Meter};
+use crate::Error;
 
 /// Where Tinkerbell's metadata service listens.
 const METADATA_PORT: u16 = 50061;
@@ -81,13 +83,14 @@ impl Rootio {
         Ok(Self { described: Described::At(url, patience), parts, table })
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let storage = match self.described {
             Described::Here(storage) => *storage,
             Described::At(url, patience) => {
                 let text = read_text(&url, TEXT_BYTES, patience).await?;
-                Storage::of_metadata(&text)
-                    .map_err(|reason| Error::Storage { reason: format!("{reason} ({url})") })?
+                Storage::of_metadata(&text).map_err(|reason| imaging::Error::Storage {
+                    reason: format!("{reason} ({url})"),
+                })?
             }
         };
         let mut said = Vec::new();
@@ -114,9 +117,10 @@ fn table(environment: &Environment<'_>) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use imaging::stream::Patience;
+
     use super::{Described, Part, Rootio, Table};
     use crate::actions::environment::Environment;
-    use crate::stream::Patience;
 
     fn parse(command: &[&str], list: &[&str]) -> Result<Rootio, String> {
         let list: Vec<_> = list.iter().map(|entry| (*entry).to_owned()).collect();

@@ -20,16 +20,17 @@ use flate2::write::GzEncoder;
 use http::{Request, Uri, header};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::rt::TokioIo;
+use imaging::StopOnDrop;
+use imaging::disk::{Aligned, wait_for};
+use imaging::stream::{NoConnection, Patience, Url, blocking, connect};
+use imaging::{Meter, select};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::environment::Environment;
-use crate::disk::{Aligned, wait_for};
-use crate::meter::StopOnDrop;
-use crate::stream::{NoConnection, Patience, Url, blocking, connect};
-use crate::{Error, Meter, select};
+use crate::Error;
 
 /// What is read at once.
 const PIECE: usize = 1 << 20;
@@ -80,7 +81,7 @@ impl Slurp {
         })
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let _stop = StopOnDrop(meter.clone());
         let named = self.disk.clone();
         let source = blocking("opening the disk", move || Source::open(&named)).await?;
@@ -95,18 +96,21 @@ impl Slurp {
         let reading = blocking("reading the disk", move || {
             let sent = source.send(&form, compressed, sender, &metered);
             sent.map_err(|error| match error.kind() {
-                io::ErrorKind::BrokenPipe => Error::Stopped,
-                _ => Error::Io { doing: format!("read {}", source.path.display()), source: error },
+                io::ErrorKind::BrokenPipe => imaging::Error::Stopped,
+                _ => imaging::Error::Io {
+                    doing: format!("read {}", source.path.display()),
+                    source: error,
+                },
             })
         });
         let uploading = self.upload(&boundary, Upload { receiver, left: length }, meter);
         let sent = match tokio::join!(reading, uploading) {
             (Ok(sent), Ok(())) => sent,
             // Who hangs up is the cause, who is left alone the consequence.
-            (Err(Error::Stopped), Ok(())) => {
+            (Err(imaging::Error::Stopped), Ok(())) => {
                 return Err(self.refused("it answered before everything was sent".to_owned()));
             }
-            (Err(Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => {
+            (Err(imaging::Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => {
                 return Err(error);
             }
         };
@@ -127,13 +131,18 @@ impl Slurp {
         [before, format!("\r\n--{boundary}--\r\n")]
     }
 
-    fn refused(&self, status: String) -> Error {
-        Error::Status { url: self.url.to_string(), status }
+    fn refused(&self, status: String) -> imaging::Error {
+        imaging::Error::Status { url: self.url.to_string(), status }
     }
 
-    async fn upload(&self, boundary: &str, upload: Upload, meter: &Meter) -> Result<(), Error> {
+    async fn upload(
+        &self,
+        boundary: &str,
+        upload: Upload,
+        meter: &Meter,
+    ) -> Result<(), imaging::Error> {
         let began = Instant::now();
-        let given_up = |waited, reason| Error::GaveUp {
+        let given_up = |waited, reason| imaging::Error::GaveUp {
             url: self.url.to_string(),
             offset: meter.read().0,
             waited,
@@ -191,9 +200,10 @@ impl Drop for Driven {
 }
 
 /// Nothing that a disk could hold by chance.
-fn boundary() -> Result<String, Error> {
+fn boundary() -> Result<String, imaging::Error> {
     const RANDOM: &str = "/proc/sys/kernel/random/uuid";
-    let text = std::fs::read_to_string(RANDOM).map_err(Error::io(format!("read {RANDOM}")))?;
+    let text =
+        std::fs::read_to_string(RANDOM).map_err(imaging::Error::io(format!("read {RANDOM}")))?;
     Ok(format!("tinbox-{}", text.trim()))
 }
 
@@ -211,23 +221,23 @@ struct Source {
 
 impl Source {
     /// Open a disk that nobody writes to meanwhile: exclusively, and past the page cache.
-    fn open(named: &Path) -> Result<Self, Error> {
+    fn open(named: &Path) -> Result<Self, imaging::Error> {
         let path = select::resolve(named)?;
         wait_for(&path)?;
         if !path.metadata().is_ok_and(|it| it.file_type().is_block_device()) {
-            return Err(Error::NotBlockDevice { path });
+            return Err(imaging::Error::NotBlockDevice { path });
         }
         let flags = i32::try_from((OFlags::EXCL | OFlags::DIRECT).bits()).unwrap_or_default();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
         let mut file = match opened {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                return Err(Error::DiskBusy { path });
+                return Err(imaging::Error::DiskBusy { path });
             }
-            opened => opened.map_err(Error::io(format!("open {}", path.display())))?,
+            opened => opened.map_err(imaging::Error::io(format!("open {}", path.display())))?,
         };
         let size = file
             .seek(SeekFrom::End(0))
-            .map_err(Error::io(format!("learn the size of {}", path.display())))?;
+            .map_err(imaging::Error::io(format!("learn the size of {}", path.display())))?;
         Ok(Self { file, path, size })
     }
 

@@ -8,12 +8,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use imaging::disk::{Accept, Aligned, Disk, MEMORY_ALIGN};
+use imaging::mount::{Mounted, Purpose};
+use imaging::stream::blocking;
+use imaging::tools::{Run, Tools};
+use imaging::{Meter, disk, preserve, select};
+
 use super::environment::Environment;
-use crate::disk::{Accept, Aligned, Disk, MEMORY_ALIGN};
-use crate::mount::{Mounted, Purpose};
-use crate::stream::blocking;
-use crate::tools::{Run, Tools};
-use crate::{Error, Meter, disk, preserve, select};
+use crate::Error;
 
 /// What Debian calls it.
 const VERSION: &str = "6.04";
@@ -48,8 +50,8 @@ impl Syslinux {
 
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
         let (named, part) = (self.disk.clone(), self.partition.clone());
-        let found = blocking("finding the disk", move || Place::find(&named, &part));
-        let Place { disk, partition, number } = found.await?;
+        let found = blocking("finding the disk", move || Ok(Place::find(&named, &part)));
+        let Place { disk, partition, number } = found.await??;
         let tools = Tools::get(meter).await?;
         let format = format(&tools, &partition, meter).await?;
         meter.say(format!("installing syslinux on {}", partition.display()));
@@ -66,8 +68,8 @@ impl Syslinux {
         let records = ["mbr.bin", "gptmbr.bin"].map(|name| format!("usr/lib/EXTLINUX/{name}"));
         let [dos, gpt] = records.map(|path| tools.file(path));
         let (dos, gpt, path) = (dos.await?, gpt.await?, disk.clone());
-        let table = blocking("writing the boot record", move || record(&path, number, &dos, &gpt));
-        let table = table.await?;
+        let writing = move || Ok(record(&path, number, &dos, &gpt));
+        let table = blocking("writing the boot record", writing).await??;
         if table == Table::Gpt {
             start_by_gpt(&tools, &disk, number, meter).await?;
         }
@@ -182,7 +184,12 @@ fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Tabl
 }
 
 /// Tell the record which partition of a GPT starts, beside what is said of it already.
-async fn start_by_gpt(tools: &Tools, disk: &Path, number: u32, meter: &Meter) -> Result<(), Error> {
+async fn start_by_gpt(
+    tools: &Tools,
+    disk: &Path,
+    number: u32,
+    meter: &Meter,
+) -> Result<(), imaging::Error> {
     const STARTS: &str = "LegacyBIOSBootable";
     let attributes = |more: Option<String>| {
         let words = ["--part-attrs".to_owned(), disk.display().to_string(), number.to_string()];

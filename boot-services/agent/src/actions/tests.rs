@@ -1,9 +1,9 @@
 //! What an operator may write, and what is said about the rest.
 
 use agent_rpc::Assignment;
+use imaging::stream::{Algorithm, Checksum, Proof};
 
 use super::{Action, Limits, repository};
-use crate::stream::{Algorithm, Checksum, Proof};
 
 fn parse(image: &str, environment: &[&str]) -> Result<Action, String> {
     let assignment = Assignment {

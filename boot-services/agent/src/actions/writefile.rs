@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::mount::{Mounted, Owner, Purpose};
+use imaging::stream::blocking;
+
 use super::environment::Environment;
-use crate::mount::{Mounted, Owner, Purpose};
-use crate::stream::blocking;
-use crate::{Error, Meter};
+use crate::Error;
 
 /// A file to be written.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,7 +60,7 @@ impl WriteFile {
         &self.contents
     }
 
-    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, Error> {
+    pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         meter.say(format!("writing {} on {}", self.path, self.device.display()));
         blocking("writing the file", move || {
             let mounted = Mounted::mount(&self.device, &self.fs_type, Purpose::Write)?;

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use imaging::preserve;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
 use super::room::path_of;
 use super::volume::Volume;
-use crate::{Error, preserve, sys};
+use crate::{Error, sys};
 
 /// This OS's folders that every container has.
 const BINDS: [&str; 2] = ["/dev", "/sys"];
@@ -148,7 +149,7 @@ pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File
 pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;
-    Ok(crate::beneath::open(root, path, flags, Mode::empty(), resolve)?)
+    Ok(imaging::beneath::open(root, path, flags, Mode::empty(), resolve)?)
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {

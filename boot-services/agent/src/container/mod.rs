@@ -26,10 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_rpc::Assignment;
+use imaging::Meter;
+use imaging::stream::Patience;
 
+use crate::Error;
 use crate::actions::{Leave, Outcome};
-use crate::stream::Patience;
-use crate::{Error, Meter};
 pub use config::Process;
 pub use manifest::Manifest;
 pub use reference::Reference;
@@ -136,9 +137,9 @@ impl Container {
 #[cfg(test)]
 mod tests {
     use agent_rpc::{Assignment, Namespaces};
+    use imaging::stream::Patience;
 
     use super::{Container, registry_beside};
-    use crate::stream::Patience;
 
     fn parse(assignment: &Assignment) -> Result<Container, String> {
         let registry = registry_beside("10.77.0.1:42113");

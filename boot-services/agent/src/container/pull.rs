@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::stream::{Archive, Checksum, Url, read_archive, read_document};
+use imaging::unpack::{Refused, Unpacked, unpack_layer};
+
 use super::Container;
 use super::config::CONFIG_BYTES;
 use super::manifest::{MANIFEST_BYTES, Manifest, Part};
 use super::reference::read_digest;
-use crate::stream::{Archive, Checksum, Url, read_archive, read_document};
-use crate::unpack::{Refused, Unpacked, unpack_layer};
-use crate::{Error, Meter};
+use crate::Error;
 
 /// An image of which all but the layers is here.
 pub(super) struct Image {
@@ -74,11 +76,11 @@ impl Container {
         meter: &Arc<Meter>,
     ) -> Result<Vec<u8>, Error> {
         let document = Archive { url: self.url(path)?, checksum };
-        read_document(&document, most, self.patience, meter).await
+        Ok(read_document(&document, most, self.patience, meter).await?)
     }
 
     fn url(&self, path: &str) -> Result<Url, Error> {
-        format!("http://{}{path}", self.registry).parse()
+        Ok(format!("http://{}{path}", self.registry).parse()?)
     }
 
     fn digest(&self, part: &Part) -> Result<Checksum, Error> {
@@ -87,20 +89,20 @@ impl Container {
 }
 
 /// Why a layer of the image `said` is not on the others, of which a room of `room` bytes is made.
-fn sentence(refused: Refused, said: String, url: String, room: u64) -> Error {
+fn sentence(refused: Refused, said: String, url: String, room: u64) -> imaging::Error {
     match refused.source.kind() {
-        std::io::ErrorKind::StorageFull => Error::ImageTooLarge { image: said, room },
-        _ => Error::Layer { url, entry: refused.name, source: refused.source },
+        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: said, room },
+        _ => imaging::Error::Layer { url, entry: refused.name, source: refused.source },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use imaging::unpack::unpack_layer;
     use tar::{Builder, Header};
 
     use super::sentence;
     use crate::container::room::Room;
-    use crate::unpack::unpack_layer;
 
     fn layer(files: u64, bytes: u64) -> Vec<u8> {
         let mut tar = Builder::new(Vec::new());

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::stream::{Algorithm, Checksum};
+use imaging::stream::{Algorithm, Checksum};
 
 /// The registry of names that have none.
 const DOCKER: &str = "docker.io";

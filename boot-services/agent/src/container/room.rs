@@ -9,11 +9,12 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use imaging::sys::own_mounts;
 use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::oneshot;
 
-use crate::{Error, sys};
+use crate::Error;
 
 /// Orders that wait for the thread: each is waited for before the next is given.
 const ORDERS: usize = 1;
@@ -100,7 +101,8 @@ impl Room {
 }
 
 fn gone() -> Error {
-    Error::Crashed { part: "the container's thread", reason: "it is gone".to_owned() }
+    let reason = "it is gone".to_owned();
+    imaging::Error::Crashed { part: "the container's thread", reason }.into()
 }
 
 /// The part of the free memory that a container may have; none where the kernel does not say.
@@ -112,7 +114,7 @@ fn share(meminfo: &str) -> u64 {
 
 /// In a mount namespace of this thread's own.
 fn mount(bytes: u64) -> Result<File, Error> {
-    sys::own_mounts().map_err(Error::io("make a mount namespace for the container"))?;
+    own_mounts().map_err(Error::io("make a mount namespace for the container"))?;
     let files = bytes / BYTES_PER_FILE;
     let options = format!("size={bytes},nr_inodes={files},mode=0755\0");
     let options = std::ffi::CStr::from_bytes_until_nul(options.as_bytes()).unwrap_or(c"");

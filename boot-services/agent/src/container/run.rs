@@ -7,6 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use imaging::Meter;
+use imaging::children::Ours;
+use imaging::output::{LastLines, tell};
 use rustix::fs::OFlags;
 use tokio::process::Child;
 use tokio::runtime::Handle;
@@ -16,10 +19,8 @@ use super::furnish::{furnish, place, within};
 use super::room::Room;
 use super::user::{Account, FILE_BYTES};
 use super::{Container, pull};
-use crate::children::Ours;
-use crate::output::{LastLines, tell};
+use crate::Error;
 use crate::sys::{Inhabitant, inhabit, own_processes};
-use crate::{Error, Meter};
 
 impl Container {
     /// What the action did, once its program has ended well.
@@ -72,7 +73,8 @@ impl Container {
         if status.success() {
             return Ok(());
         }
-        Err(Error::Program { program: self.said.clone(), status, said: last.joined() })
+        let said = last.joined();
+        Err(imaging::Error::Program { program: self.said.clone(), status, said }.into())
     }
 
     /// Start the program, on the container's thread.

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use agent_rpc::Pin;
+use imaging::preserve::{self, Word};
 use platform::net::{Addressing, Caller, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
 
 use super::ipam::Ipam;
 use crate::Error;
-use crate::preserve::{self, Word};
 
 /// What DHCP servers are told this is.
 const VENDOR_CLASS: &str = "tinbox-agent";

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use agent_rpc::Hello;
 use agent_rpc::client::Client;
+use imaging::{preserve, tools};
 use platform::net;
 use rustix::system::RebootCommand;
 
@@ -16,7 +17,7 @@ use crate::actions::{Leave, Limits};
 use crate::console::Console;
 use crate::container::registry_beside;
 use crate::runner::{Host, Runner};
-use crate::{Error, inventory, preserve, tools};
+use crate::{Error, inventory};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 

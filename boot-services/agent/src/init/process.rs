@@ -1,9 +1,10 @@
 //! What being the first process asks for besides work.
 
+use imaging::children;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Error, children};
+use crate::Error;
 
 /// Threads for calls and downloads; decoding and writing have their own.
 const WORKERS: usize = 2;

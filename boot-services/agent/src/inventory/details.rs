@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use agent_rpc::{Disk, Interface, Inventory};
+use imaging::select::describe;
 
 use super::{PARTS_MAX, bounded, efi, folders, name, nvme, read, smart, smbios, tpm};
-use crate::select::describe;
 
 /// Longest SMBIOS table that is read: many times a board's.
 const TABLE_MAX: u64 = 256 << 10;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent_rpc::Health;
 
-use crate::sys::{self, NvmeAdmin};
+use imaging::sys::{self, NvmeAdmin};
 
 /// Bytes of the log.
 pub const LOG: usize = 512;

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use agent_rpc::Health;
-
-use crate::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
+use imaging::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
 
 /// SMART, what of it is asked for, and the signature without which it does nothing.
 const SMART: u8 = 0xb0;
@@ -70,8 +69,9 @@ pub fn read(data: &[u8; BLOCK]) -> Health {
 mod tests {
     use std::io;
 
+    use imaging::ata::{BLOCK, Data, Drive, Task};
+
     use super::{ask, read};
-    use crate::ata::{BLOCK, Data, Drive, Task};
 
     fn data(attributes: &[(u8, [u8; 6])]) -> [u8; BLOCK] {
         let mut data = [0; BLOCK];

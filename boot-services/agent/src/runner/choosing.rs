@@ -2,11 +2,11 @@
 
 use agent_rpc::client::{Client, Error as CallError};
 use agent_rpc::{Assignment, DiskChoice};
+use imaging::select::Request;
 use stdx::Backoff;
 use tokio::sync::mpsc;
 
 use super::{FIRST_WAIT, LONGEST_WAIT};
-use crate::select::Request;
 
 /// Has each choice recorded, until the action ends.
 pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::Receiver<Request>) {

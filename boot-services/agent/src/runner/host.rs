@@ -4,9 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agent_rpc::Assignment;
+use imaging::Meter;
 
+use crate::Error;
 use crate::actions::{self, Action, Leave, Limits, Outcome};
-use crate::{Error, Meter};
 
 /// What the runner may do to the machine it is on.
 pub trait Host: Send + Sync {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_rpc::client::{Client, Error as CallError};
-use agent_rpc::{Assignment, OUTPUT_LINES, Progress};
+use agent_rpc::{Assignment, OUTPUT_LINES, Progress, WAITING};
+use imaging::Meter;
 use tokio::time::Instant;
-
-use crate::Meter;
 
 /// The longest silence while an action runs.
 const BEAT: Duration = Duration::from_secs(5);
@@ -24,7 +23,7 @@ pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> 
     let mut beat = Instant::now();
     loop {
         tokio::time::sleep(TELL).await;
-        let now = meter.read();
+        let now = read(&meter);
         let output = meter.take_printed(OUTPUT_LINES);
         if now == told && output.is_empty() && beat.elapsed() < BEAT {
             continue;
@@ -47,10 +46,18 @@ pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> 
 pub async fn rest(client: &Client, assignment: &Assignment, meter: &Meter) {
     let output = meter.take_printed(OUTPUT_LINES);
     if !output.is_empty() {
-        let last = client.progress(progress(client, assignment, meter.read(), output));
+        let last = client.progress(progress(client, assignment, read(meter), output));
         // As any other: the action's end is told all the same.
         let _ = tokio::time::timeout(TELL_TIMEOUT, last).await;
     }
+}
+
+/// What `meter` shows; while the action waits, the reason stands in the place of what is being
+/// done.
+fn read(meter: &Meter) -> (u64, u64, String) {
+    let (done, total, doing) = meter.read();
+    let doing = meter.waiting().map_or(doing, |reason| format!("{WAITING}{reason}"));
+    (done, total, doing)
 }
 
 /// What `meter` read, and lines, as it travels.
@@ -69,5 +76,22 @@ fn progress(
         bytes_total,
         message,
         output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use imaging::Meter;
+
+    use super::read;
+
+    #[test]
+    fn a_wait_says_its_reason_until_it_ends() {
+        let meter = Meter::default();
+        meter.say("asking the box for alpine");
+        meter.wait("the server answered 503");
+        assert_eq!(read(&meter).2, "waiting: the server answered 503");
+        meter.wait("");
+        assert_eq!(read(&meter).2, "asking the box for alpine");
     }
 }

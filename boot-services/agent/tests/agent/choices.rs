@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use imaging::Meter;
+use imaging::select::{Described, in_scope, record};
+
 use crate::runner::agent;
 use crate::tinbox::{Tinbox, action, until};
+use agent::Error;
 use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Acting, Host};
-use agent::select::{Described, in_scope, record};
-use agent::{Error, Meter};
 use agent_rpc::{ActionState, Assignment, Refusal};
 
 /// A machine whose actions write to the disk that a hint chooses.
@@ -33,8 +35,8 @@ impl Host for Machine {
             let disk = machine.disk.lock().unwrap().clone();
             let work = in_scope(move || record("model=Samsung".to_owned(), &disk));
             let recorded = tokio::task::spawn_blocking(work).await.unwrap();
-            recorded
-                .map_err(|reason| Error::OtherDisk { named: "model=Samsung".into(), reason })?;
+            let named = "model=Samsung".to_owned();
+            recorded.map_err(|reason| imaging::Error::OtherDisk { named, reason })?;
             machine.writes.fetch_add(1, Ordering::Relaxed);
             Ok(Outcome::Done("written".to_owned()))
         }))

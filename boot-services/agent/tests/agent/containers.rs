@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
 use agent_rpc::Assignment;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use imaging::Meter;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 
@@ -83,7 +83,7 @@ async fn a_container_reaches_no_preserved_disk() {
     // Nothing is in the way of a disk that is nobody's.
     shell(&registry, &write(&part), &[]).await.unwrap();
 
-    agent::preserve::set(agent::preserve::parse(device).unwrap());
+    imaging::preserve::set(imaging::preserve::parse(device).unwrap());
     let mut refused = Vec::new();
     for path in [device, &part, &format!("/host{device}"), "/given"] {
         let volumes = ["/dev:/host/dev".to_owned(), format!("{device}:/given")];
@@ -97,7 +97,7 @@ async fn a_container_reaches_no_preserved_disk() {
     refused.push(("/own".to_owned(), written));
     let reading = format!("{made} && /busybox dd if=/own of=/dev/null && ! test -s {device}");
     let read = shell(&registry, &reading, &[]).await;
-    agent::preserve::set(Vec::new());
+    imaging::preserve::set(Vec::new());
     run("blockdev", &["--setrw", device]);
     run("blockdev", &["--setrw", &part]);
 

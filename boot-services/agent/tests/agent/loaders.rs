@@ -126,8 +126,8 @@ async fn a_loader_that_fails_says_why() {
     assert!(error.starts_with("grub-install ended with exit status: 3: "), "{error}");
     assert!(error.contains("cannot find the frob"), "{error}");
     inspect(&disk.path, |root| assert!(!root.join("asked").exists(), "nothing came after it"));
-    agent::preserve::set(agent::preserve::parse(disk.path.to_str().unwrap()).unwrap());
+    imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let kept = act("grub2disk", &grub(&disk, &[])).await;
-    agent::preserve::set(Vec::new());
+    imaging::preserve::set(Vec::new());
     assert!(kept.unwrap_err().ends_with("is to be preserved"));
 }

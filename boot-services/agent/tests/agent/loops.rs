@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use imaging::Meter;
+
 use crate::tinbox::action;
-use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
 
 /// The file whose lock a test holds while it uses what a machine has once: the place where the

@@ -5,9 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 
+use imaging::{Meter, stream};
+
 use crate::loops::{Loop, act, file_environment, inspect, run};
 use crate::tinbox::Files;
-use agent::{Meter, stream};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn image2disk_writes_past_the_cache_and_leaves_holes() {
@@ -171,7 +172,7 @@ async fn a_preserved_disk_is_not_written_by_anything() {
     run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
     let (before, _) = disk.read();
     let files = Files::start(vec![1; 1000]).await;
-    agent::preserve::set(agent::preserve::parse(disk.path.to_str().unwrap()).unwrap());
+    imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let name = disk.path.file_name().unwrap().to_str().unwrap();
     let expected = format!("/dev/{name} is not written: disk {name} is to be preserved");
     let (url, target) = (format!("IMG_URL={}", files.url()), disk.environment("DEST_DISK"));
@@ -186,7 +187,7 @@ async fn a_preserved_disk_is_not_written_by_anything() {
         act("disk-wipe", &[wiped]).await,
         act("writefile", &file_environment(&disk, "ext4", &["DEST_PATH=/a", "CONTENTS=x"])).await,
     ]);
-    agent::preserve::set(Vec::new());
+    imaging::preserve::set(Vec::new());
     for refusal in refusals {
         assert_eq!(refusal.unwrap_err(), expected);
     }

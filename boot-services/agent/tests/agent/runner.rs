@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use imaging::stream::{Accept, Patience};
+
 use crate::tinbox::{Files, Tinbox, action, until};
 use agent::actions::{Leave, Limits};
 use agent::runner::{Guest, Host, Runner};
-use agent::stream::{Accept, Patience};
 use agent::{Error, boot_id, inventory};
 use agent_rpc::client::Client;
 use agent_rpc::{ActionState, Inventory, Refusal};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agent::tools::{self, Source};
+use imaging::tools::{self, Source};
 
 use crate::loops::{Loop, act, inspect, run};
 use crate::tinbox::Files;
@@ -78,9 +78,9 @@ async fn a_disk_becomes_what_is_described_again_and_again() {
     let busy = act("storage", std::slice::from_ref(&all)).await;
     run("umount", &[place]);
     assert!(busy.unwrap_err().ends_with("is in use: it, or a partition of it, is mounted"));
-    agent::preserve::set(agent::preserve::parse(disk.path.to_str().unwrap()).unwrap());
+    imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let kept = act("storage", &[all]).await;
-    agent::preserve::set(Vec::new());
+    imaging::preserve::set(Vec::new());
     assert!(kept.unwrap_err().ends_with("is to be preserved"));
     assert_eq!(kind(&part(&disk, 4)), "ext4");
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();

@@ -67,10 +67,10 @@ fn split(request: &[u8]) -> (String, &[u8]) {
 async fn a_disk_is_uploaded_as_it_is() {
     let disk = disk();
     // What may not be written may be read.
-    agent::preserve::set(agent::preserve::parse(disk.path.to_str().unwrap()).unwrap());
+    imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let (url, served) = server("200 OK", usize::MAX).await;
     let uploaded = act("slurp", &settings(&disk, &url, "COMPRESSED=false")).await;
-    agent::preserve::set(Vec::new());
+    imaging::preserve::set(Vec::new());
     let said = uploaded.unwrap();
     let request = served.await.unwrap();
     let (head, body) = split(&request);

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use agent::Meter;
 use agent::actions::{Action, Limits, Outcome};
 use agent_rpc::Assignment;
 use hyper_util::client::legacy::connect::HttpConnector;
+use imaging::Meter;
 use netboot::cache::registry::{Mirror, Reference};
 use netboot::cache::{Cache, HttpOrigin};
 use netboot::http::{Face, registry_router, serve};

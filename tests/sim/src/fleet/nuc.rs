@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use agent::Error;
 use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Acting, Host, Runner};
-use agent::{Error, Meter};
 use agent_rpc::Assignment;
 use agent_rpc::client::Client;
 use api::tinkerbell::HARDWARE;
+use imaging::Meter;
 use tokio::task::AbortHandle;
 
 use super::appliance::token;

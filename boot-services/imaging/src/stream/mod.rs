@@ -58,11 +58,11 @@ use tokio::runtime::Handle;
 pub use crate::disk::Accept;
 pub use archive::{Archive, read_archive, read_document};
 pub use checksum::{Algorithm, Checksum};
-pub(crate) use connection::{NoConnection, connect};
+pub use connection::{NoConnection, connect};
 pub use patience::Patience;
 pub use sums::{NoSum, find_sum};
 pub use url::Url;
-pub(crate) use whole::{read_bytes, read_into, read_text};
+pub use whole::{read_bytes, read_into, read_text};
 
 use crate::disk::Disk;
 use crate::meter::StopOnDrop;
@@ -264,7 +264,7 @@ async fn expected(
 }
 
 /// Run blocking work; a panic in it becomes an error.
-pub(crate) async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     part: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -275,7 +275,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// A task's end by panic, as a sentence.
-pub(crate) fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
+pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
     let reason = match error.try_into_panic() {
         Ok(payload) => panic_text(&*payload),
         Err(error) => error.to_string(),

@@ -13,7 +13,7 @@ use crate::Error;
 ///
 /// # Errors
 /// Those of a download.
-pub(crate) async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<u8>, Error> {
+pub async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<u8>, Error> {
     let wanted = Wanted { url, patience, checksum: None, strict: true };
     let (_, bytes) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
         let mut bytes = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Resu
 ///
 /// # Errors
 /// Those of a download.
-pub(crate) async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
+pub async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
     let bytes = read_bytes(url, most, patience).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -37,7 +37,7 @@ pub(crate) async fn read_text(url: &Url, most: u64, patience: Patience) -> Resul
 ///
 /// # Errors
 /// Those of a download, and [`Error::Io`] when there is no room for it.
-pub(crate) async fn read_into(
+pub async fn read_into(
     url: &Url,
     checksum: &Checksum,
     patience: Patience,

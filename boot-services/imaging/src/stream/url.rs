@@ -37,7 +37,7 @@ impl Url {
     }
 
     /// The `Host` field (RFC 9112 section 3.2): the port only when it is not the scheme's.
-    pub(crate) fn host_field(&self) -> String {
+    pub fn host_field(&self) -> String {
         if self.port == port_of(self.secure) { self.host.clone() } else { self.address() }
     }
 

@@ -27,14 +27,14 @@ static TLS: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
 
 /// A connection to a server.
 #[derive(Debug)]
-pub(crate) enum Connection {
+pub enum Connection {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// A connection that was not made.
 #[derive(Debug)]
-pub(crate) enum NoConnection {
+pub enum NoConnection {
     /// Another attempt may succeed.
     Passing(String),
     /// Another attempt would end the same way.
@@ -42,7 +42,7 @@ pub(crate) enum NoConnection {
 }
 
 /// Connects to the server of `url`.
-pub(crate) async fn connect(url: &Url) -> Result<Connection, NoConnection> {
+pub async fn connect(url: &Url) -> Result<Connection, NoConnection> {
     let stream = TcpStream::connect(url.address()).await.map_err(|error| {
         NoConnection::Passing(format!("cannot connect to {}: {error}", url.address()))
     })?;

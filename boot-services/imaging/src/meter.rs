@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent_rpc::WAITING;
-
 /// Lines that wait to be told; the oldest go when there are more.
 const WAITING_MAX: usize = 1000;
 
@@ -48,15 +46,15 @@ impl Meter {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// `(done, total, doing)`; while the action waits, the reason stands in the place of what is
-    /// being done.
+    /// Reason of a wait for another server, while there is one.
+    pub fn waiting(&self) -> Option<String> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        (!waiting.is_empty()).then(|| waiting.clone())
+    }
+
+    /// `(done, total, doing)`.
     pub fn read(&self) -> (u64, u64, String) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let doing = if waiting.is_empty() {
-            self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        } else {
-            format!("{WAITING}{waiting}")
-        };
+        let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed), doing)
     }
 
@@ -104,16 +102,6 @@ impl Drop for StopOnDrop {
 #[cfg(test)]
 mod tests {
     use super::{Meter, WAITING_MAX};
-
-    #[test]
-    fn a_wait_says_its_reason_until_it_ends() {
-        let meter = Meter::default();
-        meter.say("asking the box for alpine");
-        meter.wait("the server answered 503");
-        assert_eq!(meter.read().2, "waiting: the server answered 503");
-        meter.wait("");
-        assert_eq!(meter.read().2, "asking the box for alpine");
-    }
 
     #[test]
     fn lines_are_told_once_in_order_and_lost_ones_are_counted() {
