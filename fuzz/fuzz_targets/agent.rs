@@ -4,12 +4,12 @@
 
 use agent::actions::{Action, Limits};
 use agent::init::CommandLine;
-use imaging::stream::Url;
+use agent_rpc::Assignment;
 use fuzz::Input;
+use imaging::stream::Url;
 use libfuzzer_sys::fuzz_target;
 use platform::net::dhcp::{Heard, decode};
 use stdx::MacAddr;
-use agent_rpc::Assignment;
 
 const ID: u32 = 0x1234_5678;
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);

@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use imaging::erase::{Device, Method, Way, ata, decide, nvme};
-use agent::inventory::{neighbour, smart, smbios};
 use fuzz::Input;
+use imaging::erase::{Device, Method, Way, ata, decide, nvme};
+use inventory::{neighbour, smart, smbios};
 use libfuzzer_sys::fuzz_target;
 
 /// Longest text of a device, in bytes.

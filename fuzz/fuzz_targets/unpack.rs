@@ -7,15 +7,29 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use imaging::unpack::{unpack, unpack_layer};
 use fuzz::Input;
+use imaging::unpack::{unpack, unpack_layer};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [u8; 8] = *b"05521L0g";
 /// What names are made of.
 const PARTS: [&str; 16] = [
-    "a", "b", "..", ".", "", "secret", "out", "/", "inside", "../out", "../../out", "etc", ".wh.a",
-    ".wh..wh..opq", ".wh.secret", ".wh...",
+    "a",
+    "b",
+    "..",
+    ".",
+    "",
+    "secret",
+    "out",
+    "/",
+    "inside",
+    "../out",
+    "../../out",
+    "etc",
+    ".wh.a",
+    ".wh..wh..opq",
+    ".wh.secret",
+    ".wh...",
 ];
 
 fn name(input: &mut Input<'_>) -> String {

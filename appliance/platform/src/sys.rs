@@ -6,6 +6,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
+use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
+
+/// `ETH_P_LLDP` of `linux/if_ether.h`.
+const LLDP: u16 = 0x88cc;
+/// The nearest bridge (IEEE 802.1AB, table 7-1).
+const NEAREST_BRIDGE: [u8; 8] = [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0, 0];
+
 /// Swap to a device that holds a swap area (swapon(2)).
 pub fn swap_on(device: &CStr) -> io::Result<()> {
     // SAFETY: the kernel reads the text up to its end, which a CStr has, and keeps nothing of it.
@@ -36,6 +43,40 @@ pub fn arp_socket(interface: u32) -> io::Result<OwnedFd> {
     let length = u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(io::Error::other)?;
     // SAFETY: the address is a sockaddr_ll of that length, and lives during the call.
     let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
+    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A socket that hears the LLDP frames of one interface, from behind their Ethernet header.
+pub fn lldp_socket(index: u32) -> io::Result<Socket> {
+    // No protocol until it is bound: frames of other interfaces would be in its queue by then.
+    let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
+    let length = size_of::<libc::sockaddr_ll>();
+    let mut storage = SockAddrStorage::zeroed();
+    // SAFETY: a `sockaddr_ll` is plain numbers, fits a `sockaddr_storage` and is aligned as one.
+    let link: &mut libc::sockaddr_ll = unsafe { storage.view_as() };
+    link.sll_family = libc::AF_PACKET as libc::sa_family_t;
+    link.sll_protocol = LLDP.to_be();
+    link.sll_ifindex = index.cast_signed();
+    // SAFETY: the first `length` bytes of `storage` are the address that was written above.
+    let address = unsafe { SockAddr::new(storage, length as libc::socklen_t) };
+    socket.bind(&address)?;
+    let request = libc::packet_mreq {
+        mr_ifindex: index.cast_signed(),
+        mr_type: libc::PACKET_MR_MULTICAST as libc::c_ushort,
+        mr_alen: 6,
+        mr_address: NEAREST_BRIDGE,
+    };
+    // SAFETY: the kernel reads `request` for its size, and it outlives the call; the descriptor is
+    // open for as long as `socket`.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        )
+    };
     if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -46,7 +46,7 @@ impl Visit for Line {
 
 impl Subscriber for Console {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        let ours = ["agent", "agent_rpc", "imaging", "tinbox_agent"]
+        let ours = ["agent", "agent_rpc", "imaging", "inventory", "tinbox_agent"]
             .iter()
             .any(|name| metadata.target().starts_with(name));
         metadata.is_event() && *metadata.level() <= if ours { Level::INFO } else { Level::WARN }

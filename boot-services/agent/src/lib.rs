@@ -12,9 +12,7 @@ pub mod console;
 pub mod container;
 mod error;
 pub mod init;
-pub mod inventory;
 pub mod runner;
 mod sys;
 
 pub use error::Error;
-pub use inventory::boot_id;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use agent::actions::{Limits, parse_sha256};
 use agent::console::Console;
 use agent::runner::{Guest, Runner};
-use agent::{Error, boot_id, init, inventory};
+use agent::{Error, init};
 use agent_rpc::Pin;
 use agent_rpc::client::Client;
 use imaging::Meter;
 use imaging::stream::{Accept, Image, Patience, Proof, write_image};
+use inventory::boot_id;
 use stdx::Secret;
 
 const USAGE: &str = "\

@@ -10,12 +10,7 @@ use std::process::Command;
 
 use rustix::mount::MountFlags;
 use rustix::thread::{Gid, Uid, UnshareFlags};
-use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-/// `ETH_P_LLDP` of `linux/if_ether.h`.
-const LLDP: u16 = 0x88cc;
-/// The nearest bridge (IEEE 802.1AB, table 7-1).
-const NEAREST_BRIDGE: [u8; 8] = [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0, 0];
 /// `KEXEC_FILE_NO_INITRAMFS` of `linux/kexec.h`.
 const KEXEC_FILE_NO_INITRAMFS: libc::c_ulong = 4;
 
@@ -38,40 +33,6 @@ pub fn make_read_only(mounted: &File) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// A socket that hears the LLDP frames of one interface, from behind their Ethernet header.
-pub fn lldp_socket(index: u32) -> io::Result<Socket> {
-    // No protocol until it is bound: frames of other interfaces would be in its queue by then.
-    let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
-    let length = size_of::<libc::sockaddr_ll>();
-    let mut storage = SockAddrStorage::zeroed();
-    // SAFETY: a `sockaddr_ll` is plain numbers, fits a `sockaddr_storage` and is aligned as one.
-    let link: &mut libc::sockaddr_ll = unsafe { storage.view_as() };
-    link.sll_family = libc::AF_PACKET as libc::sa_family_t;
-    link.sll_protocol = LLDP.to_be();
-    link.sll_ifindex = index.cast_signed();
-    // SAFETY: the first `length` bytes of `storage` are the address that was written above.
-    let address = unsafe { SockAddr::new(storage, length as libc::socklen_t) };
-    socket.bind(&address)?;
-    let request = libc::packet_mreq {
-        mr_ifindex: index.cast_signed(),
-        mr_type: libc::PACKET_MR_MULTICAST as libc::c_ushort,
-        mr_alen: 6,
-        mr_address: NEAREST_BRIDGE,
-    };
-    // SAFETY: the kernel reads `request` for its size, and it outlives the call; the descriptor is
-    // open for as long as `socket`.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            (&raw const request).cast(),
-            size_of::<libc::packet_mreq>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Load a kernel that `reboot(LINUX_REBOOT_CMD_KEXEC)` will jump into.

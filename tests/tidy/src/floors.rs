@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 31] = [
+const PLACES: [Place; 32] = [
 const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -90,7 +90,8 @@ const PLACES: [Place; 35] = [
             "stdx",
         ],
     ),
-    place("agent", 3, &["agent-rpc", "imaging", "platform", "api", "stdx"]),
+    place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
+    place("agent", 4, &["agent-rpc", "imaging", "inventory", "platform", "api", "stdx"]),
     place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),
     place("supervisor", TOP, &[]),
     place("image", TOP, &[]),

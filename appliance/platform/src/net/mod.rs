@@ -16,6 +16,7 @@ use std::ops::RangeInclusive;
 
 use stdx::MacAddr;
 
+pub use crate::sys::lldp_socket;
 pub use bond::{Bond, BondMode, bond};
 pub use lease::{Configured, assign, configure, keep};
 pub use link::{Link, links, loopback_up};

@@ -13,11 +13,11 @@ use imaging::{preserve, tools};
 use platform::net;
 use rustix::system::RebootCommand;
 
+use crate::Error;
 use crate::actions::{Leave, Limits};
 use crate::console::Console;
 use crate::container::registry_beside;
 use crate::runner::{Host, Runner};
-use crate::{Error, inventory};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 

@@ -8,7 +8,6 @@ mod images;
 mod loaders;
 mod loops;
 mod machine;
-mod neighbours;
 mod programs;
 mod runner;
 mod storage;

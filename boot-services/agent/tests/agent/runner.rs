@@ -7,11 +7,12 @@ use std::time::Duration;
 use imaging::stream::{Accept, Patience};
 
 use crate::tinbox::{Files, Tinbox, action, until};
+use agent::Error;
 use agent::actions::{Leave, Limits};
 use agent::runner::{Guest, Host, Runner};
-use agent::{Error, boot_id, inventory};
 use agent_rpc::client::Client;
 use agent_rpc::{ActionState, Inventory, Refusal};
+use inventory::boot_id;
 use stdx::testing::PATIENCE;
 
 const LIMITS: Limits = Limits {

@@ -80,7 +80,7 @@ impl Agent {
             agent_id: self.client.agent_id().to_owned(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             boot_id: format!("boot of {}", self.client.agent_id()),
-            attributes: Some(agent::inventory::inventory()),
+            attributes: Some(inventory::inventory()),
             inventory: None,
         };
         let begun = Instant::now();

@@ -1,5 +1,10 @@
-//! What machine this is, read from `/proc` and `/sys`, in the shapes that Tinkerbell's rule sets
-//! match on.
+//! What a machine is made of, read from `/proc` and `/sys`, its firmware, disks and switches, in
+//! the shapes that Tinkerbell's rule sets match on.
+//!
+//! Never: writes to a disk, changes a device, trusts the length of what a device says.
+//!
+//! Enter at [`inventory`] (Tinkerbell's attributes), [`details`] (what goes beyond them) and
+//! [`neighbours`] (the same once switches were heard).
 
 mod details;
 mod efi;

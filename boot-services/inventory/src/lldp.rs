@@ -5,11 +5,11 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use agent_rpc::Neighbour;
+use platform::net::lldp_socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stdx::MacAddr;
 
 use super::{bounded, folders, name, read};
-use crate::sys;
 
 /// Interfaces that are listened on.
 const INTERFACES_MAX: usize = 16;
@@ -35,7 +35,7 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
         let has_link = read(&path.join("carrier")).as_deref() == Some("1");
         let index = read(&path.join("ifindex")).and_then(|text| text.parse().ok());
         if let (true, true, Some(index), Some(name)) = (is_ethernet, has_link, index, name(&path)) {
-            match sys::lldp_socket(index) {
+            match lldp_socket(index) {
                 Ok(socket) => open.push((name, socket)),
                 Err(error) => tracing::debug!(name, %error, "cannot listen for neighbours"),
             }

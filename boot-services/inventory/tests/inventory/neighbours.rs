@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use agent::inventory::listen;
+use inventory::listen;
 use stdx::testing::wait_for;
 
 /// Set in the namespace.
