@@ -5,7 +5,7 @@
 
 use agent::container::{Account, Manifest, Process, Reference, Volume};
 use libfuzzer_sys::fuzz_target;
-use netboot::cache::registry;
+use artifact_cache::registry;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Manifest::read(bytes);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netboot::cache::registry::{Challenge, Reference, file_of};
+use artifact_cache::registry::{Challenge, Reference, file_of};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = file_of(bytes);

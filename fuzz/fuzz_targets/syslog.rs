@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
-use netboot::syslog::{Entry, Log, MAX_TEXT, parse};
+use syslog::{Entry, Log, MAX_TEXT, parse};
 
 const MACHINE: usize = 4 << 10;
 const TOTAL: usize = 8 << 10;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use artifact_cache::registry::Credentials;
 use http::uri::Authority;
 use ipnet::IpNet;
-use netboot::cache::registry::Credentials;
 use serde::Deserialize;
 
 use super::Disk;
 
 /// What the cache may be told to take of its partition, in percent: below the line from which on
 /// the owner is warned.
-const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=netboot::cache::room::NOTICE_PERCENT;
+const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::room::NOTICE_PERCENT;
 
 /// The most networks that may be named.
 const MAX_NETWORKS: usize = 64;
@@ -49,7 +49,7 @@ pub struct Images {
 }
 
 fn budget() -> u64 {
-    netboot::cache::room::BUDGET_PERCENT
+    artifact_cache::room::BUDGET_PERCENT
 }
 
 impl Images {

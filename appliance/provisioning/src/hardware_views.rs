@@ -10,7 +10,7 @@ use api::tinkerbell::{Dhcp, Hardware, Interface};
 use config::{Config, HTTP_PORT};
 use dhcp::Reservation;
 use dhcp::v6::Identity;
-use netboot::{AgentBoot, Boot, Medium, Owner, Plan, syslog};
+use netboot::{AgentBoot, Boot, Medium, Owner, Plan};
 use stdx::{Clock, MacAddr};
 
 use crate::boot_token::BootTokens;

@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{Workflow, WorkflowSpec};
+use artifact_cache::registry::Mirror;
+use artifact_cache::room::Held;
+use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 use axum::Router;
 use netboot::Observer;
-use netboot::cache::registry::Mirror;
-use netboot::cache::room::Held;
-use netboot::cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 
 pub use answers::router;
 use config::{Config, HTTP_PORT};

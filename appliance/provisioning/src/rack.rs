@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use agent_service::{Rack, Service, Settings, TokenUse, Told};
-use netboot::syslog;
 use objects::Objects;
 use status::story::Moment;
 use tokio_util::sync::CancellationToken;

@@ -11,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
-use netboot::syslog;
 use provisioning::images::{self, Images};
 use provisioning::observers::Observers;
 use serde::Deserialize;

@@ -20,7 +20,6 @@ use apiserver::{AuditLog, Pki};
 use config::Config;
 use futures_util::FutureExt as _;
 use netboot::http::Face;
-use netboot::syslog;
 use objects::Objects;
 use platform::liveness::Heart;
 use provisioning::boot_token::{self, BootTokens};

@@ -20,18 +20,6 @@ pub enum Error {
     /// The TFTP socket stopped working.
     #[error("could not receive from the TFTP socket")]
     Receive(#[source] io::Error),
-    /// The syslog socket could not be made.
-    #[error("could not open the syslog socket on {address}")]
-    SyslogBind {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// The syslog socket stopped working.
-    #[error("could not receive from the syslog socket")]
-    SyslogReceive(#[source] io::Error),
     /// What a machine is to be told does not fit into its medium.
     #[error("the kernel arguments have {length} characters, a medium has room for 1024")]
     ArgumentsTooLong {
@@ -74,39 +62,4 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A file of another server did not come.
-    #[error("could not fetch {url}: {reason}")]
-    Fetch {
-        /// Where it should be, without what may be a secret.
-        url: String,
-        /// Why.
-        reason: String,
-        /// It may come another time.
-        passing: bool,
-    },
-    /// A file of another server is not what was expected.
-    #[error("{url} is {got}, which is not what was expected")]
-    Checksum {
-        /// Where it came from, without what may be a secret.
-        url: String,
-        /// What it is.
-        got: String,
-    },
-    /// Nothing that may go would make room for a new file.
-    #[error(
-        "the cache has no room for {} more; the largest in it: {largest}", stdx::bytes(*incoming)
-    )]
-    CacheFull {
-        /// Bytes of the new file, as far as known.
-        incoming: u64,
-        /// The five largest files and their sizes.
-        largest: String,
-    },
-}
-
-impl Error {
-    /// Whether trying again some seconds later may help, without anybody doing something.
-    pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Fetch { passing: true, .. })
-    }
 }

@@ -14,10 +14,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use artifact_cache::{Blob, Digest};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
-use crate::cache::{Blob, Digest};
 use crate::loader::is_plain;
 
 /// The largest file that is served from memory (TFTP): a unified kernel image fits.

@@ -8,7 +8,6 @@
 //! TCP, [`script::render`] for what iPXE is told to do.
 
 pub mod assemble;
-pub mod cache;
 mod error;
 pub mod fallback;
 pub mod files;
@@ -20,7 +19,6 @@ pub mod pxelinux;
 mod reader;
 pub mod script;
 mod seen;
-pub mod syslog;
 pub mod tftp;
 mod udp;
 

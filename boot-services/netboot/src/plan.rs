@@ -117,7 +117,7 @@ pub struct Medium {
     pub boot: AgentBoot,
     /// Addresses for a network without DHCP.
     pub ipam: Option<Ipam>,
-    /// The ISO to patch, whatever name is asked for: the copy in the [cache](crate::cache) of an
+    /// The ISO to patch, whatever name is asked for: the copy in the [cache](artifact_cache) of an
     /// `isoboot.sourceISO`, or of the ISO that the owner chose for all. `None`: the one of that
     /// name.
     pub iso: Option<PathBuf>,

@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 32] = [
+const PLACES: [Place; 34] = [
 const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -38,7 +38,9 @@ const PLACES: [Place; 35] = [
     place("backup", 2, &["api", "stdx"]),
     place("bmc", 2, &["api", "resolver", "stdx"]),
     place("dhcp", 2, &["api", "stdx"]),
-    place("netboot", 2, &["api", "http-edge", "stdx"]),
+    place("artifact-cache", 1, &["stdx"]),
+    place("netboot", 2, &["api", "artifact-cache", "http-edge", "stdx"]),
+    place("syslog", 2, &["stdx"]),
     place("metadata", 2, &["api", "stdx"]),
     place("ntp", 2, &["stdx"]),
     place("resolver", 1, &[]),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::Workflow;
-use netboot::cache::registry::{Mirror, Reference};
+use artifact_cache::registry::{Mirror, Reference};
 
 /// The images by workflow.
 pub struct Containers {

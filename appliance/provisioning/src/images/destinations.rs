@@ -7,8 +7,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::Arc;
 
+use artifact_cache::RefusedAddress;
 use ipnet::IpNet;
-use netboot::cache::RefusedAddress;
 
 use super::routes::Routes;
 

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use api::state::serve;
 use api::tinkerbell::WorkflowStatus;
+use artifact_cache::Wanted;
+use artifact_cache::registry::{self, Reference};
 use axum::http::Uri;
-use netboot::cache::Wanted;
-use netboot::cache::registry::{self, Reference};
 
 /// Where actions have the URL of a file, and where its checksum: `image2disk` and what is like it
 /// (IMG_SHA256 is our own, and so is a publisher's file of checksums), `archive2disk`.

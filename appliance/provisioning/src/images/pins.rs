@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use netboot::cache::{Checksum, Digest, Wanted};
+use artifact_cache::{Checksum, Digest, Wanted};
 use platform::kept::replace_private;
 
 const FILE: &str = "image-pins";
@@ -120,7 +120,7 @@ fn is_one_line(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use netboot::cache::Digest;
+    use artifact_cache::Digest;
 
     use super::{Pin, Pins};
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::tinkerbell::Hardware;
-use netboot::cache::{Readers, Wanted};
+use artifact_cache::{Readers, Wanted};
 use stdx::MacAddr;
 
 use super::{Inner, Mention};

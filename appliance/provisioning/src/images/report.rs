@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::meta::ObjectKey;
+use artifact_cache::room::{self, Held, Space};
+use artifact_cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
 use jiff::Timestamp;
-use netboot::cache::room::{self, Held, Space};
-use netboot::cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
 use status::image::{Image, Images, State};
 
 use super::Mention;

@@ -6,9 +6,9 @@ use std::pin::Pin as Pinned;
 
 use api::meta::ObjectMeta;
 use api::tinkerbell::{ActionStatus, State, TaskStatus, WorkflowStatus};
+use artifact_cache::registry::Mirror;
+use artifact_cache::{HttpOrigin, Origin, Part, Refusal};
 use futures_util::stream;
-use netboot::cache::registry::Mirror;
-use netboot::cache::{HttpOrigin, Origin, Part, Refusal};
 use status::image;
 use stdx::testing::Wait;
 

@@ -14,7 +14,7 @@ use config::HTTP_PORT;
 use futures_util::FutureExt as _;
 use futures_util::future::try_join_all;
 use netboot::http::{Downloads, Face, HttpConfig};
-use netboot::{Files, Services, syslog, tftp};
+use netboot::{Files, Services, tftp};
 use provisioning::images::Images;
 use provisioning::index::Index;
 use provisioning::networks::nic;

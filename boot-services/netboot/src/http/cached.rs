@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use artifact_cache::{Arrival, Begun, Blob, CacheAccess, Checksum, Error, Wanted};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
@@ -14,9 +15,8 @@ use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
 
 use super::content::{self, Conditions, Record, Verdict};
-use crate::cache::{Arrival, Begun, Blob, CacheAccess, Checksum, Wanted};
+use crate::Observer;
 use crate::files::Opened;
-use crate::{Error, Observer};
 
 /// Seconds after which a client may try again, where that may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
@@ -127,8 +127,9 @@ fn failed(error: &Error, record: Record) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use artifact_cache::Digest;
+
     use super::*;
-    use crate::cache::Digest;
 
     #[test]
     fn a_file_on_its_way_is_answered_like_one_that_is_here() {

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use artifact_cache::{Blob, CacheAccess};
 use axum::http::StatusCode;
 use stdx::MacAddr;
 
-use crate::cache::{Blob, CacheAccess};
 use crate::files::{Opened, Shelf};
 use crate::loader::{Wanted, owner};
 use crate::{Services, iso};

@@ -12,6 +12,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use artifact_cache::registry::{Document, Manifest, Mirror, Reference};
+use artifact_cache::{Begun, Digest, Error, Refusal};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
@@ -22,9 +24,7 @@ use percent_encoding::percent_decode_str;
 
 use super::cached::{arriving, whole};
 use super::content::{Conditions, Record};
-use crate::cache::registry::{Document, Manifest, Mirror, Reference};
-use crate::cache::{Begun, Digest, Refusal};
-use crate::{Error, Observer};
+use crate::Observer;
 
 const VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, Wanted};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -14,7 +15,6 @@ use axum::routing::get;
 use bytes::Bytes;
 use futures_util::stream;
 use hyper_util::client::legacy::connect::HttpConnector;
-use netboot::cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, Wanted};
 use netboot::http::{Downloads, Face, cached_router, serve};
 use netboot::{Files, Services};
 use stdx::testing::PATIENCE;

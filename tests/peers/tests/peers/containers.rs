@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use agent::actions::{Action, Limits, Outcome};
 use agent_rpc::Assignment;
+use artifact_cache::registry::{Mirror, Reference};
+use artifact_cache::{Cache, HttpOrigin};
 use hyper_util::client::legacy::connect::HttpConnector;
 use imaging::Meter;
-use netboot::cache::registry::{Mirror, Reference};
-use netboot::cache::{Cache, HttpOrigin};
 use netboot::http::{Face, registry_router, serve};
 use netboot::{Fetched, Observer};
 use stdx::testing::{PATIENCE, Wait};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use artifact_cache::registry::Credentials;
+use artifact_cache::{Blob, Cache, Digest, HttpOrigin, Wanted};
 use hyper_util::client::legacy::connect::HttpConnector;
-use netboot::cache::registry::Credentials;
-use netboot::cache::{Blob, Cache, Digest, HttpOrigin, Wanted};
 use peers::{Process, built, loopback_address};
 use stdx::testing::PATIENCE;
 use tempfile::TempDir;

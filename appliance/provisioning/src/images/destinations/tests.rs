@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use netboot::cache::registry::{Manifests as _, Reference};
-use netboot::cache::{HttpOrigin, Origin as _, Refusal, RefusedAddress};
+use artifact_cache::registry::{Manifests as _, Reference};
+use artifact_cache::{HttpOrigin, Origin as _, Refusal, RefusedAddress};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use api::tinkerbell::{Dhcp, Hardware, HardwareSpec, Interface, Ip};
-use netboot::cache::Readers as _;
+use artifact_cache::Readers as _;
 
 use super::super::readers::MentionReaders;
 use super::*;

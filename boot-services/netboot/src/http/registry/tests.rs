@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use artifact_cache::registry::{Document, Manifests, Mirror, Reference};
+use artifact_cache::{Cache, Digest, Origin, Part, Refusal};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -17,8 +19,6 @@ use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
 use super::{Asked, read, registry_router};
-use crate::cache::registry::{Document, Manifests, Mirror, Reference};
-use crate::cache::{Cache, Digest, Origin, Part, Refusal};
 use crate::{Fetched, Observer};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";

@@ -4,10 +4,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::Connect;
@@ -15,8 +15,8 @@ use stdx::Secret;
 
 use super::challenge::{Challenge, token};
 use super::{Manifest, Reference, file_of};
-use crate::cache::origin::{ANSWER_TIMEOUT, part, put, refusal};
-use crate::cache::{Digest, HttpOrigin, Part, Refusal};
+use crate::origin::{ANSWER_TIMEOUT, part, put, refusal};
+use crate::{Digest, HttpOrigin, Part, Refusal};
 
 /// What an artifact with a disk image is told by.
 const ARTIFACTS: HeaderValue = HeaderValue::from_static(
@@ -99,7 +99,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     /// The file at a reference from offset `first` on, if it is still the one that `tag` tells of.
-    pub(in crate::cache) async fn registry_part(
+    pub(crate) async fn registry_part(
         &self,
         reference: &str,
         first: u64,
@@ -114,7 +114,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     }
 
     /// The same of a blob, whose digest the reference has.
-    pub(in crate::cache) async fn blob_part(
+    pub(crate) async fn blob_part(
         &self,
         reference: &str,
         first: u64,

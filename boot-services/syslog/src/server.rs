@@ -1,15 +1,17 @@
 //! The socket.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio_util::sync::CancellationToken;
 
 use super::log::{Entry, Log};
 use super::parse::parse;
-use crate::{Error, udp};
+use crate::Error;
 
 /// Longer datagrams are cut; RFC 5424, section 6.1, has receivers take at least 2048 bytes.
 pub const MAX_DATAGRAM: usize = 8 << 10;
@@ -28,16 +30,26 @@ pub trait Names: Send + Sync + 'static {
 /// Opens the receiver's socket, on one network device if `interface` names it.
 ///
 /// # Errors
-/// [`Error::SyslogBind`].
+/// [`Error::Bind`].
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
-    udp::bind(address, interface, SOCKET_BUFFER)
-        .map_err(|source| Error::SyslogBind { address, source })
+    open(address, interface).map_err(|source| Error::Bind { address, source })
+}
+
+fn open(address: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_nonblocking(true)?;
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    socket.set_recv_buffer_size(SOCKET_BUFFER)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
 }
 
 /// Receives until `shutdown`.
 ///
 /// # Errors
-/// [`Error::SyslogReceive`] when the socket stopped working.
+/// [`Error::Receive`] when the socket stopped working.
 pub async fn serve(
     socket: UdpSocket,
     names: Arc<dyn Names>,
@@ -65,7 +77,7 @@ pub async fn serve(
             Err(source) => {
                 errors += 1;
                 if errors >= MAX_ERRORS {
-                    return Err(Error::SyslogReceive(source));
+                    return Err(Error::Receive(source));
                 }
                 tracing::warn!(error = %source, "a syslog message could not be received");
             }

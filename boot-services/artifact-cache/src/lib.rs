@@ -11,11 +11,17 @@
 //! parts that no download goes on with go first, then files that are neither in use nor needed nor
 //! pinned, longest unwanted first ([`room`]). All of ROOT may be lost at any time: it only costs
 //! fetching again.
+//!
+//! Never: answers a client (netboot's HTTP does), decides what is fetched or who may read it
+//! ([`Readers`] does).
+//!
+//! Enter at [`Cache::open`] and [`Cache::fetch`]; [`registry::Mirror`] for images of containers.
 
 mod access;
 mod arrival;
 mod checksum;
 mod download;
+mod error;
 mod keep;
 mod origin;
 mod pace;
@@ -35,15 +41,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use access::{CacheAccess, Readers};
-pub(crate) use arrival::{Arrival, Begun};
-pub use arrival::{Download, Progress};
+pub use arrival::{Arrival, Begun, Download, Progress};
 pub use checksum::{Checksum, Digest, InvalidChecksum};
+pub use error::Error;
 pub use keep::Kept;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
 pub(crate) use wanted::read_path;
 pub use wanted::{Wanted, shown};
 
-use crate::Error;
 use arrival::State;
 use shelf::Shelf;
 use turns::Turns;

@@ -13,9 +13,9 @@ use bytes::Bytes;
 
 use super::ask::{Document, MANIFEST_BYTES};
 use super::{Manifest, Reference};
+use crate::Digest;
 use crate::Error;
-use crate::cache::Digest;
-use crate::cache::shelf::at;
+use crate::shelf::at;
 
 /// What all of them may take; the longest unused go.
 const ALL_BYTES: u64 = 64 << 20;

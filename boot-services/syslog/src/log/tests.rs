@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::{any, prop, proptest};
 
 use super::{Entry, Log, MAX_MACHINES, MAX_UNKNOWN};
-use crate::syslog::parse;
+use crate::parse;
 
 fn entry(seconds: u64, text: &str) -> Entry {
     let received = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

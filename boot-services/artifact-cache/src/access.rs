@@ -25,18 +25,18 @@ impl CacheAccess {
     }
 
     /// The cache.
-    pub(crate) fn cache(&self) -> &Cache {
+    pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
     /// The offered file at a decoded path of [`Wanted::path`]'s form, if `peer` may read it.
-    pub(crate) fn offered(&self, path: &str, peer: IpAddr) -> Option<Wanted> {
+    pub fn offered(&self, path: &str, peer: IpAddr) -> Option<Wanted> {
         let wanted = self.cache.offered(path)?;
         self.readers.may_read(peer, &wanted).then_some(wanted)
     }
 
     /// The same file, if the cache has all of it. Reads files: it may block.
-    pub(crate) fn held(&self, path: &str, peer: IpAddr) -> Option<Blob> {
+    pub fn held(&self, path: &str, peer: IpAddr) -> Option<Blob> {
         self.cache.held(&self.offered(path, peer)?)
     }
 }

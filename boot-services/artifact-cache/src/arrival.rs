@@ -50,7 +50,7 @@ pub struct Download {
 }
 
 /// A download once there is something to say about it.
-pub(crate) enum Begun {
+pub enum Begun {
     /// All of it is here.
     Whole(Blob),
     /// Something of it is.
@@ -60,14 +60,14 @@ pub(crate) enum Begun {
 }
 
 /// A file that is still arriving.
-pub(crate) struct Arrival {
+pub struct Arrival {
     state: watch::Receiver<State>,
     round: u32,
     file: File,
     at: u64,
     end: Option<u64>,
     /// Bytes of the whole file, if the origin says so.
-    pub(crate) total: Option<u64>,
+    pub total: Option<u64>,
 }
 
 impl Download {
@@ -104,7 +104,7 @@ impl Download {
     }
 
     /// Waits until its first bytes are here, or its end.
-    pub(crate) async fn begun(mut self) -> Begun {
+    pub async fn begun(mut self) -> Begun {
         let is_news = |state: &State| state.ended.is_some() || state.progress.received > 0;
         let (round, total) = match self.state.wait_for(is_news).await {
             Err(_) => return Begun::Failed(Arc::new(shutdown())),
@@ -172,7 +172,7 @@ fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
 impl Arrival {
     /// The bytes from offset `first` up to `end`, as they arrive. They end with an error when the
     /// download fails, or the file turns out to be another than it began as.
-    pub(crate) fn bytes(
+    pub fn bytes(
         mut self,
         first: u64,
         end: Option<u64>,
@@ -222,7 +222,7 @@ impl Arrival {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::Digest;
+    use crate::Digest;
 
     fn running(received: u64, total: Option<u64>) -> State {
         let progress = Progress { received, total, rate: None };

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::shelf::{Shelf, media_type};
 use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
-use crate::cache::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};
+use crate::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};
 
 /// How long an answer about a tag is believed, also that its registry is away.
 const FRESH: Duration = Duration::from_secs(30);
@@ -73,7 +73,7 @@ impl Mirror {
     }
 
     /// The blob with a digest, of the reference's repository.
-    pub(crate) async fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
+    pub async fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
         let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
         let wanted = Wanted { url, checksum: Some(Checksum::Sha256(digest)) };
         let download = self.0.cache.fetch(&wanted).await;
