@@ -15,7 +15,6 @@ pub mod figures;
 mod growth;
 pub mod heartbeat;
 pub mod init;
-pub mod kept;
 pub mod liveness;
 pub mod net;
 pub mod pstore;

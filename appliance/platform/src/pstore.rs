@@ -9,8 +9,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::kept;
-
 /// The kept lines, on the state volume.
 const KEPT: &str = "last-panic";
 /// Bytes of them; the last ones say why.
@@ -44,7 +42,7 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     let (records, paths) = records(folder);
     let found = newest(records);
     if let Some((panic, text)) = &found
-        && let Err(error) = kept::replace(keep_in, KEPT, text.as_bytes())
+        && let Err(error) = durable_file::replace(keep_in, KEPT, text.as_bytes())
     {
         eprintln!("tinbox: cannot keep what the kernel said ({}): {error}", panic.reason);
         // The next start tries again. A full disk stays full: then the same end would count as

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use agent_service::{Service, TokenUse};
 use anyhow::Context as _;
+use durable_file::replace_private;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use platform::kept::replace_private;
 use sha2::Sha256;
 
 const FILE: &str = "boot-token.key";

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
+use durable_file::replace_private;
 use config::{Config, Home};
 use platform::init::{self, Leave};
-use platform::kept::replace_private;
 use status::backup::{Kept, Last, Order, Report};
 use status::source::{Filling, StatusSource};
 use status::view::StatusView;

@@ -16,7 +16,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use apiserver::{Authenticator, Pki};
-use platform::kept::replace_private;
+use durable_file::replace_private;
 use platform::tpm;
 
 use crate::sealing;

@@ -22,10 +22,10 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 34] = [
 const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
+    place("durable-file", 1, &["stdx"]),
     place("objects", 1, &["api"]),
     place("store", 2, &["api", "stdx"]),
     place("schema", 1, &["stdx"]),
@@ -48,7 +48,7 @@ const PLACES: [Place; 35] = [
     place("agent-rpc", 2, &["api", "http-edge", "stdx"]),
     place("imaging", 2, &["stdx"]),
     place("status", 2, &["api", "stdx"]),
-    place("platform", 2, &["api", "stdx"]),
+    place("platform", 2, &["api", "durable-file", "stdx"]),
     place(
         "config",
         3,
@@ -82,6 +82,7 @@ const PLACES: [Place; 35] = [
             "controllers",
             "dhcp",
             "event-pattern",
+            "durable-file",
             "metadata",
             "netboot",
             "objects",

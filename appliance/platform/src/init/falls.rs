@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::STATE;
 use super::last::one_line;
-use crate::kept;
 use crate::slots::Slot;
 
 /// On the state volume.
@@ -88,7 +87,7 @@ impl Falls {
 }
 
 fn load(state: &Path) -> Falls {
-    let kept = kept::read(&state.join(FILE), BYTES_MAX).unwrap_or_else(|error| {
+    let kept = durable_file::read(&state.join(FILE), BYTES_MAX).unwrap_or_else(|error| {
         eprintln!("tinbox: cannot read how often the box restarted itself: {error}");
         None
     });
@@ -96,7 +95,7 @@ fn load(state: &Path) -> Falls {
 }
 
 fn keep(state: &Path, falls: &Falls) {
-    if let Err(error) = kept::replace(state, FILE, falls.text().as_bytes()) {
+    if let Err(error) = durable_file::replace(state, FILE, falls.text().as_bytes()) {
         eprintln!("tinbox: cannot keep how often the box restarted itself: {error}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::STATE;
-use crate::{kept, pstore};
+use crate::pstore;
 
 /// On the state volume, from process 1 to its successor.
 const FILE: &str = "last-restart";
@@ -31,7 +31,7 @@ pub fn last_panic() -> Option<String> {
 /// Writes down why the machine is restarted now.
 pub(super) fn note(sentence: &str) {
     let end = sentence.floor_char_boundary(SENTENCE_MAX);
-    let kept = kept::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
+    let kept = durable_file::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
     if let Err(error) = kept {
         eprintln!("tinbox: cannot keep the reason: {error}");
     }
@@ -46,7 +46,7 @@ pub(super) struct Last {
 
 impl Last {
     pub(super) fn take() -> Self {
-        let kept = kept::take(Path::new(STATE), FILE, SENTENCE_MAX as u64);
+        let kept = durable_file::take(Path::new(STATE), FILE, SENTENCE_MAX as u64);
         let kept = kept.unwrap_or_else(|error| {
             eprintln!("tinbox: cannot read why the machine was restarted: {error}");
             None

@@ -16,7 +16,7 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::STATE;
 use super::volumes::{DATA, EXT4, mount_at, mount_part};
-use crate::{Error, kept};
+use crate::Error;
 
 /// The partition's name.
 const NAME: &str = "state";
@@ -121,7 +121,7 @@ impl State {
     /// Sets room aside for what must be written when it is full.
     pub(super) fn reserve(&self) {
         if self.lost.is_none()
-            && let Err(error) = kept::reserve(Path::new(STATE))
+            && let Err(error) = durable_file::reserve(Path::new(STATE))
         {
             eprintln!("tinbox: {STATE} has no room in reserve: {error}");
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{FILES, Level, NOTE};
 use crate::slots::{BootVolume, Slot};
-use crate::{Error, kept, sys};
+use crate::{Error, sys};
 
 /// Bytes that are overwritten at once.
 const PIECE: usize = 64 << 10;
@@ -81,7 +81,7 @@ impl Disk for Host {
     }
 
     fn note(&mut self, state: &Path, level: Level) -> io::Result<()> {
-        kept::replace(state, NOTE, level.word().as_bytes())
+        durable_file::replace(state, NOTE, level.word().as_bytes())
     }
 
     fn overwrite(&mut self, file: &Path) -> io::Result<()> {

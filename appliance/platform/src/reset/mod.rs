@@ -15,8 +15,8 @@ mod disk;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Error;
 use crate::slots::{BootVolume, Slot};
-use crate::{Error, kept};
 pub use disk::{Disk, Host};
 
 /// On the state volume: which level was asked for, or has begun.
@@ -242,7 +242,7 @@ fn ask_at(
     running: Slot,
     level: Level,
 ) -> Result<(), Error> {
-    let noted = state.map(|state| kept::replace(state, NOTE, level.word().as_bytes()));
+    let noted = state.map(|state| durable_file::replace(state, NOTE, level.word().as_bytes()));
     match noted {
         Some(Ok(())) => return Ok(()),
         Some(Err(error)) => tracing::warn!(%error, "the wish goes to the boot volume"),
@@ -267,7 +267,7 @@ pub(crate) fn look(
     volume: &BootVolume,
     trouble: &mut Vec<String>,
 ) -> Asked {
-    let note = kept::read(&state.join(NOTE), ASKING_MAX).ok().flatten();
+    let note = durable_file::read(&state.join(NOTE), ASKING_MAX).ok().flatten();
     let note = note.and_then(|text| Level::read(&text).ok());
     let variables = volume.read().ok();
     let menu = variables.as_ref().and_then(|all| Level::of(all.wish()?));
@@ -275,7 +275,7 @@ pub(crate) fn look(
     let note = [note, asked].into_iter().flatten().max_by_key(|level| *level == Level::Factory);
     let mut file = None;
     for path in FILES.map(|name| boot.join(name)) {
-        let sentence = match kept::read(&path, ASKING_MAX) {
+        let sentence = match durable_file::read(&path, ASKING_MAX) {
             Ok(None) => continue,
             Ok(Some(text)) => match Level::read(&text) {
                 Ok(level) if file != Some(Level::Factory) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use artifact_cache::{Checksum, Digest, Wanted};
-use platform::kept::replace_private;
+use durable_file::replace_private;
 
 const FILE: &str = "image-pins";
 /// The most pins.

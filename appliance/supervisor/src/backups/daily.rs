@@ -18,8 +18,8 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::backup::{Header, Identity, Key, Lock, Reader, head};
+use durable_file::replace_private;
 use jiff::{SignedDuration, Timestamp};
-use platform::kept::replace_private;
 use status::backup::{Kept, Report};
 use stdx::Secret;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ::backup::{Part, Reader};
 use apiserver::{Authenticator, Pki};
-use platform::kept::replace_private;
+use durable_file::replace_private;
 use status::backup::{Last, Report};
 use store::{Key, MAX_VALUE_BYTES, Store};
 use tokio::runtime::Handle;

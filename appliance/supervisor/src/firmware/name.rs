@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use mdns_sd::{ServiceDaemon, ServiceInfo};
-use platform::{kept, net};
+use platform::net;
 use stdx::MacAddr;
 use tokio::time::{Instant, sleep};
 
@@ -53,7 +53,7 @@ pub fn by_first_card() -> String {
 
 /// The name of the first start.
 fn first_name(state: &Path) -> Option<String> {
-    let name = String::from_utf8(kept::read(&state.join(NAME), NAME_MAX).ok()??).ok()?;
+    let name = String::from_utf8(durable_file::read(&state.join(NAME), NAME_MAX).ok()??).ok()?;
     let name = name.trim();
     let end = name.strip_prefix("box-")?;
     let is_name = end.len() == 4 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -61,7 +61,7 @@ fn first_name(state: &Path) -> Option<String> {
 }
 
 fn keep(state: &Path, name: &str) {
-    if let Err(error) = kept::replace(state, NAME, name.as_bytes()) {
+    if let Err(error) = durable_file::replace(state, NAME, name.as_bytes()) {
         tracing::warn!(%error, name, "the box may have another name after its next start");
     }
 }

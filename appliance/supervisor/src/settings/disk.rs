@@ -4,8 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use durable_file::replace_private;
 use jiff::Timestamp;
-use platform::kept::replace_private;
 use platform::slots::BootVolume;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use durable_file::replace_private;
 use jiff::Timestamp;
-use platform::kept::replace_private;
 use platform::slots::{Environment, Slot};
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,7 @@
-//! Files that only the owner may read, written whole or not at all.
+//! Files that only the owner may read.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use super::Error;
@@ -13,22 +12,11 @@ pub fn folder(path: &Path) -> Result<(), Error> {
     made.map_err(Error::file("create", path))
 }
 
-/// Writes `text` to `path` with mode 0600: a neighbouring file first, synced, then renamed.
+/// Writes `text` to `path` with mode 0600.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let fresh = path.with_file_name(name);
-    let written = (|| {
-        // A leftover of an interrupted write could have another mode.
-        if fresh.exists() {
-            fs::remove_file(&fresh)?;
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
-    })();
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let written = durable_file::replace_private(folder, &name, text.as_bytes());
     written.map_err(Error::file("write", path))
 }
 

@@ -1,5 +1,10 @@
 //! Small files of the box, replaced durably: after a power cut there is the old one or the new one.
 //!
+//! Never: reads what a file means, follows a leftover of an interrupted write, which may have
+//! another mode or be a link.
+//!
+//! Enter at [`replace`], [`replace_private`] and [`read`].
+//!
 //! Remedies need some of these files, and are needed when the disk is full. So a volume has room in
 //! reserve, a file that is given up when a small file finds no room. Notes of process 1 need even
 //! less: their old bytes are overwritten.
@@ -7,7 +12,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use stdx::is_full;
@@ -51,17 +56,51 @@ fn replace_with_mode(folder: &Path, name: &str, content: &[u8], mode: u32) -> io
 }
 
 fn write(folder: &Path, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
-    let part = folder.join(format!("{name}.part"));
-    let attempt = || {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&part)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&part, folder.join(name))?;
-        File::open(folder)?.sync_all()
-    };
+    let part = part_of(folder, name);
+    let written = attempt(&part, &folder.join(name), content, mode, |_| Ok(()));
     // What is left of a failed attempt takes room, and helps no one.
-    attempt().inspect_err(|_| drop(fs::remove_file(&part)))
+    written.inspect_err(|_| drop(fs::remove_file(&part)))
+}
+
+/// The name of the new file until it is whole.
+fn part_of(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.part"))
+}
+
+/// A step of a replacement. A power cut may come before each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    RemoveLeftover,
+    Write,
+    Sync,
+    Rename,
+    SyncFolder,
+}
+
+/// Writes `part`, and puts it in the place of `path`; `before` is called before each step, and ends
+/// the attempt by an error.
+fn attempt(
+    part: &Path,
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    mut before: impl FnMut(Step) -> io::Result<()>,
+) -> io::Result<()> {
+    before(Step::RemoveLeftover)?;
+    // Its mode would stay.
+    match fs::remove_file(part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    before(Step::Write)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(part)?;
+    file.write_all(content)?;
+    before(Step::Sync)?;
+    file.sync_all()?;
+    before(Step::Rename)?;
+    fs::rename(part, path)?;
+    before(Step::SyncFolder)?;
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
 /// Writes a note over the old one, which keeps its blocks; line ends fill what is longer.
@@ -121,7 +160,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads the note `folder/name`, at most `limit` bytes of it, and blanks it. A blank note is none,
 /// and holds the room for the next one.
-pub(crate) fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+/// Those of the file system.
+pub fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let path = folder.join(name);
     let content = read(&path, limit)?.unwrap_or_default();
     if content.is_empty() {
@@ -134,47 +176,4 @@ pub(crate) fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<V
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::{
-        RESERVE, RESERVE_BYTES, SECTOR, give_up_reserve, overwrite, replace, reserve, take,
-    };
-
-    #[test]
-    fn what_is_kept_is_taken_once() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(take(folder.path(), "it", 9).unwrap(), None);
-        replace(folder.path(), "it", b"old").unwrap();
-        replace(folder.path(), "it", b"new and long").unwrap();
-        assert_eq!(take(folder.path(), "it", 7).unwrap().unwrap(), b"new and");
-        assert_eq!(take(folder.path(), "it", 7).unwrap(), None);
-    }
-
-    #[test]
-    fn a_note_that_was_taken_leaves_its_room_to_the_next() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("note");
-        replace(folder.path(), "note", b"it fell over").unwrap();
-        take(folder.path(), "note", 99).unwrap();
-        let overwritten = overwrite(&path, b"again, and with more words");
-        overwritten.expect("a note that is blank is overwritten");
-        overwrite(&path, b"short").unwrap();
-        assert_eq!(take(folder.path(), "note", 99).unwrap().unwrap(), b"short");
-        assert!(overwrite(&path, &[b'x'; SECTOR + 1]).is_err(), "no disk writes that whole");
-        assert!(overwrite(&folder.path().join("none"), b"x").is_err());
-    }
-
-    #[test]
-    fn the_reserve_is_made_once_and_given_up_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, below) = (folder.path().join(RESERVE), folder.path().join("tinbox/settings"));
-        fs::create_dir_all(&below).unwrap();
-        for _ in 0..2 {
-            reserve(folder.path()).unwrap();
-            assert_eq!(fs::metadata(&path).unwrap().len(), RESERVE_BYTES);
-        }
-        assert!(give_up_reserve(&below));
-        assert!(!path.exists() && !give_up_reserve(&below));
-    }
-}
+mod tests;
