@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of the command line.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    access, appliance, backup, capi, hardware, image, machine, network, template, upgrade, workflow,
+    access, appliance, backup, capi, hardware, image, machine, network, template, update, workflow,
 };
 use crate::output::Format;
 
 const AFTER: &str = "\
-The kubeconfig is the one of --kubeconfig, of TINBOX_KUBECONFIG, ~/.tinbox/admin.kubeconfig or \
-/var/lib/tinbox/admin.kubeconfig: the first that there is. KUBECONFIG is not looked at, because it \
+The kubeconfig is the first that exists of --kubeconfig, TINBOX_KUBECONFIG, \
+~/.tinbox/admin.kubeconfig and /var/lib/tinbox/admin.kubeconfig. KUBECONFIG is ignored, because it \
 usually names another cluster.
 
-Exit codes: 0 done; 1 the thing asked for failed; 2 it could not be asked for (arguments, files, \
-no way to the box); 5 another box answers than the one whose pin was given.
+Exit codes: 0 done; 1 the operation failed; 2 it could not be requested (arguments, files, no \
+connection to the box); 5 another box answered than the one with the given pin.
 
 Example:
   tinbox hardware push --file hardware.yaml
@@ -28,29 +28,28 @@ Example:
 #[derive(Debug, Parser)]
 #[command(version, after_help = AFTER, max_term_width = 100)]
 pub struct Args {
-    /// The box's kubeconfig.
+    /// Path of the kubeconfig that names the box and the user
     #[arg(long, global = true, env = "TINBOX_KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Namespace; else the kubeconfig's, else "default".
+    /// Namespace to work in [default: the kubeconfig's, else "default"]
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// How answers are written: table, json, yaml or name; of `backup create` the file to write.
+    /// Output format: table, json, yaml or name; for `backup create` the file to write
     #[arg(short, long, global = true, default_value = "table", value_parser = Output::parse)]
     pub output: Output,
 
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Where an answer goes, or how.
+/// Format or destination of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// To standard output.
+    /// Standard output, in a format.
     Format(Format),
-    /// A file, for the one answer that is one.
+    /// A file. Only `backup create` accepts one.
     File(PathBuf),
 }
 
@@ -61,55 +60,56 @@ impl Output {
     }
 }
 
-/// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// The machines the box knows.
+    /// Manage the machines that the box knows
     #[command(subcommand, alias = "hw")]
     Hardware(hardware::Command),
-    /// What can be done to a machine.
+    /// Manage workflow templates
     #[command(subcommand)]
     Template(template::Command),
-    /// What is done to a machine.
+    /// Run and manage workflows
     #[command(subcommand, alias = "wf")]
     Workflow(workflow::Command),
-    /// A machine's power and its story.
+    /// Control a machine and show its inventory, history and log
     #[command(subcommand)]
     Machine(machine::Command),
-    /// The files of other servers that the box keeps.
+    /// Manage the cache of downloaded images and files
     #[command(subcommand)]
     Image(image::Command),
-    /// What the box serves on its interfaces.
+    /// Manage the networks that the box serves
     #[command(subcommand, alias = "net")]
     Network(network::Command),
-    /// The box itself.
+    /// Manage the Tinbox itself: claim, flash, settings, restart, reset
     #[command(subcommand, name = "box")]
     Appliance(appliance::Command),
-    /// The box's own system, and updates of it.
-    #[command(subcommand)]
-    Upgrade(upgrade::Command),
-    /// One file with everything the box knows, and the way back.
+    /// Show, install and roll back updates of the box's system
+    #[command(subcommand, alias = "upgrade")]
+    Update(update::Command),
+    /// Back up and restore the box
     #[command(subcommand)]
     Backup(backup::Command),
-    /// The box for Cluster API and other programs.
+    /// Create kubeconfigs for Cluster API and other programs
     #[command(subcommand)]
     Capi(capi::Command),
-    /// List, replace and revoke the tokens that the box takes
+    /// List, replace and revoke access tokens
     #[command(subcommand)]
     Access(access::Command),
 }
 
-/// A length of time such as `90s`, `5m` or `1h`.
+/// Parses a duration such as `90s`, `5m` or `1h`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let read = match text.parse::<u32>() {
         Ok(seconds) => jiff::SignedDuration::from_secs(i64::from(seconds)),
-        Err(_) => text.parse::<jiff::SignedDuration>().map_err(|_| "write 90s, 5m or 1h")?,
+        Err(_) => text
+            .parse::<jiff::SignedDuration>()
+            .map_err(|_| "expected a duration such as 90s, 5m or 1h")?,
     };
     // A longer time than a month is a slip, and would overflow a deadline.
     if read.is_positive() && read.as_hours() <= 24 * 31 {
         return Ok(read.unsigned_abs());
     }
-    Err("it must be more than nothing and at most 31 days".to_owned())
+    Err("expected more than 0 and at most 31 days".to_owned())
 }
 
 #[cfg(test)]

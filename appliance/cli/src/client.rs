@@ -5,7 +5,7 @@
 mod conditional;
 mod download;
 mod path;
-mod trouble;
+mod reach;
 mod upload;
 mod warning;
 mod watch;
@@ -29,14 +29,14 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 
-pub use conditional::New;
+pub use conditional::NewContent;
 pub use path::{Path, query};
-pub use upload::Sent;
-pub use watch::{Change, Changes};
+pub use upload::BackupUpload;
+pub use watch::{Watch, WatchEvent};
 
 /// The largest answer, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// Objects asked for at once.
+/// Number of objects per page.
 const PAGE: usize = 500;
 /// Objects of one list; more than a rack has.
 const LIST_MAX: usize = 100_000;
@@ -44,12 +44,11 @@ const LIST_MAX: usize = 100_000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a quiet connection is asked whether it still lives, and how long it may take to say
-/// so.
+/// Interval of pings on a quiet connection, and the longest wait for a reply.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is sent: a document, or a file as it is read.
+/// Body of a request: a document, or a file that is read meanwhile.
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// A client of one box; clones share its connection.
@@ -100,7 +99,7 @@ impl Client {
         Ok(Client { http, server: kubeconfig.server.clone(), authorization })
     }
 
-    /// The box's URL.
+    /// URL of the box.
     pub fn server(&self) -> &str {
         &self.server
     }
@@ -111,7 +110,7 @@ impl Client {
         self.answer(&what, Method::GET, path, "", None).await
     }
 
-    /// One object or document; `None` when there is no such thing.
+    /// One object or document; `None` if it does not exist.
     pub async fn get_if_any(&self, path: &Path) -> Result<Option<Value>, Error> {
         match self.get(path).await {
             Ok(value) => Ok(Some(value)),
@@ -150,7 +149,7 @@ impl Client {
         self.answer(&what, Method::POST, path, "", Some(object)).await
     }
 
-    /// Ask for something to be done that is no object.
+    /// Starts an operation that is not an object.
     pub async fn post(&self, path: &Path, query: &str, order: &Value) -> Result<Value, Error> {
         let what = format!("start {path}");
         self.answer(&what, Method::POST, path, query, Some(order)).await
@@ -162,7 +161,7 @@ impl Client {
         self.answer(&what, Method::PUT, path, "", Some(object)).await
     }
 
-    /// Change the fields of an object that `patch` has, and no others (RFC 7396).
+    /// WatchEvent the fields of an object that `patch` has, and no others (RFC 7396).
     pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, Error> {
         let what = format!("change {path}");
         self.answer(&what, Method::PATCH, path, "", Some(patch)).await
@@ -188,7 +187,7 @@ impl Client {
         let whole = async { self.read(self.send(method, path, query, body).await?).await };
         let (code, body) = tokio::time::timeout(ANSWER_TIMEOUT, whole)
             .await
-            .unwrap_or_else(|_| Err(trouble::silent(&self.server)))?;
+            .unwrap_or_else(|_| Err(reach::silent(&self.server)))?;
         read_answer(what, code, &body)
     }
 
@@ -197,7 +196,7 @@ impl Client {
         let code = response.status().as_u16();
         warning::show(response.headers());
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| trouble::broken(&self.server, error.as_ref()))?;
+        let body = body.map_err(|error| reach::broken(&self.server, error.as_ref()))?;
         Ok((code, body.to_bytes()))
     }
 
@@ -232,13 +231,13 @@ impl Client {
             what: format!("ask {}", self.server),
             why: error.to_string(),
         })?;
-        self.http.request(request).await.map_err(|error| trouble::of(&self.server, &error))
+        self.http.request(request).await.map_err(|error| reach::of(&self.server, &error))
     }
 
-    /// What happens to the objects of a collection, from now until the value is dropped, across
-    /// restarts of the box.
-    pub fn watch(&self, path: Path, selector: String) -> Changes {
-        Changes::start(self.clone(), path, selector)
+    /// Changes of the objects of a collection, until the value is dropped, across restarts of the
+    /// box.
+    pub fn watch(&self, path: Path, selector: String) -> Watch {
+        Watch::start(self.clone(), path, selector)
     }
 }
 

@@ -9,7 +9,7 @@ pub mod image;
 pub mod machine;
 pub mod network;
 pub mod template;
-pub mod upgrade;
+pub mod update;
 mod variables;
 pub mod workflow;
 
@@ -47,7 +47,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         }
         (Output::Format(format), _) => (format, None),
         (Output::File(file), _) => {
-            let why = format!("{} is no output: table, json, yaml or name", file.display());
+            let why = format!("expected table, json, yaml or name, found {}", file.display());
             return Err(Error::Usage(why));
         }
     };
@@ -58,7 +58,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     if let Command::Template(template::Command::Library { name }) = &args.command {
         return template::show_library(&printer, name.as_deref());
     }
-    if let Command::Appliance(appliance::Command::Fresh(command)) = args.command {
+    if let Command::Appliance(appliance::Command::WithoutKubeconfig(command)) = args.command {
         let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
         return appliance::run(&printer, file, command).await;
     }
@@ -85,15 +85,15 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Machine(command) => machine::run(&context, command).await,
         Command::Image(command) => image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
-        Command::Upgrade(command) => upgrade::run(&context, command).await,
+        Command::Update(command) => update::run(&context, command).await,
         Command::Backup(command) => backup::run(&context, out, command).await,
         Command::Capi(command) => capi::run(&context, command).await,
         Command::Access(command) => access::run(&context, command).await,
-        Command::Appliance(appliance::Command::Owned(command)) => {
+        Command::Appliance(appliance::Command::WithKubeconfig(command)) => {
             appliance::run_on(&context, command).await
         }
         // Asked before there is a kubeconfig.
-        Command::Appliance(appliance::Command::Fresh(_)) => Ok(()),
+        Command::Appliance(appliance::Command::WithoutKubeconfig(_)) => Ok(()),
     }
 }
 

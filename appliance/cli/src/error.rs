@@ -1,12 +1,11 @@
-//! What can go wrong for somebody at a shell: one line that says what, on what, why; and one that
-//! says what to do now.
+//! Errors for people at a shell: one line with the attempt, the object and the cause, and one line
+//! with a hint.
 
 use std::io;
 use std::path::PathBuf;
 
 use api::meta::Resource;
 
-/// A command that did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The arguments do not fit together.
@@ -18,9 +17,8 @@ pub enum Error {
     /// A kubeconfig that cannot be used.
     #[error("cannot use the kubeconfig {}: {why}", .path.display())]
     Kubeconfig {
-        /// The file.
         path: PathBuf,
-        /// Why, as a phrase.
+        /// Cause, as a phrase.
         why: String,
     },
     /// A file that cannot be read.
@@ -28,7 +26,6 @@ pub enum Error {
     Read {
         /// The file, or `standard input`.
         file: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -37,37 +34,37 @@ pub enum Error {
     Content {
         /// The file, or `standard input`.
         file: String,
-        /// Why, with the line where there is one.
+        /// Cause, with the line if there is one.
         why: String,
     },
     /// The box does not answer.
     #[error("cannot reach the box at {server}: {why}")]
     Reach {
-        /// Its URL.
+        /// URL of the box.
         server: String,
-        /// What kind of trouble it is.
-        trouble: Trouble,
-        /// Why, as a phrase.
+        /// Kind of the failure.
+        trouble: ReachFailure,
+        /// Cause, as a phrase.
         why: String,
     },
     /// The box answered with a failure.
     #[error("cannot {what}: {message}")]
     Refused {
-        /// What was attempted.
+        /// Attempt: `create workflow`.
         what: String,
         /// HTTP status code.
         code: u16,
         /// The machine-readable reason of the answer, such as `AlreadyExists`.
         reason: String,
-        /// The box's sentence.
+        /// Message of the box.
         message: String,
     },
     /// The box answered with something that is not its API.
-    #[error("cannot {what}: the answer is not of this API: {why}")]
+    #[error("cannot {what}: unexpected response: {why}")]
     Answer {
-        /// What was attempted.
+        /// Attempt: `create workflow`.
         what: String,
-        /// Why.
+        /// Cause, as a phrase.
         why: String,
     },
     /// Nothing goes by that name.
@@ -75,9 +72,9 @@ pub enum Error {
     Unknown {
         /// Kind that was looked for.
         resource: Resource,
-        /// What it was called.
+        /// Name that was given.
         text: String,
-        /// Where.
+        /// Namespace that was searched.
         namespace: String,
     },
     /// Several things go by that name.
@@ -85,60 +82,58 @@ pub enum Error {
     Ambiguous {
         /// Kind that was looked for.
         resource: Resource,
-        /// What it was called.
+        /// Name that was given.
         text: String,
-        /// Their names.
+        /// Names of the matching objects.
         names: String,
     },
-    /// A machine that cannot do what was asked.
+    /// A command that cannot be carried out.
     #[error("cannot {what}: {why}")]
     Unable {
-        /// What was attempted.
+        /// Attempt: `run template debian`.
         what: String,
-        /// Why.
+        /// Cause, as a phrase.
         why: String,
-        /// What to do now.
+        /// Advice for the user.
         hint: &'static str,
     },
     /// A person ended it by Control-C.
     #[error("interrupted")]
     Interrupted,
-    /// What was waited for ended badly.
+    /// An operation that failed while the command waited for it.
     #[error("{what} {how}: {why}")]
     Failed {
         /// The object: `workflow nuc1-x7k2p`.
         what: String,
         /// `failed`, `timed out`, `was deleted`.
         how: &'static str,
-        /// Why.
+        /// Cause, as a phrase.
         why: String,
         /// A command of this program that shows more.
         look: String,
     },
-    /// What was waited for did not end in time.
+    /// An operation that did not end in time.
     #[error("{what} has not ended after {after}; it goes on")]
     TooLate {
-        /// The object.
+        /// Name of the operation or object.
         what: String,
-        /// How long was waited.
+        /// Time that was waited.
         after: String,
     },
     /// Another key answers than the one that was meant.
     #[error("the box at {address} has the pin {found}, not {wanted}")]
     Untrusted {
-        /// Where.
+        /// Address of the box.
         address: String,
-        /// Its pin.
+        /// Pin of the box.
         found: String,
-        /// The pin that was given, or what a person said to it.
+        /// Expected pin, or the person's refusal.
         wanted: String,
     },
     /// A file that cannot be written.
     #[error("cannot write {file}")]
     Write {
-        /// The file.
         file: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -149,8 +144,8 @@ pub enum Error {
 
 /// Kinds of trouble on the way to the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// Nobody listens there.
+pub enum ReachFailure {
+    /// No program listens at the port.
     Refused,
     /// No answer in time, or no way there.
     Silent,
@@ -162,14 +157,14 @@ pub enum Trouble {
     OtherName,
     /// Its certificate is not valid at this time.
     Expired,
-    /// It does not speak TLS, or not well.
+    /// No TLS, or a broken one.
     Tls,
     /// The connection broke.
     Broken,
 }
 
 impl Error {
-    /// What to do now; `program` is what this program was called as.
+    /// Advice for the user; `program` is the name that this program was called by.
     pub fn hint(&self, program: &str) -> Option<String> {
         let text = match self {
             Error::Usage(_) => format!("`{program} --help` shows every command"),
@@ -205,8 +200,8 @@ impl Error {
             Error::TooLate { .. } => "run the command again to wait on, or give --timeout".into(),
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
             Error::Untrusted { .. } => {
-                "compare with the box's own screen; if it shows another pin, somebody stands \
-                 between: nothing was sent"
+                "compare with the box's own screen; if it shows another pin, another machine \
+                 answered in its place: nothing was sent"
                     .to_owned()
             }
             Error::Read { .. } | Error::Write { .. } | Error::Output(_) | Error::Interrupted => {
@@ -216,8 +211,8 @@ impl Error {
         Some(text)
     }
 
-    /// 1 when the thing asked for failed, 2 when it could not be asked for, 5 when who answers is
-    /// not to be trusted, 130 when a person ended it, as shells have it.
+    /// Exit code: 1 the operation failed, 2 it could not be requested, 5 another box answered, 130
+    /// a person interrupted the command, as in shells.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Untrusted { .. } => 5,
@@ -245,7 +240,10 @@ impl Error {
     pub fn is_passing(&self) -> bool {
         match self {
             Error::Reach { trouble, .. } => {
-                matches!(trouble, Trouble::Refused | Trouble::Silent | Trouble::Broken)
+                matches!(
+                    trouble,
+                    ReachFailure::Refused | ReachFailure::Silent | ReachFailure::Broken
+                )
             }
             Error::Refused { code, .. } => matches!(code, 410 | 429 | 500 | 502 | 503 | 504),
             _ => false,
@@ -258,29 +256,27 @@ impl Error {
     }
 }
 
-impl Trouble {
+impl ReachFailure {
     fn hint(self, server: &str) -> String {
         match self {
-            Trouble::Refused => {
+            ReachFailure::Refused => {
                 "start tinboxd there, or name another box with --kubeconfig FILE".to_owned()
             }
-            Trouble::Silent => {
+            ReachFailure::Silent => {
                 "check that the box is on and that this machine is on its network".to_owned()
             }
-            Trouble::Name => format!("correct `server: {server}` in the kubeconfig"),
-            Trouble::UnknownCa => {
-                "another box answers at this address than the one this kubeconfig is from: copy \
+            ReachFailure::Name => format!("correct `server: {server}` in the kubeconfig"),
+            ReachFailure::UnknownCa => "another box answers at this address: copy \
                  admin.kubeconfig from its state directory again"
-                    .to_owned()
-            }
-            Trouble::OtherName => {
+                .to_owned(),
+            ReachFailure::OtherName => {
                 "reach the box by an address its certificate names, or add this one to its \
                  configuration"
                     .to_owned()
             }
-            Trouble::Expired => "compare the clock here with the box's".to_owned(),
-            Trouble::Tls => format!("is {server} the box's API? Its port is 6443"),
-            Trouble::Broken => "run the command again; the box may be restarting".to_owned(),
+            ReachFailure::Expired => "compare the clock here with the box's".to_owned(),
+            ReachFailure::Tls => format!("is {server} the box's API? Its port is 6443"),
+            ReachFailure::Broken => "run the command again; the box may be restarting".to_owned(),
         }
     }
 }
@@ -300,7 +296,7 @@ fn refused(code: u16, reason: &str) -> Option<&'static str> {
         (403, _) => "use a kubeconfig with more rights",
         (404, _) => "does the namespace exist, and does this version of the box serve the kind?",
         (409, "AlreadyExists") => "choose another name, or delete that one first",
-        (409, _) => "somebody else changed it at the same time: run the command again",
+        (409, _) => "another client changed it at the same time: run the command again",
         (412, _) => "look at what there is now, then run the command again",
         (422, _) => "correct the fields named above and run the command again",
         (413, _) => "make it smaller; large files belong on a server the agent downloads from",

@@ -15,23 +15,23 @@ use crate::error::Error;
 /// The largest kubeconfig or file it names, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// How to reach one box as one user.
+/// Address and credentials for one box.
 #[derive(Debug)]
 pub struct Kubeconfig {
     /// `https://host:port`, without a slash at the end.
     pub server: String,
     /// The certificates that may sign the box's own.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// Bearer token.
     pub token: Secret,
     /// Namespace of the current context, when it names one.
     pub namespace: Option<String>,
 }
 
-/// Where to look, in order: `given`, the environment, the user's home, the box's own state.
+/// Path of the kubeconfig: `given`, else the first that exists in the home folder and in the box's
+/// own state.
 ///
 /// # Errors
-/// When none of the files exists.
+/// None of the files exists.
 pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Error> {
     if let Some(path) = given {
         return Ok(path);
@@ -65,14 +65,14 @@ impl Kubeconfig {
 #[serde(rename_all = "kebab-case", default)]
 struct Document {
     current_context: String,
-    clusters: Vec<Named>,
-    users: Vec<Named>,
-    contexts: Vec<Named>,
+    clusters: Vec<NamedEntry>,
+    users: Vec<NamedEntry>,
+    contexts: Vec<NamedEntry>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Named {
+struct NamedEntry {
     name: String,
     cluster: Option<Cluster>,
     user: Option<User>,
@@ -133,9 +133,9 @@ fn parse(text: &str, folder: &Path) -> Result<Kubeconfig, String> {
 }
 
 fn pick<'a, T>(
-    all: &'a [Named],
+    all: &'a [NamedEntry],
     name: &str,
-    part: impl Fn(&'a Named) -> Option<&'a T>,
+    part: impl Fn(&'a NamedEntry) -> Option<&'a T>,
 ) -> Option<&'a T> {
     all.iter().find(|it| it.name == name).and_then(part)
 }

@@ -1,10 +1,10 @@
 //! The command line of the box: `tinbox`, which answers as `tink` too.
 //!
-//! Never: knows anything the API does not tell; shows a token; asks a question that a script could
-//! not answer. Answers go to standard output, everything about them to standard error.
+//! Never: knows anything that the API does not report; shows a token; prompts for something that a
+//! script could not answer. Results go to standard output, messages to standard error.
 //!
-//! Enter at [`run`]: `args` (what was typed) → `commands` (what is meant) → `client` (the box) →
-//! `output` (what is shown). `error` holds every failure with its hint and its exit code.
+//! Enter at [`run`]: `args` (command line) → `commands` → `client` (API of the box) → `output`.
+//! `error` holds every failure with its hint and its exit code.
 
 mod args;
 mod client;
@@ -26,8 +26,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use args::Args;
 use error::Error;
 
-/// Run one command line, the program's name first, and tell how it ended: 0 done, 1 the thing asked
-/// for failed, 2 it could not be asked for.
+/// Runs one command line, beginning with the program's name. Returns the exit code: 0 done, 1 the
+/// operation failed, 2 it could not be requested.
 pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line: Vec<OsString> = line.into_iter().collect();
     let program = program(line.first());
@@ -47,7 +47,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             // A closed standard error leaves the exit code to speak.
-            let _ = std::io::stderr().write_all(told(&error, program).as_bytes());
+            let _ = std::io::stderr().write_all(report(&error, program).as_bytes());
             ExitCode::from(error.exit_code())
         }
     }
@@ -60,7 +60,7 @@ fn program(called: Option<&OsString>) -> &'static str {
 }
 
 /// An error as it is printed: what failed, on what, why; then what to do now.
-fn told(error: &Error, program: &str) -> String {
+fn report(error: &Error, program: &str) -> String {
     let mut text = format!("error: {}\n", stdx::chain(error));
     if let Some(hint) = error.hint(program) {
         text.push_str(&format!("hint: {hint}\n"));

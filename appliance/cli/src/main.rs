@@ -1,4 +1,4 @@
-//! The program `tinbox`.
+//! Entry of the program `tinbox`.
 
 use std::process::ExitCode;
 

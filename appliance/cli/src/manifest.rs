@@ -28,9 +28,7 @@ const KINDS: [Resource; 8] = [HARDWARE, TEMPLATE, WORKFLOW, MACHINE, JOB, TASK, 
 /// One object of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Its kind.
     pub resource: Resource,
-    /// The object.
     pub object: Value,
 }
 
@@ -138,7 +136,7 @@ fn manifest(file: &str, place: &str, value: Value) -> Result<Manifest, Error> {
     Ok(Manifest { resource, object })
 }
 
-/// What the box itself could not read is refused before anything is written: a number where a text
+/// Refuses a document that the box could not read before anything is written: a number where a text
 /// belongs, `yes` where `true` does.
 fn check(resource: Resource, object: &Value) -> Result<(), serde_json::Error> {
     fn read<T: serde::de::DeserializeOwned>(object: &Value) -> Result<(), serde_json::Error> {

@@ -1,4 +1,4 @@
-//! What reaches the terminal: answers on standard output, everything about them on standard error.
+//! Output to the terminal: results on standard output, messages on standard error.
 
 mod bar;
 mod document;
@@ -18,7 +18,6 @@ pub use bar::Bar;
 pub use document::yaml;
 pub use table::{Cell, Table, line};
 
-/// How answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Columns for people.
@@ -34,7 +33,6 @@ pub enum Format {
 /// Writes answers and notes.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
-    /// How answers are written.
     pub format: Format,
     colour: bool,
     live: bool,
@@ -60,7 +58,7 @@ impl Printer {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// What was done to an object: `hardware/nuc1 created`; with `-o` the object itself.
+    /// Prints the effect on an object: `hardware/nuc1 created`; with `-o` the object itself.
     pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
         match self.format {
             Format::Table => self.line(&format!("{} {what}", document::name(object))),
@@ -93,12 +91,11 @@ impl Printer {
         }
     }
 
-    /// A table.
     pub fn table(&self, table: &Table) -> Result<(), Error> {
         self.line(table.render(self.colour).trim_end_matches('\n'))
     }
 
-    /// A list of values that are no objects of the API; `None` when the wanted form is for people.
+    /// Prints values that are not API objects; `None` if the format is for people.
     pub fn values<T: Serialize>(&self, values: &[T]) -> Option<Result<(), Error>> {
         let value = serde_json::to_value(values).unwrap_or_default();
         match self.format {
@@ -119,13 +116,13 @@ impl Printer {
     }
 }
 
-/// A time ago, as kubectl says it: `5s`, `12m`, `3h`, `4d`.
+/// Age of an object, as kubectl prints it: `5s`, `12m`, `3h`, `4d`.
 pub fn age(object: &Value, now: Timestamp) -> String {
     let created = object["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
     created.parse().map(|created| since(created, now)).unwrap_or_default()
 }
 
-/// A time ago, said the same way.
+/// Time since `then`, as kubectl prints it.
 pub fn since(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {

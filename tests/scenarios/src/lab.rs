@@ -346,7 +346,7 @@ impl Lab {
     /// # Errors
     /// The command's own words.
     pub fn story(&self, machine: &str) -> anyhow::Result<String> {
-        self.tinbox(&["machine", "story", machine])
+        self.tinbox(&["machine", "history", machine])
     }
 }
 

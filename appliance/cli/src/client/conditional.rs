@@ -1,4 +1,4 @@
-//! Changes that only hold as long as nobody else made one.
+//! Conditional changes: they fail if another client changed the document meanwhile.
 
 use bytes::Bytes;
 use http::Method;
@@ -6,16 +6,16 @@ use http::header::IF_MATCH;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
-use super::{ANSWER_TIMEOUT, Client, Path, read_answer, trouble};
+use super::{ANSWER_TIMEOUT, Client, Path, reach, read_answer};
 use crate::error::Error;
 
-/// What is to be there.
-pub enum New<'a> {
+/// NewContent content of a document.
+pub enum NewContent<'a> {
     /// All of it, as text.
     Text(&'a str),
-    /// Some of it.
+    /// A part of the document.
     Part(&'a Value),
-    /// An order.
+    /// Parameters of an operation.
     Order(&'a Value),
 }
 
@@ -29,12 +29,12 @@ impl Client {
         path: &Path,
         query: &str,
         tag: &str,
-        new: New<'_>,
+        new: NewContent<'_>,
     ) -> Result<Value, Error> {
         let (method, content, body) = match new {
-            New::Text(text) => (Method::PUT, "application/toml", text.to_owned()),
-            New::Part(part) => (Method::PATCH, "application/json", part.to_string()),
-            New::Order(order) => (Method::POST, "application/json", order.to_string()),
+            NewContent::Text(text) => (Method::PUT, "application/toml", text.to_owned()),
+            NewContent::Part(part) => (Method::PATCH, "application/json", part.to_string()),
+            NewContent::Order(order) => (Method::POST, "application/json", order.to_string()),
         };
         let request = self.request(method, path, query, content);
         let request = request.header(IF_MATCH, format!("\"{tag}\""));
@@ -42,14 +42,11 @@ impl Client {
         let whole = async { self.read(self.ask(request, body).await?).await };
         let (code, body) = tokio::time::timeout(ANSWER_TIMEOUT, whole)
             .await
-            .unwrap_or_else(|_| Err(trouble::silent(&self.server)))?;
+            .unwrap_or_else(|_| Err(reach::silent(&self.server)))?;
         read_answer(&format!("change {path}"), code, &body)
     }
 
-    /// One document, asked for with a query.
-    ///
-    /// # Errors
-    /// As every request.
+    /// Reads one document with a query.
     pub async fn get_with(&self, path: &Path, query: &str) -> Result<Value, Error> {
         self.answer(&format!("get {path}"), Method::GET, path, query, None).await
     }

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Client, Path, read_answer, trouble};
+use super::{Client, Path, reach, read_answer};
 use crate::error::Error;
 
 /// Longest time in which nothing comes: all of it is made before the first byte is sent.
@@ -26,7 +26,7 @@ impl Client {
         order: &Value,
         mut take: impl FnMut(&[u8], u64, u64) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let silent = |_| trouble::silent(&self.server);
+        let silent = |_| reach::silent(&self.server);
         let asked = timeout(STALLED, self.send(Method::POST, path, "", Some(order)));
         let response = asked.await.map_err(silent)??;
         let what = format!("create {path}");
@@ -45,7 +45,7 @@ impl Client {
         };
         let (mut body, mut done) = (response.into_body(), 0);
         while let Some(frame) = timeout(STALLED, body.frame()).await.map_err(silent)? {
-            let frame = frame.map_err(|error| trouble::broken(&self.server, &error))?;
+            let frame = frame.map_err(|error| reach::broken(&self.server, &error))?;
             if let Some(piece) = frame.data_ref() {
                 done += piece.len() as u64;
                 take(piece, done, whole)?;

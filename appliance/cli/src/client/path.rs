@@ -6,7 +6,8 @@ use api::core::SERVICE_ACCOUNT;
 use api::meta::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stays as it is in a path segment or a query value (RFC 3986 section 2.3, unreserved).
+/// Characters that are escaped in a path segment or a query value (all but unreserved, RFC 3986
+/// section 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The path of a collection or of one thing in it. Prints as people write it: `workflow/install`.
@@ -30,7 +31,7 @@ impl Path {
         Path { path, shown: resource.kind.to_lowercase() }
     }
 
-    /// One object.
+    /// Path of one object.
     pub fn object(resource: Resource, namespace: &str, name: &str) -> Path {
         let collection = Path::collection(resource, namespace);
         Path {
@@ -39,7 +40,7 @@ impl Path {
         }
     }
 
-    /// The tokens of a ServiceAccount, which can only be asked for.
+    /// Path to create tokens of a ServiceAccount.
     pub fn token(namespace: &str, account: &str) -> Path {
         let account_path = Path::object(SERVICE_ACCOUNT, namespace, account);
         Path {
@@ -48,7 +49,7 @@ impl Path {
         }
     }
 
-    /// How far the running action of a workflow is: the box's own extension of the API.
+    /// Path of the progress of a workflow's running action: an extension of the API.
     pub fn progress(namespace: &str, workflow: &str) -> Path {
         let (namespace, name) = (escape(namespace), escape(workflow));
         Path {
@@ -59,7 +60,7 @@ impl Path {
         }
     }
 
-    /// The last lines that a machine said over syslog: the box's own extension of the API.
+    /// Path of the latest syslog lines of a machine: an extension of the API.
     pub fn log(namespace: &str, hardware: &str, lines: usize) -> Path {
         let (namespace, name) = (escape(namespace), escape(hardware));
         Path {
@@ -70,7 +71,7 @@ impl Path {
         }
     }
 
-    /// Who asked for an address in the last hour: the box's own extension of the API.
+    /// Path of the DHCP clients of the last hour: an extension of the API.
     pub fn heard() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();
         Path { path, shown: "list of who asked for an address".to_owned() }
@@ -105,8 +106,8 @@ impl Path {
         Path { path, shown: "the restart".to_owned() }
     }
 
-    /// What the owner wrote on the box's boot volume: an extension of the API that only
-    /// administrators see.
+    /// Path of the settings on the box's boot volume: an extension of the API, for administrators
+    /// only.
     pub fn settings() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/settings".to_owned();
         Path { path, shown: "the settings".to_owned() }
@@ -135,7 +136,6 @@ impl Path {
         Path { path, shown: "the reset of the box".to_owned() }
     }
 
-    /// As sent.
     pub fn as_str(&self) -> &str {
         &self.path
     }

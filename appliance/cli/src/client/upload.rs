@@ -18,12 +18,12 @@ use tokio::fs::File;
 use tokio::time::{Instant, interval};
 use tokio_util::io::ReaderStream;
 
-use super::{Client, Path, read_answer, trouble};
+use super::{Client, Path, reach, read_answer};
 use crate::error::Error;
 
 /// Bytes read at once.
 const PIECE: usize = 256 << 10;
-/// How often the caller is told.
+/// Interval of progress reports.
 const TELL: Duration = Duration::from_millis(250);
 /// Longest time in which nothing of the file is taken and no answer comes: what was sent may have
 /// to be read back from a slow disk.
@@ -33,23 +33,22 @@ const STALLED: Duration = Duration::from_secs(300);
 const PASSPHRASE: &str = "tinbox-passphrase";
 
 /// A backup on its way.
-pub struct Sent<'a> {
-    /// What is done with it: `verify box.boxbak`.
+pub struct BackupUpload<'a> {
+    /// Description for errors: `verify box.boxbak`.
     pub what: &'a str,
-    /// Where to.
     pub path: &'a Path,
-    /// What opens it.
+    /// Passphrase or key that opens the backup.
     pub secret: Option<&'a Secret>,
 }
 
 impl Client {
-    /// POSTs a backup of `size` bytes; `tell` hears how many of them are sent.
+    /// POSTs a backup of `size` bytes; `tell` gets the number of bytes sent so far.
     ///
     /// # Errors
     /// As [`Client::upload`].
     pub async fn send_backup(
         &self,
-        sent: Sent<'_>,
+        sent: BackupUpload<'_>,
         file: (File, u64),
         tell: impl FnMut(u64),
     ) -> Result<Value, Error> {
@@ -64,10 +63,10 @@ impl Client {
         self.send_file(sent.what, request, file, tell).await
     }
 
-    /// POSTs a file of `size` bytes; `tell` hears how many of them are sent.
+    /// POSTs a file of `size` bytes; `tell` gets the number of bytes sent so far.
     ///
     /// # Errors
-    /// As every request; and when the box takes nothing more for [`STALLED`].
+    /// Those of every request, and a box that reads nothing for [`STALLED`].
     pub async fn upload(
         &self,
         path: &Path,
@@ -111,7 +110,7 @@ impl Client {
                     if now != last {
                         (last, moved) = (now, Instant::now());
                     } else if moved.elapsed() > STALLED {
-                        return Err(trouble::silent(&self.server));
+                        return Err(reach::silent(&self.server));
                     }
                 }
             }

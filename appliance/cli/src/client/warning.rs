@@ -1,4 +1,4 @@
-//! What the box says beside its answers (RFC 7234 section 5.5, as Kubernetes uses it).
+//! Warnings in the box's responses (RFC 7234 section 5.5, as Kubernetes uses it).
 
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use status::story::plain;
 
 /// Different warnings that are shown; no box has so many.
 const SHOWN_MAX: usize = 16;
-/// What was shown already: one is enough.
+/// Warnings that were shown: each is shown once.
 static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Shows the warnings of an answer, each once.

@@ -1,7 +1,8 @@
-//! A collection as it changes, across restarts of the box and cuts of the network.
+//! Changes of a collection, across restarts of the box and cuts of the network.
 //!
-//! A watch is list, then stream from that revision; a stream that ends goes on from its last
-//! revision, and when the box no longer knows that one, or was away, everything is listed again.
+//! A watch is a list, then a stream from its revision. A stream that ends is continued from its
+//! last revision. If the box no longer knows that revision, or was unreachable, the collection is
+//! listed again.
 
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use stdx::Backoff;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{ANSWER_TIMEOUT, Client, Path, path, read_answer, trouble};
+use super::{ANSWER_TIMEOUT, Client, Path, path, reach, read_answer};
 use crate::error::Error;
 
-/// Changes on their way to the reader.
+/// Watch on their way to the reader.
 const QUEUE: usize = 64;
 /// The longest line of a watch, in bytes.
 const LINE_BYTES_MAX: usize = 8 << 20;
-/// How long one stream lasts before the box ends it and the next begins.
+/// Longest time of one stream, after which the next begins.
 const STREAM_SECONDS: u64 = 290;
 /// Waits between attempts to reach a box that is away.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -26,35 +27,35 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
 /// Something that happened to the collection.
 #[derive(Debug)]
-pub enum Change {
+pub enum WatchEvent {
     /// All objects there are: at first, and after every absence of the box.
     Listed(Vec<Value>),
     /// An object that is new or different.
-    Now(Value),
+    Changed(Value),
     /// An object that is gone.
-    Gone,
-    /// The box cannot be reached; it is being tried again. Told once an absence.
-    Away(String),
+    Deleted,
+    /// The box cannot be reached and is retried. Sent once per outage.
+    Unreachable(String),
 }
 
 /// A running watch; dropping it ends it.
-pub struct Changes {
-    receiver: mpsc::Receiver<Result<Change, Error>>,
+pub struct Watch {
+    receiver: mpsc::Receiver<Result<WatchEvent, Error>>,
     task: JoinHandle<()>,
 }
 
-impl Changes {
-    pub(super) fn start(client: Client, path: Path, selector: String) -> Changes {
+impl Watch {
+    pub(super) fn start(client: Client, path: Path, selector: String) -> Watch {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let watcher = Watcher { client, path, selector, sender };
-        Changes { receiver, task: tokio::spawn(watcher.run()) }
+        Watch { receiver, task: tokio::spawn(watcher.run()) }
     }
 
     /// The next change. Cancelling loses nothing.
     ///
     /// # Errors
     /// What trying again does not mend; nothing comes after it.
-    pub async fn next(&mut self) -> Result<Change, Error> {
+    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
         self.receiver.recv().await.unwrap_or_else(|| {
             let why = "the watch has ended".to_owned();
             Err(Error::Answer { what: "watch".to_owned(), why })
@@ -62,14 +63,14 @@ impl Changes {
     }
 }
 
-impl Drop for Changes {
+impl Drop for Watch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// How one stream came to its end.
-enum End {
+/// Reason why a stream ended.
+enum StreamEnd {
     /// The reader has gone.
     Unread,
     /// The box ended it; go on from this revision.
@@ -82,7 +83,7 @@ struct Watcher {
     client: Client,
     path: Path,
     selector: String,
-    sender: mpsc::Sender<Result<Change, Error>>,
+    sender: mpsc::Sender<Result<WatchEvent, Error>>,
 }
 
 impl Watcher {
@@ -91,10 +92,12 @@ impl Watcher {
         let mut away = false;
         loop {
             match self.round(&mut backoff, &mut away).await {
-                Ok(End::Unread) => return,
+                Ok(StreamEnd::Unread) => return,
                 Ok(_) => {}
                 Err(error) if error.is_passing() => {
-                    if !away && self.tell(Change::Away(error.to_string())).await.is_none() {
+                    if !away
+                        && self.send(WatchEvent::Unreachable(error.to_string())).await.is_none()
+                    {
                         return;
                     }
                     away = true;
@@ -110,24 +113,24 @@ impl Watcher {
     }
 
     /// One list and the streams that go on from it.
-    async fn round(&self, backoff: &mut Backoff, away: &mut bool) -> Result<End, Error> {
+    async fn round(&self, backoff: &mut Backoff, away: &mut bool) -> Result<StreamEnd, Error> {
         let (items, mut revision) = self.client.list(&self.path, &self.selector).await?;
         *away = false;
         backoff.reset();
-        if self.tell(Change::Listed(items)).await.is_none() {
-            return Ok(End::Unread);
+        if self.send(WatchEvent::Listed(items)).await.is_none() {
+            return Ok(StreamEnd::Unread);
         }
         loop {
             match self.stream(&revision).await? {
                 // A stream without news ends as fast as the box likes: never ask without a pause.
-                End::Over(next) if next == revision => tokio::time::sleep(FIRST_WAIT).await,
-                End::Over(next) => revision = next,
+                StreamEnd::Over(next) if next == revision => tokio::time::sleep(FIRST_WAIT).await,
+                StreamEnd::Over(next) => revision = next,
                 end => return Ok(end),
             }
         }
     }
 
-    async fn stream(&self, revision: &str) -> Result<End, Error> {
+    async fn stream(&self, revision: &str) -> Result<StreamEnd, Error> {
         let seconds = STREAM_SECONDS.to_string();
         let query = path::query(&[
             ("watch", "true"),
@@ -140,7 +143,7 @@ impl Watcher {
         let server = self.client.server();
         let response = tokio::time::timeout(ANSWER_TIMEOUT, sent)
             .await
-            .unwrap_or_else(|_| Err(trouble::silent(server)))?;
+            .unwrap_or_else(|_| Err(reach::silent(server)))?;
         let code = response.status().as_u16();
         if code != 200 {
             read_answer(&format!("watch {}", self.path), code, b"{}")?;
@@ -149,27 +152,27 @@ impl Watcher {
         let mut lines = Lines::default();
         let mut revision = revision.to_owned();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| trouble::broken(server, &error))?;
+            let frame = frame.map_err(|error| reach::broken(server, &error))?;
             let Ok(data) = frame.into_data() else { continue };
             lines.push(&data)?;
             while let Some(line) = lines.next() {
                 match self.take(&line?, &mut revision).await {
                     Some(true) => {}
-                    Some(false) => return Ok(End::Stale),
-                    None => return Ok(End::Unread),
+                    Some(false) => return Ok(StreamEnd::Stale),
+                    None => return Ok(StreamEnd::Unread),
                 }
             }
         }
-        Ok(End::Over(revision))
+        Ok(StreamEnd::Over(revision))
     }
 
-    /// Take one event; `false` when the stream cannot go on, `None` when nobody reads any more.
+    /// Takes one event; `false` if the stream cannot go on, `None` if the reader is gone.
     async fn take(&self, event: &Value, revision: &mut String) -> Option<bool> {
         let object = &event["object"];
         let version = object["metadata"]["resourceVersion"].as_str();
         let change = match event["type"].as_str() {
-            Some("ADDED" | "MODIFIED") => Some(Change::Now(object.clone())),
-            Some("DELETED") => Some(Change::Gone),
+            Some("ADDED" | "MODIFIED") => Some(WatchEvent::Changed(object.clone())),
+            Some("DELETED") => Some(WatchEvent::Deleted),
             Some("BOOKMARK") => None,
             _ => return Some(false),
         };
@@ -177,12 +180,12 @@ impl Watcher {
             version.clone_into(revision);
         }
         match change {
-            Some(change) => self.tell(change).await.map(|()| true),
+            Some(change) => self.send(change).await.map(|()| true),
             None => Some(true),
         }
     }
 
-    async fn tell(&self, change: Change) -> Option<()> {
+    async fn send(&self, change: WatchEvent) -> Option<()> {
         self.sender.send(Ok(change)).await.ok()
     }
 }

@@ -1,4 +1,4 @@
-//! `access`: the tokens that the box takes.
+//! `access`: the access tokens of the box.
 
 use serde_json::{Value, json};
 use status::story::plain;
@@ -8,32 +8,27 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Format, Table};
 
-/// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List the tokens that the box takes. Example: `tinbox access list`
+    /// List the access tokens of the box. Example: `tinbox access list`
     ///
-    /// Tokens of ServiceAccounts are not among them: each ends with its ServiceAccount.
+    /// Tokens of ServiceAccounts are not listed: each ends with its ServiceAccount.
     #[command(verbatim_doc_comment)]
     List,
-    /// Replace the administrator's token, and print the new kubeconfig.
+    /// Replace the administrator's token and print the new kubeconfig
     ///
-    /// Every kubeconfig with the old token is useless at once. Example:
+    /// The old token stops working immediately. Example:
     /// `tinbox access rotate >new.kubeconfig`
     #[command(verbatim_doc_comment)]
     Rotate,
-    /// End one token. Example: `tinbox access revoke 9f86d081884c`
+    /// Revoke one token. Example: `tinbox access revoke 9f86d081884c`
     Revoke {
-        /// The id, as it is listed.
+        /// Id of the token, as shown by `tinbox access list`
         #[arg(value_name = "ID")]
         id: String,
     },
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let printer = &context.printer;
     match command {
@@ -52,7 +47,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             }
             let made = answer["kubeconfig"].as_str().unwrap_or_default();
             made.lines().try_for_each(|line| printer.line(&at(line, context)))?;
-            printer.note("the token of every older kubeconfig is not taken any more");
+            printer.note("older kubeconfigs of the administrator do not work any more");
             Ok(())
         }
         Command::Revoke { id } => {
@@ -64,7 +59,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// A line of the kubeconfig, with the address by which the box was reached.
+/// Replaces the server of a kubeconfig line by the address at which the box was reached.
 fn at(line: &str, context: &Context) -> String {
     let line: String = line.chars().filter(|char| !char.is_control()).collect();
     match line.split_once("server: ") {

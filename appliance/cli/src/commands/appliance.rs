@@ -1,4 +1,4 @@
-//! `box`: the box itself, before anybody has a kubeconfig of it and after.
+//! `box`: the box itself. Commands of [`WithoutKubeconfig`] need no kubeconfig, others do.
 
 pub mod claim;
 mod flash;
@@ -16,23 +16,22 @@ use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Format, Printer};
 
-/// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// To one that nobody has a kubeconfig of.
+    /// Commands that need no kubeconfig.
     #[command(flatten)]
-    Fresh(Fresh),
-    /// To one's own.
+    WithoutKubeconfig(WithoutKubeconfig),
+    /// Commands that need the kubeconfig of the box.
     #[command(flatten)]
-    Owned(Owned),
+    WithKubeconfig(WithKubeconfig),
 }
 
-/// What is done before there is a kubeconfig.
+/// Commands that need no kubeconfig.
 #[derive(Debug, clap::Subcommand)]
-pub enum Fresh {
-    /// Make a fresh box yours, with the code that its screen shows.
+pub enum WithoutKubeconfig {
+    /// Claim a new box with the code on its screen and save its kubeconfig
     Claim(claim::Arguments),
-    /// Write the box's image to a disk, which is erased, and read it again.
+    /// Write the box's image to a disk and verify it; this erases the disk
     ///
     /// Asks for the end of the disk's serial number first. Example:
     /// `tinbox box flash tinbox-1.5.0-x86_64.img.xz --to /dev/sdb`
@@ -40,43 +39,40 @@ pub enum Fresh {
     Flash(flash::Arguments),
 }
 
-/// What is asked of one's own box.
+/// Commands that need the kubeconfig of the box.
 #[derive(Debug, clap::Subcommand)]
-pub enum Owned {
-    /// Have the box blink for a minute, to find it among others. Example: `tinbox box identify`
+pub enum WithKubeconfig {
+    /// Blink the box's LED for a minute. Example: `tinbox box identify`
     Identify,
-    /// What its owner wrote: box.toml on its boot volume, with every revision.
+    /// Show and change the box's settings (box.toml on its boot volume), with their history
     #[command(subcommand)]
     Settings(settings::Command),
-    /// How it is left.
+    /// `restart`, `poweroff` and `reset`.
     #[command(flatten)]
     Leave(leave::Command),
 }
 
-/// Do it; the kubeconfig goes to `file`.
-///
-/// # Errors
-/// What failed.
-pub async fn run(printer: &Printer, file: Option<PathBuf>, command: Fresh) -> Result<(), Error> {
+/// Runs a command that needs no kubeconfig; `claim` writes the new one to `file`.
+pub async fn run(
+    printer: &Printer,
+    file: Option<PathBuf>,
+    command: WithoutKubeconfig,
+) -> Result<(), Error> {
     match command {
-        Fresh::Claim(arguments) => claim::run(printer, file, arguments).await,
-        Fresh::Flash(arguments) => flash::run(printer, arguments).await,
+        WithoutKubeconfig::Claim(arguments) => claim::run(printer, file, arguments).await,
+        WithoutKubeconfig::Flash(arguments) => flash::run(printer, arguments).await,
     }
 }
 
-/// Do it with the box of a kubeconfig.
-///
-/// # Errors
-/// What failed.
-pub async fn run_on(context: &Context, command: Owned) -> Result<(), Error> {
+/// Runs a command on the box of the kubeconfig.
+pub async fn run_on(context: &Context, command: WithKubeconfig) -> Result<(), Error> {
     match command {
-        Owned::Identify => identify(context).await,
-        Owned::Settings(command) => settings::run(context, command).await,
-        Owned::Leave(command) => leave::run(context, command).await,
+        WithKubeconfig::Identify => identify(context).await,
+        WithKubeconfig::Settings(command) => settings::run(context, command).await,
+        WithKubeconfig::Leave(command) => leave::run(context, command).await,
     }
 }
 
-/// Have the box blink.
 async fn identify(context: &Context) -> Result<(), Error> {
     let answer = context.client.post(&Path::identify(), "", &json!({})).await?;
     let seconds = answer["seconds"].as_u64().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `backup`: one file with everything the box knows, and the way back.
+//! `backup`: backs up and restores the box.
 
-mod fresh;
-mod keep;
-mod kept;
+mod new_box;
+mod new_file;
+mod stored;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -17,121 +17,112 @@ use tokio::time::Instant;
 
 use super::Context;
 use super::appliance::question::question;
-use crate::client::{Path, Sent};
+use crate::client::{BackupUpload, Path};
 use crate::error::Error;
-pub use fresh::onto;
+pub use new_box::onto;
 
-/// Bytes of a file with a passphrase.
+/// Limit of the size of a file with a passphrase.
 const SECRET_BYTES_MAX: u64 = 4096;
 
-/// One file with everything the box knows, and the way back.
+/// Back up and restore the box
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Write a backup to the file that -o names: objects, keys, tokens, leases and settings. Of
-    /// images it has where they are from.
+    /// Write a backup of objects, keys, tokens, leases and settings to the file given with -o.
+    /// Cached images are not included, only their URLs
     ///
-    /// Without --recipient or --plain it is encrypted with a passphrase, which is asked for.
-    /// The stock age opens it too: `tail -n +3 FILE | age -d | tar -xz`.
+    /// Without --recipient or --plain the backup is encrypted with a passphrase, which is prompted
+    /// for. The stock age can open it too: `tail -n +3 FILE | age -d | tar -xz`.
     ///
     /// Example: `tinbox backup create -o box.boxbak`
     Create(Create),
-    /// Have the box make a backup now, and keep it on its own disk.
+    /// Make a backup on the box's own disk now
     ///
-    /// It does so once a day by itself. They help when what is stored is damaged, and go with the
-    /// disk: take one away with `backup create` too.
+    /// The box makes one every day. It helps if stored data is damaged, but is lost with the disk:
+    /// use `backup create` too.
     ///
     /// Example: `tinbox backup keep`
     Keep,
-    /// Show the backups that the box made itself, and keeps.
+    /// List the backups on the box's own disk
     ///
     /// Example: `tinbox backup list`
     List,
-    /// Rehearse a restore on the box without changing it, and say what is in the backup.
+    /// Check a backup by a rehearsed restore, without changing the box
     ///
     /// Example: `tinbox backup verify box.boxbak`
     Verify(Verify),
-    /// Make a box the one of the backup, with its keys, its pin and its owner; it restarts then.
+    /// Restore a backup. The box takes over its keys, certificate pin and owner, then restarts
     ///
-    /// The box of the kubeconfig is asked for its owner's consent by that; a fresh one, without an
-    /// owner, by the code on its screen: `tinbox backup restore box.boxbak --to 10.0.0.9`.
+    /// The box of the kubeconfig is replaced. A new box without an owner needs the code on its
+    /// screen: `tinbox backup restore box.boxbak --to 10.0.0.9`.
     ///
     /// Example: `tinbox backup restore box.boxbak`
     Restore(Restore),
 }
 
-/// Who may open it.
 #[derive(Debug, clap::Args)]
 pub struct Create {
     #[command(flatten)]
     secret: Source,
-    /// For whoever has the secret key of this public one (`age1…`), instead of a passphrase; may be
-    /// given several times.
+    /// Encrypt for this age public key (`age1…`) instead of a passphrase; can be repeated
     #[arg(long, value_name = "KEY", conflicts_with = "passphrase_file")]
     recipient: Vec<String>,
-    /// Not encrypted: everything secret is left out, so that no box can be made of it.
+    /// Do not encrypt; leave out all secrets. A box cannot be restored from such a backup
     #[arg(long, conflicts_with_all = ["passphrase_file", "recipient"])]
     plain: bool,
 }
 
-/// Where the passphrase is.
 #[derive(Debug, clap::Args)]
 pub struct Source {
-    /// Read the backup's passphrase, or a secret key of age, from this file; `-` is standard input.
+    /// Read the passphrase, or an age secret key, from this file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 }
 
-/// Which backup.
 #[derive(Debug, clap::Args)]
 pub struct Verify {
     #[command(flatten)]
-    which: Which,
+    which: BackupChoice,
     #[command(flatten)]
     secret: Source,
 }
 
-/// A file, or one that the box keeps.
+/// A backup file, or a backup on the box's disk.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub struct Which {
-    /// The file.
+pub struct BackupChoice {
+    /// Backup file
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// One that the box keeps, by its name in `tinbox backup list`.
+    /// Name of a backup on the box's disk, as shown by `tinbox backup list`
     #[arg(long, value_name = "NAME", conflicts_with = "passphrase_file")]
     kept: Option<String>,
 }
 
-/// Which backup, onto which box.
 #[derive(Debug, clap::Args)]
 pub struct Restore {
     #[command(flatten)]
-    which: Which,
+    which: BackupChoice,
     #[command(flatten)]
     secret: Source,
-    /// Do not ask whether the box may become another.
+    /// Skip the confirmation prompt
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    fresh: fresh::Fresh,
+    fresh: new_box::NewBox,
 }
 
 impl Restore {
-    /// It is for a box without an owner, of which nobody has a kubeconfig.
+    /// True if the target is a box without an owner, which has no kubeconfig.
     pub fn is_fresh(&self) -> bool {
         self.fresh.to.is_some()
     }
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, out: Option<PathBuf>, command: Command) -> Result<(), Error> {
     match command {
         Command::Create(arguments) => create(context, out, arguments).await,
-        Command::Keep => kept::keep(context).await,
-        Command::List => kept::list(context).await,
+        Command::Keep => stored::keep(context).await,
+        Command::List => stored::list(context).await,
         Command::Verify(Verify { which, secret }) => {
             let report = asked(context, &which, "verify", &secret).await?;
             show(context, &report, "is good")
@@ -146,15 +137,15 @@ pub async fn run(context: &Context, out: Option<PathBuf>, command: Command) -> R
     }
 }
 
-/// Has the box `verify` or `restore` a backup.
+/// Sends a backup to the box, to `verify` or to `restore`.
 async fn asked(
     context: &Context,
-    which: &Which,
+    which: &BackupChoice,
     what: &str,
     secret: &Source,
 ) -> Result<Report, Error> {
     match (&which.kept, &which.file) {
-        (Some(name), _) => kept::ask(context, name, what).await,
+        (Some(name), _) => stored::ask(context, name, what).await,
         (None, Some(file)) => {
             let secret = opening(file, secret)?;
             let path = Path::backup(&format!("/{what}"));
@@ -169,9 +160,7 @@ fn agreed(context: &Context, yes: bool) -> Result<(), Error> {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
-        return Err(Error::Usage(
-            "give --yes: the box becomes another, and nobody can agree".into(),
-        ));
+        return Err(Error::Usage("no terminal for a prompt: give --yes to replace the box".into()));
     }
     let server = context.client.server();
     context.printer.note(&format!("everything on {server} is replaced by what is in the backup"));
@@ -184,7 +173,7 @@ fn agreed(context: &Context, yes: bool) -> Result<(), Error> {
 async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> Result<(), Error> {
     let name = || Error::Usage("name the file to write with -o FILE".to_owned());
     let out = out.ok_or_else(name)?;
-    let file = keep::New::create(&out)?;
+    let file = new_file::NewFile::create(&out)?;
     let Create { secret, recipient, plain } = arguments;
     let order = if plain {
         json!({ "plain": true })
@@ -240,7 +229,7 @@ async fn send(
     let (mut bar, began) = (context.printer.bar(), Instant::now());
     let tell = |done| bar.show(&progress("sending", (done, size), began));
     let what = format!("{what} {}", path.display());
-    let sent = Sent { what: &what, path: to, secret: secret.as_ref() };
+    let sent = BackupUpload { what: &what, path: to, secret: secret.as_ref() };
     let answer = context.client.send_backup(sent, (file, size), tell).await?;
     serde_json::from_value(answer)
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
@@ -251,11 +240,11 @@ fn show(context: &Context, report: &Report, how: &str) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(std::slice::from_ref(&value)) {
         return printed;
     }
-    context.printer.line(&told(report, how))
+    context.printer.line(&summary(report, how))
 }
 
 /// `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212 objects …`.
-fn told(report: &Report, how: &str) -> String {
+fn summary(report: &Report, how: &str) -> String {
     let Report { name, version, made, pin, .. } = report;
     format!(
         "the backup of {} (pin {}), made {made:.0} by {}, {how}: {}",
@@ -266,7 +255,7 @@ fn told(report: &Report, how: &str) -> String {
     )
 }
 
-/// A passphrase for a backup that is to be made.
+/// Passphrase for a new backup.
 fn chosen(source: &Source) -> Result<Secret, Error> {
     if let Some(secret) = read(source)? {
         return Ok(secret);
@@ -279,14 +268,14 @@ fn chosen(source: &Source) -> Result<Secret, Error> {
     }
 }
 
-/// What opens a backup; nothing, where its beginning says that it is plain.
+/// Passphrase or key that opens a backup; `None` if its header says that it is not encrypted.
 fn opening(file: &FilePath, source: &Source) -> Result<Option<Secret>, Error> {
     let mut begin = Vec::new();
     let opened = File::open(file).and_then(|file| file.take(1024).read_to_end(&mut begin));
     opened.map_err(|source| Error::Read { file: file.display().to_string(), source })?;
     let begin = String::from_utf8_lossy(&begin);
     if !begin.starts_with("TINBOX BACKUP ") {
-        let why = "it is no backup of a Tinbox: those begin with the words TINBOX BACKUP";
+        let why = "not a valid backup of a Tinbox: expected the first words TINBOX BACKUP";
         return Err(Error::Content { file: file.display().to_string(), why: why.to_owned() });
     }
     if begin.contains("\"encryption\":\"none\"") {
@@ -298,13 +287,13 @@ fn opening(file: &FilePath, source: &Source) -> Result<Option<Secret>, Error> {
     }
 }
 
-/// From where it was said to be; `None`: a person is to be asked.
+/// Reads the passphrase from the given source; `None` if a person has to be asked.
 fn read(source: &Source) -> Result<Option<Secret>, Error> {
     let Some(path) = &source.passphrase_file else {
         if io::stdin().is_terminal() {
             return Ok(None);
         }
-        let why = "nobody is here to ask: give --passphrase-file with the backup's passphrase";
+        let why = "no terminal for a prompt: give --passphrase-file with the backup's passphrase";
         return Err(Error::Usage(why.to_owned()));
     };
     let (name, mut text) = (path.display().to_string(), String::new());
@@ -320,7 +309,7 @@ fn read(source: &Source) -> Result<Option<Secret>, Error> {
     let mut lines = text.expose().lines().filter(|line| !line.starts_with('#'));
     match lines.find(|line| !line.is_empty()) {
         Some(line) => Ok(Some(Secret::from(line))),
-        None => Err(Error::Content { file: name, why: "there is no passphrase in it".to_owned() }),
+        None => Err(Error::Content { file: name, why: "it contains no passphrase".to_owned() }),
     }
 }
 
@@ -341,6 +330,6 @@ mod tests {
         };
         let want = "the backup of box-7f3a (pin F3A9-1C20-8BQK-77TM), made 2026-11-25T08:00:00Z by \
                     1.4.0, is good: 212 objects (12 machines, 0 secrets), 0 leases, 0 files";
-        assert_eq!(super::told(&report, "is good"), want);
+        assert_eq!(super::summary(&report, "is good"), want);
     }
 }

@@ -1,4 +1,4 @@
-//! `capi`: the box for Cluster API and other programs of other clusters.
+//! `capi`: kubeconfigs for Cluster API and other programs of other clusters.
 
 use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
 use base64::Engine as _;
@@ -15,44 +15,43 @@ use crate::output::text;
 const PEM_LINE: usize = 64;
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
-/// The box for Cluster API and other programs.
+/// Create kubeconfigs for Cluster API and other programs
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Print a kubeconfig with a token of its own, for one role.
+    /// Print a kubeconfig with its own token, for one role
     ///
-    /// Makes a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE", and asks
-    /// for a token. Deleting the ServiceAccount ends every token of it at once. The kubeconfig is a
-    /// secret: write it to a file that only you can read, or straight into a Secret.
+    /// Creates a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE" and
+    /// requests a token. Deleting the ServiceAccount ends all its tokens immediately. The
+    /// kubeconfig is a secret: write it to a private file, or directly into a Secret.
     ///
     /// Example: `tinbox capi kubeconfig --role capt > external.kubeconfig`
     #[command(verbatim_doc_comment)]
     Kubeconfig {
-        /// What its owner may do.
+        /// Role of the user
         #[arg(long, value_enum)]
         role: Role,
-        /// The box's URL as its owner reaches it; else the one of your own kubeconfig.
+        /// URL of the box as the user reaches it [default: the one of your kubeconfig]
         #[arg(long, value_name = "URL")]
         server: Option<String>,
-        /// The ServiceAccount; else "tinbox-ROLE".
+        /// Name of the ServiceAccount [default: "tinbox-ROLE"]
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
-        /// Days until the token ends.
+        /// Lifetime of the token in days
         #[arg(long, value_name = "DAYS", default_value = "365")]
         #[arg(value_parser = clap::value_parser!(i64).range(1..=3650))]
         days: i64,
     },
 }
 
-/// What the owner of a kubeconfig may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Role {
-    /// What Cluster API Provider Tinkerbell needs of the box, and nothing else.
+    /// Only what Cluster API Provider Tinkerbell needs
     Capt,
-    /// Everything.
+    /// Everything
     Admin,
-    /// Machines and what happens to them, secrets of theirs included; not who may do what.
+    /// Manage machines, workflows and their secrets; not users and roles
     Operator,
-    /// Looking at everything, user data of machines included, but Secrets and who may do what.
+    /// Read everything, including user data, except Secrets, users and roles
     Viewer,
 }
 
@@ -67,10 +66,6 @@ impl Role {
     }
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let Command::Kubeconfig { role, server, account, days } = command;
     let server = match server {
@@ -107,7 +102,7 @@ fn checked(server: String) -> Result<String, Error> {
     Ok(server.trim_end_matches('/').to_owned())
 }
 
-/// Makes the account, which may be there already: then it gets one more token.
+/// Creates the account. An existing one gets another token.
 async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
     let object = json!({
         "apiVersion": SERVICE_ACCOUNT.api_version(),
@@ -118,8 +113,7 @@ async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
     taken_is_fine(context.client.create(&path, &object).await).map(drop)
 }
 
-/// Binds the account to the role. A binding of the same name is the same binding, unless somebody
-/// changed it: then it stays as it is and is an error.
+/// Binds the account to the role. An existing binding of the same name must be equal.
 async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<(), Error> {
     let namespace = &context.namespace;
     let name = format!("tinbox:{}:{namespace}:{account}", role.word());
@@ -147,7 +141,7 @@ async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<
     }
     Err(Error::Unable {
         what: format!("bind {account} to {role}"),
-        why: format!("ClusterRoleBinding {name} is there and says something else"),
+        why: format!("ClusterRoleBinding {name} exists with another role or subject"),
         hint: "delete that binding, or choose another --account",
     })
 }
@@ -160,12 +154,12 @@ fn taken_is_fine(answer: Result<Value, Error>) -> Result<Option<Value>, Error> {
     }
 }
 
-/// Whose kubeconfig it is.
+/// Fields of a kubeconfig for one user.
 struct User<'a> {
     server: &'a str,
     namespace: &'a str,
     account: &'a str,
-    /// The answered TokenRequest.
+    /// Response to the TokenRequest.
     answer: &'a Value,
 }
 
@@ -173,7 +167,7 @@ fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Val
     let token = user.answer["status"]["token"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| Error::Answer {
         what: format!("read the token of serviceaccount/{}", user.account),
-        why: "there is none in it".to_owned(),
+        why: "it contains no token".to_owned(),
     })?;
     let pem: String = authorities.iter().map(|one| pem(one)).collect();
     Ok(json!({

@@ -1,4 +1,4 @@
-//! `hardware`: the machines the box knows.
+//! `hardware`: the machines that the box knows.
 
 use api::tinkerbell::{HARDWARE, Hardware};
 use jiff::Timestamp;
@@ -9,16 +9,17 @@ use crate::error::Error;
 use crate::manifest::{self, push};
 use crate::output::{Cell, Table, age, text};
 
-/// The machines the box knows.
+/// Manage the machines that the box knows
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Create or change what a file describes: Hardware, its BMC Machine, its Secret.
+    /// Create or update the objects in a file: Hardware, BMC Machine, Secret
     ///
-    /// Takes YAML with one or many documents, JSON, and the hardware JSON of older Tinkerbell. What
-    /// is already so is not written. Example: `tinbox hardware push --file hardware.yaml`
+    /// Accepts YAML with one or more documents, JSON, and the hardware JSON of older Tinkerbell.
+    /// Objects without a change are not written. Example: `tinbox hardware push --file
+    /// hardware.yaml`
     #[command(verbatim_doc_comment)]
     Push {
-        /// The file; "-" is standard input.
+        /// File to read; "-" is standard input
         #[arg(short, long, value_name = "FILE")]
         file: String,
     },
@@ -27,22 +28,19 @@ pub enum Command {
     /// Show one machine. Example: `tinbox hardware get 52:54:00:77:00:01`
     #[command(aliases = ["id", "mac", "ip"])]
     Get {
-        /// Name, id, MAC or address.
+        /// Name, id, MAC or IP address of the machine
         #[arg(value_name = "NAME|ID|MAC|IP")]
         machine: String,
     },
-    /// Forget machines; nothing is switched off or wiped. Example: `tinbox hardware delete nuc1`
+    /// Delete machines from the box; powers nothing off and wipes nothing. Example: `tinbox
+    /// hardware delete nuc1`
     Delete {
-        /// Names, ids, MACs or addresses.
+        /// Names, ids, MAC or IP addresses of the machines
         #[arg(required = true, value_name = "NAME|ID|MAC|IP")]
         machines: Vec<String>,
     },
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Push { file } => push_file(context, &file).await,

@@ -1,4 +1,4 @@
-//! `image`: the files of other servers that the box keeps.
+//! `image`: the cache of downloaded images and files.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,40 +11,35 @@ use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Cell, Table, since};
 
-/// The files of other servers that the box keeps.
+/// Manage the cache of downloaded images and files
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List images: those on their way, those that are missing, then those that the box has, the
-    /// next to go first when there is no room.
+    /// List cached images: downloads in progress, missing images, then complete ones in the order
+    /// of their eviction
     ///
     /// Example: `tinbox image list`
     List,
-    /// Keep an image whatever happens; one that the box does not have is fetched.
+    /// Pin an image so that it is never evicted; downloads it if it is missing
     ///
     /// Example: `tinbox image pin https://images.example/debian.raw.zst`
-    Pin(Named),
-    /// Let a pinned image go when there is no room.
+    Pin(ImageArgument),
+    /// Unpin an image so that it can be evicted
     ///
     /// Example: `tinbox image unpin https://images.example/debian.raw.zst`
-    Unpin(Named),
-    /// Take an image out of the box; one that is pinned, read or needed by a workflow stays.
+    Unpin(ImageArgument),
+    /// Remove an image from the cache; refused if it is pinned, being read or needed by a workflow
     ///
     /// Example: `tinbox image rm 5891b5b522d5`
-    Rm(Named),
+    Rm(ImageArgument),
 }
 
-/// Which one.
 #[derive(Debug, clap::Args)]
-pub struct Named {
-    /// Its URL, its SHA-256, or the beginning of that as the list shows it.
+pub struct ImageArgument {
+    /// URL or SHA-256 of the image, or the first digits of the SHA-256 as the list shows them
     #[arg(value_name = "URL|DIGEST")]
     image: String,
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::List => list(context).await,
@@ -70,8 +65,8 @@ async fn list(context: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-async fn act(context: &Context, named: Named, act: Act) -> Result<(), Error> {
-    let Named { image } = named;
+async fn act(context: &Context, named: ImageArgument, act: Act) -> Result<(), Error> {
+    let ImageArgument { image } = named;
     let order = serde_json::to_value(Order { image: image.clone(), act }).unwrap_or_default();
     let answer = context.client.create(&Path::images(), &order).await?;
     let message = answer.get("message").and_then(Value::as_str).unwrap_or_default();
@@ -97,12 +92,12 @@ fn table(items: &[Image], now: Timestamp) -> Table {
     table
 }
 
-/// The state in few words; the reason of a failure is a note below the table.
+/// State in a few words; the reason of a failure is a note below the table.
 fn state(item: &Image) -> String {
     if item.state == State::Failed { "failed".to_owned() } else { item.line() }
 }
 
-/// Reasons of failures, a line each.
+/// Reasons of failures, one per line.
 fn notes(items: &[Image]) -> Vec<String> {
     let failed = items.iter().filter(|item| item.state == State::Failed);
     failed.map(|item| format!("{} {}", plain(&item.origin), item.line())).collect()

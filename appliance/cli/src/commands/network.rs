@@ -1,4 +1,4 @@
-//! `network`: what the box serves on its interfaces.
+//! `network`: the networks that the box serves.
 
 use api::network::{Mode, NETWORK, Network};
 use jiff::Timestamp;
@@ -12,63 +12,59 @@ use crate::error::Error;
 use crate::find::find;
 use crate::output::{Cell, Table, age, text};
 
-/// What the box serves on its interfaces.
+/// Manage the networks that the box serves
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List networks. Example: `tinbox network list`
     List,
     /// Show one network. Example: `tinbox network get eth1`
     Get {
-        /// Name, which is the interface's.
+        /// Name of the network: its interface
         #[arg(value_name = "NAME")]
         network: String,
     },
-    /// Say whom DHCP answers; takes effect at once. Example: `tinbox network mode eth1 reserved`
+    /// Set the DHCP mode of a network; takes effect immediately. Example: `tinbox network mode eth1
+    /// reserved`
     Mode {
-        /// Name, which is the interface's.
+        /// Name of the network: its interface
         #[arg(value_name = "NAME")]
         network: String,
-        /// off: nobody; proxy: what to boot, beside another server; reserved: known machines; pool:
-        /// everybody, from the network's pool.
+        /// Machines that DHCP answers. off: none; proxy: boot information only, beside another DHCP
+        /// server; reserved: known machines; pool: all machines, with addresses from the pool
         #[arg(value_enum)]
-        mode: Wanted,
-        /// Addresses to give away, with mode pool: first-last. Example: 10.77.0.100-10.77.0.199
+        mode: ModeArgument,
+        /// Address range for mode pool: first-last. Example: 10.77.0.100-10.77.0.199
         #[arg(long, value_name = "RANGE", required_if_eq("mode", "pool"))]
         pool: Vec<String>,
     },
-    /// Show who asked for an address in the last hour, and what became of it.
+    /// List DHCP clients of the last hour and the answer each got
     ///
-    /// Example: `tinbox network heard`
-    #[command(verbatim_doc_comment)]
-    Heard,
-    /// Serve again after another DHCP server was heard, once it is gone.
+    /// Example: `tinbox network clients`
+    #[command(verbatim_doc_comment, alias = "heard")]
+    Clients,
+    /// Resume DHCP after another DHCP server was found and removed
     ///
-    /// The network is looked through for others first. Example: `tinbox network rearm eth1`
-    #[command(verbatim_doc_comment)]
-    Rearm {
-        /// Name, which is the interface's.
+    /// The box first searches the network for other servers. Example: `tinbox network resume eth1`
+    #[command(verbatim_doc_comment, alias = "rearm")]
+    Resume {
+        /// Name of the network: its interface
         #[arg(value_name = "NAME")]
         network: String,
     },
 }
 
-/// A mode, as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Wanted {
-    /// Nobody is answered.
+pub enum ModeArgument {
+    /// Answer no machine
     Off,
-    /// What to boot.
+    /// Answer with boot information only, beside another DHCP server
     Proxy,
-    /// Known machines.
+    /// Answer known machines
     Reserved,
-    /// Everybody.
+    /// Answer all machines, with addresses from the pool
     Pool,
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::List => {
@@ -79,30 +75,30 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Get { network } => {
             context.printer.object(&find(&context.client, NETWORK, "", &network).await?)
         }
-        Command::Heard => heard(context).await,
+        Command::Clients => clients(context).await,
         Command::Mode { network, mode, pool } => {
             let mut object = find(&context.client, NETWORK, "", &network).await?;
             set_mode(&mut object, mode, &pool);
             replace(context, &object, &format!("mode {}", mode.mode())).await
         }
-        Command::Rearm { network } => {
+        Command::Resume { network } => {
             let mut object = find(&context.client, NETWORK, "", &network).await?;
             object["spec"]["rearm"] = Timestamp::now().to_string().into();
-            replace(context, &object, "looks for other DHCP servers, then serves").await
+            replace(context, &object, "searches for other DHCP servers, then resumes").await
         }
     }
 }
 
-async fn heard(context: &Context) -> Result<(), Error> {
+async fn clients(context: &Context) -> Result<(), Error> {
     let answer = context.client.get(&Path::heard()).await?;
     let list: Vec<Heard> = serde_json::from_value(answer).unwrap_or_default();
     match context.printer.values(&list) {
         Some(printed) => printed,
         None if list.is_empty() => {
-            context.printer.note("nobody asked for an address in the last hour");
+            context.printer.note("no machine requested an address in the last hour");
             Ok(())
         }
-        None => context.printer.table(&heard_table(&list)),
+        None => context.printer.table(&clients_table(&list)),
     }
 }
 
@@ -112,15 +108,15 @@ async fn replace(context: &Context, object: &Value, word: &str) -> Result<(), Er
     context.printer.done(&replaced, word)
 }
 
-/// A pool that was set stays when the mode is set without one.
-fn set_mode(object: &mut Value, mode: Wanted, pool: &[String]) {
+/// Sets the mode. An earlier pool stays if `pool` is empty.
+fn set_mode(object: &mut Value, mode: ModeArgument, pool: &[String]) {
     object["spec"]["mode"] = mode.mode().to_string().into();
     if !pool.is_empty() {
         object["spec"]["pool"] = pool.into();
     }
 }
 
-impl Wanted {
+impl ModeArgument {
     fn mode(self) -> Mode {
         match self {
             Self::Off => Mode::Off,
@@ -150,8 +146,8 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     table
 }
 
-fn heard_table(list: &[Heard]) -> Table {
-    let mut table = Table::new(&["MAC", "HARDWARE", "ASKED", "ANSWER"]);
+fn clients_table(list: &[Heard]) -> Table {
+    let mut table = Table::new(&["MAC", "HARDWARE", "TIME", "ANSWER"]);
     for heard in list {
         table.row([
             heard.mac.to_string().into(),
@@ -165,11 +161,11 @@ fn heard_table(list: &[Heard]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, Wanted, heard_table, set_mode, table};
+    use super::{Heard, ModeArgument, clients_table, set_mode, table};
     use serde_json::json;
 
     #[test]
-    fn who_was_heard() {
+    fn the_clients() {
         let heard = |mac: &str, hardware: &str, decision: &str| Heard {
             mac: mac.parse().unwrap(),
             hardware: hardware.to_owned(),
@@ -180,7 +176,7 @@ mod tests {
             heard("52:54:00:77:00:09", "", "not answered: no Hardware has this MAC address"),
             heard("52:54:00:77:00:01", "default/nuc-1", "has 10.77.0.11"),
         ];
-        crate::golden::check("network-heard.txt", &heard_table(&list).render(false));
+        crate::golden::check("network-clients.txt", &clients_table(&list).render(false));
     }
 
     #[test]
@@ -197,10 +193,10 @@ mod tests {
     #[test]
     fn a_mode_keeps_what_it_does_not_name() {
         let mut object = json!({ "spec": { "mode": "pool", "pool": ["10.0.0.1"], "domain": "x" } });
-        set_mode(&mut object, Wanted::Off, &[]);
+        set_mode(&mut object, ModeArgument::Off, &[]);
         let spec = json!({ "mode": "off", "pool": ["10.0.0.1"], "domain": "x" });
         assert_eq!(object["spec"], spec);
-        set_mode(&mut object, Wanted::Pool, &["10.0.0.2-10.0.0.9".to_owned()]);
+        set_mode(&mut object, ModeArgument::Pool, &["10.0.0.2-10.0.0.9".to_owned()]);
         assert_eq!(object["spec"]["pool"], json!(["10.0.0.2-10.0.0.9"]));
     }
 }

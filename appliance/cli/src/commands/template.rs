@@ -1,4 +1,4 @@
-//! `template`: what can be done to a machine.
+//! `template`: workflow templates.
 
 mod library;
 
@@ -14,61 +14,60 @@ use crate::error::Error;
 use crate::manifest::{self, Manifest, content, desired};
 use crate::output::{Cell, Printer, Table, age, text};
 
-/// What can be done to a machine.
+/// Manage workflow templates
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Make a template of a workflow's YAML. Example: `tinbox template create --file debian.yaml`
+    /// Create a template from a workflow's YAML. Example: `tinbox template create --file
+    /// debian.yaml`
     Create {
-        /// The workflow's YAML (`version`, `name`, `tasks`), or a Template object; "-" is standard
-        /// input.
+        /// Workflow YAML (`version`, `name`, `tasks`) or a Template object; "-" is standard input
         #[arg(short, long, value_name = "FILE", required_unless_present = "library")]
         file: Option<String>,
-        /// One of `tinbox template library` instead of a file.
+        /// Name of a built-in template, as shown by `tinbox template library`, instead of a file
         #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
         library: Option<String>,
-        /// A setting of the library's template.
+        /// Value for a setting of the built-in template
         #[arg(long, value_name = "NAME=VALUE", requires = "library",
             value_parser = library::setting)]
         set: Vec<(String, String)>,
-        /// Name of the template; else the one in the file.
+        /// Name of the template [default: the name in the file]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
-    /// List the templates that come with this program, or print one with its settings; no box is
-    /// asked. Example: `tinbox template library debian`
+    /// List the built-in templates, or print one with its settings; works without a box. Example:
+    /// `tinbox template library debian`
     Library {
-        /// Name.
+        /// Name of a built-in template
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Change a template. Example: `tinbox template update debian --file debian.yaml`
+    /// Replace a template. Example: `tinbox template update debian --file debian.yaml`
     Update {
-        /// Name or id.
+        /// Name or id of the template
         #[arg(value_name = "NAME|ID")]
         template: String,
-        /// The new YAML, or a Template object; "-" is standard input.
+        /// New workflow YAML, or a Template object; "-" is standard input
         #[arg(short, long, value_name = "FILE")]
         file: String,
     },
-    /// Look for mistakes that need no machine to be seen, and no box: in the syntax, in names of
-    /// functions, variables, keys and settings, and in types of values.
+    /// Check a template without a box: syntax, function names, variables, keys, settings and types.
     /// Example: `tinbox template lint --file debian.yaml`
     Lint {
-        /// The workflow's YAML, or a Template object; "-" is standard input.
+        /// Workflow YAML, or a Template object; "-" is standard input
         #[arg(short, long, value_name = "FILE")]
         file: String,
     },
-    /// Print what a workflow of a machine would be made of, secrets included.
+    /// Print a template as a workflow of a machine would have it, including secrets.
     /// Example: `tinbox template render debian --hardware nuc1`
     Render {
-        /// Name or id.
+        /// Name or id of the template
         #[arg(value_name = "NAME|ID", required_unless_present = "file")]
         template: Option<String>,
-        /// A file instead of a template of the box; "-" is standard input.
+        /// File to render instead of a stored template; "-" is standard input
         #[arg(short, long, value_name = "FILE", conflicts_with = "template")]
         file: Option<String>,
-        /// Machine, by name, id, MAC or address; or the template's variables as JSON:
-        /// '{"device_1":"52:54:00:77:00:01"}'.
+        /// Machine, by name, id, MAC or IP address; or the template's variables as JSON:
+        /// '{"device_1":"52:54:00:77:00:01"}'
         #[arg(short = 'r', long, value_name = "NAME|ID|MAC|IP|JSON")]
         hardware: String,
     },
@@ -76,22 +75,18 @@ pub enum Command {
     List,
     /// Show one template. Example: `tinbox template get debian`
     Get {
-        /// Name or id.
+        /// Name or id of the template
         #[arg(value_name = "NAME|ID")]
         template: String,
     },
-    /// Delete templates; workflows made of them stay. Example: `tinbox template delete debian`
+    /// Delete templates; their workflows stay. Example: `tinbox template delete debian`
     Delete {
-        /// Names or ids.
+        /// Names or ids of the templates
         #[arg(required = true, value_name = "NAME|ID")]
         templates: Vec<String>,
     },
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Create { file, library, set, name } => {
@@ -135,10 +130,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// Looks for mistakes in a template that need no machine to be seen.
+/// Checks a template without a machine.
 ///
 /// # Errors
-/// All of them, with their lines.
+/// All mistakes, with their lines.
 pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     let text = document(file, &manifest::read(file)?);
     ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
@@ -156,10 +151,10 @@ pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     printer.line("no mistake found; `tinbox template render` also looks at a machine's workflow")
 }
 
-/// Show what comes with the program.
+/// Prints the built-in templates, or one of them.
 ///
 /// # Errors
-/// There is no template of that name.
+/// The name is unknown.
 pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> {
     if let Some(name) = name {
         let text = library::entry(name)?.text;
@@ -171,8 +166,7 @@ pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> 
     Ok(())
 }
 
-/// A template of the library with its settings; the box's address is that of its API when nothing
-/// else is said.
+/// A built-in template with its settings; the box's address defaults to that of its API.
 fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
     let entry = library::entry(name)?;
     let mut settings: BTreeMap<String, String> = set.into_iter().collect();
@@ -185,7 +179,7 @@ fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Resu
     entry.with(&settings)
 }
 
-/// What people call the template, and its text.
+/// Name of the template for messages, and its text.
 async fn source(
     context: &Context,
     template: Option<String>,
@@ -204,7 +198,7 @@ async fn source(
     }
 }
 
-/// Print the template as the workflow of a machine has it, and what is wrong with that.
+/// Prints the template as the workflow of a machine would have it, and its mistakes.
 async fn render(
     context: &Context,
     shown: &str,
@@ -227,17 +221,16 @@ async fn render(
     Ok(())
 }
 
-/// The template in a file, which may be a Template object's.
+/// Text of the template in a file, which may be a Template object.
 fn document(file: &str, whole: &str) -> String {
     own(file, whole).map_or_else(|| whole.to_owned(), |object| data_of(&object))
 }
 
-/// The text of a Template object.
 fn data_of(object: &Value) -> String {
     object["spec"]["data"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The Template of a file: the file's own when it is one, else one around its text.
+/// Template object of a file: the file's own, else a new one around its text.
 fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> {
     if let Some(mut object) = own(file, text) {
         if let Some(name) = name {
@@ -262,7 +255,7 @@ fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> 
     }))
 }
 
-/// The one Template object a text is, if it is one.
+/// The Template object in a text, if it is exactly one.
 fn own(file: &str, text: &str) -> Option<Value> {
     match manifest::parse(file, text).ok()?.as_slice() {
         [Manifest { resource, object }] if *resource == TEMPLATE => Some(object.clone()),
@@ -270,8 +263,8 @@ fn own(file: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// The top-level `name:` of a workflow's YAML. Only that line is read, because a template is no
-/// YAML before it is rendered.
+/// The top-level `name:` of a workflow's YAML. Only that line is read, because a template is not
+/// valid YAML before it is rendered.
 fn yaml_name(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("name:"))?.trim();
     let name = match line.chars().next() {
@@ -281,7 +274,7 @@ fn yaml_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// A name as the API takes it (RFC 1123 subdomain): `Debian 12` becomes `debian-12`.
+/// Converts to an object name (RFC 1123 subdomain): `Debian 12` becomes `debian-12`.
 fn object_name(name: &str) -> String {
     if name.contains("{{") {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! The variables of a template, and the machines that stand for them.
+//! Variables of a template, and the machine of each.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{Context, name_of};
 use crate::error::Error;
 
-/// The variable a template names its machine by.
+/// Variable by which a template names its machine.
 const DEVICE: &str = "device_1";
 
-/// The Hardware of each variable, by a machine's name alone or by the variables as JSON.
+/// Finds the Hardware of each variable, from a machine's name or from the variables as JSON.
 ///
 /// # Errors
-/// `text` is neither, or names what is not there.
+/// `text` is neither, or names an unknown machine.
 pub async fn machines(context: &Context, text: &str) -> Result<BTreeMap<String, Value>, Error> {
     let mut machines = BTreeMap::new();
     for (variable, text) in named(text)? {
@@ -23,7 +23,7 @@ pub async fn machines(context: &Context, text: &str) -> Result<BTreeMap<String, 
     Ok(machines)
 }
 
-/// The template's variables with what names their machines.
+/// Parses the variables with the name of each machine.
 fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
     if !text.trim_start().starts_with('{') {
         return Ok([(DEVICE.to_owned(), text.to_owned())].into());
@@ -37,7 +37,7 @@ fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
     Ok(map)
 }
 
-/// What the variables say: the agent of each machine.
+/// Agent id of the machine of each variable.
 ///
 /// # Errors
 /// A machine has none, so that `what` cannot be done.
@@ -57,17 +57,16 @@ pub fn agents(
     Ok(map)
 }
 
-/// The machine that is booted, and whose facts the template sees: that of `device_1`, else the
+/// The machine that is booted and whose facts the template sees: that of `device_1`, else the
 /// first.
 ///
 /// # Errors
-/// There is none.
+/// `machines` is empty.
 pub fn first(machines: &BTreeMap<String, Value>) -> Result<&Value, Error> {
     let first = machines.get(DEVICE).or_else(|| machines.values().next());
     first.ok_or_else(|| Error::Usage("--hardware names no machine".to_owned()))
 }
 
-/// An object as Hardware.
 pub fn hardware(object: &Value) -> Hardware {
     serde_json::from_value(object.clone()).unwrap_or_default()
 }

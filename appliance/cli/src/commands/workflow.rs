@@ -1,4 +1,4 @@
-//! `workflow`: what is done to a machine.
+//! `workflow`: templates running on machines.
 
 mod create;
 mod follow;
@@ -17,12 +17,12 @@ use crate::args::duration;
 use crate::error::Error;
 use crate::output::{Cell, Table, age, text};
 
-/// What is done to a machine.
+/// Run and manage workflows
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Run a template on a machine.
+    /// Run a template on a machine
     ///
-    /// A machine with a BMC is switched off, told to boot from the network and switched on.
+    /// A machine with a BMC is powered off, set to boot from the network, and powered on.
     /// Example: `tinbox workflow create --template debian --hardware nuc1 --wait`
     #[command(verbatim_doc_comment)]
     Create(create::Arguments),
@@ -30,75 +30,75 @@ pub enum Command {
     List,
     /// Show one workflow. Example: `tinbox workflow get nuc1-x7k2p`
     Get {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
     },
-    /// Show what was done so far, action by action.
+    /// Show the actions that a workflow has begun
     ///
-    /// With --follow until the workflow ends; the exit code then tells how. Example:
+    /// With --follow, waits for its end; the exit code says how it ended. Example:
     /// `tinbox workflow events nuc1-x7k2p --follow`
     #[command(verbatim_doc_comment)]
     Events {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
-        /// Go on until the workflow ends.
+        /// Follow until the workflow ends
         #[arg(short, long)]
         follow: bool,
-        /// Follow no longer than this; restarts of the box are waited out.
+        /// Stop following after this time; restarts of the box are tolerated
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
         timeout: Duration,
     },
-    /// Try a workflow again that failed or timed out.
+    /// Retry a failed or timed-out workflow
     ///
-    /// Its machine is booted again when its agent is gone and it has a BMC. Example:
+    /// Reboots its machine if its agent is gone and it has a BMC. Example:
     /// `tinbox workflow retry nuc1-x7k2p --from start`
     #[command(verbatim_doc_comment)]
     Retry {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
-        /// Where it begins: at the action that failed, or at the first; else as spec.retry says.
+        /// Action to begin with: the failed one or the first [default: as spec.retry says]
         #[arg(long, value_name = "failed|start", value_parser = request::from)]
         from: Option<RetryFrom>,
     },
-    /// End a workflow; the action that runs is stopped.
+    /// Cancel a workflow and stop its running action
     ///
-    /// What it has written so far stays as it is. Example: `tinbox workflow cancel nuc1-x7k2p`
+    /// Data that was already written stays. Example: `tinbox workflow cancel nuc1-x7k2p`
     #[command(verbatim_doc_comment)]
     Cancel {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
     },
-    /// Begin nothing new in a workflow; an action that runs goes on to its end.
+    /// Pause a workflow after its running action
     ///
     /// Example: `tinbox workflow pause nuc1-x7k2p`
     #[command(verbatim_doc_comment)]
     Pause {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
     },
-    /// Let a paused workflow go on. Example: `tinbox workflow resume nuc1-x7k2p`
+    /// Resume a paused workflow. Example: `tinbox workflow resume nuc1-x7k2p`
     Resume {
-        /// Name or id.
+        /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
     },
-    /// Delete workflows; one that runs stops being served. Example: `tinbox workflow delete a b`
+    /// Delete workflows, including running ones. Example: `tinbox workflow delete a b`
     Delete {
-        /// Names or ids.
+        /// Names or ids of the workflows
         #[arg(required = true, value_name = "NAME|ID")]
         workflows: Vec<String>,
     },
 }
 
-/// Do it.
+/// Runs the command.
 ///
 /// # Errors
-/// What failed; with `--wait` or `--follow` also that the workflow did.
+/// With `--wait` or `--follow` also a failed workflow.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Create(arguments) => create::run(context, arguments).await,
@@ -130,7 +130,6 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// A Workflow as this program knows it.
 fn typed(object: &Value) -> Result<Workflow, Error> {
     serde_json::from_value(object.clone()).map_err(|error| Error::Answer {
         what: format!("read workflow/{}", name_of(object)),
@@ -160,7 +159,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     table
 }
 
-/// The reasons of waits, a line each.
+/// Reasons of waiting, one per line.
 fn notes(items: &[Value]) -> Vec<String> {
     let waiting = items.iter().filter_map(|item| {
         let why = rows::waiting(&typed(item).ok()?)?;

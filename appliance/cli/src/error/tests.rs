@@ -1,15 +1,15 @@
 use api::bmc::MACHINE;
 use api::tinkerbell::HARDWARE;
 
-use super::{Error, Trouble};
-use crate::told;
+use super::{Error, ReachFailure};
+use crate::report;
 
 fn refused(code: u16, reason: &str, message: &str) -> Error {
     let what = "create workflow".to_owned();
     Error::Refused { what, code, reason: reason.to_owned(), message: message.to_owned() }
 }
 
-fn reach(trouble: Trouble, why: &str) -> Error {
+fn reach(trouble: ReachFailure, why: &str) -> Error {
     let (server, why) = ("https://10.77.0.1:6443".to_owned(), why.to_owned());
     Error::Reach { server, trouble, why }
 }
@@ -21,14 +21,14 @@ fn all() -> Vec<Error> {
         Error::Kubeconfig { path: "a.kubeconfig".into(), why: "its user has no token".into() },
         Error::Read { file: "hardware.yaml".into(), source: std::io::Error::from_raw_os_error(2) },
         Error::Content { file: "hardware.yaml".into(), why: "it holds no object".into() },
-        reach(Trouble::Refused, "connection refused"),
-        reach(Trouble::Silent, "no answer"),
-        reach(Trouble::Name, "its name does not resolve"),
-        reach(Trouble::UnknownCa, "its certificate is not signed by the kubeconfig's CA"),
-        reach(Trouble::OtherName, "its certificate is for another name or address"),
-        reach(Trouble::Expired, "its certificate is not valid at this time"),
-        reach(Trouble::Tls, "received corrupt message"),
-        reach(Trouble::Broken, "it closed the connection"),
+        reach(ReachFailure::Refused, "connection refused"),
+        reach(ReachFailure::Silent, "no answer"),
+        reach(ReachFailure::Name, "its name does not resolve"),
+        reach(ReachFailure::UnknownCa, "its certificate is not signed by the kubeconfig's CA"),
+        reach(ReachFailure::OtherName, "its certificate is for another name or address"),
+        reach(ReachFailure::Expired, "its certificate is not valid at this time"),
+        reach(ReachFailure::Tls, "received corrupt message"),
+        reach(ReachFailure::Broken, "it closed the connection"),
         refused(401, "Unauthorized", "Unauthorized"),
         refused(403, "Forbidden", "namespaces \"default\" is forbidden: it is permanent"),
         refused(404, "NotFound", "the server could not find the requested resource"),
@@ -59,7 +59,7 @@ fn all() -> Vec<Error> {
 
 #[test]
 fn every_error_as_it_is_read() {
-    let lines = |error: &Error| format!("[{}] {}", error.exit_code(), told(error, "tinbox"));
+    let lines = |error: &Error| format!("[{}] {}", error.exit_code(), report(error, "tinbox"));
     let text: String = all().iter().map(lines).collect();
     crate::golden::check("errors.txt", &text);
 }

@@ -1,8 +1,8 @@
-//! What a push makes of an object that is there: a three-way merge, as `kubectl apply` does it.
+//! Merges a pushed file into an existing object: a three-way merge, as in `kubectl apply`.
 //!
-//! The file as it was pushed last is kept in kubectl's annotation, so that either command continues
-//! the other's work. A field that the file changed since then is written, one that it no longer has
-//! is removed, and every other field stays as it is: others wrote it.
+//! The last pushed file is kept in kubectl's annotation, so that both commands can be mixed. A
+//! field that the file changed since then is written, one that it no longer has is removed, and all
+//! other fields stay: other clients wrote them.
 
 use serde_json::{Map, Value, json};
 

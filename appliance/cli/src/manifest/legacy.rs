@@ -3,15 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
-/// Where the id of the old file is kept: commands find the machine by it.
+/// Annotation with the id of the old file: commands find the machine by it.
 pub const ID_ANNOTATION: &str = "tinbox.dev/legacy-id";
 
-/// It is of the old form.
+/// True for the hardware JSON of older Tinkerbell.
 pub fn is_legacy(value: &Value) -> bool {
     value.get("apiVersion").is_none() && value["network"]["interfaces"].is_array()
 }
 
-/// The Hardware that says the same.
+/// Converts to a Hardware.
 pub fn hardware(old: &Value) -> Result<Value, String> {
     let id = old["id"].as_str().unwrap_or_default();
     // Older files carried the metadata as JSON inside a string.

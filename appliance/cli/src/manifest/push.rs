@@ -11,24 +11,23 @@ use crate::error::Error;
 /// Attempts when others write at the same time.
 const ATTEMPTS: usize = 5;
 
-/// What a push did.
+/// Effect of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
-    /// There was none.
+pub enum PushEffect {
+    /// The object did not exist.
     Created,
-    /// There was another.
+    /// The object was different.
     Changed,
-    /// It was so already; nothing was written.
+    /// The object was equal; nothing was written.
     Unchanged,
 }
 
-impl Pushed {
-    /// As a word.
+impl PushEffect {
     pub fn word(self) -> &'static str {
         match self {
-            Pushed::Created => "created",
-            Pushed::Changed => "changed",
-            Pushed::Unchanged => "unchanged",
+            PushEffect::Created => "created",
+            PushEffect::Changed => "changed",
+            PushEffect::Unchanged => "unchanged",
         }
     }
 }
@@ -41,7 +40,7 @@ pub async fn push(
     client: &Client,
     manifest: &Manifest,
     default_namespace: &str,
-) -> Result<(Value, Pushed), Error> {
+) -> Result<(Value, PushEffect), Error> {
     let namespace = manifest.namespace(default_namespace);
     let collection = Path::collection(manifest.resource, namespace);
     let path = Path::object(manifest.resource, namespace, manifest.name());
@@ -51,17 +50,17 @@ pub async fn push(
             None => client
                 .create(&collection, &apply::created(&encoded(manifest, namespace)))
                 .await
-                .map(|object| (object, Pushed::Created)),
+                .map(|object| (object, PushEffect::Created)),
             Some(live) => {
                 let wanted = apply::applied(&live, &encoded(manifest, namespace));
                 if wanted == live {
-                    return Ok((live, Pushed::Unchanged));
+                    return Ok((live, PushEffect::Unchanged));
                 }
                 // What the box fills in is not in the manifest: a write of the same is none.
                 let revision = live["metadata"]["resourceVersion"].clone();
                 client.replace(&path, &wanted).await.map(|object| {
                     let same = object["metadata"]["resourceVersion"] == revision;
-                    (object, if same { Pushed::Unchanged } else { Pushed::Changed })
+                    (object, if same { PushEffect::Unchanged } else { PushEffect::Changed })
                 })
             }
         };

@@ -1,4 +1,4 @@
-//! What is going on right now: one moving line on a terminal, a line every tenth elsewhere.
+//! Progress of the current operation: one moving line on a terminal, a line per tenth elsewhere.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use status::progress::Progress;
 use crate::error::Error;
 use crate::output::Printer;
 
-/// A line is printed for so many bytes when nobody knows the whole.
+/// Bytes per printed line when the total is unknown.
 const STEP_BYTES: u64 = 256 << 20;
 
 /// Shows progress on standard error, and keeps lines on standard output apart from it.
@@ -79,7 +79,7 @@ fn gauge(progress: &Progress) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
-/// Which lines are due.
+/// Progress lines that are due.
 #[derive(Default)]
 struct Steps {
     action: String,

@@ -1,8 +1,8 @@
-//! Objects in full.
+//! Objects printed in full.
 
 use serde_json::{Value, json};
 
-/// `workflow/install`.
+/// Kind and name: `workflow/install`.
 pub fn name(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or("object").to_lowercase();
     let kind = if object["apiVersion"].as_str().is_some_and(|it| it.starts_with("bmc.")) {
@@ -13,7 +13,6 @@ pub fn name(object: &Value) -> String {
     format!("{kind}/{}", object["metadata"]["name"].as_str().unwrap_or_default())
 }
 
-/// Indented JSON.
 pub fn json(value: &Value) -> String {
     format!("{value:#}")
 }

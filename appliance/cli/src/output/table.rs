@@ -4,7 +4,6 @@ use status::words::{Tone, Word};
 
 const GAP: &str = "   ";
 
-/// One cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: String,
@@ -23,13 +22,12 @@ impl Cell {
         Cell { text: text.into(), tone: Some(tone) }
     }
 
-    /// A state.
+    /// A state, with its color.
     pub fn word(word: Word) -> Cell {
         Cell { text: word.text.to_owned(), tone: Some(word.tone) }
     }
 }
 
-/// Rows under headings.
 #[derive(Debug, Clone)]
 pub struct Table {
     headings: Vec<&'static str>,
@@ -42,7 +40,6 @@ impl Table {
         Table { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// Add a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }

@@ -1,4 +1,4 @@
-//! What is said of backups before the box is asked, and by a box that has none.
+//! Errors of backup commands before the box is reached, and of a box without backups.
 
 use crate::place::Place;
 
@@ -17,17 +17,17 @@ async fn what_cannot_be_meant_is_said_before_the_box_is_asked() {
     let err = said(&["backup", "create", "-o", "there.boxbak"]).await;
     assert!(err.contains("there.boxbak is there already"), "{err}");
     let err = said(&["backup", "create", "-o", "new.boxbak"]).await;
-    assert!(err.contains("nobody is here to ask: give --passphrase-file"), "{err}");
+    assert!(err.contains("no terminal for a prompt: give --passphrase-file"), "{err}");
     place.file("empty", "# no passphrase\n\n");
     let err = said(&["backup", "create", "-o", "new.boxbak", "--passphrase-file", "empty"]).await;
-    assert!(err.starts_with("error: cannot use empty: there is no passphrase in it"), "{err}");
+    assert!(err.starts_with("error: cannot use empty: it contains no passphrase"), "{err}");
     place.file("letter", "Dear box");
     let err = said(&["backup", "verify", "letter", "--passphrase-file", "words"]).await;
-    assert!(err.contains("it is no backup of a Tinbox"), "{err}");
+    assert!(err.contains("not a valid backup of a Tinbox"), "{err}");
     let err = said(&["backup", "restore", "letter", "--passphrase-file", "words"]).await;
     assert!(err.contains("give --yes"), "{err}");
     let err = said(&["hardware", "list", "-o", "xml"]).await;
-    assert!(err.starts_with("error: xml is no output: table, json, yaml or name"), "{err}");
+    assert!(err.starts_with("error: expected table, json, yaml or name, found xml"), "{err}");
     let both = ["backup", "create", "-o", "new.boxbak", "--plain", "--recipient", "age1"];
     assert!(said(&both).await.contains("cannot be used with"));
 }

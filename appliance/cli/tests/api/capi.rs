@@ -3,9 +3,9 @@
 use resources::DeleteOptions;
 use serde_json::json;
 
-use crate::place::{Ended, NUC1, Place};
+use crate::place::{NUC1, Outcome, Place};
 
-async fn with(place: &Place, kubeconfig: &str, line: &[&str]) -> Ended {
+async fn with(place: &Place, kubeconfig: &str, line: &[&str]) -> Outcome {
     let kubeconfig = ["--kubeconfig", kubeconfig];
     place.run(&[&kubeconfig[..], line].concat()).await
 }

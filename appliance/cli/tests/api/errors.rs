@@ -1,4 +1,4 @@
-//! What people read when something is wrong.
+//! Error messages for people.
 
 use crate::place::{NUC1, Place};
 
@@ -101,9 +101,12 @@ async fn usage_is_shown_with_examples() {
         vec!["workflow", "resume"],
         vec!["workflow", "delete"],
         vec!["machine", "power"],
-        vec!["machine", "story"],
-        vec!["upgrade", "hold"],
-        vec!["upgrade", "restart"],
+        vec!["machine", "history"],
+        vec!["network", "clients"],
+        vec!["network", "resume"],
+        vec!["update", "hold"],
+        vec!["update", "unhold"],
+        vec!["update", "restart"],
         vec!["box", "settings", "get"],
         vec!["box", "settings", "set"],
         vec!["box", "settings", "edit"],

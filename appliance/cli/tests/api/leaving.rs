@@ -1,4 +1,4 @@
-//! A box that is left: what is said before, and what is asked.
+//! Restart, poweroff and reset: prompts and requests.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ async fn what_is_erased_is_said_and_a_script_says_that_it_means_it() {
     assert_eq!(unasked.code, 2, "{unasked:?}");
     let erases = "factory reset of box-7f3a: erases 12 machines, 3 keys, 1 image and all settings;";
     assert!(unasked.err.contains(erases), "{unasked:?}");
-    assert!(unasked.err.contains("nobody is here to ask: give --yes"), "{unasked:?}");
+    assert!(unasked.err.contains("no terminal for a prompt: give --yes"), "{unasked:?}");
     assert_eq!(*place.left.lock().unwrap(), [json!(null); 0]);
 
     let done = place.run(&[&reset[..], &["--yes"]].concat()).await;

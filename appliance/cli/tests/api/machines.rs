@@ -1,4 +1,4 @@
-//! Power and story.
+//! Power and history of machines.
 
 use api::core::Happening;
 use api::tinkerbell::HARDWARE;
@@ -7,7 +7,7 @@ use resources::{ListOptions, WriteOptions};
 use serde_json::json;
 use status::story::{Moment, Stage};
 
-use crate::place::{Ended, NUC1, Place, end, until};
+use crate::place::{NUC1, Outcome, Place, end, until};
 
 const JOB: &str = "bmc.tinkerbell.org/jobs";
 const TASK: &str = "bmc.tinkerbell.org/tasks";
@@ -69,7 +69,7 @@ async fn a_bmc_that_fails_is_told() {
     let place = rack().await;
     let child = place.spawn(&["machine", "power", "off", "bmc-nuc1", "--wait"]);
     play(&place, "Failed", "task 0: 10.77.0.21:623 does not answer").await;
-    let Ended { code, out, err } = end(child).await;
+    let Outcome { code, out, err } = end(child).await;
     assert_eq!((code, out.as_str()), (1, ""));
     let error = "error: power off of bmc-nuc1 failed: task 0: 10.77.0.21:623 does not answer\n";
     assert!(err.contains(error), "{err}");
@@ -94,22 +94,22 @@ async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &Moment) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_story_is_told_as_it_happens() {
     let place = rack().await;
-    let nothing = place.run(&["machine", "story", "nuc1"]).await;
+    let nothing = place.run(&["machine", "history", "nuc1"]).await;
     assert_eq!((nothing.code, nothing.err.as_str()), (0, "nothing has happened to nuc1 yet\n"));
 
     let begin = Timestamp::now();
     let stage = Stage::UefiFirmware;
     tell(&place, begin, 0, &Moment::PoweredOn).await;
     tell(&place, begin, 5_400, &Moment::AskedForAddress { stage }).await;
-    let child = place.spawn(&["machine", "story", "nuc1", "--follow"]);
+    let child = place.spawn(&["machine", "history", "nuc1", "--follow"]);
     let ip = [10, 77, 0, 11].into();
     tell(&place, begin, 5_450, &Moment::GotAddress { ip, stage }).await;
     tell(&place, begin, 12_000, &Moment::AgentHello { version: "0.1.0".into() }).await;
     tell(&place, begin, 60_300, &Moment::PhonedHome { hostname: "nuc1".into() }).await;
-    let want = include_str!("../golden/story.txt");
+    let want = include_str!("../golden/machine-history.txt");
     assert_eq!(end(child).await.good(), want);
-    assert_eq!(place.run(&["machine", "story", "10.77.0.11"]).await.good(), want);
-    let lines = place.run(&["machine", "story", "nuc1", "-o", "json"]).await.good();
+    assert_eq!(place.run(&["machine", "history", "10.77.0.11"]).await.good(), want);
+    let lines = place.run(&["machine", "history", "nuc1", "-o", "json"]).await.good();
     let lines: serde_json::Value = serde_json::from_str(&lines).unwrap();
     assert_eq!(
         (&lines[2]["reason"], &lines[2]["offsetMillis"]),
@@ -126,7 +126,7 @@ async fn a_story_about_a_running_workflow_does_not_end_with_the_one_before() {
     place.file("t.yaml", crate::place::DEBIAN);
     place.run(&["template", "create", "-f", "t.yaml"]).await.good();
     place.run(&["workflow", "create", "-t", "debian", "-r", "nuc1"]).await.good();
-    let child = place.spawn(&["machine", "story", "nuc1", "-f"]);
+    let child = place.spawn(&["machine", "history", "nuc1", "-f"]);
     let (name, message) = ("reboot".into(), "no such disk".into());
     let failed = Moment::ActionEnded { name, ok: false, message, millis: 100 };
     tell(&place, Timestamp::now(), 1_000, &failed).await;
@@ -160,15 +160,15 @@ async fn a_new_card_is_adopted_where_it_is_nobodys() {
     assert_eq!(nuc1["spec"]["interfaces"][1]["dhcp"]["mac"], second);
     assert_eq!(nuc1["spec"]["interfaces"][1]["netboot"]["allowPXE"], true);
 
-    let Ended { code, err, .. } = place.run(&["machine", "adopt", "nuc1", second]).await;
+    let Outcome { code, err, .. } = place.run(&["machine", "adopt", "nuc1", second]).await;
     assert_eq!(code, 1);
     assert!(err.contains("52:54:00:77:00:9a is a MAC of nuc1 already"), "{err}");
-    let Ended { code, err, .. } =
+    let Outcome { code, err, .. } =
         place.run(&["machine", "adopt", "nuc1", "52:54:00:77:00:9b", "--instead-of", old]).await;
     assert_eq!(code, 1);
     assert!(err.contains("it has no interface with 52:54:00:77:00:01"), "{err}");
     assert!(err.contains("hint: `tinbox hardware list`"), "{err}");
-    let Ended { code, err, .. } = place.run(&["machine", "adopt", "nuc9", second]).await;
+    let Outcome { code, err, .. } = place.run(&["machine", "adopt", "nuc9", second]).await;
     assert_eq!(code, 1);
     assert!(err.contains("nuc9"), "{err}");
     let after = place.engine.get(&hardware(), "default", "nuc1").await.unwrap();

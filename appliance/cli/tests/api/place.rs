@@ -24,25 +24,24 @@ use tokio::task::JoinHandle;
 /// Connections that wait for the box to take them.
 const BACKLOG: u32 = 128;
 
-/// What the extension of the API says about the running action.
+/// Response of the progress extension.
 pub type Progress = Arc<Mutex<Option<Value>>>;
 
-/// How somebody wanted the box to be left.
-pub type Left = Arc<Mutex<Vec<Value>>>;
+/// Restart, poweroff and reset requests that arrived.
+pub type LeaveRequests = Arc<Mutex<Vec<Value>>>;
 
-/// What the extension of the API shares with the tests.
+/// Shared state of the API extensions and the tests.
 #[derive(Clone, Default)]
 pub struct Extension {
     pub progress: Progress,
-    pub left: Left,
+    pub left: LeaveRequests,
 }
 
-/// A running box.
 pub struct Place {
     pub engine: Engine,
     pub kubeconfig: PathBuf,
     pub progress: Progress,
-    pub left: Left,
+    pub left: LeaveRequests,
     folder: TempDir,
     port: Port,
     running: Running,
@@ -74,15 +73,15 @@ struct Running {
     task: JoinHandle<Result<(), apiserver::Error>>,
 }
 
-/// How a run of the program ended.
+/// Outcome of a run of the program.
 #[derive(Debug)]
-pub struct Ended {
+pub struct Outcome {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl Ended {
+impl Outcome {
     /// The standard output of a run that succeeded.
     #[track_caller]
     pub fn good(self) -> String {
@@ -138,7 +137,7 @@ impl Place {
         self.command("tinbox", line).spawn().unwrap()
     }
 
-    pub async fn run(&self, line: &[&str]) -> Ended {
+    pub async fn run(&self, line: &[&str]) -> Outcome {
         end(self.spawn(line)).await
     }
 
@@ -195,8 +194,8 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
     (engine, Running { stop, task })
 }
 
-/// A box of 12 machines that notes how it would be left, and says that it is in safe mode.
-fn reset(left: Left) -> Router {
+/// A box of 12 machines in safe mode that records the requests.
+fn reset(left: LeaveRequests) -> Router {
     let erased = || async {
         let erased = json!({ "name": "box-7f3a", "machines": 12, "keys": 3, "images": 1 });
         ([("warning", "299 - \"this box is in safe mode\"")], Json(erased))
@@ -209,11 +208,11 @@ fn reset(left: Left) -> Router {
 }
 
 /// Wait for a program's end.
-pub async fn end(child: Child) -> Ended {
+pub async fn end(child: Child) -> Outcome {
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
     let output = output.expect("the program ends in time").unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ended {
+    Outcome {
         code: output.status.code().unwrap_or(-1),
         out: text(output.stdout),
         err: text(output.stderr),

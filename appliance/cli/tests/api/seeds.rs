@@ -1,6 +1,6 @@
 //! The commands of the documents that people know, as they print them.
 
-use crate::place::{Ended, NUC1, Place, end};
+use crate::place::{NUC1, Outcome, Place, end};
 
 /// The template of the document, indentation restored.
 const TEMPLATE: &str = "\
@@ -26,7 +26,7 @@ tasks:
         timeout: 2400
 ";
 
-async fn tink(place: &Place, line: &str) -> Ended {
+async fn tink(place: &Place, line: &str) -> Outcome {
     let words: Vec<&str> = line.strip_prefix("tink ").unwrap().split_whitespace().collect();
     end(place.command("tink", &words).spawn().unwrap()).await
 }

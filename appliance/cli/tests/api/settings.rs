@@ -1,4 +1,4 @@
-//! The owner's settings, at a box that keeps one text and remembers what it was told.
+//! A fake settings API that keeps one text and records the changes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,27 +16,27 @@ use crate::place::{Place, end};
 const TEXT: &str = "name = \"cellar\"\n";
 
 #[derive(Default)]
-struct Told {
+struct SettingsLog {
     texts: Vec<String>,
     notes: Vec<String>,
 }
 
-type Here = State<Arc<Mutex<Told>>>;
+type Here = State<Arc<Mutex<SettingsLog>>>;
 
-fn sum(told: &Told) -> String {
+fn sum(told: &SettingsLog) -> String {
     format!("sum{}", told.texts.len())
 }
 
-fn report(told: &Told) -> Value {
+fn report(told: &SettingsLog) -> Value {
     json!({
         "text": told.texts.last(), "sum": sum(told), "revision": told.texts.len(),
         "live": ["time.zone"], "restart": ["name"],
     })
 }
 
-/// One text after the other; the sum says how many there were.
+/// A settings API whose sum counts the texts.
 pub fn router() -> Router {
-    let told = Told { texts: vec![TEXT.to_owned()], notes: vec![String::new()] };
+    let told = SettingsLog { texts: vec![TEXT.to_owned()], notes: vec![String::new()] };
     let path = "/apis/box.tinbox.dev/v1alpha1/settings";
     Router::new()
         .route(path, get(read).put(replace).patch(change))
@@ -57,7 +57,7 @@ fn write(told: &Here, headers: &HeaderMap, text: String, note: &str) -> Response
         (StatusCode::from_u16(code).unwrap(), Json(status)).into_response()
     };
     if headers["if-match"] != format!("\"{}\"", sum(&told)) {
-        return status(412, "somebody else changed the settings meanwhile");
+        return status(412, "another client changed the settings meanwhile");
     }
     if text.contains("nam =") {
         return status(422, "the settings would have mistakes:\n  line 1: unknown field `nam`");
@@ -115,13 +115,13 @@ async fn settings_are_shown_set_and_brought_back() {
         async move { place.run(&line.iter().map(String::as_str).collect::<Vec<_>>()).await }
     };
     let shown = settings(&["get"]).await;
-    assert_eq!(shown.err, "in force once the box restarts: name\n");
+    assert_eq!(shown.err, "effective after a restart of the box: name\n");
     assert_eq!(shown.good(), TEXT);
     let set = ["set", "time.zone=Europe/Berlin", "name=", "--note", "moved"];
     let ended = settings(&set).await;
-    let notes = "in force at once: time.zone\nin force once the box restarts: name\n";
+    let notes = "effective immediately: time.zone\neffective after a restart of the box: name\n";
     assert_eq!(ended.err, notes);
-    assert_eq!(ended.good(), "the settings are written (revision 2)\n");
+    assert_eq!(ended.good(), "settings saved (revision 2)\n");
     assert_eq!(settings(&["get"]).await.good(), "# no name\ntime.zone = Europe/Berlin\n");
     let told = settings(&["history"]).await.good();
     assert!(told.lines().nth(2).unwrap().ends_with("admin   yes   moved"), "{told}");
@@ -135,7 +135,7 @@ async fn settings_are_shown_set_and_brought_back() {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report[0]["sum"], "sum3", "{report}");
     let wrong = settings(&["set", "zone"]).await;
-    assert!(wrong.code == 2 && wrong.err.contains("write KEY=VALUE"), "{wrong:?}");
+    assert!(wrong.code == 2 && wrong.err.contains("expected KEY=VALUE"), "{wrong:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,11 +173,14 @@ async fn an_editor_changes_all_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_is_held_by_a_setting() {
     let place = Place::start().await;
-    assert_eq!(place.run(&["upgrade", "hold", "1.5.0"]).await.good(), "hold 1.5.0\n");
+    assert_eq!(place.run(&["update", "hold", "1.5.0"]).await.good(), "hold 1.5.0\n");
     let shown = place.run(&["box", "settings", "get"]).await.good();
     assert_eq!(shown, "upgrade.hold = \"1.5.0\"\n");
-    let done = place.run(&["upgrade", "hold", "release"]).await.good();
-    assert_eq!(done, "no release is held\n");
-    assert_eq!(place.run(&["box", "settings", "get"]).await.good(), "# no upgrade.hold\n");
-    assert_eq!(place.run(&["upgrade", "restart"]).await.code, 1, "it is no box of its own");
+    // `upgrade hold release` is the older form, which still works.
+    for unhold in [&["update", "unhold"][..], &["upgrade", "hold", "release"]] {
+        assert_eq!(place.run(unhold).await.good(), "no version is held\n");
+        let shown = place.run(&["box", "settings", "get"]).await.good();
+        assert_eq!(shown, "# no upgrade.hold\n");
+    }
+    assert_eq!(place.run(&["update", "restart"]).await.code, 1, "it is no box of its own");
 }

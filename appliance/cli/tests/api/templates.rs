@@ -2,7 +2,7 @@
 
 use crate::place::{DEBIAN, NUC1, Place};
 
-/// What a template wants to know of its machine, and a setting that may be a secret.
+/// A template that needs facts of its machine, and a setting that may be a secret.
 const PARTED: &str = r#"version: "0.1"
 name: parted
 tasks:

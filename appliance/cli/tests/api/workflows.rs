@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::place::{DEBIAN, Ended, NUC1, Place, end, until};
+use crate::place::{DEBIAN, NUC1, Outcome, Place, end, until};
 
 const WORKFLOW: &str = "tinkerbell.org/workflows";
 
@@ -44,7 +44,7 @@ fn progress(done: u64) -> Option<Value> {
                  "bytesTotal": 300 << 20, "millis": done * 10 }))
 }
 
-/// Reads a program's standard error until it has said `part`.
+/// Reads a program's standard error until it contains `part`.
 async fn said(child: &mut tokio::process::Child, part: &str) {
     heard(child.stderr.as_mut().unwrap(), part).await;
 }
@@ -82,7 +82,7 @@ async fn waiting_lasts_across_a_restart_of_the_box() {
     said(&mut child, "stream-image 80 %").await;
     place.write_status(WORKFLOW, "a", status("SUCCESS", "SUCCESS", "SUCCESS", "")).await;
 
-    let Ended { code, out, .. } = end(child).await;
+    let Outcome { code, out, .. } = end(child).await;
     assert_eq!(code, 0);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].starts_with("workflow/a created, id "), "{out}");

@@ -87,7 +87,7 @@ fn installs(rack: &Rack, host: &Host, board: &Board, folder: &Path) {
     tinbox(&[&create[..], &["--name", "install", "--wait", "--timeout", "40m"]].concat());
 
     nuc.serial().wait_for("HOST=nuc1 KEYS=1", WHOLE).unwrap();
-    let home = || tinbox(&["machine", "story", "nuc1"]).contains("phoned home as nuc1");
+    let home = || tinbox(&["machine", "history", "nuc1"]).contains("phoned home as nuc1");
     poll("Debian to phone home", WHOLE, || home().then_some(())).unwrap();
     assert_eq!(nuc.count(Origin::Bmc, Action::On), 1, "how often the box switched it on");
     board.serial().wait_for("its slot is good", PATIENCE).unwrap();

@@ -166,7 +166,7 @@ impl<'a> Ordeal<'a> {
                 }
             });
             if let Some(bundle) = bundle {
-                let apply = ["upgrade".as_ref(), "apply".as_ref(), bundle.as_os_str()];
+                let apply = ["update".as_ref(), "apply".as_ref(), bundle.as_os_str()];
                 scope.spawn(move || {
                     // It may have an end before the power goes, or not.
                     let _ = run(owner.tinbox().args(apply));

@@ -28,7 +28,7 @@ fn bundle(folder: &Path, release: &str, tinboxd: Option<&Path>) -> PathBuf {
 }
 
 fn report(owner: &Owner<'_>) -> Value {
-    let said = run(owner.tinbox().args(["-o", "json", "upgrade", "status"])).unwrap();
+    let said = run(owner.tinbox().args(["-o", "json", "update", "status"])).unwrap();
     let mut said: Value = serde_json::from_str(&said).unwrap();
     said[0].take()
 }
@@ -53,8 +53,8 @@ fn updates_are_taken_refused_and_undone() {
     refuses_what_is_damaged(&owner, &panics, folder.path());
 
     let panics = panics.to_string_lossy().into_owned();
-    let said = owner.refused(&["upgrade", "apply", &panics, "--wait", "--timeout", END]);
-    assert!(said.contains("the update to 9.1.0 was undone: "), "{said}");
+    let said = owner.refused(&["update", "apply", &panics, "--wait", "--timeout", END]);
+    assert!(said.contains("the update to 9.1.0 was rolled back: "), "{said}");
     let after = report(&owner);
     let undone = json!({ "version": "9.1.0", "state": "undone", "slot": "B" });
     for (key, value) in undone.as_object().unwrap() {
@@ -67,11 +67,11 @@ fn updates_are_taken_refused_and_undone() {
     faces_say(&owner, reason);
 
     let good = bundle(folder.path(), "9.2.0", None).to_string_lossy().into_owned();
-    run(owner.tinbox().args(["upgrade", "apply", &good, "--wait", "--timeout", END])).unwrap();
+    run(owner.tinbox().args(["update", "apply", &good, "--wait", "--timeout", END])).unwrap();
     let after = report(&owner);
     assert_eq!((&after["version"], &after["update"]["state"]), (&json!("9.2.0"), &json!("good")));
     let older = bundle(folder.path(), "9.1.9", None).to_string_lossy().into_owned();
-    let said = owner.refused(&["upgrade", "apply", &older]);
+    let said = owner.refused(&["update", "apply", &older]);
     assert!(said.contains("the release is 9.1.9, older than 9.2.0, which runs"), "{said}");
     drop(board);
     let variables = grubenv(&disk);
@@ -87,12 +87,12 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
     fs::write(&damaged, &bytes).unwrap();
     flip(&damaged, 40).unwrap();
     let path = damaged.to_string_lossy().into_owned();
-    let said = owner.refused(&["upgrade", "apply", &path]);
+    let said = owner.refused(&["update", "apply", &path]);
     assert!(said.contains("the bundle's signature is wrong"), "{said}");
     assert_eq!(report(owner)["slots"][1]["good"], true);
 
     fs::write(&damaged, &bytes[..bytes.len() * 6 / 10]).unwrap();
-    let said = owner.refused(&["upgrade", "apply", &path]);
+    let said = owner.refused(&["update", "apply", &path]);
     assert!(said.contains("the bundle ends early"), "{said}");
     let after = report(owner);
     assert_eq!((&after["slots"][1]["version"], &after["update"]), (&json!(""), &Value::Null));

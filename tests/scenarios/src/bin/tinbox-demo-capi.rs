@@ -79,7 +79,7 @@ fn run() -> anyhow::Result<()> {
     management.wait_object(&at_home, ("tinkerbellmachines", &machine), WHOLE, ready)?;
     say(&format!("the machine is ready after {:.0} s", begun.elapsed().as_secs_f32()));
     kubectl(&management, &["get", "clusters,machines,tinkerbellmachines"])?;
-    show("tinbox machine story nuc1");
+    show("tinbox machine history nuc1");
     print!("{}", management.lab.story("nuc1")?);
     say("its first boot reads from the box what Cluster API wants it to do");
     let line = management.lab.rack.nuc(1).serial().wait_for("through the box", WHOLE)?;

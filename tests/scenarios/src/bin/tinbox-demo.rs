@@ -98,7 +98,7 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
                 "--wait",
             ];
             let create = lab.command(&create)?;
-            let story = lab.command(&["machine", "story", &name, "--follow"])?;
+            let story = lab.command(&["machine", "history", &name, "--follow"])?;
             // The story ends by itself when the installed system phones home, or badly.
             for (command, mark) in [(create, '>'), (story, '|')] {
                 let name = name.clone();

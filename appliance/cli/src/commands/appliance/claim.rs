@@ -1,4 +1,4 @@
-//! `box claim`: the code of the box's screen against its kubeconfig.
+//! `box claim`: exchanges the code on the box's screen for its kubeconfig.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -16,28 +16,26 @@ use super::question::{question, read_line};
 use crate::error::Error;
 use crate::output::Printer;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Where the box answers, as its screen shows it: an address or a name, with `:PORT` if it is
-    /// not 443.
+    /// Address or name of the box, as its screen shows it; add `:PORT` if it is not 443
     #[arg(value_name = "ADDRESS")]
     address: String,
 
-    /// The pin that the box's screen shows; nothing is sent to a box with another one.
+    /// Certificate pin that the box's screen shows; nothing is sent to a box with another pin
     #[arg(long, value_name = "PIN")]
     pin: Option<String>,
 
-    /// Read the code and the passphrase from standard input, a line each, and ask nothing; this
-    /// needs --pin.
+    /// Read the code and the passphrase from standard input, one per line, without prompts;
+    /// requires --pin
     #[arg(long, requires = "pin")]
     secrets_stdin: bool,
 }
 
-/// Claim it, and keep its kubeconfig.
+/// Claims the box and saves its kubeconfig.
 ///
 /// # Errors
-/// What failed. Whatever it is before the box's own answer, the box is as it was.
+/// An error before the box's own response leaves the box unclaimed.
 pub async fn run(
     printer: &Printer,
     file: Option<PathBuf>,
@@ -82,13 +80,13 @@ pub async fn run(
     Ok(())
 }
 
-/// Without what people copy along with an address.
+/// Strips the scheme and slashes that people copy along with an address.
 pub fn bare(text: &str) -> String {
     let text = text.strip_prefix("https://").unwrap_or(text);
     text.trim_end_matches('/').to_owned()
 }
 
-/// The pin of the box that is meant: as it was given, or as a person compared it.
+/// Pin of the intended box: the one given, or the one that a person confirmed.
 pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Result<String, Error> {
     let get = request(Method::GET, address, "/S");
     let (_, found) = ask(address, pin, get, String::new()).await?;
@@ -96,8 +94,9 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
         return Ok(found);
     }
     if !io::stdin().is_terminal() {
-        let why =
-            format!("give --pin: {address} answers with {found}, and nobody is here to compare");
+        let why = format!(
+            "give --pin: {address} has the pin {found}, and there is no terminal to confirm it"
+        );
         return Err(Error::Usage(why));
     }
     printer.note(&format!("the box at {address} has the pin {found}"));
@@ -116,7 +115,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
         return Ok((read_line()?, read_line()?));
     }
     if !io::stdin().is_terminal() {
-        let why = "nobody is here to ask: give --secrets-stdin with the code and the passphrase";
+        let why = "no terminal for a prompt: give --secrets-stdin with the code and the passphrase";
         return Err(Error::Usage(why.to_owned()));
     }
     let code = question("code on its screen: ", true)?;
@@ -128,7 +127,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
     Ok((code, passphrase))
 }
 
-/// A new file that only its owner may read, and that is removed unless it is finished.
+/// A new file that only its owner can read. It is removed on drop unless it is finished.
 #[derive(Debug)]
 struct NewFile {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! `box flash`: the box's image onto a disk, and nothing else onto any other.
+//! `box flash`: writes the box's image to one disk, and to no other.
 
 mod config;
 mod copy;
@@ -27,40 +27,39 @@ use image::Image;
 use release::Keys;
 use target::Target;
 
-/// Between two looks how far it is.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval between progress updates.
+const POLL: Duration = Duration::from_millis(200);
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The image, `.img` or `.img.xz`; its `.bmap` and the release's `SHA256SUMS` are used where
-    /// they lie beside it, and `SHA256SUMS.minisig` as --key says.
+    /// Image file, `.img` or `.img.xz`; its `.bmap` and the release's `SHA256SUMS` beside it are
+    /// used if they exist, and `SHA256SUMS.minisig` as --key says
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
-    /// The whole disk that becomes the box's: /dev/sdb. `lsblk` shows which there are.
+    /// Whole disk to overwrite, such as /dev/sdb; `lsblk` lists the disks
     #[arg(long, value_name = "DISK")]
     to: PathBuf,
 
-    /// A box.toml to go with it: checked first, and put onto the disk's volume TINBOX.
+    /// Check this box.toml and write it to the disk's volume TINBOX
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Public keys, as minisign writes them, of those whose images you take: SHA256SUMS must be
-    /// signed by one of them. Left out: those in ~/.tinbox/update.pub, where there are any.
+    /// File of minisign public keys; one of them must have signed SHA256SUMS [default:
+    /// ~/.tinbox/update.pub, if it exists]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// The last four characters of the disk's serial number, more where another disk of this
-    /// machine has the same four. For scripts.
+    /// Confirm without a prompt: last four characters of the disk's serial number (more if another
+    /// disk of this machine ends the same)
     #[arg(long, value_name = "SERIAL")]
     erase: Option<String>,
 }
 
-/// Write it, and read it again.
+/// Writes the image and verifies it.
 ///
 /// # Errors
-/// What failed. Before the disk was opened it is as it was; afterwards it does not start.
+/// An error before the disk is opened leaves it unchanged. After that, the disk does not boot.
 pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     let Arguments { image, to, config, key, erase } = arguments;
     let config = config.as_deref().map(config::read).transpose()?;
@@ -91,7 +90,7 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     if !image.is_summed() {
         printer.note("no SHA256SUMS beside the image names it: it is not known to be whole");
     } else if image.signed {
-        printer.note("SHA256SUMS is signed by somebody whose key you have");
+        printer.note("SHA256SUMS is signed by one of your keys");
     } else {
         printer.note("who made the image was not checked: --key names whose images you take");
     }
@@ -115,7 +114,7 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a person, or a script's author, say which disk it is.
+/// Requires the end of the disk's serial number, from a person or from --erase.
 fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     let said = match erase {
         Some(said) => said,
@@ -125,7 +124,7 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
         }
         None => {
             let why =
-                "nobody is here to ask: give --erase with the end of the disk's serial number";
+                "no terminal for a prompt: give --erase with the end of the disk's serial number";
             return Err(Error::Usage(why.to_owned()));
         }
     };
@@ -136,13 +135,14 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     Err(Error::Usage(format!("{said:?} is not {of}: nothing was written to {}", target.name)))
 }
 
-/// Alone: the kernel refuses a disk that is in use (open(2), `O_EXCL` of block devices).
+/// Opens the disk exclusively: the kernel refuses one that is in use (open(2), `O_EXCL` of block
+/// devices).
 fn open(path: &Path) -> io::Result<File> {
     let alone = OFlags::EXCL.bits().cast_signed();
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-/// Bytes that were written, and true when all that the disk held before is gone.
+/// Returns the bytes written, and true if the former content of the disk was discarded.
 async fn write(
     mut bar: Bar,
     image: Image,
@@ -168,7 +168,7 @@ async fn write(
                 return ended.map_err(|error| failed(&error.to_string()))?;
             }
             _ = tokio::signal::ctrl_c() => stop.store(true, Ordering::Relaxed),
-            () = tokio::time::sleep(LOOK) => {
+            () = tokio::time::sleep(POLL) => {
                 let (read, again) = (read.load(Ordering::Relaxed), again.load(Ordering::Relaxed));
                 let (action, done, total) = match again {
                     0 => ("writing", read, of_file),

@@ -1,4 +1,4 @@
-//! `box restart`, `box poweroff`, `box reset`: how a box is left.
+//! `box restart`, `box poweroff` and `box reset`.
 
 use std::io::{self, IsTerminal as _};
 
@@ -11,57 +11,53 @@ use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
 
-/// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Restart the box. It leaves safe mode, if it is there.
+    /// Restart the box; ends safe mode
     ///
     /// Example: `tinbox box restart`
     Restart,
-    /// Switch the box off; nobody can switch it on again from afar.
+    /// Switch the box off; it cannot be switched on again remotely
     ///
     /// Example: `tinbox box poweroff --yes`
-    Poweroff(Sure),
-    /// Start the box once without its settings, or erase everything but its system.
+    Poweroff(Confirm),
+    /// Reset the box: restart once without settings, or erase all data
     ///
-    /// Says what will be erased, and asks for the box's name. Example:
+    /// Shows what will be erased and asks for the box's name. Example:
     /// `tinbox box reset --level factory`
     #[command(verbatim_doc_comment)]
     Reset(Reset),
 }
 
-/// How far to go back.
 #[derive(Debug, clap::Args)]
 pub struct Reset {
-    /// safe: one start without settings, no machine is served, everything is kept.
-    /// factory: machines, keys and all settings are erased; the box waits for an owner.
+    /// safe: restart once without settings; no machine is served, all data is kept.
+    /// factory: erase machines, keys and all settings; the box waits to be claimed.
     #[arg(long, value_enum)]
     level: Level,
     #[command(flatten)]
-    sure: Sure,
+    sure: Confirm,
 }
 
-/// A level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
-    /// One start without settings.
+    /// Restart once without settings
     Safe,
-    /// As it was flashed.
+    /// Erase all data
     Factory,
 }
 
-/// Whether to ask.
 #[derive(Debug, clap::Args)]
-pub struct Sure {
-    /// Do not ask for the box's name: for scripts.
+pub struct Confirm {
+    /// Skip the confirmation prompt, for scripts
     #[arg(long)]
     yes: bool,
 }
 
-/// Do it.
+/// Runs the command.
 ///
 /// # Errors
-/// What failed; the box goes on then.
+/// The box goes on as before.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let (leaving, ask) = match command {
         Command::Restart => (Leaving::Restart, false),
@@ -93,10 +89,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a person type which box they mean.
+/// Asks a person to type the box's name.
 fn prove(name: &str) -> Result<(), Error> {
     if !io::stdin().is_terminal() {
-        let why = "nobody is here to ask: give --yes";
+        let why = "no terminal for a prompt: give --yes";
         return Err(Error::Usage(why.to_owned()));
     }
     let said = question(&format!("type {name} to go on: "), true)?;

@@ -1,4 +1,4 @@
-//! HTTPS to a box that is known by its pin alone: nobody has its authority's certificate yet.
+//! HTTPS to a box that is identified by its pin alone, before its CA certificate is known.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,22 +18,22 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha2::{Digest as _, Sha256};
 use status::pin::{is_same, pin};
 
-use crate::error::{Error, Trouble};
+use crate::error::{Error, ReachFailure};
 
-/// Bytes of the largest answer.
+/// Limit of the size of a response.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// How long an answer may take: the box hashes a passphrase in it.
+/// Longest wait for a response: the box hashes a passphrase.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
-/// Who is meant, and who answered.
+/// Certificate verifier: the expected pin, and the pin found.
 #[derive(Debug)]
-struct Pinned {
+struct PinVerifier {
     wanted: Option<String>,
     found: Mutex<Option<String>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -77,11 +77,11 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// Asks `https://ADDRESS/PATH` of the box with the pin `wanted`; of any, without one. Returns the
-/// answer and the pin of who gave it.
+/// Requests `https://ADDRESS/PATH` of the box with the pin `wanted`; without one, of any box.
+/// Returns the response and the box's pin.
 ///
 /// # Errors
-/// Nobody answers, or somebody else.
+/// No response, or another box.
 pub async fn ask(
     address: &str,
     wanted: Option<&str>,
@@ -91,10 +91,10 @@ pub async fn ask(
     ask_for(address, (wanted, ANSWER_WAIT), request, body.into()).await
 }
 
-/// As [`ask`], of what may take longer.
+/// Like [`ask`], with a longer time limit.
 ///
 /// # Errors
-/// Nobody answers, or somebody else.
+/// No response, or another box.
 pub async fn ask_for(
     address: &str,
     (wanted, wait): (Option<&str>, Duration),
@@ -102,9 +102,9 @@ pub async fn ask_for(
     body: Bytes,
 ) -> Result<(Response<Bytes>, String), Error> {
     let unusable =
-        |why: String| Error::Answer { what: format!("speak to the box at {address}"), why };
+        |why: String| Error::Answer { what: format!("connect to the box at {address}"), why };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let verifier = Arc::new(Pinned {
+    let verifier = Arc::new(PinVerifier {
         wanted: wanted.map(str::to_owned),
         found: Mutex::default(),
         provider: Arc::clone(&provider),
@@ -136,8 +136,8 @@ pub async fn ask_for(
             let (address, wanted) = (address.to_owned(), wanted.to_owned());
             return Err(Error::Untrusted { address, found, wanted });
         }
-        (Ok(Err(error)), _, _) => return Err(reach(Trouble::Refused, stdx::chain(&error))),
-        (Err(_), _, _) => return Err(reach(Trouble::Silent, "no answer in time".to_owned())),
+        (Ok(Err(error)), _, _) => return Err(reach(ReachFailure::Refused, stdx::chain(&error))),
+        (Err(_), _, _) => return Err(reach(ReachFailure::Silent, "no answer in time".to_owned())),
     };
     let (head, body) = answer.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
@@ -145,7 +145,7 @@ pub async fn ask_for(
     Ok((Response::from_parts(head, body), found.unwrap_or_default()))
 }
 
-/// A request for a path of the box.
+/// Builds a request for a path of the box.
 pub fn request(method: Method, address: &str, path: &str) -> http::request::Builder {
     Request::builder()
         .method(method)

@@ -1,4 +1,4 @@
-//! Questions to a person at a terminal.
+//! Prompts at a terminal.
 
 use std::io::{self, BufRead as _, Read, Write as _};
 
@@ -7,30 +7,30 @@ use stdx::Secret;
 
 use crate::error::Error;
 
-/// Bytes of an answer.
+/// Limit of the size of an answer, in bytes.
 const ANSWER_MAX: usize = 4096;
-/// Keys, as a terminal sends them.
+/// Key codes that a terminal sends.
 const CONTROL_C: u8 = 3;
 const CONTROL_D: u8 = 4;
 const CONTROL_U: u8 = 21;
 const BACKSPACE: [u8; 2] = [8, 127];
 
-/// Asks on the terminal. What is typed is shown only with `echo`.
+/// Prompts on the terminal. Typed characters are shown only with `echo`.
 pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
     // A closed standard error hides the question, and the answer is still wanted.
     let _ = io::stderr().write_all(words.as_bytes());
-    let silent = if echo { None } else { Silent::begin() };
+    let silent = if echo { None } else { RawTerminal::begin() };
     match silent {
         Some(_silent) => typed(&mut io::stdin().lock()),
         None => read_line(),
     }
 }
 
-/// A terminal without echo and without signals: Control-C is a key, so nothing ends the program
-/// before the terminal is as it was.
-struct Silent(Termios);
+/// A terminal without echo and without signals: Control-C is a key, so the terminal is restored
+/// before the program ends.
+struct RawTerminal(Termios);
 
-impl Silent {
+impl RawTerminal {
     fn begin() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
         let mut silent = before.clone();
@@ -40,14 +40,14 @@ impl Silent {
     }
 }
 
-impl Drop for Silent {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         let _ = io::stderr().write_all(b"\n");
     }
 }
 
-/// The answer of single keys.
+/// Reads the answer key by key.
 fn typed(keys: &mut impl Read) -> Result<Secret, Error> {
     let mut line = Vec::new();
     let mut key = [0];
@@ -76,7 +76,7 @@ fn typed(keys: &mut impl Read) -> Result<Secret, Error> {
     }
 }
 
-/// A line of standard input.
+/// Reads a line of standard input.
 pub(super) fn read_line() -> Result<Secret, Error> {
     let mut line = String::new();
     let count = io::stdin().lock().read_line(&mut line);

@@ -1,4 +1,4 @@
-//! `box settings`: what the owner wrote, read and changed from a shell.
+//! `box settings`: shows and changes the owner's settings.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, OpenOptions};
@@ -12,81 +12,78 @@ use serde_json::Value;
 use status::settings::{Change, Diff, Report, Revert, Revision};
 use status::story::plain;
 
-use crate::client::{New, Path, query};
+use crate::client::{NewContent, Path, query};
 use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Table, since};
 
-/// Who edits when nobody says.
+/// Editor if neither VISUAL nor EDITOR is set.
 const EDITOR: &str = "vi";
 
-/// What its owner wrote: box.toml on its boot volume, with every revision.
+/// Show and change the box's settings (box.toml on its boot volume), with their history
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show the settings, their secrets hidden. Example: `tinbox box settings get`
+    /// Show the settings without secrets. Example: `tinbox box settings get`
     Get {
-        /// Show secrets too.
+        /// Show secrets too
         #[arg(long)]
         secrets: bool,
     },
-    /// Change some keys and leave everything else as it is, comments too.
+    /// Change some keys; all other text, including comments, stays
     ///
     /// Example: `tinbox box settings set time.zone=Europe/Berlin 'upgrade.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
     Set {
-        /// Key and value, as TOML or as a bare text; `KEY=` takes the key away. Tables of a list
-        /// are counted from 0: network[1].mode
+        /// Key and value, as TOML or as bare text; `KEY=` removes the key. Tables of a list are
+        /// counted from 0: network[1].mode
         #[arg(value_name = "KEY=VALUE", required = true, value_parser = pair)]
         keys: Vec<(String, Option<String>)>,
-        /// What is to be said about it in the history.
+        /// Note for the history
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
-    /// Change all of it with the editor of VISUAL or EDITOR. Example: `tinbox box settings edit`
+    /// Edit the settings with the editor of VISUAL or EDITOR. Example: `tinbox box settings edit`
     Edit {
-        /// Take the new text from here, or from standard input (-), and open no editor.
+        /// Read the new text from this file, or from standard input (-), without an editor
         #[arg(short, long, value_name = "FILE")]
         file: Option<PathBuf>,
-        /// What is to be said about it in the history.
+        /// Note for the history
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
-    /// List who changed the settings, and when. Example: `tinbox box settings history`
+    /// List the revisions of the settings, with author and time. Example: `tinbox box settings
+    /// history`
     History,
-    /// Show what differs between two revisions, or between one and what there is now.
+    /// Show the differences between two revisions
     ///
     /// Example: `tinbox box settings diff 3`
     #[command(verbatim_doc_comment)]
     Diff {
-        /// The older revision; else the one before what there is now.
+        /// Older revision [default: the one before the current]
         #[arg(value_name = "FROM")]
         from: Option<u32>,
-        /// The newer one; else what there is now.
+        /// Newer revision [default: the current]
         #[arg(value_name = "TO")]
         to: Option<u32>,
     },
-    /// Write an older revision again. Example: `tinbox box settings revert 3`
+    /// Restore an older revision. Example: `tinbox box settings revert 3`
     Revert {
-        /// Its number, as the history has it.
+        /// Number of the revision, as shown by `tinbox box settings history`
         #[arg(value_name = "REVISION")]
         revision: u32,
-        /// What is to be said about it in the history.
+        /// Note for the history
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
 }
 
-/// `time.zone=Europe/Berlin`.
+/// Parses `time.zone=Europe/Berlin`.
 fn pair(text: &str) -> Result<(String, Option<String>), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     let value = (!value.is_empty()).then(|| value.to_owned());
     Ok((key.trim().to_owned(), value))
 }
 
-/// Do it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Get { secrets } => {
@@ -95,7 +92,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
                 return printed;
             }
             report.text.lines().try_for_each(|line| context.printer.line(&harmless(line)))?;
-            told(context, &report);
+            restart_note(context, &report);
             Ok(())
         }
         Command::Set { keys, note } => {
@@ -109,7 +106,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let now = report(context, false).await?;
             let order = serde_json::to_value(Revert { revision, note }).unwrap_or_default();
             let path = Path::of_settings("revert");
-            let answer = context.client.change_if(&path, "", &now.sum, New::Order(&order)).await?;
+            let answer =
+                context.client.change_if(&path, "", &now.sum, NewContent::Order(&order)).await?;
             changed(context, &read(answer)?)
         }
     }
@@ -118,7 +116,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 /// Changes some keys, whatever the others are now.
 ///
 /// # Errors
-/// What failed; nothing was changed then.
+/// Nothing was changed.
 pub async fn change(
     context: &Context,
     set: BTreeMap<String, Option<String>>,
@@ -127,7 +125,7 @@ pub async fn change(
     let now = report(context, false).await?;
     let part = serde_json::to_value(Change { set, note }).unwrap_or_default();
     let path = Path::settings();
-    read(context.client.change_if(&path, "", &now.sum, New::Part(&part)).await?)
+    read(context.client.change_if(&path, "", &now.sum, NewContent::Part(&part)).await?)
 }
 
 async fn report(context: &Context, secrets: bool) -> Result<Report, Error> {
@@ -145,18 +143,18 @@ fn changed(context: &Context, report: &Report) -> Result<(), Error> {
         return printed;
     }
     let number = report.revision.map(|number| format!(" (revision {number})")).unwrap_or_default();
-    context.printer.line(&format!("the settings are written{number}"))?;
+    context.printer.line(&format!("settings saved{number}"))?;
     if !report.live.is_empty() {
-        context.printer.note(&format!("in force at once: {}", plain(&report.live.join(", "))));
+        context.printer.note(&format!("effective immediately: {}", plain(&report.live.join(", "))));
     }
-    told(context, report);
+    restart_note(context, report);
     Ok(())
 }
 
-fn told(context: &Context, report: &Report) {
+fn restart_note(context: &Context, report: &Report) {
     if !report.restart.is_empty() {
         let keys = plain(&report.restart.join(", "));
-        context.printer.note(&format!("in force once the box restarts: {keys}"));
+        context.printer.note(&format!("effective after a restart of the box: {keys}"));
     }
 }
 
@@ -204,13 +202,13 @@ async fn diff(context: &Context, from: Option<u32>, to: Option<u32>) -> Result<(
     diff.text.lines().try_for_each(|line| context.printer.line(&harmless(line)))
 }
 
-/// What somebody wrote must not steer the terminal.
+/// Replaces control characters, so that the text cannot steer the terminal.
 fn harmless(line: &str) -> String {
     let safe = |char: char| if char.is_control() && char != '\t' { ' ' } else { char };
     line.chars().map(safe).collect()
 }
 
-/// The revision before the one that there is now.
+/// Number of the revision before the current one.
 async fn before_now(context: &Context) -> Result<Option<u32>, Error> {
     let all: Vec<Revision> = read(context.client.get(&Path::of_settings("history")).await?)?;
     let now = all.iter().position(|one| one.current).unwrap_or(all.len());
@@ -232,7 +230,7 @@ async fn edit(context: &Context, file: Option<&File>, note: &str) -> Result<(), 
     }
     let query = query(&[("note", note)]);
     let path = Path::settings();
-    let asked = context.client.change_if(&path, &query, &now.sum, New::Text(&text));
+    let asked = context.client.change_if(&path, &query, &now.sum, NewContent::Text(&text));
     match asked.await {
         Ok(answer) => changed(context, &read(answer)?),
         Err(error) => {
@@ -240,7 +238,7 @@ async fn edit(context: &Context, file: Option<&File>, note: &str) -> Result<(), 
                 let kept = draft.keep();
                 let kept = kept.display();
                 context.printer.note(&format!(
-                    "your text is kept: mend it, then `tinbox box settings edit --file {kept}`"
+                    "your text is kept: correct it, then `tinbox box settings edit --file {kept}`"
                 ));
             }
             Err(error)
@@ -259,7 +257,7 @@ fn given(file: &File) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A copy for the editor, in a folder that nobody else may enter: it has secrets.
+/// A copy for the editor, in a folder that only the user can enter: it contains secrets.
 struct Draft {
     folder: Option<PathBuf>,
     file: PathBuf,
@@ -284,7 +282,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The text once the editor has ended.
+    /// Runs the editor and returns the text.
     fn edited(&self) -> Result<String, Error> {
         let named = ["VISUAL", "EDITOR"].iter().find_map(std::env::var_os);
         let editor = named.unwrap_or_else(|| EDITOR.into());
@@ -303,12 +301,12 @@ impl Draft {
         };
         match ended {
             Ok(status) if status.success() => given(&self.file),
-            Ok(status) => Err(failed(format!("the editor ended with {status}"))),
+            Ok(status) => Err(failed(format!("the editor failed: {status}"))),
             Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    /// Leaves it there.
+    /// Keeps the file and returns its path.
     fn keep(mut self) -> PathBuf {
         self.folder = None;
         self.file.clone()
@@ -318,7 +316,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
-            // Whoever cleans the folder of temporary files takes what is left.
+            // The cleaner of temporary files removes the rest.
             let _ = std::fs::remove_dir_all(folder);
         }
     }
@@ -353,7 +351,7 @@ mod tests {
         let all = [
             one(1, None, "the boot volume", ""),
             one(2, Some(72), "the web page", "time zone and updates"),
-            one(3, Some(1), "admin", "no \u{1b}[31mcolour"),
+            one(3, Some(1), "admin", "no \u{1b}[31mcolor"),
         ];
         crate::golden::check("settings-history.txt", &table(&all, now).render(false));
     }

@@ -1,4 +1,4 @@
-//! `machine adopt`: a MAC that the box has met becomes one of a machine that it knows.
+//! `machine adopt`: adds a MAC that the box has seen to a machine that it knows.
 
 use api::tinkerbell::{HARDWARE, Hardware};
 use serde_json::{Value, json};
@@ -7,26 +7,25 @@ use stdx::MacAddr;
 use super::super::{Context, name_of};
 use crate::error::Error;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name, id, MAC or address of the machine.
+    /// Name, id, MAC or IP address of the machine
     #[arg(value_name = "NAME|ID|MAC|IP")]
     machine: String,
 
-    /// The MAC of its new card.
+    /// MAC of the new NIC
     #[arg(value_name = "MAC")]
     mac: MacAddr,
 
-    /// The MAC of the card that is gone: the new one gets its address and its settings.
+    /// MAC of the removed NIC: the new NIC takes over its address and settings
     #[arg(long, value_name = "MAC")]
     instead_of: Option<MacAddr>,
 }
 
-/// Do it.
+/// Adds the MAC.
 ///
 /// # Errors
-/// When the MAC is another machine's, or the box refuses.
+/// The MAC belongs to another machine, or the box refuses.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = context.find(HARDWARE, &arguments.machine).await?;
     let name = name_of(&object);
@@ -50,7 +49,7 @@ fn typed(object: &Value) -> Hardware {
     serde_json::from_value(object.clone()).unwrap_or_default()
 }
 
-/// The machine with the new MAC: in place of the old one, else on an interface of its own.
+/// Returns the machine with the new MAC, in place of the old one or on a new interface.
 fn adopted(mut object: Value, mac: MacAddr, old: Option<MacAddr>) -> Result<Value, String> {
     let place = typed(&object)
         .spec

@@ -1,4 +1,4 @@
-//! `machine inventory`: what a machine is made of, as its agent said last.
+//! `machine inventory`: the hardware of a machine as its agent last reported it.
 
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE};
 use serde_json::{Value, json};
@@ -8,27 +8,22 @@ use super::super::{Context, name_of};
 use crate::error::Error;
 use crate::output::{Format, Table};
 
-/// Annotation of a Hardware with what Tinkerbell's attributes have no room for.
+/// Annotation of a Hardware with the facts that Tinkerbell's attributes have no field for.
 const INVENTORY: &str = "tinbox.dev/inventory";
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name, id, MAC or address.
+    /// Name, id, MAC or IP address of the machine
     #[arg(value_name = "NAME|ID|MAC|IP")]
     machine: String,
 }
 
-/// Show it.
-///
-/// # Errors
-/// What failed.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = context.find(HARDWARE, &arguments.machine).await?;
     let said = said(&object);
     if said.values().all(Value::is_null) {
         let name = name_of(&object);
-        let note = "no agent of it has spoken yet: it does when it boots for a workflow";
+        let note = "its agent has not reported yet: it does when the machine boots for a workflow";
         context.printer.note(&format!("{name}: {note}"));
         return Ok(());
     }
@@ -38,7 +33,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
 }
 
-/// What the agent said in Tinkerbell's words and in ours.
+/// Facts that the agent reported, in Tinkerbell's form and in Tinbox's.
 fn said(object: &Value) -> serde_json::Map<String, Value> {
     let annotation = |key: &str| -> Value {
         let text = object["metadata"]["annotations"][key].as_str();
@@ -130,7 +125,7 @@ fn boards(rows: &mut Rows, attributes: &Value, inventory: &Value) {
     rows.add("bios", &bios["version"], String::new(), &what, &Value::Null);
 }
 
-/// Of an agent of ours, else as a stock one has them.
+/// Adds the disks that a Tinbox agent reported, else those of a stock agent.
 fn disks(rows: &mut Rows, attributes: &Value, inventory: &Value) {
     if list(&inventory["disks"]).is_empty() {
         for disk in list(&attributes["blockDevices"]) {
@@ -151,7 +146,7 @@ fn disks(rows: &mut Rows, attributes: &Value, inventory: &Value) {
     }
 }
 
-/// What a disk says of itself; empty where it says nothing.
+/// SMART health of a disk; empty if unknown.
 fn health(health: &Value) -> String {
     if health.is_null() {
         return String::new();
@@ -184,14 +179,14 @@ fn interfaces(rows: &mut Rows, attributes: &Value, inventory: &Value) {
             Some(true) => "",
             _ => "no link",
         };
-        let neighbour = &interface["neighbour"];
-        let switch = match neighbour["system"].as_str().unwrap_or_default() {
-            "" => text(&neighbour["chassis"]),
+        let neighbor = &interface["neighbour"];
+        let switch = match neighbor["system"].as_str().unwrap_or_default() {
+            "" => text(&neighbor["chassis"]),
             system => system.to_owned(),
         };
         let at = match switch.as_str() {
             "" => String::new(),
-            switch => format!("at {switch} {}", text(&neighbour["port"])),
+            switch => format!("at {switch} {}", text(&neighbor["port"])),
         };
         let what = [text(&interface["driver"]), link.to_owned(), at];
         rows.add("nic", &interface["name"], speed, &what, &interface["mac"]);
@@ -226,7 +221,7 @@ mod tests {
             "cpu": { "processors": [{ "id": 0, "model": "i5-1135G7", "cores": 4, "threads": 8 }] },
             "gpuDevices": [{ "vendor": "0x8086", "product": "0x9a49", "driver": "i915" }],
         });
-        let neighbour = json!({ "system": "rack7-switch", "port": "ge-0/0/7" });
+        let neighbor = json!({ "system": "rack7-switch", "port": "ge-0/0/7" });
         let health = json!({ "warning": "it can only be read", "usedPercent": 12, "celsius": 42 });
         let inventory = json!({
             "uuid": "4c4c4544-0042-3510-8051-b2c04f4e3032",
@@ -240,7 +235,7 @@ mod tests {
             }],
             "interfaces": [{
                 "name": "eth0", "mac": "52:54:00:77:00:01", "driver": "igc", "speed": 2500,
-                "carrier": true, "neighbour": neighbour,
+                "carrier": true, "neighbour": neighbor,
             }],
             "tpm": { "version": "2.0", "endorsement": "9f86d081884c7d659a2feaa0c55ad015" },
             "managementEngine": true,

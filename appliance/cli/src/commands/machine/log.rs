@@ -1,4 +1,4 @@
-//! `machine log`: what a machine said over syslog.
+//! `machine log`: syslog lines of a machine.
 
 use api::tinkerbell::HARDWARE;
 use status::log::LogLine;
@@ -9,22 +9,18 @@ use super::super::{Context, name_of};
 use crate::client::Path;
 use crate::error::Error;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name, id, MAC or address.
+    /// Name, id, MAC or IP address of the machine
     #[arg(value_name = "NAME|ID|MAC|IP")]
     machine: String,
 
-    /// How many lines; the box keeps some of the last in memory.
+    /// Number of lines; the box keeps only the latest in memory
     #[arg(short, long, value_name = "COUNT", default_value_t = 200)]
     lines: usize,
 }
 
-/// Show them, the oldest first.
-///
-/// # Errors
-/// What failed.
+/// Prints the lines, oldest first.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let name = name_of(&context.find(HARDWARE, &arguments.machine).await?);
     let answer = context.client.get(&Path::log(&context.namespace, &name, arguments.lines)).await?;
@@ -32,7 +28,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     match context.printer.values(&lines) {
         Some(printed) => printed,
         None if lines.is_empty() => {
-            context.printer.note(&format!("{name} has said nothing over syslog"));
+            context.printer.note(&format!("no syslog lines from {name}"));
             Ok(())
         }
         None => lines.iter().try_for_each(|line| context.printer.line(&shown(context, line))),

@@ -1,4 +1,4 @@
-//! `machine power`: one BMC Job with one action, and what the BMC then says.
+//! `machine power`: creates a BMC Job with one action and shows its result.
 
 use std::time::Duration;
 
@@ -9,48 +9,46 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::{Context, name_of};
 use crate::args::duration;
-use crate::client::{Change, Path};
+use crate::client::{Path, WatchEvent};
 use crate::error::Error;
 use crate::output::Format;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// What the BMC shall do.
+    /// Power action
     #[arg(value_enum)]
     action: Action,
 
-    /// Hardware by name, id, MAC or address; or a BMC Machine by name.
+    /// Hardware by name, id, MAC or IP address; or a BMC Machine by name
     #[arg(value_name = "NAME", required_unless_present = "hardware")]
     machine: Option<String>,
 
-    /// The same, as an option.
+    /// Same as NAME
     #[arg(long, value_name = "NAME", conflicts_with = "machine")]
     hardware: Option<String>,
 
-    /// Wait until the BMC confirms it ("status" always does).
+    /// Wait until the BMC confirms the action ("status" always waits)
     #[arg(short, long)]
     wait: bool,
 
-    /// Wait no longer than this.
+    /// Stop waiting after this time
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     timeout: Duration,
 }
 
-/// What a BMC can be asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Action {
-    /// Switch on.
+    /// Power on
     On,
-    /// Switch off at once.
+    /// Power off immediately
     Off,
-    /// Switch off and on.
+    /// Power off, then on
     Cycle,
-    /// Reset without switching off.
+    /// Reset without powering off
     Reset,
-    /// Ask the operating system to shut down.
+    /// Ask the operating system to shut down
     Soft,
-    /// Tell whether it is on.
+    /// Show the power state
     Status,
 }
 
@@ -67,18 +65,18 @@ impl Action {
     }
 }
 
-/// What is switched.
+/// Machine whose power is switched.
 struct Target {
-    /// As people call it.
+    /// Name for people.
     name: String,
-    /// Its BMC Machine.
+    /// Name of its BMC Machine.
     machine: String,
 }
 
-/// Create the Job and, when asked to, wait for it.
+/// Creates the Job and, with --wait, waits for it.
 ///
 /// # Errors
-/// What failed; when waiting also that the BMC did not do it.
+/// Also when waiting and the BMC did not do it.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
     let target = target(context, &text).await?;
@@ -139,7 +137,7 @@ async fn target(context: &Context, text: &str) -> Result<Target, Error> {
     }
 }
 
-/// The Job once it has completed.
+/// Returns the Job once it has completed.
 async fn until_end(
     context: &Context,
     target: &Target,
@@ -164,10 +162,10 @@ async fn until_end(
             return Err(Error::TooLate { what, after });
         };
         let object = match change? {
-            Change::Listed(items) => items.into_iter().next(),
-            Change::Now(object) => Some(object),
-            Change::Gone => None,
-            Change::Away(why) => {
+            WatchEvent::Listed(items) => items.into_iter().next(),
+            WatchEvent::Changed(object) => Some(object),
+            WatchEvent::Deleted => None,
+            WatchEvent::Unreachable(why) => {
                 bar.note(&format!("{why}; waiting for it"));
                 continue;
             }
@@ -187,7 +185,7 @@ async fn until_end(
     }
 }
 
-/// Remove the Job of a question, and its Task: nobody needs them after the answer.
+/// Deletes the Job of a status request, and its Task.
 async fn forget(context: &Context, job: &Value, task: Option<&Value>) {
     for (resource, object) in [(JOB, Some(job)), (TASK, task)] {
         let Some(object) = object else { continue };

@@ -1,7 +1,6 @@
-//! Templates that come with the program, in `templates/`: each a workflow's YAML whose first
-//! comment says what it installs and which settings it has (`# name=default`, then what it is
-//! for). A setting stands in the text as `@name@`, so that the template that is made is an
-//! ordinary one.
+//! Built-in templates, in `templates/`: each is a workflow's YAML. Its first comment says what it
+//! installs and lists its settings (`# name=default`, then the purpose). A setting stands in the
+//! text as `@name@`, so that the created template is an ordinary one.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +15,26 @@ const LIBRARY: [(&str, &str); 6] = [
     ("wipe", include_str!("../../../templates/wipe.yaml")),
 ];
 
-/// The setting that is the box's address.
+/// Name of the setting for the box's address.
 pub const BOX: &str = "box";
 
-/// A template of the library.
+/// A built-in template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub name: &'static str,
-    /// Its text, with its settings as `@name@`.
+    /// Workflow YAML, with settings as `@name@`.
     pub text: &'static str,
 }
 
-/// All of them, the most wanted first.
+/// All built-in templates, most popular first.
 pub fn entries() -> impl Iterator<Item = Entry> {
     LIBRARY.into_iter().map(|(name, text)| Entry { name, text })
 }
 
-/// The one of this name.
+/// Finds a built-in template.
 ///
 /// # Errors
-/// There is none; with the names there are.
+/// The name is unknown; lists the known names.
 pub fn entry(name: &str) -> Result<Entry, Error> {
     entries().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = entries().map(|entry| entry.name).collect();
@@ -44,22 +42,22 @@ pub fn entry(name: &str) -> Result<Entry, Error> {
     })
 }
 
-/// `NAME=VALUE` of the command line.
+/// Parses `NAME=VALUE`.
 ///
 /// # Errors
-/// It has no `=`.
+/// `text` has no `=`.
 pub fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it is not NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Entry {
-    /// What it does, in a sentence.
+    /// Purpose of the template, in a sentence.
     pub fn about(self) -> &'static str {
         self.head().next().unwrap_or_default()
     }
 
-    /// Its settings with what they are by themselves; empty is to be given.
+    /// Settings with their defaults; an empty default means that a value is required.
     pub fn settings(self) -> BTreeMap<&'static str, &'static str> {
         let is_name = |name: &str| {
             !name.is_empty()
@@ -71,10 +69,10 @@ impl Entry {
             .collect()
     }
 
-    /// The workflow's YAML with the settings of `given` in it.
+    /// The workflow's YAML with the settings of `given`.
     ///
     /// # Errors
-    /// `given` has one that there is not, or lacks one; all of these are named.
+    /// Unknown and missing settings, all named.
     pub fn with(self, given: &BTreeMap<String, String>) -> Result<String, Error> {
         let settings = self.settings();
         let unknown = given.keys().filter(|name| !settings.contains_key(name.as_str()));
@@ -135,9 +133,9 @@ mod tests {
 
     #[test]
     fn settings_are_named_when_they_are_missing_or_unknown() {
-        let given = [("colour".to_owned(), "red".to_owned())].into();
+        let given = [("color".to_owned(), "red".to_owned())].into();
         let error = entry("raw").unwrap().with(&given).unwrap_err().to_string();
-        for words in ["no setting \"colour\"", "--set image_url=", "--set sha256="] {
+        for words in ["no setting \"color\"", "--set image_url=", "--set sha256="] {
             assert!(error.contains(words), "{error}");
         }
         assert!(entry("plan9").unwrap_err().to_string().contains("debian, ubuntu"));

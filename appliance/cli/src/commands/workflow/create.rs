@@ -1,4 +1,4 @@
-//! `workflow create`: a template, a machine, and how the machine is brought into the agent OS.
+//! `workflow create`: runs a template on a machine, and boots the machine into the agent OS.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,43 +13,42 @@ use crate::client::Path;
 use crate::error::Error;
 use crate::output::Format;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Template, by name or id.
+    /// Name or id of the template
     #[arg(short, long, value_name = "NAME|ID")]
     template: String,
 
-    /// Machine, by name, id, MAC or address; or the template's variables as JSON:
-    /// '{"device_1":"52:54:00:77:00:01"}'.
+    /// Machine, by name, id, MAC or IP address; or the template's variables as JSON:
+    /// '{"device_1":"52:54:00:77:00:01"}'
     #[arg(short = 'r', long, value_name = "NAME|ID|MAC|IP|JSON")]
     hardware: String,
 
-    /// Name of the workflow; else the machine's with a random end.
+    /// Name of the workflow [default: the machine's name with a random suffix]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Boot the machine from the network through its BMC (the default when it has one).
+    /// Boot the machine from the network through its BMC (default if it has one)
     #[arg(long, conflicts_with = "no_boot")]
     netboot: bool,
 
-    /// Leave the machine's power and boot order alone.
+    /// Leave the machine's power and boot order unchanged
     #[arg(long)]
     no_boot: bool,
 
-    /// Wait for the end; the exit code then tells how it ended.
+    /// Wait for the end; the exit code says how it ended
     #[arg(short, long)]
     wait: bool,
 
-    /// Wait no longer than this; restarts of the box are waited out.
+    /// Stop waiting after this time; restarts of the box are tolerated
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
 }
 
-/// Create the workflow and, when asked to, stay with it.
+/// Creates the workflow and, with --wait, follows it.
 ///
 /// # Errors
-/// What failed; with `--wait` also that the workflow did.
+/// With `--wait` also a failed workflow.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let machines = variables::machines(context, &arguments.hardware).await?;
     let template = context.find(TEMPLATE, &arguments.template).await?;
@@ -75,7 +74,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     follow::until_end(context, &name, arguments.timeout, false).await
 }
 
-/// Whether the machine is booted for the workflow.
+/// Choice to boot the machine for the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Boot {
     Yes,
@@ -83,20 +82,20 @@ enum Boot {
     WithBmc,
 }
 
-struct Planned {
+struct WorkflowPlan {
     workflow: Value,
-    /// What the owner still has to do.
+    /// Hint for steps that the owner still has to do.
     note: Option<String>,
 }
 
-/// The Workflow to create. The machine that is booted, and whose facts the template sees, is that
-/// of `device_1`, else the first.
+/// The Workflow to create. The machine of `device_1`, else the first, is booted, and the template
+/// sees its facts.
 fn plan(
     template: &str,
     machines: &BTreeMap<String, Value>,
     name: Option<&str>,
     boot: Boot,
-) -> Result<Planned, Error> {
+) -> Result<WorkflowPlan, Error> {
     let what = || format!("run template {template}");
     let map = variables::agents(&what(), machines)?;
     let object = variables::first(machines)?;
@@ -140,7 +139,7 @@ fn plan(
              netboot.allowPXE on one of its interfaces, then switch it on"
         )),
     };
-    Ok(Planned { workflow, note })
+    Ok(WorkflowPlan { workflow, note })
 }
 
 #[cfg(test)]

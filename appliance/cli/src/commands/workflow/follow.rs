@@ -1,4 +1,4 @@
-//! Stays with a workflow until it ends, across restarts of the box.
+//! Follows a workflow until it ends, across restarts of the box.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use super::super::Context;
 use super::rows::{Feed, why};
 use super::typed;
-use crate::client::{Change, Path};
+use crate::client::{Path, WatchEvent};
 use crate::error::Error;
 use crate::output::{Bar, Format};
 
-/// How often the progress of a running action is asked for.
+/// Interval of progress requests.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
-/// Longest wait for one answer about progress; the workflow itself matters more.
+/// Longest wait for one response about progress; the workflow itself matters more.
 const PROGRESS_WAIT: Duration = Duration::from_secs(2);
 
-/// Show the workflow `name` until it ends; `rows` also prints every action that begins or ends.
+/// Shows the workflow `name` until it ends; `rows` also prints every action that begins or ends.
 ///
 /// # Errors
-/// When it fails, times out or is deleted, or does not end within `limit`.
+/// The workflow fails, times out or is deleted, or does not end within `limit`.
 pub async fn until_end(
     context: &Context,
     name: &str,
@@ -70,23 +70,23 @@ struct View<'a> {
     feed: Feed,
     bar: Bar,
     state: Option<State>,
-    /// Name of the action that runs; empty when none does.
+    /// Name of the running action; empty if none runs.
     action: String,
-    /// Its id.
+    /// Id of the running action.
     action_id: String,
 }
 
 impl View<'_> {
-    /// Take a change; `true` when the workflow succeeded.
-    fn take(&mut self, change: Change) -> Result<bool, Error> {
+    /// Takes a change; true when the workflow succeeded.
+    fn take(&mut self, change: WatchEvent) -> Result<bool, Error> {
         match change {
-            Change::Listed(items) => match items.first() {
+            WatchEvent::Listed(items) => match items.first() {
                 Some(object) => self.show(object),
                 None => Err(self.deleted()),
             },
-            Change::Now(object) => self.show(&object),
-            Change::Gone => Err(self.deleted()),
-            Change::Away(why) => {
+            WatchEvent::Changed(object) => self.show(&object),
+            WatchEvent::Deleted => Err(self.deleted()),
+            WatchEvent::Unreachable(why) => {
                 self.bar.note(&format!("{why}; waiting for it"));
                 // Tell the state again when the box is back.
                 self.state = None;
@@ -144,7 +144,7 @@ impl View<'_> {
         lines.iter().try_for_each(|line| self.bar.line(printer, line))
     }
 
-    /// Show how far the running action is, when the box has something to say about it.
+    /// Shows the progress of the running action, if the box knows it.
     async fn poll(&mut self) {
         let path = Path::progress(&self.context.namespace, self.name);
         let answer = timeout(PROGRESS_WAIT, self.context.client.get_if_any(&path)).await;
@@ -168,14 +168,14 @@ impl View<'_> {
     }
 }
 
-/// Name and id of the action that runs; empty when none does.
+/// Name and id of the running action; empty if none runs.
 fn running(workflow: &Workflow) -> (String, String) {
     let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let running = actions.find(|action| action.state == ActionState::Running);
     running.map(|action| (plain(&action.name), action.id.clone())).unwrap_or_default()
 }
 
-/// From its creation to its last action's end.
+/// Time from its creation to the end of its last action.
 fn took(workflow: &Workflow) -> String {
     let actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let end = actions.filter_map(|action| action.execution_stop).max();

@@ -1,4 +1,4 @@
-//! `workflow retry`, `cancel`, `pause`, `resume`: what is asked of a workflow that is there.
+//! `workflow retry`, `cancel`, `pause` and `resume`.
 
 use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, WORKFLOW};
 use serde_json::{Value, json};
@@ -8,15 +8,15 @@ use super::super::{Context, name_of};
 use super::typed;
 use crate::error::Error;
 
-/// Read the argument of `--from`.
+/// Parses the argument of `--from`.
 pub fn from(text: &str) -> Result<RetryFrom, String> {
     RetryFrom::parse(text).ok_or_else(|| "it is `failed` or `start`".to_owned())
 }
 
-/// Ask for another attempt.
+/// Requests another attempt.
 ///
 /// # Errors
-/// When there is nothing to retry, or the box refuses.
+/// There is nothing to retry, or the box refuses.
 pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
@@ -32,10 +32,10 @@ pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Re
     ask(context, &object, &patch, "retry requested").await
 }
 
-/// Ask for the end.
+/// Requests the cancellation.
 ///
 /// # Errors
-/// When it has ended, or the box refuses.
+/// The workflow has ended, or the box refuses.
 pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
@@ -47,10 +47,10 @@ pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
     ask(context, &object, &patch, "cancel requested").await
 }
 
-/// Hold a workflow, or let it go on.
+/// Pauses or resumes a workflow.
 ///
 /// # Errors
-/// When it has ended, or the box refuses.
+/// The workflow has ended, or the box refuses.
 pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
@@ -64,7 +64,7 @@ pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Er
     ask(context, &object, &json!({ "spec": { "paused": value } }), word).await
 }
 
-/// Tells this request from every other, so that the box answers it once.
+/// Unique id of the request, so that the box answers it once.
 fn id() -> String {
     stdx::random_hex(8)
 }

@@ -1,4 +1,4 @@
-//! A workflow's actions as rows.
+//! Actions of a workflow as rows.
 
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
@@ -8,26 +8,22 @@ use status::words;
 
 use crate::output::{Cell, Table};
 
-/// The columns, as `tink workflow events` has had them.
+/// Columns, as in `tink workflow events`.
 const HEADINGS: [&str; 6] = ["WORKER ID", "TASK", "ACTION", "EXECUTION TIME", "MESSAGE", "STATUS"];
-/// Room for messages that are not known yet, in characters.
+/// Width of messages that are not known yet, in characters.
 const MESSAGE_WIDTH: usize = 24;
 
-/// One action that has begun.
+/// An action that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// Agent.
     pub worker_id: String,
-    /// Task.
     pub task: String,
-    /// Action.
     pub action: String,
-    /// For people; empty when it is not known.
+    /// Formatted duration; empty if unknown.
     pub execution_time: String,
-    /// What the agent said.
+    /// Message of the agent.
     pub message: String,
-    /// State.
     pub status: ActionState,
 }
 
@@ -74,7 +70,6 @@ impl Row {
     }
 }
 
-/// Rows under their headings.
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&HEADINGS);
     for row in rows {
@@ -83,7 +78,7 @@ pub fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Rows one at a time, in columns wide enough for all that the workflow may still say.
+/// Prints rows as they come, in columns wide enough for all rows that the workflow may still have.
 #[derive(Debug, Default)]
 pub struct Feed {
     widths: Vec<usize>,
@@ -91,7 +86,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The lines for what is new in `workflow`, the headings before the first.
+    /// Lines for the new rows of `workflow`, after the headings for the first.
     pub fn lines(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<String> {
         self.news(workflow, now)
             .into_iter()
@@ -102,7 +97,7 @@ impl Feed {
             .collect()
     }
 
-    /// The rows whose state is new: each action when it begins and when it ends.
+    /// Rows with a new state: each action when it begins and when it ends.
     pub fn news(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<Row> {
         let rows = rows(workflow, now);
         let mut news = Vec::new();
@@ -134,10 +129,10 @@ impl Feed {
     }
 }
 
-/// Beginning of the message of an action that waits for another server.
+/// Prefix of the message of an action that waits for another server.
 const WAITING: &str = "waiting: ";
 
-/// The action that waits for another server, with the reason.
+/// Action that waits for another server, with the reason.
 pub fn waiting(workflow: &Workflow) -> Option<String> {
     let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let waits = |action: &&ActionStatus| {
@@ -147,7 +142,7 @@ pub fn waiting(workflow: &Workflow) -> Option<String> {
     Some(format!("{}: {}", plain(&action.name), plain(&action.message)))
 }
 
-/// Why a workflow did not succeed, in one phrase.
+/// Reason why a workflow did not succeed, in one phrase.
 pub fn why(workflow: &Workflow) -> String {
     let status = &workflow.status;
     if let Some(ended) = status.ended.as_ref().filter(|ended| !ended.message.is_empty()) {

@@ -1,5 +1,5 @@
-//! The `box.toml` that goes with a box to its place: read before the disk is opened, so that what
-//! the box would refuse as a whole is told at a desk and not at a rack.
+//! Checks the `box.toml` for a new box before the disk is opened, so that a mistake shows at the
+//! desk and not at the rack.
 //!
 //! The checks are the box's own (`config`), but for folders and files, which only the box has.
 
@@ -10,29 +10,29 @@ use config::mistakes::checked_elsewhere;
 use super::image::text;
 use crate::error::Error;
 
-/// Larger files are no configuration.
+/// Limit of the size of a configuration.
 const BYTES_MAX: u64 = 1 << 18;
 
-/// The text of the file at `path`, as it is.
+/// Reads the text of the file at `path`.
 ///
 /// # Errors
-/// It cannot be read, is too large, or is nothing that a box takes: with the line.
+/// The file cannot be read, is too large, or is not valid; with the line.
 pub fn read(path: &Path) -> Result<String, Error> {
     let wrong = |why: String| Error::Content { file: path.display().to_string(), why };
-    let text = text(path, BYTES_MAX + 1)?.ok_or_else(|| wrong("it is absent".to_owned()))?;
+    let text = text(path, BYTES_MAX + 1)?.ok_or_else(|| wrong("it does not exist".to_owned()))?;
     if text.len() as u64 > BYTES_MAX {
         let limit = stdx::bytes(BYTES_MAX);
-        return Err(wrong(format!("it has more than {limit}, which is no configuration")));
+        return Err(wrong(format!("it is larger than {limit}")));
     }
     check(&text).map_err(wrong)?;
     Ok(text)
 }
 
-/// What is wrong with `text`, as a phrase.
+/// Returns the mistakes in `text`, as a phrase.
 fn check(text: &str) -> Result<(), String> {
     checked_elsewhere(text).map_err(|mistakes| {
-        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        told.join("; ")
+        let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        lines.join("; ")
     })
 }
 
@@ -63,9 +63,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("box.toml");
         let said = |file| read(file).unwrap_err().to_string();
-        assert!(said(&file).ends_with("box.toml: it is absent"), "{}", said(&file));
+        assert!(said(&file).ends_with("box.toml: it does not exist"), "{}", said(&file));
         std::fs::write(&file, "# \n".repeat(1 << 17)).unwrap();
-        assert!(said(&file).contains("more than 256 KiB"), "{}", said(&file));
+        assert!(said(&file).contains("larger than 256 KiB"), "{}", said(&file));
         std::fs::write(&file, b"name = '\xff'").unwrap();
         assert!(said(&file).contains("cannot read"), "{}", said(&file));
     }

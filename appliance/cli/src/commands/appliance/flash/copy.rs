@@ -1,7 +1,7 @@
-//! An image onto a disk: what its map names, in one pass, with every sum; and read again.
+//! Copies an image to a disk in one pass: the ranges of its map, with every checksum, read back.
 //!
-//! The beginning of the disk, with its partition table, is written last, when all else was read
-//! again and is right: a disk with half an image, or a disk that fails, does not start.
+//! The head of the disk, with its partition table, is written last, after all else was read back. A
+//! disk with half an image, or a failing disk, does not boot.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,60 +13,58 @@ use sha2::{Digest as _, Sha256};
 
 use super::map::{Map, Part};
 
-/// What is written last.
+/// Size of the head, which is written last.
 const HEAD: u64 = 1 << 20;
-/// Bytes moved at once.
+/// Bytes copied at once.
 const PIECE: usize = 1 << 20;
-/// Bytes after which the disk is waited for, so that progress is the disk's.
+/// Bytes between two flushes, so that the progress shown is the disk's.
 const FLUSH: u64 = 64 << 20;
 
-/// Why it did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The image cannot be read or unpacked.
     #[error("the image is damaged or cannot be read: {0}")]
     Image(io::Error),
-    /// It is not what its map says.
+    /// The image differs from its map at this byte.
     #[error("the image is damaged at byte {0}: its sum is another than its block map says")]
     Sum(u64),
-    /// It is larger than the disk.
+    /// The image is larger than the disk.
     #[error("the image is larger than the disk")]
     TooLarge,
-    /// The disk does not take it or give it back.
+    /// The disk fails to write or read at this byte.
     #[error("the disk fails at byte {0}: {1}")]
     Disk(u64, io::Error),
-    /// The disk has something else than was written.
+    /// The disk returns other bytes than were written.
     #[error("the disk gives back something else at byte {0} than was written there")]
     Differs(u64),
-    /// A person ended it.
+    /// A person interrupted the copy.
     #[error("it was stopped")]
     Stopped,
 }
 
-/// A disk that is written to.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    /// Open for reading and writing, by nobody else.
+    /// Open for reading and writing, exclusively.
     pub disk: &'a File,
-    /// Its bytes.
+    /// Bytes of the disk.
     pub size: u64,
-    /// Set when somebody wants it to end.
+    /// Set to interrupt the copy.
     pub stop: &'a AtomicBool,
 }
 
 impl Writer<'_> {
-    /// Discards all that the disk held. False when the disk does not discard, or does not promise
-    /// zeros afterwards: former bytes stay where the image writes none.
+    /// Discards the former content of the disk. False if the disk cannot discard, or does not
+    /// promise zeros afterwards: old bytes stay where the image writes none.
     pub fn discard(&self) -> bool {
         let zeros = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(self.disk, zeros, 0, self.size).is_ok()
     }
 
-    /// Writes what `map` names of `image`, and waits until the disk has it; what was written, with
-    /// the sums, but for the beginning, which is the second.
+    /// Writes the ranges of `image` that `map` names, and flushes them. Returns the ranges written
+    /// with their checksums, and the head, which is not written yet.
     ///
     /// # Errors
-    /// Why the disk holds no whole image now.
+    /// The disk holds an incomplete image.
     pub fn write(&self, image: &mut impl Read, map: &Map) -> Result<(Map, Vec<u8>), Failure> {
         let head = usize::try_from(HEAD.min(self.size)).unwrap_or_default();
         let mut head = vec![0; head];
@@ -109,11 +107,11 @@ impl Writer<'_> {
         Ok((Map { size: Some(at), parts }, head))
     }
 
-    /// Writes the beginning, which makes the disk one that starts, and reads it again. A beginning
-    /// that the disk does not keep is taken away.
+    /// Writes the head, which makes the disk bootable, and reads it back. A head that differs is
+    /// erased.
     ///
     /// # Errors
-    /// The disk does not take it, or has something else.
+    /// The disk fails to write, or returns other bytes.
     pub fn finish(&self, head: &[u8]) -> Result<(), Failure> {
         let failed = |error| Failure::Disk(0, error);
         self.put(head, 0)?;
@@ -132,16 +130,15 @@ impl Writer<'_> {
         same
     }
 
-    /// The kernel's memory is not the disk.
+    /// Drops the kernel's page cache of the disk, so that reads reach the disk.
     fn forget_pages(&self) {
         let _ = fadvise(self.disk, 0, None, Advice::DontNeed);
     }
 
-    /// Reads what was written from the disk itself, but for the beginning that is still to be
-    /// written, and tells how far it is.
+    /// Reads back from the disk what was written, except for the head, and reports progress.
     ///
     /// # Errors
-    /// The disk has something else.
+    /// The disk returns other bytes.
     pub fn compare(
         &self,
         written: &Map,
@@ -180,7 +177,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// `bytes`, which belong at `at`, to the disk, or to its beginning for later.
+    /// Writes `bytes`, which belong at `at`, to the disk, or to `head` for later.
     fn place(&self, head: &mut [u8], bytes: &[u8], at: u64) -> Result<(), Failure> {
         let kept = usize::try_from(at).ok().and_then(|at| head.get_mut(at..));
         let early = kept.map_or(0, |kept| {

@@ -1,4 +1,4 @@
-//! The image as a stream: unpacked where it is packed, with the sum of the file as it lies there.
+//! The image as a stream: unpacked if it is packed, with the checksum of the file as stored.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -13,32 +13,31 @@ use super::map::{MAP_BYTES_MAX, Map};
 use super::release::{Keys, Sums};
 use crate::error::Error;
 
-/// Bytes read from the file at once.
 const BUFFER: usize = 1 << 18;
 
-/// An image, and what lies beside it.
+/// An image, and the files beside it.
 #[derive(Debug)]
 pub struct Image {
     path: PathBuf,
     /// Bytes of the file.
     pub size: u64,
     packed: bool,
-    /// What of it is written.
+    /// Ranges of the image that are written.
     pub map: Map,
-    /// Whether that is what a block map says.
+    /// True if `map` was read from a block map.
     pub mapped: bool,
-    /// The file's SHA-256, as the release's list has it.
+    /// SHA-256 of the file, from SHA256SUMS.
     wanted: Option<String>,
-    /// Whether somebody signed that list whose key one has.
+    /// True if SHA256SUMS is signed by one of the given keys.
     pub signed: bool,
 }
 
 impl Image {
-    /// The image at `path` with its map and its sum, where they lie beside it. With `keys` the sum
-    /// must, and be signed.
+    /// Finds the image at `path`, with its map and its checksum if they lie beside it. With `keys`,
+    /// the checksum must exist and be signed.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not what it should be.
+    /// A file cannot be read or is not valid.
     pub fn find(path: &Path, keys: Option<&Keys>) -> Result<Self, Error> {
         let size = fs::metadata(path).map_err(|source| unread(path, source))?.len();
         let packed = path.extension().is_some_and(|ending| ending == "xz");
@@ -61,18 +60,18 @@ impl Image {
         Ok(Self { path: path.to_owned(), size, packed, map, mapped, wanted, signed })
     }
 
-    /// Whether there is a sum to hold the file against.
+    /// True if SHA256SUMS names the file.
     pub fn is_summed(&self) -> bool {
         self.wanted.is_some()
     }
 
-    /// Opens it; `read` counts the file's bytes as they are read.
+    /// Opens the image; `read` counts the bytes read of the file.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub fn open(&self, read: &Arc<AtomicU64>) -> Result<Stream, Error> {
         let file = File::open(&self.path).map_err(|source| unread(&self.path, source))?;
-        let file = Summing { file, sum: Sha256::new(), read: Arc::clone(read) };
+        let file = HashingFile { file, sum: Sha256::new(), read: Arc::clone(read) };
         let file = BufReader::with_capacity(BUFFER, file);
         Ok(match self.packed {
             true => Stream::Packed(Box::new(XzReader::new(file, true))),
@@ -80,10 +79,10 @@ impl Image {
         })
     }
 
-    /// Judges what was read of it: all of it, by now.
+    /// Compares the checksum of the file after all of it was read.
     ///
     /// # Errors
-    /// It is not the file of the release.
+    /// The file differs from the release's.
     pub fn check(&self, stream: Stream) -> Result<(), Error> {
         let mut file = match stream {
             Stream::Packed(reader) => reader.into_inner(),
@@ -96,12 +95,11 @@ impl Image {
     }
 }
 
-/// An image that is being read.
 pub enum Stream {
-    /// In xz.
-    Packed(Box<XzReader<BufReader<Summing>>>),
-    /// As it is.
-    Bare(BufReader<Summing>),
+    /// Compressed by xz.
+    Packed(Box<XzReader<BufReader<HashingFile>>>),
+    /// Not compressed.
+    Bare(BufReader<HashingFile>),
 }
 
 impl Read for Stream {
@@ -113,14 +111,14 @@ impl Read for Stream {
     }
 }
 
-/// A file that is summed as it is read.
-pub struct Summing {
+/// A file whose checksum is computed while it is read.
+pub struct HashingFile {
     file: File,
     sum: Sha256,
     read: Arc<AtomicU64>,
 }
 
-impl Read for Summing {
+impl Read for HashingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.sum.update(&buffer[..count]);
@@ -129,7 +127,7 @@ impl Read for Summing {
     }
 }
 
-/// Holds a file's sum against the one that is wanted, if one is.
+/// Compares a file's checksum with the expected one, if there is one.
 fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error> {
     match wanted {
         Some(wanted) if wanted != found => Err(Error::Content {
@@ -140,7 +138,7 @@ fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error
     }
 }
 
-/// At most `limit` bytes of a file's text, if there is such a file.
+/// Reads at most `limit` bytes of a text file; `None` if it does not exist.
 pub fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,36 +1,35 @@
-//! The block map beside an image (`NAME.img.bmap`, bmaptool's format 2.0): which ranges of it have
-//! to be on the disk, and the sum of each.
+//! The block map beside an image (`NAME.img.bmap`, bmaptool's format 2.0): the ranges that have to
+//! be on the disk, and the checksum of each.
 
 use std::ops::Range;
 
-/// Block maps that are larger are none.
+/// Limit of the size of a block map.
 pub const MAP_BYTES_MAX: u64 = 16 << 20;
 
-/// What of an image is written.
+/// Ranges of an image that are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map {
-    /// Bytes of the whole image, where that is known.
+    /// Bytes of the whole image, if known.
     pub size: Option<u64>,
-    /// In order, apart from each other.
+    /// Sorted, without overlap.
     pub parts: Vec<Part>,
 }
 
-/// One range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// In bytes; the last may end behind the image.
+    /// In bytes; the last range may end after the image.
     pub bytes: Range<u64>,
-    /// Its SHA-256.
+    /// SHA-256 of the range.
     pub sum: Option<[u8; 32]>,
 }
 
 impl Map {
-    /// Of an image without a map: all of it.
+    /// One range of the whole image, for an image without a map.
     pub fn whole(size: Option<u64>) -> Self {
         Self { size, parts: vec![Part { bytes: 0..u64::MAX, sum: None }] }
     }
 
-    /// What the file says; the error is a phrase.
+    /// Parses a block map; the error is a phrase.
     pub fn read(text: &str) -> Result<Self, String> {
         let document = roxmltree::Document::parse(text).map_err(|error| error.to_string())?;
         let root = document.root_element();
@@ -41,10 +40,10 @@ impl Map {
         };
         let number = |name: &str| {
             let text = field(name)?;
-            text.parse::<u64>().map_err(|_| format!("{name} is {text:?}, which is no number"))
+            text.parse::<u64>().map_err(|_| format!("{name}: expected a number, found {text:?}"))
         };
         if !root.has_tag_name("bmap") || field("ChecksumType")? != "sha256" {
-            return Err("it is no block map with SHA-256 sums".to_owned());
+            return Err("not a valid block map with SHA-256 checksums".to_owned());
         }
         let (size, block) = (number("ImageSize")?, number("BlockSize")?);
         let list = root.children().find(|node| node.has_tag_name("BlockMap"));
@@ -59,11 +58,11 @@ impl Map {
             let sum = node.attribute("chksum").and_then(stdx::unhex);
             let sum = sum.and_then(|sum| sum.try_into().ok());
             let (Some(bytes), Some(sum)) = (range, sum) else {
-                return Err(format!("the range {said:?} is none, or has no sum"));
+                return Err(format!("not a valid range, or without checksum: {said:?}"));
             };
             let before = parts.last().map_or(0, |part| part.bytes.end);
             if bytes.start < before || bytes.start >= size {
-                return Err(format!("the range {said} is not where it belongs"));
+                return Err(format!("the range {said} is out of order"));
             }
             parts.push(Part { bytes: bytes.start..bytes.end.min(size), sum: Some(sum) });
         }
@@ -74,7 +73,7 @@ impl Map {
     }
 }
 
-/// `7` or `7-9`.
+/// Parses `7` or `7-9`.
 fn blocks(text: &str) -> Option<(u64, u64)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
@@ -103,12 +102,12 @@ mod tests {
         let parts = [part(0..4096), part(8192..16_384), part(36_864..40_000)];
         assert_eq!(read.parts, parts);
         let wrong = [
-            (range("3-2"), "is none"),
-            (range("x"), "is none"),
-            ("<Range chksum=\"12\"> 1 </Range>".to_owned(), "no sum"),
-            (range("2") + &range("2"), "not where it belongs"),
-            (range("10"), "not where it belongs"),
-            (range("0-18446744073709551615"), "is none"),
+            (range("3-2"), "not a valid range"),
+            (range("x"), "not a valid range"),
+            ("<Range chksum=\"12\"> 1 </Range>".to_owned(), "without checksum"),
+            (range("2") + &range("2"), "out of order"),
+            (range("10"), "out of order"),
+            (range("0-18446744073709551615"), "not a valid range"),
             (String::new(), "maps nothing"),
         ];
         for (ranges, why) in wrong {

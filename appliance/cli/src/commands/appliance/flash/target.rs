@@ -1,4 +1,4 @@
-//! The disk that is to be overwritten: what it is, and whether it may be.
+//! The disk to overwrite: its description, and the reasons to refuse it.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -7,56 +7,55 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of the sectors that sysfs counts in.
 const SECTOR: u64 = 512;
-/// Characters that a person types at least.
+/// Fewest characters that confirm a disk.
 const TYPED: usize = 4;
 
-/// A disk, as the kernel tells of it.
+/// A disk, as the kernel describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
-    /// `sdb`.
+    /// Kernel name: `sdb`.
     pub name: String,
-    /// Empty where it has none.
+    /// Model; empty if unknown.
     pub model: String,
-    /// Empty where it has none.
+    /// Serial number; empty if unknown.
     pub serial: String,
-    /// In bytes.
     pub size: u64,
-    /// A stick or a card.
+    /// True for a USB stick or a memory card.
     pub removable: bool,
-    /// It refuses writes.
+    /// True if the disk refuses writes.
     pub read_only: bool,
-    /// The kernel's number of this disk and medium, never given twice.
+    /// The kernel's number of this disk and medium, never reused.
     pub sequence: String,
-    /// Of which disk it is a part.
+    /// Disk that this is a partition of.
     pub part_of: Option<String>,
-    /// What is on it: `sdb1`, `sdb2`.
+    /// Names of its partitions: `sdb1`, `sdb2`.
     pub partitions: Vec<String>,
-    /// Why it is in use: `sdb1 is mounted at /home`.
+    /// Reasons why the disk is in use: `sdb1 is mounted at /home`.
     pub in_use: Vec<String>,
     /// Serial numbers of the machine's other disks.
     pub other_serials: Vec<String>,
 }
 
 impl Target {
-    /// The disk that `path` names now.
+    /// Describes the disk that `path` names now.
     ///
     /// # Errors
-    /// It cannot be looked at, or is no disk.
+    /// The file cannot be inspected, or is not a disk.
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::described(&fs::metadata(path)?)
     }
 
-    /// The disk that is open, whatever its name means now.
+    /// Describes the open disk, whatever its path names now.
     ///
     /// # Errors
-    /// It cannot be looked at, or is no disk.
+    /// The file cannot be inspected, or is not a disk.
     pub fn of(disk: &File) -> io::Result<Self> {
         Self::described(&disk.metadata()?)
     }
 
     fn described(data: &Metadata) -> io::Result<Self> {
         if !data.file_type().is_block_device() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no disk"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a disk"));
         }
         let device = data.rdev();
         let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -80,8 +79,8 @@ impl Target {
         })
     }
 
-    /// The text that a person types to show that this disk is meant: the end of its serial number
-    /// that no other disk of the machine has, or of its name.
+    /// Text to type as confirmation: the end of the serial number that no other disk of the machine
+    /// has, else the disk's name.
     pub fn proof(&self) -> &str {
         let named = if self.is_proved_by_serial() { &self.serial } else { &self.name };
         let ends = named.char_indices().rev().skip(TYPED - 1).map(|(at, _)| &named[at..]);
@@ -92,13 +91,13 @@ impl Target {
         ends.into_iter().find(|end| !is_other(end)).unwrap_or(named)
     }
 
-    /// A serial number that another disk has too names neither.
+    /// True if the serial number is unique on this machine.
     fn is_proved_by_serial(&self) -> bool {
         let mut others = self.other_serials.iter();
         !self.serial.is_empty() && !others.any(|other| ends_with(other, &self.serial))
     }
 
-    /// A phrase that says what the proof is.
+    /// Describes the confirmation text, as a phrase.
     pub fn proof_of(&self) -> String {
         let count = self.proof().chars().count();
         let (named, what, why) = match (self.is_proved_by_serial(), self.serial.is_empty()) {
@@ -112,7 +111,7 @@ impl Target {
         format!("the last {count} characters of its {what}{why}")
     }
 
-    /// Why an image of `size` bytes, where that is known, may not be written to it.
+    /// Returns the reason, and a hint, why an image of `size` bytes may not be written to the disk.
     pub fn refusal(&self, size: Option<u64>) -> Option<(String, &'static str)> {
         let needed = size.unwrap_or_default();
         if let Some(disk) = &self.part_of {
@@ -126,7 +125,7 @@ impl Target {
             return Some(("it is write-protected".to_owned(), "is there a switch on its side?"));
         }
         if self.size == 0 {
-            return Some(("there is no medium in it".to_owned(), "put one in"));
+            return Some(("it contains no medium".to_owned(), "insert one"));
         }
         if self.size < needed {
             let (has, needed) = (stdx::bytes(self.size), stdx::bytes(needed));
@@ -135,7 +134,7 @@ impl Target {
         None
     }
 
-    /// For the person who is to say that it is the one.
+    /// Description of the disk for the confirmation prompt.
     pub fn lines(&self) -> [String; 2] {
         let or = |text: &str, none: &str| if text.is_empty() { none } else { text }.to_owned();
         let (model, serial) = (or(&self.model, "no model"), or(&self.serial, "none"));
@@ -156,7 +155,7 @@ fn name_of(sys: &Path) -> String {
     sys.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The words of a file; none where it is absent.
+/// Reads a file of sysfs, trimmed; empty if it does not exist.
 fn text(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     status::story::plain(String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n']))
@@ -167,7 +166,7 @@ fn model(sys: &Path) -> String {
     if model.is_empty() { name } else { model }
 }
 
-/// A disk's own, or that of the stick it is in.
+/// Serial number of the disk, else of the USB stick that holds it.
 fn serial(sys: &Path) -> String {
     let own = ["serial", "device/serial"].map(|file| text(&sys.join(file)));
     if let Some(own) = own.into_iter().find(|serial| !serial.is_empty()) {
@@ -183,7 +182,7 @@ fn serial(sys: &Path) -> String {
     usb.map(|usb| text(&usb.join("serial"))).unwrap_or_default()
 }
 
-/// Serial numbers of the disks that are not `name`.
+/// Serial numbers of the disks other than `name`.
 fn other_serials(name: &str) -> Vec<String> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let disks = entries.filter(|entry| entry.file_name() != name);
@@ -221,7 +220,7 @@ fn in_use(sys: &Path, partitions: &[PathBuf]) -> Vec<String> {
     uses
 }
 
-/// Where the device with that number is mounted first (proc(5), mountinfo).
+/// First mount point of the device with that number (proc(5), mountinfo).
 fn mounted(mounts: &str, number: &str) -> Option<String> {
     let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let line = lines.find(|words| words.get(2) == Some(&number) && !number.is_empty())?;

@@ -1,5 +1,5 @@
-//! The boot volume of a disk that was just flashed, without the kernel's help: nothing is mounted,
-//! and nothing else on this machine has to notice the disk's new partitions.
+//! Writes to the boot volume of a disk that was just flashed, without mounting it: the kernel need
+//! not notice the new partitions.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,32 +9,31 @@ use fatfs::{FileSystem, FsOptions};
 use gpt::disk::LogicalBlockSize;
 use rustix::fs::{Advice, fadvise};
 
-/// The boot volume's partition, by name.
+/// Name of the boot volume's partition.
 const BOOT: &str = "TINBOX";
-/// The configuration, on it.
+/// File name of the configuration.
 const CONFIG: &str = "box.toml";
 
-/// Why the configuration is not on the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The image is not a box's.
+    /// The disk has no boot volume.
     #[error("the image has no partition {BOOT}")]
     NoVolume,
     /// The partition table cannot be read.
     #[error("the partition table cannot be read: {0}")]
     Table(String),
-    /// The volume is damaged, or full, or the disk fails.
-    #[error("the volume {BOOT} does not take it: {0}")]
+    /// The volume is damaged or full, or the disk fails.
+    #[error("cannot write box.toml to the volume {BOOT}: {0}")]
     Volume(#[from] io::Error),
-    /// The disk has something else than was written.
+    /// The disk returns other bytes than were written.
     #[error("the disk gives back another {CONFIG} than was written")]
     Differs,
 }
 
-/// Puts `text` onto the boot volume of `disk` as its configuration, and reads it again.
+/// Writes `text` to the boot volume of `disk` as its configuration, and reads it back.
 ///
 /// # Errors
-/// Why it is not there.
+/// The configuration is not on the disk.
 pub fn configure(disk: &File, text: &str) -> Result<(), Failure> {
     let volume = Volume::find(disk)?;
     let open = || FileSystem::new(volume.clone(), FsOptions::new().update_accessed_date(false));
@@ -77,7 +76,7 @@ impl<'a> Volume<'a> {
         Ok(Self { disk, start, size, at: 0 })
     }
 
-    /// Of `wanted` bytes, those that are left in it.
+    /// Number of the `wanted` bytes that fit in the rest of the partition.
     fn room(&self, wanted: usize) -> usize {
         usize::try_from(self.size.saturating_sub(self.at)).unwrap_or(usize::MAX).min(wanted)
     }

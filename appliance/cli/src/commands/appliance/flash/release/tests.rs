@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::{Keys, Sums, sum_of};
 
-/// As minisign 0.11 made them: two public keys, a list, and the first key's signature of it.
+/// Made by minisign 0.11: two public keys, a list, and its signature by the first key.
 const OURS: &str = "untrusted comment: minisign public key 628637E2C49309F3\n\
     RWTzCZPE4jeGYiQtF7I8gb04xSBUsRTucKsI9WIM94gj1y7AFtFuuguX\n";
 const OTHER: &str = "untrusted comment: minisign public key 2B0582385464EC09\n\
@@ -19,7 +19,7 @@ fn keys(text: &str) -> Keys {
     Keys::read("update.pub".into(), text).unwrap()
 }
 
-/// What is found beside an image, with the files that are there.
+/// Reads the checksums beside an image, with these files present.
 fn beside(files: &[(&str, &str)], keys: Option<&Keys>) -> Result<Sums, String> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -65,13 +65,13 @@ fn what_nobody_known_signed_is_refused_with_the_reason() {
     let cut = &SIGNATURE[..SIGNATURE.len() - 9];
     type Files<'a> = &'a [(&'a str, &'a str)];
     let table: [(Files<'_>, &str, &str); 7] = [
-        (&[], OURS, "SHA256SUMS: it is absent"),
-        (&[("SHA256SUMS", SUMS)], OURS, "SHA256SUMS.minisig: it is absent"),
+        (&[], OURS, "SHA256SUMS: it does not exist"),
+        (&[("SHA256SUMS", SUMS)], OURS, "SHA256SUMS.minisig: it does not exist"),
         (&both(SUMS, SIGNATURE), OTHER, "the key that signed is not in update.pub"),
-        (&both("ab  tinbox.img.xz\n", SIGNATURE), OURS, "the signature is not over this"),
-        (&both(SUMS, &comment), OURS, "the signature is not over this"),
-        (&both(SUMS, cut), OURS, "it is no signature of minisign's"),
-        (&both(SUMS, ""), OURS, "it is no signature of minisign's"),
+        (&both("ab  tinbox.img.xz\n", SIGNATURE), OURS, "the signature does not match this"),
+        (&both(SUMS, &comment), OURS, "the signature does not match this"),
+        (&both(SUMS, cut), OURS, "not a valid minisign signature"),
+        (&both(SUMS, ""), OURS, "not a valid minisign signature"),
     ];
     for (files, known, why) in table {
         let said = beside(files, Some(&keys(known))).unwrap_err();
@@ -82,13 +82,13 @@ fn what_nobody_known_signed_is_refused_with_the_reason() {
 #[test]
 fn a_file_without_keys_is_none() {
     for (text, why) in [
-        ("", "no public key is in it"),
-        ("untrusted comment: mine\n", "no public key is in it"),
-        ("untrusted comment: mine\n\nRWTz\n", "line 3 is no public key"),
+        ("", "it contains no public key"),
+        ("untrusted comment: mine\n", "it contains no public key"),
+        ("untrusted comment: mine\n\nRWTz\n", "line 3: not a valid minisign public key"),
     ] {
         let said = Keys::read("update.pub".into(), text).err().unwrap().to_string();
         assert!(said.contains("update.pub") && said.contains(why), "{said}");
     }
     let absent = Keys::find(Some(Path::new("/nowhere/update.pub"))).err().unwrap().to_string();
-    assert!(absent.contains("it is absent"), "{absent}");
+    assert!(absent.contains("it does not exist"), "{absent}");
 }

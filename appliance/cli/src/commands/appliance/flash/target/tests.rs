@@ -20,7 +20,7 @@ fn what_may_not_be_overwritten() {
         (|it| it.part_of = Some("sdb".into()), Some("it is a part of sdb")),
         (|it| it.in_use = vec!["sdb1 is mounted at /".into()], Some("sdb1 is mounted at /")),
         (|it| it.read_only = true, Some("it is write-protected")),
-        (|it| it.size = 0, Some("there is no medium in it")),
+        (|it| it.size = 0, Some("it contains no medium")),
         (|it| it.size = 512 << 20, Some("it has 512 MiB, the image 706 MiB")),
     ];
     for (change, why) in table {

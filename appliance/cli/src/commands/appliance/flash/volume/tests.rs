@@ -1,4 +1,4 @@
-//! Against dosfstools and mtools, other people's judges of a FAT volume.
+//! Compares with dosfstools and mtools, independent implementations of FAT.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::{Failure, configure};
 
 const MIB: u64 = 1 << 20;
-/// Where the boot volume lies.
+/// Offset of the boot volume.
 const AT: u64 = MIB;
-/// Its bytes: enough for FAT32, as the box's own is.
+/// Bytes of the boot volume: enough for FAT32, as on the box.
 const SIZE: u64 = 40 * MIB;
 
 fn run(command: &mut Command) -> String {
@@ -49,7 +49,7 @@ fn disk(folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// The volume of `disk`, judged, and its configuration.
+/// Checks the volume of `disk` with fsck and returns its configuration.
 fn judged(disk: &Path) -> String {
     let volume = disk.with_file_name("judged");
     let mut bytes = vec![0; SIZE as usize];
@@ -100,5 +100,5 @@ fn a_volume_without_a_file_system_is_said() {
     let file = File::options().read(true).write(true).open(&path).unwrap();
     file.write_all_at(&[0; 64 << 10], AT).unwrap();
     let said = configure(&file, "x").unwrap_err().to_string();
-    assert!(said.starts_with("the volume TINBOX does not take it"), "{said}");
+    assert!(said.starts_with("cannot write box.toml to the volume TINBOX"), "{said}");
 }

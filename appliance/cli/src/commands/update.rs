@@ -1,4 +1,4 @@
-//! `upgrade`: the box's own system, and updates of it.
+//! `update`: updates of the box's own system.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,77 +18,77 @@ use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Bar, Table};
 
-/// Between two questions how an update goes.
-const LOOK: Duration = Duration::from_secs(2);
+/// Interval between two progress requests.
+const POLL: Duration = Duration::from_secs(2);
 
-/// The box's own system, and updates of it.
+/// Show, install and roll back updates of the box's system
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show what runs, what the other slot holds, and how the last update went.
+    /// Show the running version, the other slot and the result of the last update
     ///
-    /// Example: `tinbox upgrade status`
+    /// Example: `tinbox update status`
     Status(Wait),
-    /// Send the box an update bundle; it restarts when no machine is being worked on, proves
-    /// itself for two minutes, or goes back to what it has now and says why.
+    /// Install an update bundle. The box restarts when no machine is in use, tests itself for two
+    /// minutes, and returns to the current version if the test fails
     ///
-    /// Example: `tinbox upgrade apply tinbox-1.5.0-x86_64.update --wait`
+    /// Example: `tinbox update apply tinbox-1.5.0-x86_64.update --wait`
     Apply(Apply),
-    /// Go back to the system in the other slot.
+    /// Return to the version in the other slot
     ///
-    /// Example: `tinbox upgrade rollback --wait`
+    /// Example: `tinbox update rollback --wait`
     Rollback(Restart),
-    /// Let an update that is in its slot restart the box, whatever its hours are.
+    /// Restart into an installed update now, at any hour
     ///
-    /// It still waits for machines that are being worked on, unless --now is given.
-    /// Example: `tinbox upgrade restart`
+    /// Still waits for machines in use, unless --now is given.
+    /// Example: `tinbox update restart`
     #[command(verbatim_doc_comment)]
     Restart(Restart),
-    /// Refuse a release from now on, or no release any more.
+    /// Block an update: the box refuses this version
     ///
-    /// Example: `tinbox upgrade hold 1.5.0`, and later `tinbox upgrade hold release`
-    #[command(verbatim_doc_comment)]
+    /// Example: `tinbox update hold 1.5.0`
     Hold {
-        /// Its version; `release` ends the hold.
+        /// Version to block
         #[arg(value_name = "VERSION")]
         version: String,
     },
+    /// Allow all versions again
+    ///
+    /// Example: `tinbox update unhold`
+    Unhold,
 }
 
-/// Which bundle.
 #[derive(Debug, clap::Args)]
 pub struct Apply {
-    /// The file, as it is published beside the box's image.
+    /// Update bundle, as published beside the box's image
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     restart: Restart,
 }
 
-/// How to restart.
 #[derive(Debug, clap::Args)]
 pub struct Restart {
-    /// Restart the box even while machines are being worked on.
+    /// Restart even while machines are in use
     #[arg(long)]
     now: bool,
     #[command(flatten)]
     wait: Wait,
 }
 
-/// How long to stay.
 #[derive(Debug, clap::Args)]
 pub struct Wait {
-    /// Stay until the update is good or undone; it goes on when you leave.
+    /// Wait until the update is proven or rolled back; interrupting does not stop the update
     #[arg(long)]
     wait: bool,
-    /// With --wait, for how long at most.
+    /// Stop waiting after this time
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
     timeout: Duration,
 }
 
-/// Do it.
+/// Runs the command.
 ///
 /// # Errors
-/// What failed; with `--wait` also an update that was undone.
+/// With `--wait` also an update that was rolled back.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let wait = match command {
         Command::Status(wait) => wait,
@@ -96,7 +96,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             send(context, &file, &restart).await?;
             restart.wait
         }
-        Command::Hold { version } => return hold(context, &version).await,
+        // Before `unhold` there was `hold release`.
+        Command::Hold { version } if version == "release" => return hold(context, None).await,
+        Command::Hold { version } => return hold(context, Some(&version)).await,
+        Command::Unhold => return hold(context, None).await,
         Command::Restart(restart) => {
             context.client.post(&Path::restart(), query(&restart), &json!({})).await?;
             restart.wait
@@ -118,14 +121,11 @@ fn query(restart: &Restart) -> &'static str {
     if restart.now { "?now=true" } else { "" }
 }
 
-/// A hold is one of the box's settings, so its history tells who holds what.
-async fn hold(context: &Context, version: &str) -> Result<(), Error> {
-    let held = (version != "release").then(|| format!("{version:?}"));
-    let note = match &held {
-        Some(_) => format!("hold {version}"),
-        None => "no release is held".to_owned(),
-    };
-    settings::change(context, [("upgrade.hold".to_owned(), held)].into(), note.clone()).await?;
+/// Sets `upgrade.hold`: the history of the settings shows who set it.
+async fn hold(context: &Context, version: Option<&str>) -> Result<(), Error> {
+    let note = version.map_or("no version is held".to_owned(), |version| format!("hold {version}"));
+    let value = version.map(|version| format!("{version:?}"));
+    settings::change(context, [("upgrade.hold".to_owned(), value)].into(), note.clone()).await?;
     context.printer.line(&note)
 }
 
@@ -153,7 +153,7 @@ async fn report(context: &Context) -> Result<Report, Error> {
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
 }
 
-/// Until the update has an end. The box is away in between.
+/// Waits for the end of the update. The box is unreachable during its restart.
 async fn until_end(context: &Context, mut report: Report, limit: Duration) -> Result<(), Error> {
     let (mut bar, began, mut told) = (context.printer.bar(), Instant::now(), String::new());
     loop {
@@ -166,7 +166,7 @@ async fn until_end(context: &Context, mut report: Report, limit: Duration) -> Re
                 bar.clear();
                 return show(context, &report);
             }
-            UpdateState::Undone => return Err(undone(update)),
+            UpdateState::Undone => return Err(rolled_back(update)),
             _ => say(&mut bar, &mut told, line(update)),
         }
         if began.elapsed() > limit {
@@ -176,11 +176,11 @@ async fn until_end(context: &Context, mut report: Report, limit: Duration) -> Re
                 after,
             });
         }
-        sleep(LOOK).await;
+        sleep(POLL).await;
         report = match self::report(context).await {
             Ok(report) => report,
             Err(Error::Reach { .. }) => {
-                say(&mut bar, &mut told, "the box is away".to_owned());
+                say(&mut bar, &mut told, "the box is unreachable".to_owned());
                 report
             }
             Err(error) => return Err(error),
@@ -195,12 +195,12 @@ fn say(bar: &mut Bar, told: &mut String, line: String) {
     }
 }
 
-fn undone(update: &Update) -> Error {
+fn rolled_back(update: &Update) -> Error {
     Error::Failed {
         what: format!("the update to {}", plain(&update.version)),
-        how: "was undone",
+        how: "was rolled back",
         why: plain(&update.reason),
-        look: "tinbox upgrade status".to_owned(),
+        look: "tinbox update status".to_owned(),
     }
 }
 
@@ -265,6 +265,6 @@ mod tests {
         .unwrap();
         let update = super::line(report.update.as_ref().unwrap());
         let shown = super::table(&report.slots).render(false) + &update + "\n";
-        crate::golden::check("upgrade-status.txt", &shown);
+        crate::golden::check("update-status.txt", &shown);
     }
 }

@@ -1,4 +1,4 @@
-//! `machine story`: the Events of a machine, of its BMC and of its workflows as one time line.
+//! `machine history`: the Events of a machine, of its BMC and of its workflows, in order of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,52 +14,51 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::{Context, name_of};
 use crate::args::duration;
-use crate::client::{Change, Path};
+use crate::client::{Path, WatchEvent};
 use crate::error::Error;
 use crate::output::{Cell, Format, Table};
 
 /// Events kept while following; the box itself keeps fewer.
 const EVENTS_MAX: usize = 10_000;
 
-/// What was typed.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Name, id, MAC or address; the MAC of a machine the box does not know tells when it asked.
+    /// Name, id, MAC or IP address; the MAC of an unknown machine shows its requests
     #[arg(value_name = "NAME|ID|MAC|IP")]
     machine: String,
 
-    /// Go on until the installed system phones home or a workflow of the machine fails.
+    /// Follow new events until the installed system phones home or a workflow of the machine fails
     #[arg(short, long)]
     follow: bool,
 
-    /// Follow no longer than this; restarts of the box are waited out.
+    /// Stop following after this time; restarts of the box are tolerated
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
 }
 
-/// Tell the story.
+/// Prints the history.
 ///
 /// # Errors
-/// What failed; when following also that a workflow of the machine did.
+/// When following, also a failed workflow.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = match (context.find(HARDWARE, &arguments.machine).await, arguments.machine.parse())
     {
-        // A machine that no Hardware describes has a story too: that it asked.
+        // A machine without Hardware has a history too: its requests.
         (Err(Error::Unknown { .. }), Ok(mac)) => json!({ "metadata": { "name": stranger(mac) } }),
         (found, _) => found?,
     };
-    let mut teller = Teller::new(context, &object);
+    let mut printer = HistoryPrinter::new(context, &object);
     if arguments.follow {
-        teller.since = beginning(context, &teller.name).await?;
-        return teller.follow(arguments.timeout).await;
+        printer.since = beginning(context, &printer.name).await?;
+        return printer.follow(arguments.timeout).await;
     }
     let (events, _) = context.client.list(&Path::collection(EVENT, &context.namespace), "").await?;
-    teller.hear(&events).await?;
-    let lines = timeline(teller.told);
+    printer.keep(&events).await?;
+    let lines = timeline(printer.told);
     match context.printer.values(&lines) {
         Some(printed) => printed,
         None if lines.is_empty() => {
-            context.printer.note(&format!("nothing has happened to {} yet", teller.name));
+            context.printer.note(&format!("nothing has happened to {} yet", printer.name));
             Ok(())
         }
         None => {
@@ -73,8 +72,8 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
 }
 
-/// When the workflow that runs on the machine was created: a story about it has not begun earlier,
-/// and the end of an older one is not its end.
+/// Creation time of the workflow that runs on the machine: earlier events belong to an older
+/// history.
 async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error> {
     let workflows = context.list(WORKFLOW).await?;
     let running = workflows.into_iter().filter_map(|it| serde_json::from_value(it).ok());
@@ -84,24 +83,24 @@ async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error>
     Ok(created.max().unwrap_or(Timestamp::MIN))
 }
 
-struct Teller<'a> {
+struct HistoryPrinter<'a> {
     context: &'a Context,
     name: String,
-    /// Its BMC Machine, when it has one.
+    /// Name of its BMC Machine.
     bmc: Option<String>,
-    /// Workflows seen so far: whether they are about this machine.
+    /// Workflows seen so far; true for those of this machine.
     workflows: BTreeMap<String, bool>,
     told: Vec<Told>,
     /// Revisions of the Events whose lines are printed.
     printed: BTreeSet<u64>,
-    /// What happened before this is another story.
+    /// Time before which events belong to an older history.
     since: Timestamp,
 }
 
-impl<'a> Teller<'a> {
-    fn new(context: &'a Context, object: &Value) -> Teller<'a> {
+impl<'a> HistoryPrinter<'a> {
+    fn new(context: &'a Context, object: &Value) -> HistoryPrinter<'a> {
         let hardware: Hardware = serde_json::from_value(object.clone()).unwrap_or_default();
-        Teller {
+        HistoryPrinter {
             context,
             name: name_of(object),
             bmc: hardware.spec.bmc_ref.map(|it| it.name),
@@ -112,8 +111,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Keep what is about this machine.
-    async fn hear(&mut self, events: &[Value]) -> Result<(), Error> {
+    /// Keeps the events of this machine.
+    async fn keep(&mut self, events: &[Value]) -> Result<(), Error> {
         for told in events.iter().filter_map(Told::from_event) {
             if told.at >= self.since && self.told.len() < EVENTS_MAX && self.is_ours(&told).await? {
                 self.told.push(told);
@@ -147,37 +146,40 @@ impl<'a> Teller<'a> {
         loop {
             let Ok(change) = timeout_at(deadline, changes.next()).await else {
                 let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-                return Err(Error::TooLate { what: format!("the story of {}", self.name), after });
+                return Err(Error::TooLate {
+                    what: format!("the history of {}", self.name),
+                    after,
+                });
             };
             match change? {
-                Change::Listed(events) => {
+                WatchEvent::Listed(events) => {
                     self.told.clear();
-                    self.patiently(&events).await?;
+                    self.keep_if_reachable(&events).await?;
                 }
-                Change::Now(event) => self.patiently(&[event]).await?,
-                Change::Gone => continue,
-                Change::Away(why) => {
+                WatchEvent::Changed(event) => self.keep_if_reachable(&[event]).await?,
+                WatchEvent::Deleted => continue,
+                WatchEvent::Unreachable(why) => {
                     self.context.printer.note(&format!("{why}; waiting for it"));
                     continue;
                 }
             }
-            if self.tell()? {
+            if self.print_new()? {
                 return Ok(());
             }
         }
     }
 
-    /// Hear events although the box may be away just now: what cannot be asked is asked again when
-    /// everything is listed anew.
-    async fn patiently(&mut self, events: &[Value]) -> Result<(), Error> {
-        match self.hear(events).await {
+    /// Takes events although the box may be unreachable for now: a failed request is repeated after
+    /// the next list.
+    async fn keep_if_reachable(&mut self, events: &[Value]) -> Result<(), Error> {
+        match self.keep(events).await {
             Err(error) if error.is_passing() => Ok(()),
             outcome => outcome,
         }
     }
 
-    /// Print what is new; `true` when the story has come to a good end.
-    fn tell(&mut self) -> Result<bool, Error> {
+    /// Prints the new events; true when the machine has phoned home.
+    fn print_new(&mut self) -> Result<bool, Error> {
         let printer = &self.context.printer;
         let lines = timeline(self.told.clone());
         let mut home = false;
@@ -203,7 +205,7 @@ impl<'a> Teller<'a> {
 
     fn failure(&self, line: &Line) -> Error {
         Error::Failed {
-            what: format!("what was being done to {}", self.name),
+            what: format!("the work on {}", self.name),
             how: "failed",
             why: line.sentence.clone(),
             look: format!("hardware get {}", self.name),

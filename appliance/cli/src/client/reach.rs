@@ -1,16 +1,16 @@
-//! What went wrong between here and the box, told apart far enough to say what to do.
+//! Connection failures, classified far enough to give a hint.
 
 use std::error::Error as StdError;
 use std::io;
 
 use rustls::CertificateError;
 
-use crate::error::{Error, Trouble};
+use crate::error::{Error, ReachFailure};
 
 /// A request that got no answer.
 pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
     let (trouble, why) = tell(error).unwrap_or_else(|| {
-        let trouble = if error.is_connect() { Trouble::Silent } else { Trouble::Broken };
+        let trouble = if error.is_connect() { ReachFailure::Silent } else { ReachFailure::Broken };
         (trouble, stdx::chain(error))
     });
     Error::Reach { server: server.to_owned(), trouble, why }
@@ -19,16 +19,16 @@ pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
 /// An answer that ended before its end.
 pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> Error {
     let why = format!("the answer broke off: {}", stdx::chain(error));
-    Error::Reach { server: server.to_owned(), trouble: Trouble::Broken, why }
+    Error::Reach { server: server.to_owned(), trouble: ReachFailure::Broken, why }
 }
 
 /// No answer within the time given to it.
 pub fn silent(server: &str) -> Error {
     let why = "it did not answer in time".to_owned();
-    Error::Reach { server: server.to_owned(), trouble: Trouble::Silent, why }
+    Error::Reach { server: server.to_owned(), trouble: ReachFailure::Silent, why }
 }
 
-fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
+fn tell(error: &(dyn StdError + 'static)) -> Option<(ReachFailure, String)> {
     let mut next = Some(error);
     while let Some(cause) = next {
         if let Some(error) = cause.downcast_ref::<rustls::Error>() {
@@ -40,7 +40,7 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
         // The resolver's error has no public type of its own.
         if cause.to_string().contains("dns error") {
             let why = "its name does not resolve".to_owned();
-            return Some((Trouble::Name, why));
+            return Some((ReachFailure::Name, why));
         }
         next = cause.source();
     }
@@ -48,43 +48,44 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(Trouble, String)> {
 }
 
 /// An I/O error may wrap another, which its `source` then leaves out.
-fn inside(error: &io::Error) -> Option<(Trouble, String)> {
+fn inside(error: &io::Error) -> Option<(ReachFailure, String)> {
     let wrapped = error.get_ref();
     let tls_error = wrapped.and_then(|it| it.downcast_ref::<rustls::Error>());
     let deeper = wrapped.and_then(|it| it.downcast_ref::<io::Error>());
     tls_error.map(tls).or_else(|| deeper.and_then(inside)).or_else(|| socket(error))
 }
 
-fn tls(error: &rustls::Error) -> (Trouble, String) {
+fn tls(error: &rustls::Error) -> (ReachFailure, String) {
     use CertificateError as C;
     match error {
         rustls::Error::InvalidCertificate(bad) => match bad {
-            C::UnknownIssuer | C::BadSignature => {
-                (Trouble::UnknownCa, "its certificate is not signed by the kubeconfig's CA".into())
-            }
+            C::UnknownIssuer | C::BadSignature => (
+                ReachFailure::UnknownCa,
+                "its certificate is not signed by the kubeconfig's CA".into(),
+            ),
             C::NotValidForName | C::NotValidForNameContext { .. } => {
-                (Trouble::OtherName, "its certificate is for another name or address".into())
+                (ReachFailure::OtherName, "its certificate is for another name or address".into())
             }
             C::Expired
             | C::ExpiredContext { .. }
             | C::NotValidYet
             | C::NotValidYetContext { .. } => {
-                (Trouble::Expired, "its certificate is not valid at this time".into())
+                (ReachFailure::Expired, "its certificate is not valid at this time".into())
             }
-            other => (Trouble::Tls, format!("its certificate is refused: {other:?}")),
+            other => (ReachFailure::Tls, format!("its certificate is refused: {other:?}")),
         },
-        other => (Trouble::Tls, other.to_string()),
+        other => (ReachFailure::Tls, other.to_string()),
     }
 }
 
-fn socket(error: &io::Error) -> Option<(Trouble, String)> {
+fn socket(error: &io::Error) -> Option<(ReachFailure, String)> {
     use io::ErrorKind as K;
     let (trouble, why) = match error.kind() {
-        K::ConnectionRefused => (Trouble::Refused, "connection refused"),
-        K::TimedOut => (Trouble::Silent, "no answer"),
-        K::HostUnreachable | K::NetworkUnreachable => (Trouble::Silent, "no route to it"),
+        K::ConnectionRefused => (ReachFailure::Refused, "connection refused"),
+        K::TimedOut => (ReachFailure::Silent, "no answer"),
+        K::HostUnreachable | K::NetworkUnreachable => (ReachFailure::Silent, "no route to it"),
         K::ConnectionReset | K::ConnectionAborted | K::BrokenPipe | K::UnexpectedEof => {
-            (Trouble::Broken, "it closed the connection")
+            (ReachFailure::Broken, "it closed the connection")
         }
         _ => return None,
     };

@@ -1,4 +1,4 @@
-//! Backups that the box made itself, and keeps.
+//! Backups on the box's own disk.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -11,10 +11,7 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Table, since};
 
-/// Have one more made.
-///
-/// # Errors
-/// What failed.
+/// Makes a backup now.
 pub async fn keep(context: &Context) -> Result<(), Error> {
     let made: Kept = read(context.client.post(&Path::backup("/kept"), "", &json!({})).await?)?;
     if let Some(printed) = context.printer.values(std::slice::from_ref(&made)) {
@@ -23,29 +20,22 @@ pub async fn keep(context: &Context) -> Result<(), Error> {
     context.printer.line(&format!("{} is kept: {}", plain(&made.name), made.contents()))
 }
 
-/// Show them.
-///
-/// # Errors
-/// What failed.
+/// Lists the backups.
 pub async fn list(context: &Context) -> Result<(), Error> {
     let kept: Vec<Kept> = read(context.client.get(&Path::backup("/kept")).await?)?;
     if let Some(printed) = context.printer.values(&kept) {
         return printed;
     }
     if kept.is_empty() {
-        context.printer.note("the box keeps none yet: `tinbox backup keep` makes one");
+        context.printer.note("the box has no backup yet: `tinbox backup keep` makes one");
     }
     context.printer.table(&table(&kept, Timestamp::now()))
 }
 
-/// Has the box `verify` or `restore` the one of this name.
-///
-/// # Errors
-/// What failed.
+/// Starts `verify` or `restore` of the backup with this name.
 pub async fn ask(context: &Context, name: &str, what: &str) -> Result<Report, Error> {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
-        let why =
-            format!("{name:?} is not the name of a backup that a box keeps: see `backup list`");
+        let why = format!("{name:?} is not a valid name of a backup on a box: see `backup list`");
         return Err(Error::Usage(why));
     }
     let path = Path::backup(&format!("/kept/{name}/{what}"));

@@ -1,4 +1,4 @@
-//! A backup on this machine: for nobody else, and there only once all of it is.
+//! A backup file on this machine: private to the user, and named only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// A file that is being written.
-pub struct New {
+/// A backup file that is being written.
+pub struct NewFile {
     path: PathBuf,
     part: PathBuf,
     file: Option<File>,
 }
 
-impl New {
-    /// Begins one.
+impl NewFile {
+    /// Creates the file.
     ///
     /// # Errors
-    /// It is there already, or cannot be.
+    /// The file exists, or cannot be created.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.exists() {
             let why = format!("{} is there already: name another file", path.display());
@@ -38,19 +38,13 @@ impl New {
         Ok(Self { path: path.to_owned(), part, file })
     }
 
-    /// More of it.
-    ///
-    /// # Errors
-    /// Those of the disk.
+    /// Appends a piece.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), Error> {
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(piece));
         written.map_err(|source| self.failed(source))
     }
 
-    /// All of it is there.
-    ///
-    /// # Errors
-    /// Those of the disk.
+    /// Completes the file under its name.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -66,7 +60,7 @@ impl New {
     }
 }
 
-impl Drop for New {
+impl Drop for NewFile {
     fn drop(&mut self) {
         if self.file.is_some() {
             // Half a backup is none.
@@ -77,7 +71,7 @@ impl Drop for New {
 
 #[cfg(test)]
 mod tests {
-    use super::New;
+    use super::NewFile;
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -87,7 +81,7 @@ mod tests {
         let (path, part) = (folder.path().join("backup"), folder.path().join("backup.part"));
         fs::write(&part, "half of an older one").unwrap();
         fs::set_permissions(&part, fs::Permissions::from_mode(0o644)).unwrap();
-        let mut new = New::create(&path).unwrap();
+        let mut new = NewFile::create(&path).unwrap();
         new.write(b"all").unwrap();
         new.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"all");

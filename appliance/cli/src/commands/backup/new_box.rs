@@ -1,4 +1,4 @@
-//! A backup onto a box without an owner: its code is the way in, its pin says that it is the one.
+//! Restores a backup to a box without an owner, by the code and the pin on its screen.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -15,33 +15,29 @@ use super::{Restore, opening};
 use crate::error::Error;
 use crate::output::Printer;
 
-/// Bytes of the largest backup that is sent so: it is held whole.
+/// Largest backup that is sent this way: it is held in memory.
 const FILE_BYTES_MAX: u64 = 512 << 20;
-/// How long the box may take.
+/// Longest time for the restore.
 const WAIT: Duration = Duration::from_secs(300);
 
-/// Which box.
 #[derive(Debug, clap::Args)]
-pub struct Fresh {
-    /// Where a box without an owner answers, as its screen shows it.
+pub struct NewBox {
+    /// Address of a new box without an owner, as its screen shows it
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// The pin that its screen shows; nothing is sent to a box with another one.
+    /// Certificate pin that its screen shows; nothing is sent to a box with another pin
     #[arg(long, value_name = "PIN", requires = "to")]
     pin: Option<String>,
-    /// Read its code from this file instead of asking.
+    /// Read its code from this file instead of a prompt
     #[arg(long, value_name = "FILE", requires = "to")]
     code_file: Option<std::path::PathBuf>,
 }
 
-/// Restores the backup there.
-///
-/// # Errors
-/// What failed.
+/// Restores the backup to the new box.
 pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     let Restore { which, secret, fresh, .. } = arguments;
     let file = which.file.ok_or_else(|| {
-        Error::Usage("name the file: another box keeps no backup of this one".to_owned())
+        Error::Usage("name the file: another box has no backup of this one".to_owned())
     })?;
     let address = bare(fresh.to.as_deref().unwrap_or_default());
     let pin = trusted(printer, &address, fresh.pin.as_deref()).await?;
