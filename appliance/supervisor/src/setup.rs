@@ -11,7 +11,7 @@ use platform::init::{self, Leave};
 use platform::net;
 use provisioning::networks::nic;
 use status::view::Nic;
-use web::setup::{Card, Setup, Times};
+use web::setup::{NicSetup, Setup, UpdateTimes};
 
 use crate::settings::{By, Refused, Settings, roles};
 
@@ -22,20 +22,20 @@ const ACTOR: &str = "the web page";
 pub struct Screens(pub Arc<Settings>);
 
 impl Setup for Screens {
-    fn cards(&self) -> Vec<Card> {
+    fn nics(&self) -> Vec<NicSetup> {
         cards::now(seen(), &self.0.config())
     }
 
-    fn set_cards(&self, cards: &[Card]) -> Result<(), String> {
+    fn set_nics(&self, cards: &[NicSetup]) -> Result<(), String> {
         let wanted = cards::wanted(cards)?;
         let by = By { actor: ACTOR, note: "what each network card is for" };
         said(self.0.rewrite(by, |text| roles::write(text, &wanted)))
     }
 
-    fn times(&self) -> Times {
+    fn times(&self) -> UpdateTimes {
         let config = self.0.config();
         let hours = config.upgrade.hours().map(|hours| hours.ends()).unwrap_or_default();
-        Times {
+        UpdateTimes {
             zone: config.time.zone.unwrap_or_default(),
             from: hours.0,
             to: hours.1,
@@ -43,7 +43,7 @@ impl Setup for Screens {
         }
     }
 
-    fn set_times(&self, times: &Times) -> Result<(), String> {
+    fn set_times(&self, times: &UpdateTimes) -> Result<(), String> {
         if !times.zone.is_empty() && zone(&times.zone).is_none() {
             return Err(format!("There is no time zone {:?}; Europe/Berlin is one.", times.zone));
         }
@@ -85,19 +85,19 @@ fn said<T>(done: Result<T, Refused>) -> Result<(), String> {
 }
 
 /// The machine's cards, with nothing said about what they are for.
-fn seen() -> Vec<Card> {
+fn seen() -> Vec<NicSetup> {
     let looked = tokio::runtime::Handle::current().block_on(net::look());
     let card = |seen: net::Seen| {
         let known = nic::read(&seen.link.name).ok();
         let nic = Nic { link_mbps: seen.mbps, ..Nic::default() };
         let v4 = seen.addresses.iter().find(|(address, _)| address.is_ipv4());
-        Card {
+        NicSetup {
             mac: seen.link.mac.to_string(),
             link: nic.link(),
             address: v4.map(|(address, prefix)| format!("{address}/{prefix}")).unwrap_or_default(),
             default_route: known.is_some_and(|nic| nic.default_route),
             name: seen.link.name,
-            ..Card::default()
+            ..NicSetup::default()
         }
     };
     looked.unwrap_or_default().into_iter().map(card).collect()

@@ -7,7 +7,7 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::header::{SET_COOKIE, USER_AGENT};
 use axum::http::{Method, StatusCode};
 
-use crate::site::Answer;
+use crate::handlers::PageResponse;
 
 /// Characters of what a client calls itself.
 const AGENT_CHARS_MAX: usize = 256;
@@ -15,17 +15,17 @@ const AGENT_CHARS_MAX: usize = 256;
 /// A request to the pages, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The HTTP method.
+    /// HTTP method.
     pub method: String,
     /// The path. A code that is part of it is left out.
     pub path: String,
-    /// The client's address.
+    /// IP address of the client.
     pub from: Option<IpAddr>,
-    /// The client's `User-Agent`.
+    /// `User-Agent` of the client.
     pub agent: String,
     /// The client had a session, got one, or showed the code of a box without an owner.
     pub accepted: bool,
-    /// The HTTP status.
+    /// HTTP status of the response.
     pub code: u16,
 }
 
@@ -53,8 +53,8 @@ impl PageRequest {
         })
     }
 
-    /// The same with the answer.
-    pub(crate) fn answered(self, answer: &Answer) -> Self {
+    /// Adds the status of the response.
+    pub(crate) fn answered(self, answer: &PageResponse) -> Self {
         let status = answer.status();
         let got_session = answer.headers().contains_key(SET_COOKIE);
         let proved = status == StatusCode::OK;

@@ -12,11 +12,11 @@ use status::backup::Report;
 use stdx::Secret;
 use tokio::sync::mpsc;
 
-use crate::answer::{content, html, see, text};
+use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, csrf, prove, refused};
 use crate::multipart;
-use crate::owner::Refusal;
+use crate::owner::AccessError;
 use crate::page;
-use crate::site::{Answer, Here, Peer, Site, address, asked, csrf, prove, refused};
+use crate::response::{content, html, see, text};
 
 /// Longest time for the rest of a form that is refused. A browser shows the answer only once it has
 /// sent all of it.
@@ -25,7 +25,7 @@ const REST: Duration = Duration::from_secs(120);
 const PIECES: usize = 4;
 
 #[derive(Deserialize)]
-pub struct Wish {
+pub struct BackupForm {
     csrf: String,
     passphrase: Secret,
     again: Secret,
@@ -35,11 +35,11 @@ pub struct Wish {
 
 /// The backup, as a file.
 pub async fn download(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    Form(wish): Form<Wish>,
-) -> Answer {
+    Form(wish): Form<BackupForm>,
+) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != wish.csrf) {
         return text(StatusCode::FORBIDDEN, "This form is not of your session.");
     }
@@ -52,7 +52,10 @@ pub async fn download(
     };
     let made = match made {
         Ok(made) => made,
-        Err(why) => return told(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &why).await,
+        Err(why) => {
+            return sentence_response(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &why)
+                .await;
+        }
     };
     let mut answer = content(StatusCode::OK, "application/octet-stream", made.body);
     answer.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(made.size));
@@ -64,7 +67,12 @@ pub async fn download(
 }
 
 /// A sentence on a page, or alone for programs.
-async fn told(site: &Arc<Site>, headers: &HeaderMap, status: StatusCode, why: &str) -> Answer {
+async fn sentence_response(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    status: StatusCode,
+    why: &str,
+) -> PageResponse {
     if headers.get(ACCEPT).is_some_and(|it| it.as_bytes() == b"text/plain") {
         return text(status, why);
     }
@@ -72,7 +80,7 @@ async fn told(site: &Arc<Site>, headers: &HeaderMap, status: StatusCode, why: &s
 }
 
 #[derive(Deserialize)]
-pub struct KeptForm {
+pub struct StoredBackupForm {
     csrf: String,
     #[serde(default)]
     name: String,
@@ -81,11 +89,11 @@ pub struct KeptForm {
 }
 
 /// Makes this box again what it was when it made a backup of itself.
-pub async fn restore_kept(
-    State(site): Here,
+pub async fn restore_stored(
+    State(site): SiteState,
     headers: HeaderMap,
-    Form(form): Form<KeptForm>,
-) -> Answer {
+    Form(form): Form<StoredBackupForm>,
+) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
         return text(StatusCode::FORBIDDEN, "This form is not of your session.");
     }
@@ -97,7 +105,7 @@ pub async fn restore_kept(
         Ok(report) => (StatusCode::OK, became(&report)),
         Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, why),
     };
-    told(&site, &headers, status, &words).await
+    sentence_response(&site, &headers, status, &words).await
 }
 
 fn became(report: &Report) -> String {
@@ -110,23 +118,23 @@ fn became(report: &Report) -> String {
     )
 }
 
-/// Makes a box without an owner the one of a backup: for whoever knows its code.
+/// Restores a backup to a box without an owner, for a person with the code.
 pub async fn restore(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> PageResponse {
     let from = address(peer);
     if site.owner.claimed() {
         return see("/login");
     }
-    let unread = |broken: multipart::Broken| (StatusCode::BAD_REQUEST, broken.to_string());
+    let unread = |broken: multipart::FormError| (StatusCode::BAD_REQUEST, broken.to_string());
     let form = multipart::Form::of(&headers, body.into_data_stream());
     let mut form = match form.map_err(unread) {
         Ok(form) => form,
-        Err((status, why)) => return told(&site, &headers, status, &why).await,
+        Err((status, why)) => return sentence_response(&site, &headers, status, &why).await,
     };
     let fields = async {
         let code = form.field("code").await?;
@@ -134,13 +142,13 @@ pub async fn restore(
     };
     let (code, passphrase) = match fields.await.map_err(unread) {
         Ok(fields) => fields,
-        Err((status, why)) => return told(&site, &headers, status, &why).await,
+        Err((status, why)) => return sentence_response(&site, &headers, status, &why).await,
     };
     let (owner, typed) = (Arc::clone(&site.owner), code.clone());
     let proved = tokio::task::spawn_blocking(move || owner.prove(&typed, from)).await;
-    if let Err(refusal) = proved.unwrap_or(Err(Refusal::Busy)) {
-        let (unheard, _) = mpsc::channel(PIECES);
-        let _ = tokio::time::timeout(REST, form.pass("file", unheard)).await;
+    if let Err(refusal) = proved.unwrap_or(Err(AccessError::Busy)) {
+        let (ignored, _) = mpsc::channel(PIECES);
+        let _ = tokio::time::timeout(REST, form.pass("file", ignored)).await;
         let host = asked(&uri, &headers).unwrap_or_default();
         let view = site.view().await;
         return refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why));
@@ -153,5 +161,5 @@ pub async fn restore(
         (Err(_), Err(broken)) => unread(broken),
         (Err(why), Ok(())) => (StatusCode::UNPROCESSABLE_ENTITY, why),
     };
-    told(&site, &headers, status, &words).await
+    sentence_response(&site, &headers, status, &words).await
 }

@@ -1,10 +1,10 @@
-//! How a box gets its owner: a code that the panel shows, and how often one may guess it (FB-3).
-//! Pure: the caller brings the random bytes.
+//! The code with which a box gets its owner: shown on the panel, with a limit of wrong tries
+//! (FB-3). Pure: the caller brings the random bytes.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use crate::guesses::Limits;
+use crate::guess_limiter::Limits;
 
 /// Characters of a code: 30 bits.
 pub const CODE_CHARS: usize = 6;
@@ -34,8 +34,7 @@ impl Code {
         Self(chance.map(|byte| ALPHABET[usize::from(byte % 32)]))
     }
 
-    /// What somebody typed: case, spaces and dashes do not matter, O is 0, and I and L are 1.
-    /// `None` when it is no code.
+    /// Parses a typed code. Case, spaces and dashes do not matter; O is 0, and I and L are 1.
     pub fn typed(text: &str) -> Option<Self> {
         let mut code = [0; CODE_CHARS];
         let mut chars = text.chars().filter(|char| !matches!(char, ' ' | '-'));
@@ -78,41 +77,41 @@ impl From<Code> for String {
 
 /// The code of now, and how often it was guessed wrong: what `STATE/claim.json` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lock {
-    /// The code.
+pub struct ClaimCode {
+    /// The code that the panel shows.
     pub code: Code,
     /// Wrong ones so far, of all addresses.
     pub wrong: u32,
 }
 
-/// What becomes of a code that somebody typed.
+/// Result of a typed code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// It is the code.
+pub enum CodeResult {
+    /// The code is correct.
     Right,
-    /// It is not.
+    /// The code is wrong.
     Wrong,
-    /// It is not, and it was the last try: there is another code now.
+    /// The code is wrong, and it was the last try: there is a new code now.
     Changed,
 }
 
-impl Lock {
-    /// A code that nobody has tried.
+impl ClaimCode {
+    /// Starts with a code without tries.
     pub fn new(code: Code) -> Self {
         Self { code, wrong: 0 }
     }
 
     /// Tries `typed`; `fresh` becomes the code when this was the last try for the old one.
-    pub fn attempt(&mut self, typed: &Code, fresh: Code) -> Answer {
+    pub fn attempt(&mut self, typed: &Code, fresh: Code) -> CodeResult {
         if self.code.is(typed) {
-            return Answer::Right;
+            return CodeResult::Right;
         }
         self.wrong = self.wrong.saturating_add(1);
         if self.wrong < TRIES_MAX {
-            return Answer::Wrong;
+            return CodeResult::Wrong;
         }
         *self = Self::new(fresh);
-        Answer::Changed
+        CodeResult::Changed
     }
 
     /// Wrong codes that are still allowed.
@@ -123,7 +122,7 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Code, Lock, TRIES_MAX};
+    use super::{ClaimCode, Code, CodeResult, TRIES_MAX};
 
     fn code(text: &str) -> Code {
         Code::typed(text).unwrap()
@@ -149,23 +148,23 @@ mod tests {
 
     #[test]
     fn a_code_that_was_guessed_too_often_changes() {
-        let (mut lock, fresh) = (Lock::new(code("7KQ4M2")), code("ABCDEF"));
+        let (mut lock, fresh) = (ClaimCode::new(code("7KQ4M2")), code("ABCDEF"));
         for left in (1..TRIES_MAX).rev() {
-            assert_eq!(lock.attempt(&code("000000"), fresh.clone()), Answer::Wrong);
+            assert_eq!(lock.attempt(&code("000000"), fresh.clone()), CodeResult::Wrong);
             assert_eq!(lock.left(), left);
         }
-        assert_eq!(lock.attempt(&code("7KQ4M2"), fresh.clone()), Answer::Right);
-        assert_eq!(lock.attempt(&code("000000"), fresh.clone()), Answer::Changed);
-        assert_eq!(lock.attempt(&code("7KQ4M2"), code("000001")), Answer::Wrong);
-        assert_eq!(lock.attempt(&fresh, code("000001")), Answer::Right);
+        assert_eq!(lock.attempt(&code("7KQ4M2"), fresh.clone()), CodeResult::Right);
+        assert_eq!(lock.attempt(&code("000000"), fresh.clone()), CodeResult::Changed);
+        assert_eq!(lock.attempt(&code("7KQ4M2"), code("000001")), CodeResult::Wrong);
+        assert_eq!(lock.attempt(&fresh, code("000001")), CodeResult::Right);
     }
 
     #[test]
     fn a_restart_forgets_no_wrong_code() {
-        let mut lock = Lock::new(code("7KQ4M2"));
+        let mut lock = ClaimCode::new(code("7KQ4M2"));
         lock.attempt(&code("000000"), code("ABCDEF"));
         let kept = serde_json::to_string(&lock).unwrap();
         assert_eq!(kept, r#"{"code":"7KQ4M2","wrong":1}"#);
-        assert_eq!(serde_json::from_str::<Lock>(&kept).unwrap().left(), TRIES_MAX - 1);
+        assert_eq!(serde_json::from_str::<ClaimCode>(&kept).unwrap().left(), TRIES_MAX - 1);
     }
 }

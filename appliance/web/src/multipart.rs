@@ -14,30 +14,30 @@ use tokio::sync::mpsc;
 const BOUNDARY_BYTES_MAX: usize = 70;
 /// Bytes of a part's header.
 const HEADER_BYTES_MAX: usize = 4 << 10;
-/// Bytes of a field that is no file.
+/// Limit of a field that is not a file, in bytes.
 const FIELD_BYTES_MAX: usize = 4 << 10;
 /// Longest wait for the next piece: a browser that is gone holds no restore.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes of the whole form.
 pub const FORM_BYTES_MAX: u64 = 513 << 20;
 
-/// Why a form is none.
+/// Error in a multipart form.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// It is of another kind, or not what it says.
+pub enum FormError {
+    /// The form does not have the expected fields.
     Shape,
-    /// It ends too early.
+    /// The form ends too early.
     Cut,
     /// Something in it is longer than it may be.
     Long,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Broken::Shape => "The form cannot be read.",
-            Broken::Cut => "The upload was cut short. Try again.",
-            Broken::Long => "The form is too large.",
+            FormError::Shape => "The form cannot be read.",
+            FormError::Cut => "The upload was cut short. Try again.",
+            FormError::Long => "The form is too large.",
         })
     }
 }
@@ -57,16 +57,16 @@ where
     /// The form of a request with these headers.
     ///
     /// # Errors
-    /// [`Broken::Shape`].
-    pub fn of(headers: &HeaderMap, stream: S) -> Result<Self, Broken> {
+    /// [`FormError::Shape`].
+    pub fn of(headers: &HeaderMap, stream: S) -> Result<Self, FormError> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let rest = kind.and_then(|kind| kind.strip_prefix("multipart/form-data;"));
         let boundary = rest.and_then(|rest| rest.trim().strip_prefix("boundary="));
-        let boundary = boundary.ok_or(Broken::Shape)?.trim_matches('"');
+        let boundary = boundary.ok_or(FormError::Shape)?.trim_matches('"');
         let good = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
         let fits = (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len());
         if !fits || !boundary.bytes().all(good) {
-            return Err(Broken::Shape);
+            return Err(FormError::Shape);
         }
         let delimiter = format!("\r\n--{boundary}").into_bytes();
         // The first delimiter has no line before it.
@@ -77,28 +77,28 @@ where
     ///
     /// # Errors
     /// It is another, or too long, or no text.
-    pub async fn field(&mut self, name: &str) -> Result<String, Broken> {
+    pub async fn field(&mut self, name: &str) -> Result<String, FormError> {
         self.begin(name).await?;
         let mut text = Vec::new();
         while let Some(piece) = self.piece().await? {
             text.extend(piece);
             if text.len() > FIELD_BYTES_MAX {
-                return Err(Broken::Long);
+                return Err(FormError::Long);
             }
         }
-        String::from_utf8(text).map_err(|_| Broken::Shape)
+        String::from_utf8(text).map_err(|_| FormError::Shape)
     }
 
-    /// Passes on the next field, which has to be this one. What nobody wants any more is read all
-    /// the same: a browser shows an answer only once it has sent everything.
+    /// Passes on the next field, which must have this name. All of it is read even if the receiver
+    /// is gone: a browser shows a response only after it has sent everything.
     ///
     /// # Errors
-    /// It is another, or ends too early, or the form is too large.
-    pub async fn pass(&mut self, name: &str, to: mpsc::Sender<Bytes>) -> Result<(), Broken> {
+    /// Another field, an early end, or a form that is too large.
+    pub async fn pass(&mut self, name: &str, to: mpsc::Sender<Bytes>) -> Result<(), FormError> {
         self.begin(name).await?;
         while let Some(piece) = self.piece().await? {
             if !piece.is_empty() {
-                // Whoever does not listen has said why.
+                // A receiver that is gone has reported its reason.
                 let _ = to.send(piece.into()).await;
             }
         }
@@ -106,19 +106,19 @@ where
     }
 
     /// Reads up to the content of the part of this name.
-    async fn begin(&mut self, name: &str) -> Result<(), Broken> {
+    async fn begin(&mut self, name: &str) -> Result<(), FormError> {
         while self.held.len() < self.delimiter.len() + 2 {
             self.more().await?;
         }
-        let rest = self.held.strip_prefix(self.delimiter.as_slice()).ok_or(Broken::Shape)?;
+        let rest = self.held.strip_prefix(self.delimiter.as_slice()).ok_or(FormError::Shape)?;
         if !rest.starts_with(b"\r\n") {
-            return Err(Broken::Shape);
+            return Err(FormError::Shape);
         }
         let from = self.delimiter.len();
         let end = loop {
             match find(&self.held[from..], b"\r\n\r\n") {
                 Some(at) => break from + at,
-                None if self.held.len() > from + HEADER_BYTES_MAX => return Err(Broken::Long),
+                None if self.held.len() > from + HEADER_BYTES_MAX => return Err(FormError::Long),
                 None => self.more().await?,
             }
         };
@@ -130,11 +130,11 @@ where
             let about = line.strip_prefix("content-disposition: form-data;");
             about.is_some_and(|rest| rest.split(';').any(|word| word.trim() == wanted))
         });
-        if named { Ok(()) } else { Err(Broken::Shape) }
+        if named { Ok(()) } else { Err(FormError::Shape) }
     }
 
     /// A piece of the part's content; `None` at its end.
-    async fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    async fn piece(&mut self) -> Result<Option<Vec<u8>>, FormError> {
         loop {
             if let Some(at) = find(&self.held, &self.delimiter) {
                 let rest = self.held.split_off(at);
@@ -151,10 +151,10 @@ where
         }
     }
 
-    async fn more(&mut self) -> Result<(), Broken> {
+    async fn more(&mut self) -> Result<(), FormError> {
         let next = tokio::time::timeout(SILENCE, self.stream.next()).await;
-        let piece = next.ok().flatten().and_then(Result::ok).ok_or(Broken::Cut)?;
-        self.left = self.left.checked_sub(piece.len() as u64).ok_or(Broken::Long)?;
+        let piece = next.ok().flatten().and_then(Result::ok).ok_or(FormError::Cut)?;
+        self.left = self.left.checked_sub(piece.len() as u64).ok_or(FormError::Long)?;
         self.held.extend(&piece);
         Ok(())
     }

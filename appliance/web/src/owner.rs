@@ -9,35 +9,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stdx::Clock;
 
-use crate::claim::{self, Answer, Code, Lock};
-use crate::guesses::{Guesses, Leave, Limits, Standing};
+use crate::claim::{self, ClaimCode, Code, CodeResult};
+use crate::guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
 use crate::passphrase::{self, Hash};
 use crate::session::Sessions;
 
 /// The code and its tries.
 const CLAIM: &str = "claim.json";
-/// The owner's passphrase as a hash; its presence says that there is an owner.
+/// File with the hash of the owner's passphrase. It exists if the box has an owner.
 const OWNER: &str = "owner.json";
 /// Wrong passphrases. Those of all addresses take a processor for six seconds of a minute.
 const PASSPHRASES: Limits = Limits { each: 10, ever: usize::MAX, all: 120 };
 
-/// Small files that survive a power cut, for nobody else's eyes.
-pub trait Keep: Send + Sync {
-    /// What is kept by this name.
+/// Small private files that survive a power cut.
+pub trait PrivateFiles: Send + Sync {
+    /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// Those of the file system; that there is none is no error.
+    /// Those of the file system.
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-    /// Keep it, durably when this returns.
+    /// PrivateFiles it, durably when this returns.
     ///
     /// # Errors
     /// Those of the file system; the old one is kept then.
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()>;
 }
 
-/// Why there is no session.
+/// Reason why a claim, a login or a proof is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum AccessError {
     /// The box has an owner, who came first.
     #[error("This box has an owner already. Log in with their passphrase.")]
     Claimed,
@@ -46,17 +46,17 @@ pub enum Refusal {
     Unclaimed,
     /// The box does not know whose it is.
     #[error(
-        "This box cannot read its state volume, and does not know whose it is. It can be claimed \
+        "This box cannot read its state volume, and does not know its owner. It can be claimed \
          again after a factory reset."
     )]
     Unknown,
     /// The passphrase cannot be one.
     #[error("{0}")]
     Passphrase(&'static str),
-    /// It is no code at all.
+    /// The text is not a valid code.
     #[error("A code has six letters and digits, as the panel shows them.")]
     NoCode,
-    /// It is not the code.
+    /// The code is wrong. Holds the tries that the address has left.
     #[error("That is not the code. This address has {0} more tries.")]
     WrongCode(usize),
     /// Too many wrong codes came from there.
@@ -64,53 +64,53 @@ pub enum Refusal {
         "Too many wrong codes came from this address. Take another computer, or restart the box."
     )]
     Barred,
-    /// It is not the code, and there is another one now.
+    /// The code is wrong, and a new code was made.
     #[error("That was not the code either. It has changed: see the panel.")]
     Changed,
-    /// It is not the passphrase.
+    /// The passphrase is wrong.
     #[error("That is not the passphrase.")]
     WrongPassphrase,
     /// The session's passphrase was given too long ago.
     #[error("You gave your passphrase more than 5 minutes ago. Give it again to do this.")]
     Unproved,
-    /// It was not looked at.
+    /// The address has to wait so many seconds.
     #[error("Too many wrong tries. Wait {0} s.")]
     Wait(u64),
-    /// Somebody else's passphrase is being looked at, for too long.
+    /// Other passphrases take too long to check.
     #[error("The box is busy. Try again.")]
     Busy,
-    /// It could not be written down.
+    /// The state cannot be written to disk.
     #[error("The box cannot write to its disk.")]
     Disk(#[source] io::Error),
 }
 
 /// A session that began.
-pub struct Entered {
-    /// What its cookie says.
+pub struct NewSession {
+    /// Value of the session's cookie.
     pub token: String,
 }
 
 /// Act on a passphrase that was right, or is new.
 type OnPassphrase = Box<dyn Fn(&str) + Send + Sync>;
 
-/// The owner, or the code for whoever becomes it.
+/// The owner of the box, or the code with which a box without one is claimed.
 pub struct Owner {
-    keep: Arc<dyn Keep>,
+    keep: Arc<dyn PrivateFiles>,
     clock: Arc<dyn Clock>,
     inner: Mutex<Inner>,
-    /// The record of the owner cannot be read: nobody becomes the owner.
+    /// True if the record of the owner cannot be read: the box cannot be claimed.
     unknown: bool,
     on_passphrase: Option<OnPassphrase>,
 }
 
 struct Inner {
     hash: Option<Hash>,
-    lock: Lock,
-    /// Of the code.
-    codes: Guesses,
+    lock: ClaimCode,
+    /// GuessLimiter of the code.
+    codes: GuessLimiter,
     sessions: Sessions,
-    /// Of the passphrase.
-    passphrases: Guesses,
+    /// GuessLimiter of the passphrase.
+    passphrases: GuessLimiter,
 }
 
 impl Owner {
@@ -118,11 +118,11 @@ impl Owner {
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn open(keep: Arc<dyn Keep>, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        // Where it cannot be read there is an owner, whom nobody can prove to be: no newcomer
-        // becomes one by that.
+    pub fn open(keep: Arc<dyn PrivateFiles>, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        // An unreadable record counts as an owner without a passphrase: the box cannot be claimed
+        // by damaging the file.
         let unreadable = |error| {
-            tracing::error!(%error, file = OWNER, "nobody can log in with the passphrase");
+            tracing::error!(%error, file = OWNER, "the record of the owner is damaged: logins fail");
             Hash::of_nothing()
         };
         let hash = keep.load(OWNER)?;
@@ -131,18 +131,19 @@ impl Owner {
         let lock = match kept {
             Some(lock) => lock,
             None => {
-                let lock = Lock::new(fresh());
+                let lock = ClaimCode::new(fresh());
                 keep.replace(CLAIM, &serde_json::to_vec(&lock)?)?;
                 lock
             }
         };
-        let (codes, passphrases) = (Guesses::new(claim::LIMITS), Guesses::new(PASSPHRASES));
+        let (codes, passphrases) =
+            (GuessLimiter::new(claim::LIMITS), GuessLimiter::new(PASSPHRASES));
         let inner = Inner { hash, lock, codes, sessions: Sessions::default(), passphrases };
         let inner = Mutex::new(inner);
         Ok(Self { keep, clock, inner, unknown: false, on_passphrase: None })
     }
 
-    /// The box cannot read whose it is, so nobody owns it and nobody can claim it.
+    /// Marks the record of the owner as unreadable: the box has no owner and cannot be claimed.
     pub fn out_of_reach(self) -> Self {
         Self { unknown: true, ..self }
     }
@@ -174,7 +175,7 @@ impl Owner {
         (inner.hash.is_none() && !self.unknown).then(|| (inner.lock.code.text(), inner.lock.left()))
     }
 
-    /// Somebody owns the box.
+    /// True if the box has an owner.
     pub fn claimed(&self) -> bool {
         self.inner().hash.is_some()
     }
@@ -188,78 +189,83 @@ impl Owner {
         }
     }
 
-    /// Makes whoever knows the code the owner, and begins their session. Blocks: it hashes and
-    /// writes to disk.
+    /// Makes the person with the code the owner, and begins a session. Blocks: it hashes and writes
+    /// to disk.
     ///
     /// # Errors
-    /// Why not. Only a wrong code counts as a try, and it is written down before it is answered.
-    pub fn claim(&self, code: &str, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
-        passphrase::check(passphrase).map_err(Refusal::Passphrase)?;
-        let code = Code::typed(code).ok_or(Refusal::NoCode)?;
+    /// Only a wrong code counts as a try; it is written to disk before the response.
+    pub fn claim(
+        &self,
+        code: &str,
+        passphrase: &str,
+        from: IpAddr,
+    ) -> Result<NewSession, AccessError> {
+        passphrase::check(passphrase).map_err(AccessError::Passphrase)?;
+        let code = Code::typed(code).ok_or(AccessError::NoCode)?;
         // Held to the end: of two who know the code, one is the first.
         let mut inner = self.inner();
         self.attempt(&mut inner, &code, from)?;
-        let hash = Hash::of(passphrase, chance()).ok_or(Refusal::Busy)?;
+        let hash = Hash::of(passphrase, chance()).ok_or(AccessError::Busy)?;
         let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
-        kept.map_err(Refusal::Disk)?;
+        kept.map_err(AccessError::Disk)?;
         inner.hash = Some(hash);
         self.passphrase_given(passphrase);
         Ok(self.begin(&mut inner))
     }
 
-    /// Whoever knows the code of a box without an owner stands before it. Blocks: it may write to
-    /// disk.
+    /// Checks the code of a box without an owner, as proof that a person stands before it. Blocks:
+    /// it may write to disk.
     ///
     /// # Errors
-    /// As [`Owner::claim`]; the code stays good.
-    pub fn prove(&self, code: &str, from: IpAddr) -> Result<(), Refusal> {
-        let code = Code::typed(code).ok_or(Refusal::NoCode)?;
+    /// As [`Owner::claim`]; the code stays valid.
+    pub fn prove(&self, code: &str, from: IpAddr) -> Result<(), AccessError> {
+        let code = Code::typed(code).ok_or(AccessError::NoCode)?;
         self.attempt(&mut self.inner(), &code, from)
     }
 
-    fn attempt(&self, inner: &mut Inner, code: &Code, from: IpAddr) -> Result<(), Refusal> {
+    fn attempt(&self, inner: &mut Inner, code: &Code, from: IpAddr) -> Result<(), AccessError> {
         if self.unknown {
-            return Err(Refusal::Unknown);
+            return Err(AccessError::Unknown);
         }
         if inner.hash.is_some() {
-            return Err(Refusal::Claimed);
+            return Err(AccessError::Claimed);
         }
         let now = self.clock.steady();
         match inner.codes.leave(from, now) {
-            Leave::Given => {}
-            Leave::Wait(seconds) => return Err(Refusal::Wait(seconds)),
-            Leave::Never => return Err(Refusal::Barred),
+            GuessPermission::Allowed => {}
+            GuessPermission::Wait(seconds) => return Err(AccessError::Wait(seconds)),
+            GuessPermission::Never => return Err(AccessError::Barred),
         }
         let answer = inner.lock.attempt(code, fresh());
-        if answer == Answer::Right {
+        if answer == CodeResult::Right {
             return Ok(());
         }
         inner.codes.wrong(from, now);
         let bytes = serde_json::to_vec(&inner.lock).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(CLAIM, &bytes));
-        kept.map_err(Refusal::Disk)?;
-        if answer == Answer::Changed {
+        kept.map_err(AccessError::Disk)?;
+        if answer == CodeResult::Changed {
             inner.codes.clear();
-            return Err(Refusal::Changed);
+            return Err(AccessError::Changed);
         }
-        Err(Refusal::WrongCode(inner.codes.left(from)))
+        Err(AccessError::WrongCode(inner.codes.left(from)))
     }
 
     /// Begins a session of the owner. Blocks as [`Owner::claim`] does.
     ///
     /// # Errors
     /// Why not.
-    pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<Entered, Refusal> {
+    pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<NewSession, AccessError> {
         let mut inner = self.verify(passphrase, from)?;
         self.passphrase_given(passphrase);
         Ok(self.begin(&mut inner))
     }
 
-    fn begin(&self, inner: &mut Inner) -> Entered {
+    fn begin(&self, inner: &mut Inner) -> NewSession {
         let token = stdx::random_hex(32);
         inner.sessions.begin(&token, stdx::random_hex(16), self.clock.steady());
-        Entered { token }
+        NewSession { token }
     }
 
     /// The secret of the forms of the session with this token; `None` without such a session.
@@ -268,7 +274,7 @@ impl Owner {
         self.inner().sessions.find(token, now)
     }
 
-    /// Whether there is such a session. Asking does not keep it alive.
+    /// True if the session exists. Does not prolong it.
     pub fn lives(&self, token: &str) -> bool {
         let now = self.clock.steady();
         self.inner().sessions.lives(token, now)

@@ -7,7 +7,7 @@ use askama::Template;
 use status::view::problem::safe_mode_trouble;
 use status::view::{StatusView, health};
 
-use crate::look;
+use crate::design;
 
 pub use parts::link;
 
@@ -16,17 +16,17 @@ pub use parts::link;
 pub enum Page {
     /// Is all well, and what is happening?
     Now,
-    /// Which machines, and how they are.
+    /// List of machines with their state.
     Machines,
     /// One machine's story, by its name.
     Machine(String),
-    /// What is to be done to them.
+    /// List of workflows.
     Workflows,
-    /// Who answers what on which interface.
+    /// Interfaces, DHCP modes and DHCP clients.
     Network,
-    /// What the box keeps of other servers.
+    /// Cache of downloaded images.
     Images,
-    /// The box itself.
+    /// Health, versions and log of the box.
     Box,
     /// The manual in short.
     Help,
@@ -45,11 +45,11 @@ const RAIL: [(&str, &str, bool); 7] = [
 
 /// A part: its `id` in the page, a heading that may be empty, and its HTML.
 pub struct Part {
-    /// The element.
+    /// Id of the HTML element.
     pub id: &'static str,
-    /// What stands over it.
+    /// Heading; may be empty.
     pub heading: &'static str,
-    /// What is in it.
+    /// Content of the element.
     pub html: String,
 }
 
@@ -65,7 +65,7 @@ struct Shell<'a> {
     refresh: bool,
     live: bool,
     csrf: Option<&'a str>,
-    /// What no page may leave unsaid; may be empty.
+    /// Warning shown on every page; may be empty.
     notice: &'a str,
     body: &'a str,
 }
@@ -89,19 +89,19 @@ struct Access<'a> {
 #[template(path = "backup.html")]
 struct Backup<'a> {
     csrf: &'a str,
-    kept: Vec<KeptBackup<'a>>,
+    kept: Vec<StoredBackup<'a>>,
 }
 
 /// One that the box made itself.
-struct KeptBackup<'a> {
+struct StoredBackup<'a> {
     name: &'a str,
     age: String,
     contents: String,
 }
 
-/// Those that the box made itself.
-fn kept(view: &StatusView) -> Vec<KeptBackup<'_>> {
-    let shown = view.system.kept_backups.iter().map(|kept| KeptBackup {
+/// Backups on the box's own disk.
+fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
+    let shown = view.system.kept_backups.iter().map(|kept| StoredBackup {
         name: &kept.name,
         age: view.ago(kept.made),
         contents: kept.contents(),
@@ -143,7 +143,7 @@ impl Page {
         }
     }
 
-    /// What changes on this page, with the box's health first.
+    /// Parts of this page that change, beginning with the health of the box.
     pub fn parts(&self, view: &StatusView) -> Vec<Part> {
         let mut all = vec![part("health", "", badge(view))];
         all.extend(match self {
@@ -176,7 +176,7 @@ impl Page {
             let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
         }
-        // No parts of the live page: what somebody types must stay.
+        // Not among the live parts: typed text must stay.
         if *self == Page::Box {
             body.push_str(&rendered(&Access { csrf }));
             body.push_str(&rendered(&Backup { csrf, kept: kept(view) }));
@@ -201,13 +201,13 @@ impl Page {
     }
 }
 
-/// Where the owner of a box proves that they stand before it.
+/// Page to claim a box with the code on its screen.
 pub fn claim(view: &StatusView, code: &str, host: &str, error: &str) -> String {
     let body = rendered(&Claim { pin: &view.pin, code, error, host });
     alone("Claim", view, &body)
 }
 
-/// The way in.
+/// Page to log in.
 pub fn login(view: &StatusView, error: &str) -> String {
     alone("Log in", view, &rendered(&Login { pin: &view.pin, error }))
 }
@@ -224,7 +224,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     rendered(&Shell {
         title,
         name: &view.name,
-        // Nobody who has not come in needs to know what to look up.
+        // The version is shown only within a session.
         version: "",
         health: String::new(),
         here: "",

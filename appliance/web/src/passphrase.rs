@@ -25,10 +25,10 @@ pub struct Hash {
     hash: String,
 }
 
-/// Why a passphrase is none.
+/// Checks that a passphrase is allowed.
 ///
 /// # Errors
-/// A sentence for its owner.
+/// A sentence for the owner.
 pub fn check(text: &str) -> Result<(), &'static str> {
     match text {
         _ if text.chars().count() < CHARS_MIN => {
@@ -40,7 +40,7 @@ pub fn check(text: &str) -> Result<(), &'static str> {
 }
 
 impl Hash {
-    /// Takes some 50 ms of a processor and 19 MiB. `None` when there is no memory for it.
+    /// Takes about 50 ms of a processor and 19 MiB. `None` if memory is short.
     pub fn of(text: &str, salt: [u8; 16]) -> Option<Self> {
         let hash = compute(text, &salt, MEMORY_KIB, PASSES)?;
         let (salt, hash) = (stdx::hex(&salt), stdx::hex(&hash));
@@ -52,7 +52,7 @@ impl Hash {
         Self { memory_kib: MEMORY_KIB, passes: PASSES, salt: String::new(), hash: String::new() }
     }
 
-    /// Whether `text` is the passphrase. As costly.
+    /// True if `text` is the passphrase. Costs as much as [`Hash::of`].
     pub fn is_of(&self, text: &str) -> bool {
         let known = stdx::unhex(&self.salt).zip(stdx::unhex(&self.hash));
         let Some((salt, hash)) = known else { return false };

@@ -1,4 +1,4 @@
-//! Who is logged in. In memory: a restart logs everybody out.
+//! Sessions of logged-in browsers. In memory: a restart ends all of them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use sha2::{Digest as _, Sha256};
 
 /// Sessions at once; the one that was used least lately goes.
 pub const SESSIONS_MAX: usize = 64;
-/// How long a session lives that nobody uses.
+/// Time after which an unused session ends.
 pub const IDLE: Duration = Duration::from_secs(12 * 3600);
-/// Time after which a session gives the passphrase again, for what it is asked again for.
+/// Time for which a passphrase given within a session is valid as proof.
 pub const PROVED_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// The sessions, by the hash of their token: a lookup then tells nothing about tokens.
+/// Sessions by the hash of their token, so that the time of a lookup reveals nothing about tokens.
 #[derive(Default)]
 pub struct Sessions(HashMap<[u8; 32], Session>);
 
 struct Session {
     used: Duration,
-    /// When the passphrase was last given.
+    /// Time at which the passphrase was last given.
     proved: Duration,
     csrf: String,
 }
@@ -34,7 +34,7 @@ impl Sessions {
         self.0.insert(Sha256::digest(token).into(), Session { used: now, proved: now, csrf });
     }
 
-    /// The secret of this session's forms; `None` when there is no such session.
+    /// CSRF token of the session; `None` if the session does not exist.
     pub fn find(&mut self, token: &str, now: Duration) -> Option<String> {
         let key: [u8; 32] = Sha256::digest(token).into();
         let session = self.0.get_mut(&key)?;
@@ -46,7 +46,7 @@ impl Sessions {
         Some(session.csrf.clone())
     }
 
-    /// Whether there is one; not a use of it.
+    /// True if the session exists. Does not prolong it.
     pub fn lives(&self, token: &str, now: Duration) -> bool {
         let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
         session.is_some_and(|session| now.saturating_sub(session.used) < IDLE)
@@ -71,7 +71,7 @@ impl Sessions {
         self.0.retain(|key, _| *key == stays);
     }
 
-    /// End one.
+    /// Ends a session.
     pub fn end(&mut self, token: &str) {
         self.0.remove(&<[u8; 32]>::from(Sha256::digest(token)));
     }

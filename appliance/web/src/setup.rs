@@ -1,6 +1,5 @@
-//! The screens after the claim (FB-5): what each network card is for, the time zone and when
-//! updates may restart the box, and what to do next. Each can be left out; nothing is chosen for
-//! somebody who does not say so.
+//! First setup, after the claim (FB-5): role of each NIC, time zone, hours of updates, next steps.
+//! Each page can be skipped; nothing is changed without a choice.
 
 mod forms;
 pub(crate) mod pages;
@@ -15,48 +14,48 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::{get, post};
 use status::view::Role;
 
-use crate::answer::{html, see, text};
+use crate::handlers::{Site, csrf};
 use crate::page;
-use crate::site::{Site, csrf};
+use crate::response::{html, see, text};
 
-/// Cards that a page asks about; more are left as they are.
-pub const CARDS_MAX: usize = 16;
+/// Limit of NICs on a page; others keep their settings.
+pub const NICS_MAX: usize = 16;
 /// The first of them.
 pub const FIRST: &str = "/setup/network";
 
-/// What the box can be told by these screens.
+/// Settings that the first setup can read and change.
 pub trait Setup: Send + Sync {
-    /// Every network card, as it is set up, or as it is proposed while nobody set up any.
-    fn cards(&self) -> Vec<Card>;
-    /// Sets the cards up. Blocks: it writes to disk.
+    /// All NICs with their settings; if none is set up yet, with proposed ones.
+    fn nics(&self) -> Vec<NicSetup>;
+    /// Sets the nics up. Blocks: it writes to disk.
     ///
     /// # Errors
     /// A sentence; nothing was changed.
-    fn set_cards(&self, cards: &[Card]) -> Result<(), String>;
+    fn set_nics(&self, nics: &[NicSetup]) -> Result<(), String>;
     /// The time zone, and when updates may restart the box.
-    fn times(&self) -> Times;
+    fn times(&self) -> UpdateTimes;
     /// Sets them. Blocks: it writes to disk.
     ///
     /// # Errors
     /// A sentence; nothing was changed.
-    fn set_times(&self, times: &Times) -> Result<(), String>;
+    fn set_times(&self, times: &UpdateTimes) -> Result<(), String>;
     /// The names of all time zones.
     fn zones(&self) -> Vec<&'static str>;
-    /// Whether something that was set takes a restart of the box.
+    /// True if a change takes effect only after a restart.
     fn needs_restart(&self) -> bool;
-    /// Restarts it.
+    /// Restarts the box.
     ///
     /// # Errors
-    /// A sentence.
+    /// A sentence for people.
     fn restart(&self) -> Result<(), String>;
 }
 
-/// A network card.
+/// A NIC and its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Card {
-    /// `eth1`.
+pub struct NicSetup {
+    /// Name of the interface: `eth1`.
     pub name: String,
-    /// Its hardware address.
+    /// MAC address.
     pub mac: String,
     /// `1 Gb/s`, `no cable`.
     pub link: String,
@@ -64,40 +63,40 @@ pub struct Card {
     pub address: String,
     /// The way to everywhere leads through it.
     pub default_route: bool,
-    /// Whom it is for.
+    /// Machines or people that the NIC is for.
     pub role: Role,
-    /// Whom DHCP answers there, as `box.toml` has it: `off`, `proxy`, `reserved`, `pool`.
+    /// DHCP mode, as in `box.toml`: `off`, `proxy`, `reserved`, `pool`.
     pub mode: String,
     /// The box's own address on a network that is only for machines: `10.99.0.1/24`.
     pub own: String,
     /// Addresses to give away: `first-last`; may be empty.
     pub pool: String,
-    /// The last four digits of its hardware address, by whom they were typed (NW-4).
+    /// Last four digits of the MAC, typed as confirmation (NW-4).
     pub confirm: String,
 }
 
 /// The time zone, and when updates may restart the box.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct UpdateTimes {
     /// `Europe/Berlin`; empty is UTC.
     pub zone: String,
     /// The first minute, `02:00`; empty for all day.
     pub from: String,
     /// The minute after the last, `05:00`; empty for all day.
     pub to: String,
-    /// Somebody is asked before every restart.
+    /// True if a person has to start each restart.
     pub ask: bool,
 }
 
-type Answer = Response<Body>;
-type Here = State<Arc<Site>>;
+type PageResponse = Response<Body>;
+type SiteState = State<Arc<Site>>;
 type Fields = Form<HashMap<String, String>>;
 
-/// The screens' paths.
+/// Routes of the first setup.
 pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/setup", get(|| async { see(FIRST) }))
-        .route(FIRST, get(show_cards).post(take_cards))
+        .route(FIRST, get(show_nics).post(take_nics))
         .route("/setup/time", get(show_times).post(take_times))
         .route("/setup/done", get(show_done))
         .route("/setup/restart", post(restart))
@@ -107,67 +106,71 @@ pub(crate) fn routes() -> Router<Arc<Site>> {
 async fn ask<T: Send + 'static>(
     site: &Arc<Site>,
     work: impl FnOnce(&dyn Setup) -> T + Send + 'static,
-) -> Result<T, Answer> {
+) -> Result<T, PageResponse> {
     let site = Arc::clone(site);
     let asked = tokio::task::spawn_blocking(move || site.source.setup().map(work)).await;
     match asked {
         Ok(Some(done)) => Ok(done),
         Ok(None) => {
-            let why = "This box is a program on somebody else's system, which is set up there.";
+            let why = "This box runs as a process on another system; set it up there.";
             Err(text(StatusCode::NOT_FOUND, why))
         }
         Err(_) => Err(text(StatusCode::INTERNAL_SERVER_ERROR, "The box could not do this.")),
     }
 }
 
-/// Whether a form is of the session that sends it.
+/// True if the form carries the CSRF token of its session.
 fn own_form(site: &Site, headers: &HeaderMap, fields: &HashMap<String, String>) -> bool {
     csrf(site, headers).is_some_and(|csrf| fields.get("csrf") == Some(&csrf))
 }
 
-fn foreign() -> Answer {
+fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form is not of your session.")
 }
 
-async fn show_cards(State(site): Here, headers: HeaderMap) -> Answer {
-    match ask(&site, |setup| setup.cards()).await {
-        Ok(cards) => cards_page(&site, &headers, StatusCode::OK, &cards, "").await,
+async fn show_nics(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+    match ask(&site, |setup| setup.nics()).await {
+        Ok(nics) => nics_page(&site, &headers, StatusCode::OK, &nics, "").await,
         Err(answer) => answer,
     }
 }
 
-async fn cards_page(
+async fn nics_page(
     site: &Arc<Site>,
     headers: &HeaderMap,
     status: StatusCode,
-    cards: &[Card],
+    nics: &[NicSetup],
     error: &str,
-) -> Answer {
+) -> PageResponse {
     let csrf = csrf(site, headers).unwrap_or_default();
-    html(status, pages::cards(&*site.view().await, cards, &csrf, error))
+    html(status, pages::nics(&*site.view().await, nics, &csrf, error))
 }
 
-async fn take_cards(State(site): Here, headers: HeaderMap, Form(fields): Fields) -> Answer {
+async fn take_nics(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(fields): Fields,
+) -> PageResponse {
     if !own_form(&site, &headers, &fields) {
         return foreign();
     }
     let done = ask(&site, move |setup| {
-        let now = setup.cards();
-        match forms::cards(&now, &fields) {
-            Ok(cards) => setup.set_cards(&cards).map_err(|why| (cards, why)),
+        let now = setup.nics();
+        match forms::nics(&now, &fields) {
+            Ok(nics) => setup.set_nics(&nics).map_err(|why| (nics, why)),
             Err(why) => Err((now, why)),
         }
     });
     match done.await {
         Ok(Ok(())) => see("/setup/time"),
-        Ok(Err((cards, why))) => {
-            cards_page(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &cards, &why).await
+        Ok(Err((nics, why))) => {
+            nics_page(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &nics, &why).await
         }
         Err(answer) => answer,
     }
 }
 
-async fn show_times(State(site): Here, headers: HeaderMap) -> Answer {
+async fn show_times(State(site): SiteState, headers: HeaderMap) -> PageResponse {
     match ask(&site, |setup| (setup.times(), setup.zones())).await {
         Ok(known) => times_page(&site, &headers, StatusCode::OK, known, "").await,
         Err(answer) => answer,
@@ -178,14 +181,18 @@ async fn times_page(
     site: &Arc<Site>,
     headers: &HeaderMap,
     status: StatusCode,
-    (times, zones): (Times, Vec<&'static str>),
+    (times, zones): (UpdateTimes, Vec<&'static str>),
     error: &str,
-) -> Answer {
+) -> PageResponse {
     let csrf = csrf(site, headers).unwrap_or_default();
     html(status, pages::times(&*site.view().await, (&times, &zones), &csrf, error))
 }
 
-async fn take_times(State(site): Here, headers: HeaderMap, Form(fields): Fields) -> Answer {
+async fn take_times(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(fields): Fields,
+) -> PageResponse {
     if !own_form(&site, &headers, &fields) {
         return foreign();
     }
@@ -203,17 +210,17 @@ async fn take_times(State(site): Here, headers: HeaderMap, Form(fields): Fields)
     }
 }
 
-async fn show_done(State(site): Here, headers: HeaderMap) -> Answer {
-    let known = ask(&site, |setup| (setup.cards(), setup.needs_restart())).await;
-    let (cards, restart) = match known {
+async fn show_done(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+    let known = ask(&site, |setup| (setup.nics(), setup.needs_restart())).await;
+    let (nics, restart) = match known {
         Ok(known) => known,
         Err(answer) => return answer,
     };
     let csrf = csrf(&site, &headers).unwrap_or_default();
-    html(StatusCode::OK, pages::done(&*site.view().await, &cards, restart, &csrf))
+    html(StatusCode::OK, pages::done(&*site.view().await, &nics, restart, &csrf))
 }
 
-async fn restart(State(site): Here, headers: HeaderMap, Form(fields): Fields) -> Answer {
+async fn restart(State(site): SiteState, headers: HeaderMap, Form(fields): Fields) -> PageResponse {
     if !own_form(&site, &headers, &fields) {
         return foreign();
     }

@@ -111,7 +111,7 @@ try {
   await shows(now, "rack", machine, "In service");
   await shows(now, "progress", "Nothing is being installed");
   await shows(story, "machine", "In service");
-  await shows(story, "story", "action stream-debian succeeded");
+  await shows(story, "history", "action stream-debian succeeded");
   await look("in-service");
 
   install("second", "0".repeat(64));
@@ -121,7 +121,7 @@ try {
   await shows(now, "events", "stream-debian failed");
   await shows(now, "health", "needs you");
   await shows(story, "machine", "Failed", "stream-debian failed", "second");
-  await shows(story, "story", "stream-debian failed");
+  await shows(story, "history", "stream-debian failed");
   const [there, here] = [
     await now.textContent("#needs"), await story.textContent("#machine article"),
   ];

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use config::{Config, Network};
 use ipnet::Ipv4Net;
 use status::view::Role;
-use web::setup::Card;
+use web::setup::NicSetup;
 
 use crate::settings::roles::Use;
 
@@ -18,7 +18,7 @@ const PREFIX: u8 = 24;
 const POOL: (u8, u8) = (100, 199);
 
 /// The cards as they are set up, or proposed.
-pub fn now(mut cards: Vec<Card>, config: &Config) -> Vec<Card> {
+pub fn now(mut cards: Vec<NicSetup>, config: &Config) -> Vec<NicSetup> {
     if config.network.is_empty() && config.management.is_empty() {
         return proposed(cards);
     }
@@ -46,7 +46,7 @@ pub fn now(mut cards: Vec<Card>, config: &Config) -> Vec<Card> {
 
 /// One card: for both, beside the DHCP server that is there. Several: the one with the way to
 /// everywhere is for people, the next for machines, and nobody asked for the others.
-fn proposed(mut cards: Vec<Card>) -> Vec<Card> {
+fn proposed(mut cards: Vec<NicSetup>) -> Vec<NicSetup> {
     let own = free(&cards);
     let people = cards.iter().position(|card| card.default_route).unwrap_or(0);
     let machines = (0..cards.len()).find(|at| *at != people);
@@ -65,7 +65,7 @@ fn proposed(mut cards: Vec<Card>) -> Vec<Card> {
 }
 
 /// A network for machines that none of the cards has an address of.
-fn free(cards: &[Card]) -> String {
+fn free(cards: &[NicSetup]) -> String {
     let taken: Vec<Ipv4Net> = cards.iter().filter_map(|card| card.address.parse().ok()).collect();
     let is_free = |own: &&Ipv4Addr| !taken.iter().any(|net| net.contains(*own));
     let own = OWN.iter().find(is_free).unwrap_or(&OWN[0]);
@@ -76,8 +76,8 @@ fn free(cards: &[Card]) -> String {
 ///
 /// # Errors
 /// A sentence: what must not be.
-pub fn wanted(cards: &[Card]) -> Result<Vec<(String, Use)>, String> {
-    let for_people = |card: &Card| matches!(card.role, Role::Management | Role::Both);
+pub fn wanted(cards: &[NicSetup]) -> Result<Vec<(String, Use)>, String> {
+    let for_people = |card: &NicSetup| matches!(card.role, Role::Management | Role::Both);
     if !cards.iter().any(for_people) {
         return Err("One card must be for people, or nobody reaches this box any more: \
                     choose management or both."
@@ -116,7 +116,7 @@ fn net(address: &str) -> Option<Ipv4Net> {
     Ipv4Net::new(address.parse().ok()?, PREFIX).ok()
 }
 
-fn one(card: &Card) -> Result<Use, String> {
+fn one(card: &NicSetup) -> Result<Use, String> {
     let (name, mode) = (&card.name, card.mode.clone());
     match card.role {
         Role::Management => Ok(Use::People),
@@ -136,7 +136,7 @@ fn one(card: &Card) -> Result<Use, String> {
     }
 }
 
-fn pool(card: &Card, net: Ipv4Net) -> Result<Vec<String>, String> {
+fn pool(card: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
     let said: Vec<String> = card
         .pool
         .split(',')
@@ -156,7 +156,7 @@ fn pool(card: &Card, net: Ipv4Net) -> Result<Vec<String>, String> {
 
 /// The digits, where they are needed: giving away addresses where the default route is (NW-4).
 /// Digits that were typed before stay, also while the default route leads elsewhere.
-fn confirmed(card: &Card) -> Result<String, String> {
+fn confirmed(card: &NicSetup) -> Result<String, String> {
     let digits: String = card.mac.chars().filter(char::is_ascii_hexdigit).collect();
     let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();
     if card.mode == "pool" && last.len() == 4 && card.confirm.eq_ignore_ascii_case(last) {
@@ -176,12 +176,12 @@ fn confirmed(card: &Card) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn card(name: &str, address: &str, default_route: bool) -> Card {
+    fn card(name: &str, address: &str, default_route: bool) -> NicSetup {
         let (mac, address) = ("00:e0:4c:68:AB:01".to_owned(), address.to_owned());
-        Card { name: name.to_owned(), mac, address, default_route, ..Card::default() }
+        NicSetup { name: name.to_owned(), mac, address, default_route, ..NicSetup::default() }
     }
 
-    fn roles(cards: &[Card]) -> Vec<(Role, &str)> {
+    fn roles(cards: &[NicSetup]) -> Vec<(Role, &str)> {
         cards.iter().map(|card| (card.role, card.mode.as_str())).collect()
     }
 
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_pool_on_the_way_out_wants_the_cards_digits() {
         let (mut out, other) = (card("eth0", "", true), card("eth1", "", false));
-        let other = Card { role: Role::Management, ..other };
+        let other = NicSetup { role: Role::Management, ..other };
         (out.role, out.mode, out.own) = (Role::Provisioning, "pool".into(), "10.9.0.1/24".into());
         for (typed, good) in [("", false), ("0000", false), ("ab0", false), ("aB01", true)] {
             out.confirm = typed.to_owned();
@@ -236,8 +236,8 @@ mod tests {
         };
         assert_eq!((pool[0].as_str(), confirm.as_str()), ("10.9.0.100-10.9.0.199", "ab01"));
         assert!(wanted(&[out.clone()]).unwrap_err().starts_with("One card must be for people"));
-        let other = Card { role: Role::Management, ..card("eth1", "", false) };
-        let same = Card { name: "eth2".to_owned(), default_route: false, ..out.clone() };
+        let other = NicSetup { role: Role::Management, ..card("eth1", "", false) };
+        let same = NicSetup { name: "eth2".to_owned(), default_route: false, ..out.clone() };
         let same = wanted(&[out.clone(), other, same]).unwrap_err();
         assert!(same.starts_with("eth0 and eth2 would be one network"), "{same}");
         out.role = Role::Both;

@@ -27,9 +27,9 @@ use status::view::StatusView;
 use stdx::Secret;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::Receiver;
-use web::owner::{Keep, Owner};
+use web::owner::{Owner, PrivateFiles};
 use web::setup::Setup;
-use web::{Answering, Download, PageRequest, Site, Source};
+use web::{Download, PageRequest, Site, Source, SourceFuture};
 
 use super::Wiring;
 use super::opened::Lost;
@@ -54,7 +54,7 @@ const HTTP_PORT: u16 = 80;
 /// The state folder, for the owner's files.
 struct Folder(PathBuf);
 
-impl Keep for Folder {
+impl PrivateFiles for Folder {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match std::fs::read(self.0.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -129,7 +129,7 @@ impl Source for Given {
         self.audit.page(&request);
     }
 
-    fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
+    fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async move {
             let order = Order { passphrase: Some(passphrase), ..Order::default() };
             let made = self.backups.create(order).await.map_err(sentence)?;
@@ -138,11 +138,11 @@ impl Source for Given {
         })
     }
 
-    fn restore_kept(&self, name: String) -> Answering<'_, Report> {
+    fn restore_kept(&self, name: String) -> SourceFuture<'_, Report> {
         Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentence) })
     }
 
-    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report> {
+    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> SourceFuture<'_, Report> {
         Box::pin(
             async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentence) },
         )

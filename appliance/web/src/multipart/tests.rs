@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::{Broken, FIELD_BYTES_MAX, Form, HEADER_BYTES_MAX};
+use super::{FIELD_BYTES_MAX, Form, FormError, HEADER_BYTES_MAX};
 
 const FORM: &str = "--xyz\r\nContent-Disposition: form-data; name=\"code\"\r\n\r\n7KQ4M2\r\n\
     --xyz\r\nContent-Disposition: form-data; name=\"passphrase\"\r\n\r\n\r\n\
@@ -16,7 +16,7 @@ fn headers(kind: &str) -> HeaderMap {
     [(axum::http::header::CONTENT_TYPE, kind.parse().unwrap())].into_iter().collect()
 }
 
-type Read = Result<(String, String, Vec<u8>), Broken>;
+type Read = Result<(String, String, Vec<u8>), FormError>;
 
 async fn read(kind: &str, body: &[u8], piece: usize) -> Read {
     let pieces: Vec<_> =
@@ -43,7 +43,7 @@ async fn a_form_that_stalls_is_cut() {
     let kind = "multipart/form-data; boundary=xyz";
     let mut form = Form::of(&headers(kind), Box::pin(pieces)).unwrap();
     assert_eq!(form.field("code").await.unwrap(), "7KQ4M2");
-    assert_eq!(form.field("passphrase").await, Err(Broken::Cut));
+    assert_eq!(form.field("passphrase").await, Err(FormError::Cut));
 }
 
 #[tokio::test]
@@ -68,16 +68,16 @@ async fn what_is_no_form_is_refused() {
         "multipart/form-data; boundary=other",
     ] {
         let refused = read(bad, FORM.as_bytes(), 100).await;
-        assert_eq!(refused, Err(Broken::Shape), "{bad}");
+        assert_eq!(refused, Err(FormError::Shape), "{bad}");
     }
     for end in 0..FORM.len() - 10 {
         let refused = read(kind, &FORM.as_bytes()[..end], 100).await;
         assert!(refused.is_err(), "cut at {end}");
     }
     let swapped = FORM.replace("\"code\"", "\"passphrase\"");
-    assert_eq!(read(kind, swapped.as_bytes(), 100).await, Err(Broken::Shape));
+    assert_eq!(read(kind, swapped.as_bytes(), 100).await, Err(FormError::Shape));
     let field = FORM.replace("7KQ4M2", &"7".repeat(FIELD_BYTES_MAX + 1));
-    assert_eq!(read(kind, field.as_bytes(), 100).await, Err(Broken::Long));
+    assert_eq!(read(kind, field.as_bytes(), 100).await, Err(FormError::Long));
     let head = FORM.replace("\r\n\r\n7", &"x".repeat(2 * HEADER_BYTES_MAX));
-    assert_eq!(read(kind, head.as_bytes(), 100).await, Err(Broken::Long));
+    assert_eq!(read(kind, head.as_bytes(), 100).await, Err(FormError::Long));
 }

@@ -1,12 +1,12 @@
-//! The owner's passphrase within a session: asked for again before keys leave the box or it is
-//! erased, and changed.
+//! Proof of the owner's passphrase within a session, required before keys leave the box or data is
+//! erased; and its change.
 
 use std::io;
 use std::net::IpAddr;
 use std::sync::MutexGuard;
 
-use super::{Inner, OWNER, Owner, Refusal, chance};
-use crate::guesses::Leave;
+use super::{AccessError, Inner, OWNER, Owner, chance};
+use crate::guess_limiter::GuessPermission;
 use crate::passphrase::{self, Hash};
 
 impl Owner {
@@ -21,7 +21,12 @@ impl Owner {
     ///
     /// # Errors
     /// Why not; a wrong one counts as a wrong login of the address.
-    pub fn prove_again(&self, token: &str, passphrase: &str, from: IpAddr) -> Result<(), Refusal> {
+    pub fn prove_again(
+        &self,
+        token: &str,
+        passphrase: &str,
+        from: IpAddr,
+    ) -> Result<(), AccessError> {
         self.verify(passphrase, from)?.sessions.prove(token, self.clock.steady());
         Ok(())
     }
@@ -36,14 +41,14 @@ impl Owner {
         token: &str,
         (old, new): (&str, &str),
         from: IpAddr,
-    ) -> Result<(), Refusal> {
-        passphrase::check(new).map_err(Refusal::Passphrase)?;
-        let hash = Hash::of(new, chance()).ok_or(Refusal::Busy)?;
+    ) -> Result<(), AccessError> {
+        passphrase::check(new).map_err(AccessError::Passphrase)?;
+        let hash = Hash::of(new, chance()).ok_or(AccessError::Busy)?;
         // Held to the end: no session begins with the old passphrase after it was changed.
         let mut inner = self.verify(old, from)?;
         let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
-        kept.map_err(Refusal::Disk)?;
+        kept.map_err(AccessError::Disk)?;
         inner.hash = Some(hash);
         self.passphrase_given(new);
         inner.sessions.end_others(token);
@@ -56,14 +61,14 @@ impl Owner {
         &self,
         passphrase: &str,
         from: IpAddr,
-    ) -> Result<MutexGuard<'_, Inner>, Refusal> {
+    ) -> Result<MutexGuard<'_, Inner>, AccessError> {
         let now = self.clock.steady();
         let hash = {
             let mut inner = self.inner();
-            if let Leave::Wait(seconds) = inner.passphrases.leave(from, now) {
-                return Err(Refusal::Wait(seconds));
+            if let GuessPermission::Wait(seconds) = inner.passphrases.leave(from, now) {
+                return Err(AccessError::Wait(seconds));
             }
-            let hash = inner.hash.clone().ok_or(Refusal::Unclaimed)?;
+            let hash = inner.hash.clone().ok_or(AccessError::Unclaimed)?;
             // Counted before it is checked, so that many at once are no way around the limit.
             inner.passphrases.wrong(from, now);
             hash
@@ -72,7 +77,7 @@ impl Owner {
         let mut inner = self.inner();
         // It may have been changed meanwhile.
         if !is_right || inner.hash.as_ref() != Some(&hash) {
-            return Err(Refusal::WrongPassphrase);
+            return Err(AccessError::WrongPassphrase);
         }
         inner.passphrases.right(from, true);
         Ok(inner)

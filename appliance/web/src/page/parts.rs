@@ -1,4 +1,4 @@
-//! What stands in each part of a page.
+//! Contents of the parts of a page.
 
 mod images;
 mod leaving;
@@ -16,7 +16,7 @@ use status::view::moment::bytes;
 use status::view::{Event, Machine, StatusView};
 use status::words::{Shape, Tone};
 
-use super::{Part, look, part, rendered};
+use super::{Part, design, part, rendered};
 
 pub use images::images;
 pub use leaving::leave;
@@ -26,7 +26,7 @@ pub use now::now;
 pub use system::the_box;
 pub use workflows::workflows;
 
-/// What a path segment may not have as it is.
+/// Characters that are escaped in a path segment.
 const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The folder of machines.
 const MACHINES: &str = "/machines/";
@@ -101,7 +101,7 @@ pub fn escaped(text: &str) -> String {
 
 /// A word with its shape on its tint.
 pub fn badge(text: &str, tone: Tone, shape: Shape) -> String {
-    rendered(&Badge { text, tone: look::tone(tone), shape: look::shape(shape) })
+    rendered(&Badge { text, tone: design::tone(tone), shape: design::shape(shape) })
 }
 
 /// The path of a machine's page.
@@ -130,8 +130,8 @@ fn row(view: &StatusView, machine: &Machine) -> Row {
     Row {
         name: machine.name.to_string(),
         link: link(&machine.name),
-        tone: look::tone(machine.tone()),
-        shape: look::shape(machine.state.shape()),
+        tone: design::tone(machine.tone()),
+        shape: design::shape(machine.state.shape()),
         status: machine.status(),
         percent: machine.percent.map(|percent| percent.min(100)),
         detail: detail.join(" · "),
@@ -168,7 +168,7 @@ fn clock(view: &StatusView) -> String {
     format!("{time}{zone}, clock {}{source}", view.clock.state.word())
 }
 
-/// `12M of 4G`.
+/// Formats two sizes: `12M of 4G`.
 fn share(used: u64, total: u64) -> String {
     format!("{} of {}", bytes(used), bytes(total))
 }
@@ -176,8 +176,8 @@ fn share(used: u64, total: u64) -> String {
 pub fn help() -> String {
     let words = STATES.into_iter().map(|state| Row {
         name: state.word().text.to_owned(),
-        tone: look::tone(state.word().tone),
-        shape: look::shape(state.shape()),
+        tone: design::tone(state.word().tone),
+        shape: design::shape(state.shape()),
         ..Row::default()
     });
     rendered(&Help { words: words.collect() })

@@ -6,15 +6,15 @@ use flate2::write::GzEncoder;
 use status::view::{Role, StatusView, example};
 
 use super::{Page, claim, login};
-use crate::look::{SCRIPT, STYLE};
-use crate::setup::pages::{cards, done, times};
-use crate::setup::{Card, Times};
+use crate::design::{SCRIPT, STYLE};
+use crate::setup::pages::{done, nics, times};
+use crate::setup::{NicSetup, UpdateTimes};
 
 /// Bytes of a page with its sheet and script, compressed as a proxy would (design, section 6).
 const PAGE_BYTES_MAX: usize = 60_000;
 
-fn two_cards() -> [Card; 2] {
-    let people = Card {
+fn two_cards() -> [NicSetup; 2] {
+    let people = NicSetup {
         name: "eth0".to_owned(),
         mac: "00:e0:4c:68:00:01".to_owned(),
         link: "1 Gb/s".to_owned(),
@@ -22,23 +22,23 @@ fn two_cards() -> [Card; 2] {
         default_route: true,
         role: Role::Management,
         mode: "off".to_owned(),
-        ..Card::default()
+        ..NicSetup::default()
     };
-    let machines = Card {
+    let machines = NicSetup {
         name: "eth1".to_owned(),
         mac: "00:e0:4c:68:00:02".to_owned(),
         link: "no cable".to_owned(),
         role: Role::Provisioning,
         mode: "reserved".to_owned(),
         own: "10.99.0.1/24".to_owned(),
-        ..Card::default()
+        ..NicSetup::default()
     };
     [people, machines]
 }
 
-fn night() -> Times {
+fn night() -> UpdateTimes {
     let (from, to) = ("02:00".to_owned(), "05:00".to_owned());
-    Times { zone: "Europe/Berlin".to_owned(), from, to, ask: true }
+    UpdateTimes { zone: "Europe/Berlin".to_owned(), from, to, ask: true }
 }
 
 fn pages() -> Vec<(&'static str, String)> {
@@ -61,8 +61,8 @@ fn pages() -> Vec<(&'static str, String)> {
         ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),
         ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "That is not the code.")),
         ("login", login(&example::calm(), "")),
-        ("setup-network", cards(&example::calm(), &two_cards(), "c5rf", "")),
-        ("setup-network-wrong", cards(&example::calm(), &two_cards(), "c5rf", "Not <here>.")),
+        ("setup-network", nics(&example::calm(), &two_cards(), "c5rf", "")),
+        ("setup-network-wrong", nics(&example::calm(), &two_cards(), "c5rf", "Not <here>.")),
         ("setup-time", times(&example::calm(), (&night(), &["Europe/Berlin", "UTC"]), "c5rf", "")),
         ("setup-done", done(&example::calm(), &two_cards(), true, "c5rf")),
         ("setup-done-skipped", done(&example::calm(), &[], false, "c5rf")),

@@ -1,10 +1,10 @@
-//! What a form says, read. Whatever it does not say stays as it is.
+//! Reads the forms. Fields that a form does not have keep their values.
 
 use std::collections::HashMap;
 
 use status::view::Role;
 
-use super::{Card, Times};
+use super::{NicSetup, UpdateTimes};
 
 /// Longest field, in characters: a pool of many ranges.
 const FIELD_CHARS_MAX: usize = 4096;
@@ -37,9 +37,9 @@ pub fn role(word: &str) -> Option<Role> {
 ///
 /// # Errors
 /// A sentence about a field that cannot be taken whole.
-pub fn cards(cards: &[Card], fields: &Fields) -> Result<Vec<Card>, String> {
-    let read = |card: &Card| {
-        let said = |what: &str| field(fields, &format!("{what}.{}", card.name));
+pub fn nics(nics: &[NicSetup], fields: &Fields) -> Result<Vec<NicSetup>, String> {
+    let read = |nic: &NicSetup| {
+        let said = |what: &str| field(fields, &format!("{what}.{}", nic.name));
         // The page never shows digits that were typed before.
         let keeps = |what: &str, text: &String| what != "confirm" || !text.is_empty();
         let or = |what: &str, now: &str| {
@@ -47,31 +47,31 @@ pub fn cards(cards: &[Card], fields: &Fields) -> Result<Vec<Card>, String> {
             Ok::<_, String>(text.unwrap_or_else(|| now.to_owned()))
         };
         let wanted = said("role")?.and_then(|word| role(&word));
-        Ok(Card {
-            role: wanted.unwrap_or(card.role),
-            mode: or("mode", &card.mode)?,
-            own: or("own", &card.own)?,
-            pool: or("pool", &card.pool)?,
-            confirm: or("confirm", &card.confirm)?.to_ascii_lowercase(),
-            ..card.clone()
+        Ok(NicSetup {
+            role: wanted.unwrap_or(nic.role),
+            mode: or("mode", &nic.mode)?,
+            own: or("own", &nic.own)?,
+            pool: or("pool", &nic.pool)?,
+            confirm: or("confirm", &nic.confirm)?.to_ascii_lowercase(),
+            ..nic.clone()
         })
     };
-    cards.iter().map(read).collect()
+    nics.iter().map(read).collect()
 }
 
 /// The times of a form.
 ///
 /// # Errors
 /// A sentence about a field that cannot be taken whole.
-pub fn times(fields: &Fields) -> Result<Times, String> {
+pub fn times(fields: &Fields) -> Result<UpdateTimes, String> {
     let said = |name: &str| Ok::<_, String>(field(fields, name)?.unwrap_or_default());
     let (zone, from, to) = (said("zone")?, said("from")?, said("to")?);
-    Ok(Times { zone, from, to, ask: said("restart")? == "ask" })
+    Ok(UpdateTimes { zone, from, to, ask: said("restart")? == "ask" })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Card, FIELD_CHARS_MAX, Fields, cards, times};
+    use super::{FIELD_CHARS_MAX, Fields, NicSetup, nics, times};
 
     fn fields(pairs: &[(&str, &str)]) -> Fields {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -82,15 +82,15 @@ mod tests {
         let pool: Vec<String> =
             (0..8).map(|net| format!("10.77.10{net}.100-10.77.10{net}.199")).collect();
         let pool = pool.join(", ");
-        let card = Card { name: "eth1".into(), confirm: "ab01".into(), ..Card::default() };
+        let nic = NicSetup { name: "eth1".into(), confirm: "ab01".into(), ..NicSetup::default() };
         let form =
             fields(&[("pool.eth1", &pool), ("confirm.eth1", ""), ("own.eth1", " 10.9.0.1 ")]);
-        let read = cards(std::slice::from_ref(&card), &form).unwrap();
+        let read = nics(std::slice::from_ref(&nic), &form).unwrap();
         assert_eq!((read[0].pool.as_str(), read[0].own.as_str()), (pool.as_str(), "10.9.0.1"));
         assert_eq!(read[0].confirm, "ab01", "digits that were typed before stay");
         let long = "1".repeat(FIELD_CHARS_MAX + 1);
         for value in [long.as_str(), "10.0.0.1\n10.0.0.2"] {
-            let error = cards(std::slice::from_ref(&card), &fields(&[("pool.eth1", value)]));
+            let error = nics(std::slice::from_ref(&nic), &fields(&[("pool.eth1", value)]));
             assert!(error.unwrap_err().starts_with("pool.eth1 has"));
             assert!(times(&fields(&[("zone", value)])).is_err());
         }

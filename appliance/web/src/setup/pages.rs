@@ -3,7 +3,7 @@
 use askama::Template;
 use status::view::{Role, StatusView};
 
-use super::{CARDS_MAX, Card, Times};
+use super::{NICS_MAX, NicSetup, UpdateTimes};
 use crate::page::{alone, rendered};
 
 /// Roles in the order in which a form lists them, with what each means.
@@ -11,14 +11,14 @@ const ROLES: [(Role, &str); 4] = [
     (Role::Management, "people reach the box here"),
     (Role::Provisioning, "a network for machines only"),
     (Role::Both, "people and machines, beside another DHCP server"),
-    (Role::Unused, "nobody"),
+    (Role::Unused, "not used"),
 ];
-/// The same for what DHCP answers.
+/// DHCP modes in the order in which a form lists them, with the meaning of each.
 const MODES: [(&str, &str); 4] = [
-    ("off", "nobody"),
-    ("proxy", "known machines, what to boot; another server gives the addresses"),
-    ("reserved", "known machines, what to boot and their addresses"),
-    ("pool", "everybody, with addresses from a pool"),
+    ("off", "no machine"),
+    ("proxy", "known machines, with boot information; another server gives the addresses"),
+    ("reserved", "known machines, with boot information and their addresses"),
+    ("pool", "all machines, with addresses from a pool"),
 ];
 
 /// A choice in a list.
@@ -28,16 +28,16 @@ struct Choice {
     chosen: bool,
 }
 
-/// A card in a form.
+/// A nic in a form.
 struct Row<'a> {
-    card: &'a Card,
+    nic: &'a NicSetup,
     roles: Vec<Choice>,
     modes: Vec<Choice>,
 }
 
 #[derive(Template)]
 #[template(path = "setup-network.html")]
-struct Cards<'a> {
+struct NicsPage<'a> {
     rows: Vec<Row<'a>>,
     csrf: &'a str,
     error: &'a str,
@@ -45,8 +45,8 @@ struct Cards<'a> {
 
 #[derive(Template)]
 #[template(path = "setup-time.html")]
-struct When<'a> {
-    times: &'a Times,
+struct TimesPage<'a> {
+    times: &'a UpdateTimes,
     zones: &'a [&'static str],
     csrf: &'a str,
     error: &'a str,
@@ -54,47 +54,47 @@ struct When<'a> {
 
 #[derive(Template)]
 #[template(path = "setup-done.html")]
-struct Done<'a> {
+struct DonePage<'a> {
     ports: String,
     restart: bool,
     csrf: &'a str,
 }
 
-fn row(card: &Card) -> Row<'_> {
+fn row(nic: &NicSetup) -> Row<'_> {
     let role = |(role, meaning): (Role, &'static str)| Choice {
         word: role.word(),
         meaning,
-        chosen: role == card.role,
+        chosen: role == nic.role,
     };
     let mode = |(word, meaning): (&'static str, &'static str)| Choice {
         word,
         meaning,
-        chosen: word == card.mode,
+        chosen: word == nic.mode,
     };
-    Row { card, roles: ROLES.map(role).into(), modes: MODES.map(mode).into() }
+    Row { nic, roles: ROLES.map(role).into(), modes: MODES.map(mode).into() }
 }
 
-/// What each card is for.
-pub fn cards(view: &StatusView, cards: &[Card], csrf: &str, error: &str) -> String {
-    let rows = cards.iter().take(CARDS_MAX).map(row).collect();
-    alone("Networks", view, &rendered(&Cards { rows, csrf, error }))
+/// Page with the role of each NIC.
+pub fn nics(view: &StatusView, nics: &[NicSetup], csrf: &str, error: &str) -> String {
+    let rows = nics.iter().take(NICS_MAX).map(row).collect();
+    alone("Networks", view, &rendered(&NicsPage { rows, csrf, error }))
 }
 
 /// The time zone, and when updates may restart the box.
 pub fn times(
     view: &StatusView,
-    (times, zones): (&Times, &[&'static str]),
+    (times, zones): (&UpdateTimes, &[&'static str]),
     csrf: &str,
     error: &str,
 ) -> String {
-    alone("Time and updates", view, &rendered(&When { times, zones, csrf, error }))
+    alone("Time and updates", view, &rendered(&TimesPage { times, zones, csrf, error }))
 }
 
-/// What to do next.
-pub fn done(view: &StatusView, cards: &[Card], restart: bool, csrf: &str) -> String {
+/// Page with the next steps.
+pub fn done(view: &StatusView, nics: &[NicSetup], restart: bool, csrf: &str) -> String {
     let serves =
-        |card: &&Card| matches!(card.role, Role::Provisioning | Role::Both) && card.mode != "off";
-    let ports: Vec<&str> = cards.iter().filter(serves).map(|card| card.name.as_str()).collect();
+        |nic: &&NicSetup| matches!(nic.role, Role::Provisioning | Role::Both) && nic.mode != "off";
+    let ports: Vec<&str> = nics.iter().filter(serves).map(|nic| nic.name.as_str()).collect();
     let ports = ports.join(" or ");
-    alone("Done", view, &rendered(&Done { ports, restart, csrf }))
+    alone("Done", view, &rendered(&DonePage { ports, restart, csrf }))
 }

@@ -14,14 +14,14 @@ use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
-use super::{Card, Setup, Times};
-use crate::owner::{Keep, Owner};
-use crate::site::{Answering, Download, Site, Source, router};
+use super::{NicSetup, Setup, UpdateTimes};
+use crate::handlers::{Download, Site, Source, SourceFuture, router};
+use crate::owner::{Owner, PrivateFiles};
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
 
-impl Keep for Memory {
+impl PrivateFiles for Memory {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().get(name).cloned())
     }
@@ -31,30 +31,35 @@ impl Keep for Memory {
     }
 }
 
-/// A box that notes what it is told.
+/// A fake box that records the changes.
 #[derive(Default)]
-struct Told {
-    cards: Mutex<Vec<Card>>,
-    times: Mutex<Option<Times>>,
+struct FakeSetup {
+    nics: Mutex<Vec<NicSetup>>,
+    times: Mutex<Option<UpdateTimes>>,
     restarts: Mutex<u32>,
 }
 
-impl Setup for Told {
-    fn cards(&self) -> Vec<Card> {
+impl Setup for FakeSetup {
+    fn nics(&self) -> Vec<NicSetup> {
         let name = "eth1".to_owned();
-        vec![Card { name, default_route: true, own: "10.99.0.1/24".to_owned(), ..Card::default() }]
+        vec![NicSetup {
+            name,
+            default_route: true,
+            own: "10.99.0.1/24".to_owned(),
+            ..NicSetup::default()
+        }]
     }
-    fn set_cards(&self, cards: &[Card]) -> Result<(), String> {
-        if cards.iter().any(|card| card.mode == "pool" && card.confirm != "ab01") {
+    fn set_nics(&self, nics: &[NicSetup]) -> Result<(), String> {
+        if nics.iter().any(|nic| nic.mode == "pool" && nic.confirm != "ab01") {
             return Err("Type the last four digits.".to_owned());
         }
-        *self.cards.lock().unwrap() = cards.to_vec();
+        *self.nics.lock().unwrap() = nics.to_vec();
         Ok(())
     }
-    fn times(&self) -> Times {
-        Times::default()
+    fn times(&self) -> UpdateTimes {
+        UpdateTimes::default()
     }
-    fn set_times(&self, times: &Times) -> Result<(), String> {
+    fn set_times(&self, times: &UpdateTimes) -> Result<(), String> {
         if times.zone == "Nowhere" {
             return Err("There is no such zone.".to_owned());
         }
@@ -73,9 +78,9 @@ impl Setup for Told {
     }
 }
 
-struct Given(Option<Arc<Told>>);
+struct FakeSource(Option<Arc<FakeSetup>>);
 
-impl Source for Given {
+impl Source for FakeSource {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
         Box::pin(async { example::calm() })
     }
@@ -92,15 +97,15 @@ impl Source for Given {
         String::new()
     }
     fn setup(&self) -> Option<&dyn Setup> {
-        self.0.as_deref().map(|told| told as &dyn Setup)
+        self.0.as_deref().map(|fake| fake as &dyn Setup)
     }
-    fn backup(&self, _: Secret) -> Answering<'_, Download> {
+    fn backup(&self, _: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
-    fn restore(&self, _: Receiver<Bytes>, _: Secret) -> Answering<'_, Report> {
+    fn restore(&self, _: Receiver<Bytes>, _: Secret) -> SourceFuture<'_, Report> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
-    fn restore_kept(&self, _: String) -> Answering<'_, Report> {
+    fn restore_kept(&self, _: String) -> SourceFuture<'_, Report> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
     fn record(&self, _: crate::PageRequest) {}
@@ -109,7 +114,7 @@ impl Source for Given {
     }
 }
 
-/// No screen of these asks for it.
+/// Error of a function that these tests do not use.
 const NOT_HERE: &str = "nothing of the kind is done here";
 
 struct Browser {
@@ -122,10 +127,10 @@ struct Browser {
 type Seen = (StatusCode, String, String);
 
 impl Browser {
-    fn new(told: Option<Arc<Told>>) -> Self {
+    fn new(fake: Option<Arc<FakeSetup>>) -> Self {
         let keep = Arc::new(Memory::default());
         let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
-        let router = router(Site::new(Arc::clone(&owner), Arc::new(Given(told))));
+        let router = router(Site::new(Arc::clone(&owner), Arc::new(FakeSource(fake))));
         Self { router, owner, cookie: String::new() }
     }
 
@@ -162,8 +167,8 @@ impl Browser {
 
 #[tokio::test]
 async fn whoever_claims_is_asked_for_networks_then_times_then_told_what_to_do() {
-    let told = Arc::new(Told::default());
-    let mut browser = Browser::new(Some(Arc::clone(&told)));
+    let fake = Arc::new(FakeSetup::default());
+    let mut browser = Browser::new(Some(Arc::clone(&fake)));
     for path in ["/setup", "/setup/network", "/setup/time", "/setup/done"] {
         let (status, location, _) = browser.ask("GET", path, "").await;
         assert_eq!((status, location.as_str()), (StatusCode::SEE_OTHER, "/S"), "{path}");
@@ -181,15 +186,12 @@ async fn whoever_claims_is_asked_for_networks_then_times_then_told_what_to_do() 
     let (status, _, page) = browser.ask("POST", "/setup/network", &form).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(page.contains("Type the last four digits.") && page.contains("10.9.0.1/24"));
-    assert!(told.cards.lock().unwrap().is_empty(), "nothing was set");
+    assert!(fake.nics.lock().unwrap().is_empty(), "nothing was set");
     let form = format!("{form}&confirm.eth1=AB01&role.eth7=both&nonsense=1");
     let (_, location, _) = browser.ask("POST", "/setup/network", &form).await;
     assert_eq!(location, "/setup/time");
-    let cards = told.cards.lock().unwrap().clone();
-    assert_eq!(
-        (cards.len(), cards[0].role, cards[0].mode.as_str()),
-        (1, Role::Provisioning, "pool")
-    );
+    let nics = fake.nics.lock().unwrap().clone();
+    assert_eq!((nics.len(), nics[0].role, nics[0].mode.as_str()), (1, Role::Provisioning, "pool"));
 
     let wrong = format!("csrf={csrf}&zone=Nowhere&restart=ask&from=02%3A00&to=05%3A00");
     let (status, _, page) = browser.ask("POST", "/setup/time", &wrong).await;
@@ -200,7 +202,7 @@ async fn whoever_claims_is_asked_for_networks_then_times_then_told_what_to_do() 
     let right = wrong.replace("Nowhere", "Europe%2FBerlin");
     let (_, location, _) = browser.ask("POST", "/setup/time", &right).await;
     assert_eq!(location, "/setup/done");
-    let times = told.times.lock().unwrap().clone().unwrap();
+    let times = fake.times.lock().unwrap().clone().unwrap();
     assert_eq!(
         (times.zone.as_str(), times.from.as_str(), times.ask),
         ("Europe/Berlin", "02:00", true)
@@ -209,9 +211,9 @@ async fn whoever_claims_is_asked_for_networks_then_times_then_told_what_to_do() 
     let (_, _, page) = browser.ask("GET", "/setup/done", "").await;
     assert!(page.contains("/kubeconfig") && page.contains("action=\"/setup/restart\""));
     let (status, ..) = browser.ask("POST", "/setup/restart", "csrf=guess").await;
-    assert_eq!((status, *told.restarts.lock().unwrap()), (StatusCode::FORBIDDEN, 0));
+    assert_eq!((status, *fake.restarts.lock().unwrap()), (StatusCode::FORBIDDEN, 0));
     let (_, _, page) = browser.ask("POST", "/setup/restart", &format!("csrf={csrf}")).await;
-    assert!(page.contains("The box restarts") && *told.restarts.lock().unwrap() == 1);
+    assert!(page.contains("The box restarts") && *fake.restarts.lock().unwrap() == 1);
 }
 
 #[tokio::test]
@@ -219,5 +221,8 @@ async fn a_box_on_somebody_elses_system_is_not_set_up_here() {
     let mut browser = Browser::new(None);
     assert_eq!(browser.claim().await, "/");
     let (status, _, said) = browser.ask("GET", "/setup/network", "").await;
-    assert!(status == StatusCode::NOT_FOUND && said.contains("somebody else's system"), "{said}");
+    assert!(
+        status == StatusCode::NOT_FOUND && said.contains("a process on another system"),
+        "{said}"
+    );
 }

@@ -9,7 +9,7 @@ use status::view::system::percent;
 use status::words::{Shape, Tone};
 
 use super::machines::bar;
-use super::{escaped, look, rendered, share};
+use super::{design, escaped, rendered, share};
 
 #[derive(Template)]
 #[template(path = "images.html")]
@@ -63,8 +63,8 @@ fn row(view: &StatusView, image: &Image) -> Row {
     let origin = plain(&image.origin);
     let name = origin.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
     Row {
-        tone: look::tone(tone),
-        shape: look::shape(shape),
+        tone: design::tone(tone),
+        shape: design::shape(shape),
         line: image.line(),
         name: if name.is_empty() { plain(image.short_name()) } else { name.to_owned() },
         size: if image.size > 0 { bytes(image.size) } else { String::new() },

@@ -1,4 +1,4 @@
-//! How the box is restarted, switched off and erased.
+//! Form to restart, switch off or reset the box.
 
 use askama::Template;
 use status::reset::{Erased, Leaving};
@@ -14,8 +14,8 @@ struct Leave<'a> {
     choices: Vec<(&'static str, &'static str, String)>,
 }
 
-/// The form, for the owner of a session whose forms carry `csrf`. What it does is said before it is
-/// done, and it wants the box's name.
+/// The form, with the CSRF token of the session. It names the effect of each choice and requires
+/// the box's name.
 pub fn leave(view: &StatusView, csrf: &str) -> String {
     let erased = Erased::of(view);
     let choice = |leaving: Leaving| (leaving.word(), leaving.label(), leaving.effect(&erased));

@@ -29,7 +29,7 @@ pub fn machines(view: &StatusView) -> String {
 
 pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
-        let text = format!("Nothing called ‘{}’.", escaped(name));
+        let text = format!("No machine is called ‘{}’.", escaped(name));
         return vec![part("machine", "", format!("<p>{text}</p>"))];
     };
     let word = badge(&machine.status(), machine.tone(), machine.state.shape());
@@ -56,6 +56,6 @@ pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
         warning: it.warning,
     });
     let none = "Nothing has happened to it yet.";
-    let story = rendered(&Events { lines: lines.collect(), none });
-    vec![part("machine", "", head), part("story", "Story", story)]
+    let history = rendered(&Events { lines: lines.collect(), none });
+    vec![part("machine", "", head), part("history", "History", history)]
 }

@@ -1,4 +1,4 @@
-//! Who answers what on which interface, and who asked.
+//! Networks and their DHCP clients.
 
 use status::story::plain;
 use status::view::{Nic, StatusView};
@@ -6,10 +6,10 @@ use status::view::{Nic, StatusView};
 use super::{Events, Facts, Line, Part, part, rendered};
 
 pub fn network(view: &StatusView) -> Vec<Part> {
-    vec![part("network", "", cards(view)), part("heard", "Who asked for an address", heard(view))]
+    vec![part("network", "", cards(view)), part("clients", "DHCP clients", clients(view))]
 }
 
-fn heard(view: &StatusView) -> String {
+fn clients(view: &StatusView) -> String {
     let line = |it: &status::heard::Heard| Line {
         at: it.asked,
         time: view.time_of_day(it.asked),
@@ -21,7 +21,7 @@ fn heard(view: &StatusView) -> String {
         warning: false,
     };
     let lines = view.heard.iter().map(line).collect();
-    rendered(&Events { lines, none: "Nobody in the last hour." })
+    rendered(&Events { lines, none: "None in the last hour." })
 }
 
 fn cards(view: &StatusView) -> String {

@@ -1,4 +1,4 @@
-//! The box itself.
+//! State of the box itself.
 
 use status::story::plain;
 use status::view::moment::uptime;
@@ -9,7 +9,7 @@ use super::{Events, Facts, Line, Part, clock, part, rendered, share};
 /// Lines of the log that a page shows.
 const LINES_MAX: usize = 50;
 
-/// The box, and what it said.
+/// Facts about the box, and its log.
 pub fn the_box(view: &StatusView) -> Vec<Part> {
     vec![part("box", "", about(view)), part("log", "Log", log(view))]
 }

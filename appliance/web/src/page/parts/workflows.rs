@@ -4,7 +4,7 @@ use askama::Template;
 use status::view::{StatusView, Work};
 use status::words;
 
-use super::{link, look, rendered};
+use super::{design, link, rendered};
 
 #[derive(Template)]
 #[template(path = "workflows.html")]
@@ -23,7 +23,7 @@ struct Row<'a> {
     trouble: String,
 }
 
-/// All of them.
+/// Table of all workflows.
 pub fn workflows(view: &StatusView) -> String {
     rendered(&Workflows { rows: view.workflows.iter().map(|work| row(view, work)).collect() })
 }
@@ -37,8 +37,8 @@ fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
     step.extend(again.then(|| format!("try {} of {}", work.attempt, work.attempts_max)));
     Row {
         work,
-        tone: look::tone(word.tone),
-        shape: look::shape(shape),
+        tone: design::tone(word.tone),
+        shape: design::shape(shape),
         word: word.text,
         link: link(&work.machine),
         step: step.join(" · "),

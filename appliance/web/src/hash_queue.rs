@@ -1,41 +1,41 @@
-//! Turns in which passphrases are hashed. One is hashed at a time, since each needs 19 MiB; those
-//! who have guessed wrong wait until nobody else does.
+//! Queue of passphrases to hash. One is hashed at a time, since each needs 19 MiB; addresses that
+//! have guessed wrong come last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::guesses::Standing;
+use crate::guess_limiter::Standing;
 
-/// Those of one standing that may wait.
+/// Limit of waiting requests per standing.
 pub const WAITING_MAX: usize = 64;
 
 /// The turns, of which one is taken at a time.
 #[derive(Default)]
-pub struct Turns(Mutex<State>);
+pub struct HashQueue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     is_taken: bool,
-    /// Those that wait, by standing; the first of each came first.
-    waiting: [VecDeque<oneshot::Sender<Turn>>; 3],
+    /// Waiting requests by standing, in order of arrival.
+    waiting: [VecDeque<oneshot::Sender<HashTurn>>; 3],
 }
 
 /// A turn; the next one begins when it is dropped.
-pub struct Turn(Option<Arc<Turns>>);
+pub struct HashTurn(Option<Arc<HashQueue>>);
 
-impl Turns {
+impl HashQueue {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a turn; `None` when too many of that standing wait already.
-    pub async fn take(self: &Arc<Self>, standing: Standing) -> Option<Turn> {
+    pub async fn take(self: &Arc<Self>, standing: Standing) -> Option<HashTurn> {
         let waiting = {
             let mut state = self.state();
             if !std::mem::replace(&mut state.is_taken, true) {
-                return Some(Turn(Some(Arc::clone(self))));
+                return Some(HashTurn(Some(Arc::clone(self))));
             }
             let line = &mut state.waiting[standing as usize];
             // Of those some went away.
@@ -51,7 +51,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn {
+impl Drop for HashTurn {
     fn drop(&mut self) {
         let Some(turns) = self.0.take() else { return };
         loop {
@@ -61,7 +61,7 @@ impl Drop for Turn {
                 return;
             };
             drop(state);
-            match next.send(Turn(Some(Arc::clone(&turns)))) {
+            match next.send(HashTurn(Some(Arc::clone(&turns)))) {
                 Ok(()) => return,
                 // That one went away: the turn is not over by that.
                 Err(mut turn) => drop(turn.0.take()),
@@ -74,12 +74,12 @@ impl Drop for Turn {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Turns, WAITING_MAX};
-    use crate::guesses::Standing::{Guesser, New, Proven};
+    use super::{HashQueue, WAITING_MAX};
+    use crate::guess_limiter::Standing::{Guesser, New, Proven};
 
     #[tokio::test]
     async fn those_who_guessed_wrong_wait_for_all_others() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(HashQueue::default());
         let first = turns.take(Guesser).await.unwrap();
         let (sender, mut order) = tokio::sync::mpsc::channel(4);
         let mut tasks = Vec::new();
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_crowd_of_guessers_takes_no_other_s_place() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(HashQueue::default());
         let first = turns.take(New).await.unwrap();
         let mut waiting = Vec::new();
         for _ in 0..WAITING_MAX {

@@ -18,15 +18,15 @@ use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
-use super::{Answering, Download, PageRequest, Site, Source, host_of, plain, router};
-use crate::owner::{Keep, Owner};
+use super::{Download, PageRequest, Site, Source, SourceFuture, host_of, plain, router};
+use crate::owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
 
-impl Keep for Memory {
+impl PrivateFiles for Memory {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().get(name).cloned())
     }
@@ -36,7 +36,7 @@ impl Keep for Memory {
     }
 }
 
-/// What it was asked to do.
+/// Requests that arrived.
 #[derive(Default)]
 struct Example(Arc<Mutex<Vec<Leaving>>>, Arc<Mutex<Vec<PageRequest>>>);
 
@@ -56,12 +56,12 @@ impl Source for Example {
     fn ca_pem(&self) -> String {
         "PEM".to_owned()
     }
-    fn backup(&self, passphrase: Secret) -> Answering<'_, Download> {
+    fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
         let text = format!("sealed with {} letters", passphrase.expose().len());
         let (name, size) = ("box.boxbak".to_owned(), text.len() as u64);
         Box::pin(async move { Ok(Download { name, size, body: text.into() }) })
     }
-    fn restore(&self, mut pieces: Receiver<Bytes>, passphrase: Secret) -> Answering<'_, Report> {
+    fn restore(&self, mut pieces: Receiver<Bytes>, passphrase: Secret) -> SourceFuture<'_, Report> {
         Box::pin(async move {
             let mut file = Vec::new();
             while let Some(piece) = pieces.recv().await {
@@ -73,7 +73,7 @@ impl Source for Example {
             }
         })
     }
-    fn restore_kept(&self, name: String) -> Answering<'_, Report> {
+    fn restore_kept(&self, name: String) -> SourceFuture<'_, Report> {
         Box::pin(async move {
             match name.as_str() {
                 "2026-11-25T02-30-00Z.boxbak" => {
@@ -160,10 +160,7 @@ async fn a_box_that_cannot_read_whose_it_is_says_so_in_the_place_of_its_claim() 
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     let page = answer.into_body().collect().await.unwrap().to_bytes();
     let page = String::from_utf8_lossy(&page);
-    assert!(
-        page.contains("does not know whose it is") && !page.contains("name=\"code\""),
-        "{page}"
-    );
+    assert!(page.contains("does not know its owner") && !page.contains("name=\"code\""), "{page}");
     let form = "code=7KQ4M2&passphrase=long+enough&again=long+enough";
     assert_eq!(ask(&router, "POST /S", &[], form).await.status(), StatusCode::CONFLICT);
 }
@@ -218,7 +215,7 @@ async fn who_claims_comes_in_and_nobody_else() {
 async fn the_stream_begins_with_every_part() {
     let (owner, router) = site();
     let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
-    let cookie = format!("{}={token}", crate::answer::COOKIE);
+    let cookie = format!("{}={token}", crate::response::COOKIE);
     let answer = ask(&router, "GET /events?page=/", &[("cookie", &cookie)], "").await;
     assert_eq!(header(&answer, "content-type"), "text/event-stream");
     let mut body = answer.into_body();
@@ -236,7 +233,7 @@ async fn only_the_owner_who_types_its_name_leaves_the_box() {
     let (owner, router, left) = site_that_leaves();
     let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let csrf = owner.session(&token).unwrap();
-    let cookie = format!("{}={token}", crate::answer::COOKIE);
+    let cookie = format!("{}={token}", crate::response::COOKIE);
     let post = async |headers: &[(&str, &str)], form: &str| {
         let answer = ask(&router, "POST /box/leave", headers, form).await;
         let status = answer.status();

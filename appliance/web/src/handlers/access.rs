@@ -11,10 +11,10 @@ use axum::{Extension, Router};
 use serde::Deserialize;
 use stdx::Secret;
 
-use super::{Answer, Here, Site, asked, csrf, refused, token};
-use crate::answer::{content, html, text};
-use crate::owner::Refusal;
+use super::{PageResponse, Site, SiteState, asked, csrf, refused, token};
+use crate::owner::AccessError;
 use crate::page;
+use crate::response::{content, html, text};
 
 /// The paths of this file.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -24,26 +24,25 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/box/passphrase", post(change_passphrase))
 }
 
-/// The client's address, as the listener tells it.
+/// IP address of the client, from the listener.
 pub(crate) type Peer = Option<Extension<ConnectInfo<SocketAddr>>>;
 
 pub(crate) fn address(peer: Peer) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.0.ip())
 }
 
-/// Checks that the session's owner is there: by the passphrase in `given`, else by that of a moment
-/// ago.
+/// Checks the passphrase in `given`; without one, that it was given a moment ago.
 ///
 /// # Errors
-/// The page that says what is missing.
+/// A page with the reason.
 pub(crate) async fn prove(
     site: &Arc<Site>,
     (headers, peer): (&HeaderMap, Peer),
     given: &Secret,
-) -> Result<(), Answer> {
+) -> Result<(), PageResponse> {
     let session = token(headers).unwrap_or_default().to_owned();
     let proved = if given.expose().is_empty() {
-        if site.owner.is_proved(&session) { Ok(()) } else { Err(Refusal::Unproved) }
+        if site.owner.is_proved(&session) { Ok(()) } else { Err(AccessError::Unproved) }
     } else {
         let (given, from) = (given.clone(), address(peer));
         site.hash(from, move |owner| owner.prove_again(&session, given.expose(), from)).await
@@ -52,7 +51,11 @@ pub(crate) async fn prove(
     Err(refusal_page(site, headers, &refusal).await)
 }
 
-async fn refusal_page(site: &Arc<Site>, headers: &HeaderMap, refusal: &Refusal) -> Answer {
+async fn refusal_page(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    refusal: &AccessError,
+) -> PageResponse {
     let view = site.view().await;
     refused(refusal, headers, |why| page::sentence(&view, "Not done", why))
 }
@@ -61,12 +64,17 @@ fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
     csrf(site, headers).is_some_and(|csrf| csrf == given)
 }
 
-fn foreign() -> Answer {
+fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form is not of your session.")
 }
 
 /// The kubeconfig, for a session that gave its passphrase a moment ago.
-async fn kubeconfig(State(site): Here, uri: Uri, peer: Peer, headers: HeaderMap) -> Answer {
+async fn kubeconfig(
+    State(site): SiteState,
+    uri: Uri,
+    peer: Peer,
+    headers: HeaderMap,
+) -> PageResponse {
     match prove(&site, (&headers, peer), &Secret::default()).await {
         Ok(()) => download(&site, &uri, &headers),
         Err(answer) => answer,
@@ -85,21 +93,21 @@ async fn check(
     site: &Arc<Site>,
     (headers, peer): (&HeaderMap, Peer),
     form: &ProofForm,
-) -> Result<(), Answer> {
+) -> Result<(), PageResponse> {
     if !is_own(site, headers, &form.csrf) {
         return Err(foreign());
     }
     prove(site, (headers, peer), &form.owner).await
 }
 
-/// The same by a form with the passphrase.
+/// Sends the kubeconfig for a form with the passphrase.
 async fn proved_kubeconfig(
-    State(site): Here,
+    State(site): SiteState,
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<ProofForm>,
-) -> Answer {
+) -> PageResponse {
     match check(&site, (&headers, peer), &form).await {
         Ok(()) => download(&site, &uri, &headers),
         Err(answer) => answer,
@@ -108,12 +116,12 @@ async fn proved_kubeconfig(
 
 /// A new administrator's token, as a kubeconfig; the old one is revoked.
 async fn rotate(
-    State(site): Here,
+    State(site): SiteState,
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<ProofForm>,
-) -> Answer {
+) -> PageResponse {
     if let Err(answer) = check(&site, (&headers, peer), &form).await {
         return answer;
     }
@@ -128,7 +136,7 @@ async fn rotate(
     }
 }
 
-fn download(site: &Site, uri: &Uri, headers: &HeaderMap) -> Answer {
+fn download(site: &Site, uri: &Uri, headers: &HeaderMap) -> PageResponse {
     let made = asked(uri, headers).and_then(|host| site.source.kubeconfig(&host));
     let Some(made) = made else {
         return text(StatusCode::NOT_FOUND, "The kubeconfig is not on the box any more.");
@@ -149,11 +157,11 @@ struct PassphraseForm {
 
 /// Another passphrase; every other session ends.
 async fn change_passphrase(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<PassphraseForm>,
-) -> Answer {
+) -> PageResponse {
     if !is_own(&site, &headers, &form.csrf) {
         return foreign();
     }
@@ -166,7 +174,7 @@ async fn change_passphrase(
         };
         site.hash(from, texts).await
     } else {
-        Err(Refusal::Passphrase("The two passphrases are not the same."))
+        Err(AccessError::Passphrase("The two passphrases are not the same."))
     };
     match changed {
         Ok(()) => {

@@ -4,7 +4,7 @@ use super::STYLE;
 
 type Tokens = HashMap<String, [f64; 3]>;
 
-/// The custom properties of the sheet's `nth` block, with what `before` says.
+/// Custom properties of the sheet's `nth` block, over those of `before`.
 fn tokens(nth: usize, before: Tokens) -> Tokens {
     let block = STYLE.split(":root {").nth(nth).unwrap().split('}').next().unwrap();
     let mut all = before;

@@ -25,59 +25,61 @@ pub struct Limits {
 
 /// An answer to who wants to guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
-    /// Go on.
-    Given,
+pub enum GuessPermission {
+    /// The address may guess.
+    Allowed,
     /// Not before so many seconds.
     Wait(u64),
-    /// Not any more.
+    /// The address may not guess again.
     Never,
 }
 
 /// The past of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// It was right, and not wrong since.
+    /// The last guess was correct.
     Proven,
     /// Nothing is known of it.
     New,
-    /// It was wrong less than a minute ago.
+    /// The last guess was wrong, less than a minute ago.
     Guesser,
 }
 
 /// Wrong guesses by address.
-pub struct Guesses {
+pub struct GuessLimiter {
     limits: Limits,
-    addresses: HashMap<IpAddr, Past>,
+    addresses: HashMap<IpAddr, AddressHistory>,
     /// Times of the last wrong ones of all addresses, the oldest first.
     recent: VecDeque<Duration>,
 }
 
 #[derive(Default)]
-struct Past {
+struct AddressHistory {
     /// Times of the last wrong ones, the oldest first.
     recent: VecDeque<Duration>,
     wrong: usize,
     was_right: bool,
 }
 
-impl Guesses {
+impl GuessLimiter {
     /// Without any guess so far.
     pub fn new(limits: Limits) -> Self {
         Self { limits, addresses: HashMap::new(), recent: VecDeque::new() }
     }
 
     /// The answer to this address at `now`, of a steady clock.
-    pub fn leave(&mut self, from: IpAddr, now: Duration) -> Leave {
+    pub fn leave(&mut self, from: IpAddr, now: Duration) -> GuessPermission {
         forget(&mut self.recent, now);
         let are_many = self.recent.len() >= self.limits.all;
-        let Some(past) = self.past(from, now) else { return Leave::Given };
+        let Some(past) = self.past(from, now) else { return GuessPermission::Allowed };
         let (recent, wrong) = (past.recent.len(), past.wrong);
         let first = past.recent.front().copied();
         match first {
-            _ if wrong >= self.limits.ever => Leave::Never,
-            Some(first) if recent >= self.limits.each || are_many => Leave::Wait(wait(first, now)),
-            _ => Leave::Given,
+            _ if wrong >= self.limits.ever => GuessPermission::Never,
+            Some(first) if recent >= self.limits.each || are_many => {
+                GuessPermission::Wait(wait(first, now))
+            }
+            _ => GuessPermission::Allowed,
         }
     }
 
@@ -90,13 +92,13 @@ impl Guesses {
         }
     }
 
-    fn past(&mut self, from: IpAddr, now: Duration) -> Option<&mut Past> {
+    fn past(&mut self, from: IpAddr, now: Duration) -> Option<&mut AddressHistory> {
         let past = self.addresses.get_mut(&network(from))?;
         forget(&mut past.recent, now);
         Some(past)
     }
 
-    /// It was wrong.
+    /// Records a wrong guess.
     pub fn wrong(&mut self, from: IpAddr, now: Duration) {
         let limits = self.limits;
         let past = self.remembered(from);
@@ -111,7 +113,7 @@ impl Guesses {
         self.limits.ever.saturating_sub(wrong)
     }
 
-    /// It was right. `counted`: it was counted as wrong before it was looked at.
+    /// Records a correct guess. `counted`: it was counted as wrong before it was checked.
     pub fn right(&mut self, from: IpAddr, counted: bool) {
         let past = self.remembered(from);
         past.was_right = true;
@@ -122,10 +124,10 @@ impl Guesses {
         }
     }
 
-    fn remembered(&mut self, from: IpAddr) -> &mut Past {
+    fn remembered(&mut self, from: IpAddr) -> &mut AddressHistory {
         let from = network(from);
         if self.addresses.len() >= ADDRESSES_MAX && !self.addresses.contains_key(&from) {
-            let age = |past: &Past| (past.was_right, past.recent.back().copied());
+            let age = |past: &AddressHistory| (past.was_right, past.recent.back().copied());
             let oldest = self.addresses.iter().min_by_key(|(_, past)| age(past));
             let oldest = oldest.map(|(from, _)| *from);
             oldest.and_then(|from| self.addresses.remove(&from));
@@ -168,7 +170,7 @@ fn network(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
-    use super::{ADDRESSES_MAX, Guesses, Leave, Limits, Standing};
+    use super::{ADDRESSES_MAX, GuessLimiter, GuessPermission, Limits, Standing};
     use std::net::{IpAddr, Ipv4Addr};
     use std::time::Duration;
 
@@ -181,37 +183,40 @@ mod tests {
 
     #[test]
     fn one_address_has_a_minute_s_guesses_and_no_more_than_all_of_its_own() {
-        let (mut guesses, one) = (Guesses::new(LIMITS), "2001:db8::1".parse().unwrap());
+        let (mut guesses, one) = (GuessLimiter::new(LIMITS), "2001:db8::1".parse().unwrap());
         for nth in 0..5 {
-            assert_eq!(guesses.leave(one, SECOND * nth), Leave::Given);
+            assert_eq!(guesses.leave(one, SECOND * nth), GuessPermission::Allowed);
             guesses.wrong(one, SECOND * nth);
         }
         let same_network = "2001:db8::2".parse().unwrap();
-        assert_eq!(guesses.leave(same_network, SECOND * 9), Leave::Wait(51));
-        assert_eq!(guesses.leave("2001:db8:0:1::1".parse().unwrap(), SECOND * 9), Leave::Given);
-        assert_eq!(guesses.leave(one, SECOND * 60), Leave::Given);
+        assert_eq!(guesses.leave(same_network, SECOND * 9), GuessPermission::Wait(51));
+        assert_eq!(
+            guesses.leave("2001:db8:0:1::1".parse().unwrap(), SECOND * 9),
+            GuessPermission::Allowed
+        );
+        assert_eq!(guesses.leave(one, SECOND * 60), GuessPermission::Allowed);
         assert_eq!(guesses.left(same_network), 3);
         (0..3).for_each(|_| guesses.wrong(one, SECOND * 60));
-        assert_eq!(guesses.leave(one, SECOND * 1000), Leave::Never);
+        assert_eq!(guesses.leave(one, SECOND * 1000), GuessPermission::Never);
         guesses.clear();
-        assert_eq!(guesses.leave(one, SECOND * 1000), Leave::Given);
+        assert_eq!(guesses.leave(one, SECOND * 1000), GuessPermission::Allowed);
     }
 
     #[test]
     fn many_who_guess_keep_no_newcomer_out() {
-        let mut guesses = Guesses::new(LIMITS);
+        let mut guesses = GuessLimiter::new(LIMITS);
         for number in 0..2 * u32::try_from(ADDRESSES_MAX).unwrap() {
             guesses.wrong(address(number), SECOND);
         }
         assert_eq!(guesses.addresses.len(), ADDRESSES_MAX);
         let last = address(2 * u32::try_from(ADDRESSES_MAX).unwrap() - 1);
-        assert_eq!(guesses.leave(last, SECOND * 2), Leave::Wait(59));
-        assert_eq!(guesses.leave(address(1 << 24), SECOND * 2), Leave::Given);
+        assert_eq!(guesses.leave(last, SECOND * 2), GuessPermission::Wait(59));
+        assert_eq!(guesses.leave(address(1 << 24), SECOND * 2), GuessPermission::Allowed);
     }
 
     #[test]
     fn an_address_that_was_right_stands_before_all_others() {
-        let (mut guesses, one, other) = (Guesses::new(LIMITS), address(1), address(2));
+        let (mut guesses, one, other) = (GuessLimiter::new(LIMITS), address(1), address(2));
         guesses.wrong(one, SECOND);
         assert_eq!(guesses.standing(one, SECOND), Standing::Guesser);
         guesses.right(one, true);

@@ -1,8 +1,8 @@
-//! How pages look: the style sheet, the script, and the twelve shapes.
+//! Style sheet, script and status shapes of the pages.
 
 use status::words::{Shape, Tone};
 
-/// The style sheet.
+/// Text of the style sheet.
 pub const STYLE: &str = include_str!("../assets/style.css");
 /// The script: it swaps parts of a page for newer ones.
 pub const SCRIPT: &str = include_str!("../assets/live.js");
@@ -18,7 +18,7 @@ pub fn tone(tone: Tone) -> &'static str {
     }
 }
 
-/// What is drawn in a square of 16. Beside a word always, so it is hidden from screen readers.
+/// SVG of a shape, in a square of 16. It always stands beside a word, so screen readers skip it.
 pub fn shape(shape: Shape) -> &'static str {
     match shape {
         Shape::DottedRing => r#"<circle cx="8" cy="8" r="6" stroke-dasharray="2 2.7"/>"#,

@@ -1,4 +1,4 @@
-//! What a browser may ask, and who may ask it.
+//! Routes, handlers and access checks.
 
 mod access;
 mod leave;
@@ -19,25 +19,25 @@ use serde::Deserialize;
 use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::answer::{self, content, harden, html, see, text, with_cookie};
 use crate::audit::PageRequest;
 use crate::backup;
-use crate::live::{self, STREAMS_MAX};
-use crate::look;
-use crate::owner::{Owner, Refusal};
+use crate::design;
+use crate::event_stream::{self, STREAMS_MAX};
+use crate::hash_queue::HashQueue;
+use crate::owner::{AccessError, Owner};
 use crate::page::{self, Page};
+use crate::response::{self, content, harden, html, see, text, with_cookie};
 use crate::setup;
-use crate::turns::Turns;
 pub(crate) use access::{Peer, address, prove};
-pub use source::{Answering, Download, Source};
+pub use source::{Download, Source, SourceFuture};
 
 /// Paths that need no session, beside those of the claim.
 const OPEN: [&str; 3] = ["/assets/style.css", "/assets/live.js", "/ca.pem"];
 /// Bytes of a form.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
-/// How old a view may be that is shown: many tabs cost as one.
+/// Longest time for which a view is reused: many tabs cost as much as one.
 const FRESH: Duration = Duration::from_millis(500);
-/// How long one may wait for others' passphrases to be hashed.
+/// Longest wait until other passphrases are hashed.
 const HASH_WAIT: Duration = Duration::from_secs(10);
 /// Characters of the longest host name (RFC 1035), brackets and a port.
 const HOST_CHARS_MAX: usize = 265;
@@ -48,7 +48,7 @@ pub struct Site {
     pub(crate) source: Arc<dyn Source>,
     shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
     streams: Arc<Semaphore>,
-    hashing: Arc<Turns>,
+    hashing: Arc<HashQueue>,
 }
 
 impl Site {
@@ -79,18 +79,18 @@ impl Site {
     async fn hash<T: Send + 'static>(
         self: &Arc<Self>,
         from: IpAddr,
-        work: impl FnOnce(&Owner) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        work: impl FnOnce(&Owner) -> Result<T, AccessError> + Send + 'static,
+    ) -> Result<T, AccessError> {
         let turn = self.hashing.take(self.owner.standing(from));
         let turn = tokio::time::timeout(HASH_WAIT, turn).await;
-        let Ok(Some(_turn)) = turn else { return Err(Refusal::Busy) };
+        let Ok(Some(_turn)) = turn else { return Err(AccessError::Busy) };
         let owner = Arc::clone(&self.owner);
-        tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(Refusal::Busy))
+        tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(AccessError::Busy))
     }
 }
 
-pub(crate) type Answer = Response<Body>;
-pub(crate) type Here = State<Arc<Site>>;
+pub(crate) type PageResponse = Response<Body>;
+pub(crate) type SiteState = State<Arc<Site>>;
 /// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
@@ -98,7 +98,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/S/{code}", get(claim_with_code))
         .route("/S/restore", get(claim_page).post(backup::restore))
         .route("/backup", axum::routing::post(backup::download))
-        .route("/backup/kept", axum::routing::post(backup::restore_kept))
+        .route("/backup/kept", axum::routing::post(backup::restore_stored))
         .route("/login", get(login_page).post(login))
         .route("/logout", axum::routing::post(logout))
         .route("/box/leave", axum::routing::post(leave::leave))
@@ -106,8 +106,8 @@ pub fn router(site: Arc<Site>) -> Router {
         .merge(access::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
-        .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", look::STYLE)))
-        .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", look::SCRIPT)))
+        .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))
+        .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", design::SCRIPT)))
         .merge(setup::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -115,8 +115,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// What is served without TLS: the authority's certificate, and the way to everything else (TL-5).
-/// `port` is that of HTTPS.
+/// Routes without TLS: the CA certificate, and redirects to HTTPS (TL-5). `port` is that of HTTPS.
 pub fn plain(site: Arc<Site>, port: u16) -> Router {
     let elsewhere = move |headers: HeaderMap, uri: Uri| async move {
         let Some(host) = host(&headers) else {
@@ -131,8 +130,9 @@ pub fn plain(site: Arc<Site>, port: u16) -> Router {
     Router::new().route("/ca.pem", get(ca_pem)).fallback(elsewhere).with_state(site)
 }
 
-/// Who may not come in is sent where they may; every answer gets its headers.
-async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
+/// Redirects requests without a session to the login or the claim, and adds security headers to
+/// every response.
+async fn guard(State(site): SiteState, request: Request, next: Next) -> PageResponse {
     let path = request.uri().path();
     let open = OPEN.contains(&path);
     // The name of a page that is missing is of the box, which is shown to no one without a session.
@@ -161,7 +161,7 @@ async fn guard(State(site): Here, request: Request, next: Next) -> Answer {
     answer
 }
 
-/// A browser says that another site sent this.
+/// True if the browser says that another site sent the request.
 fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = says("sec-fetch-site") {
@@ -175,14 +175,14 @@ fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
 fn token(headers: &HeaderMap) -> Option<&str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == answer::COOKIE).map(|(_, token)| token).next()
+    pairs.filter(|(name, _)| *name == response::COOKIE).map(|(_, token)| token).next()
 }
 
 pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
     site.owner.session(token(headers)?)
 }
 
-/// The host that was asked for, without its port, if it can be one.
+/// Requested host without its port, if valid.
 fn host(headers: &HeaderMap) -> Option<String> {
     host_of(headers.get(HOST)?.to_str().ok()?)
 }
@@ -196,22 +196,22 @@ fn host_of(text: &str) -> Option<String> {
     (!bare.is_empty() && bare.len() <= HOST_CHARS_MAX && bare.chars().all(good)).then_some(bare)
 }
 
-/// The same of a request, which over HTTP/2 has it in its URL.
+/// Requested host of a request, which HTTP/2 has in its URL.
 pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     uri.authority().and_then(|it| host_of(it.as_str())).or_else(|| host(headers))
 }
 
-async fn asset(kind: &'static str, body: &'static str) -> Answer {
+async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
     let mut answer = content(StatusCode::OK, kind, body);
     answer.headers_mut().insert("cache-control", HeaderValue::from_static("max-age=3600"));
     answer
 }
 
-async fn ca_pem(State(site): Here) -> Answer {
+async fn ca_pem(State(site): SiteState) -> PageResponse {
     content(StatusCode::OK, "application/x-pem-file", site.source.ca_pem())
 }
 
-async fn show(State(site): Here, uri: Uri, headers: HeaderMap) -> Answer {
+async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
     let view = site.view().await;
     let Some(page) = Page::at(uri.path()) else {
         let text = "There is no such page on this box.";
@@ -227,11 +227,15 @@ async fn show(State(site): Here, uri: Uri, headers: HeaderMap) -> Answer {
 }
 
 #[derive(Deserialize)]
-struct Watched {
+struct EventsQuery {
     page: String,
 }
 
-async fn events(State(site): Here, query: Query<Watched>, headers: HeaderMap) -> Answer {
+async fn events(
+    State(site): SiteState,
+    query: Query<EventsQuery>,
+    headers: HeaderMap,
+) -> PageResponse {
     let Some(page) = Page::at(&query.page) else {
         return text(StatusCode::NOT_FOUND, "There is no such page on this box.");
     };
@@ -239,10 +243,10 @@ async fn events(State(site): Here, query: Query<Watched>, headers: HeaderMap) ->
         return text(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open. Reload this one.");
     };
     let token = token(&headers).unwrap_or_default().to_owned();
-    live::answer(site, page, token, place)
+    event_stream::answer(site, page, token, place)
 }
 
-async fn panel(State(site): Here) -> Answer {
+async fn panel(State(site): SiteState) -> PageResponse {
     let view = site.view().await;
     match site.source.panel(&view) {
         Some(png) => content(StatusCode::OK, "image/png", png),
@@ -250,28 +254,28 @@ async fn panel(State(site): Here) -> Answer {
     }
 }
 
-async fn claim_page(state: Here, uri: Uri, headers: HeaderMap) -> Answer {
+async fn claim_page(state: SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
     claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), "").await
 }
 
 async fn claim_with_code(
-    state: Here,
+    state: SiteState,
     Path(code): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Answer {
+) -> PageResponse {
     // Only shown: looking at it here would make a link a guess.
     let code = crate::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
     claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
 }
 
-async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> Answer {
+async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> PageResponse {
     if site.owner.claimed() {
         return see("/login");
     }
     let view = site.view().await;
     if site.owner.is_unknown() {
-        let page = page::sentence(&view, "Not now", &Refusal::Unknown.to_string());
+        let page = page::sentence(&view, "Not now", &AccessError::Unknown.to_string());
         return html(StatusCode::SERVICE_UNAVAILABLE, page);
     }
     html(StatusCode::OK, page::claim(&view, code, host, ""))
@@ -285,19 +289,19 @@ struct ClaimForm {
 }
 
 async fn claim(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     uri: Uri,
     headers: HeaderMap,
     Form(form): Form<ClaimForm>,
-) -> Answer {
+) -> PageResponse {
     let from = address(peer);
     let ClaimForm { code, passphrase, again } = form;
     let typed = code.clone();
     let entered = if passphrase == again {
         site.hash(from, move |owner| owner.claim(&typed, &passphrase, from)).await
     } else {
-        Err(Refusal::Passphrase("The two passphrases are not the same."))
+        Err(AccessError::Passphrase("The two passphrases are not the same."))
     };
     match entered {
         Ok(entered) => {
@@ -314,7 +318,7 @@ async fn claim(
     }
 }
 
-async fn login_page(State(site): Here) -> Answer {
+async fn login_page(State(site): SiteState) -> PageResponse {
     html(StatusCode::OK, page::login(&*site.view().await, ""))
 }
 
@@ -324,11 +328,11 @@ struct LoginForm {
 }
 
 async fn login(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<LoginForm>,
-) -> Answer {
+) -> PageResponse {
     let from = address(peer);
     match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
         Ok(entered) => with_cookie(see("/"), &entered.token),
@@ -344,7 +348,11 @@ struct LogoutForm {
     csrf: String,
 }
 
-async fn logout(State(site): Here, headers: HeaderMap, Form(form): Form<LogoutForm>) -> Answer {
+async fn logout(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(form): Form<LogoutForm>,
+) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
         return text(StatusCode::FORBIDDEN, "This form is not of your session.");
     }
@@ -354,28 +362,30 @@ async fn logout(State(site): Here, headers: HeaderMap, Form(form): Form<LogoutFo
 
 /// A page for people, a sentence for programs.
 pub(crate) fn refused(
-    refusal: &Refusal,
+    refusal: &AccessError,
     headers: &HeaderMap,
     page: impl FnOnce(&str) -> String,
-) -> Answer {
-    if let Refusal::Disk(error) = refusal {
+) -> PageResponse {
+    if let AccessError::Disk(error) = refusal {
         tracing::error!(error = %stdx::chain(error), "the box cannot write down who owns it");
     }
     let status = match refusal {
-        Refusal::Claimed | Refusal::Unclaimed | Refusal::Unknown => StatusCode::CONFLICT,
-        Refusal::Passphrase(_) | Refusal::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
-        Refusal::WrongCode(_)
-        | Refusal::Barred
-        | Refusal::Changed
-        | Refusal::WrongPassphrase
-        | Refusal::Unproved => StatusCode::FORBIDDEN,
-        Refusal::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
-        Refusal::Busy | Refusal::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
+        AccessError::Claimed | AccessError::Unclaimed | AccessError::Unknown => {
+            StatusCode::CONFLICT
+        }
+        AccessError::Passphrase(_) | AccessError::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
+        AccessError::WrongCode(_)
+        | AccessError::Barred
+        | AccessError::Changed
+        | AccessError::WrongPassphrase
+        | AccessError::Unproved => StatusCode::FORBIDDEN,
+        AccessError::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+        AccessError::Busy | AccessError::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
     let plain = headers.get(ACCEPT).is_some_and(|it| it.as_bytes() == b"text/plain");
     let why = refusal.to_string();
     let mut answer = if plain { text(status, &why) } else { html(status, page(&why)) };
-    if let Refusal::Wait(seconds) = refusal {
+    if let AccessError::Wait(seconds) = refusal {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
     }
     answer

@@ -11,14 +11,14 @@ use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::handlers::Site;
 use crate::page::Page;
-use crate::site::Site;
 
 /// Streams at once; a further one is answered 503 and its page is as it was loaded.
 pub const STREAMS_MAX: usize = 32;
-/// Between two messages at least; what happens in between is told together.
+/// Shortest time between two messages; changes in between are sent together.
 const EVERY: Duration = Duration::from_secs(1);
-/// What is sent when nothing changes, so that the page knows the box is there.
+/// Interval of messages without a change, so that the page knows that the box is alive.
 const ALIVE: Duration = Duration::from_secs(5);
 
 struct Stream {

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 /// The session's cookie: only for this very host, over TLS, for no script.
 pub const COOKIE: &str = "__Host-tinbox";
-/// What a page may load and where its forms go: this box.
+/// Content security policy: pages load from, and forms go to, this box only.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
                    base-uri 'none'";
@@ -32,7 +32,6 @@ pub fn content(status: StatusCode, kind: &'static str, body: impl Into<Body>) ->
     answer
 }
 
-/// A page.
 pub fn html(status: StatusCode, page: String) -> Response<Body> {
     content(status, "text/html; charset=utf-8", page)
 }

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use status::reset::{Erased, Leaving};
 use stdx::Secret;
 
-use super::{Answer, Here, Peer, csrf, prove};
-use crate::answer::{html, text};
+use super::{PageResponse, Peer, SiteState, csrf, prove};
 use crate::page;
+use crate::response::{html, text};
 
 #[derive(Deserialize)]
 pub(super) struct LeaveForm {
@@ -21,13 +21,13 @@ pub(super) struct LeaveForm {
     owner: Secret,
 }
 
-/// Restarts, switches off or erases the box of whoever types its name.
+/// Restarts, switches off or resets the box after its name was typed.
 pub(super) async fn leave(
-    State(site): Here,
+    State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<LeaveForm>,
-) -> Answer {
+) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
         return text(StatusCode::FORBIDDEN, "This form is not of your session.");
     }
