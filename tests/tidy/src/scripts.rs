@@ -93,7 +93,9 @@ pub fn documents(tree: &Tree) -> Vec<Violation> {
 fn documents_named(line: &str) -> impl Iterator<Item = &str> {
     let is_path = |char: char| char.is_alphanumeric() || "/._-:".contains(char);
     line.split(move |char| !is_path(char))
-        .map(|word| word.trim_end_matches(['.', ':']).trim_start_matches("./"))
+        .map(|word| {
+            word.trim_end_matches(['.', ':']).trim_start_matches("../").trim_start_matches("./")
+        })
         .filter(|word| word.len() > 3 && word.ends_with(".md") && !word.contains(':'))
 }
 
@@ -130,7 +132,7 @@ mod tests {
         let files = [
             ("docs/design.md", "See http://b.example/a.md.\n"),
             ("src/a.rs", "//! As docs/design.md says; see other.md.\nlet a = \"c.md\";\n"),
-            ("run.sh", "# ./docs/design.md: design.md, sign.md\n"),
+            ("run.sh", "# ./docs/design.md: design.md, ../docs/design.md, sign.md\n"),
         ];
         let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
         let found: Vec<String> =
