@@ -7,7 +7,6 @@ mod backoff;
 mod chain;
 mod clock;
 mod full;
-pub mod go;
 mod id;
 pub mod json;
 mod mac;

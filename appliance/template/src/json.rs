@@ -43,7 +43,7 @@ impl Writer<'_> {
             Value::Word(number) => self.out.push_str(&number.to_string()),
             Value::Version(it) => self.text(&it.version.to_string()),
             Value::Float(number) if number.is_finite() => {
-                self.out.push_str(&stdx::go::json_float(*number));
+                self.out.push_str(&go_text::json_float(*number));
             }
             Value::Float(_) => return Err(UNSUPPORTED.to_owned()),
             Value::Text(text) => self.text(text),
@@ -94,24 +94,7 @@ impl Writer<'_> {
     }
 
     fn text(&mut self, text: &str) {
-        self.out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.out.push_str("\\\""),
-                '\\' => self.out.push_str("\\\\"),
-                '\u{8}' => self.out.push_str("\\b"),
-                '\u{c}' => self.out.push_str("\\f"),
-                '\n' => self.out.push_str("\\n"),
-                '\r' => self.out.push_str("\\r"),
-                '\t' => self.out.push_str("\\t"),
-                '<' | '>' | '&' if !self.style.html => self.out.push(c),
-                '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                    self.out.push_str(&format!("\\u{:04x}", u32::from(c)));
-                }
-                c => self.out.push(c),
-            }
-        }
-        self.out.push('"');
+        go_text::push_json_string(&mut self.out, text, self.style.html);
     }
 }
 

@@ -73,11 +73,6 @@ pub fn sprintf(heap: &Heap, format: &str, values: &[Value]) -> Result<String, St
     Ok(printer.out)
 }
 
-/// `strconv.Quote`.
-pub fn quoted(text: &str) -> String {
-    stdx::go::quoted(text)
-}
-
 impl<'h> Printer<'h> {
     fn new(heap: &'h Heap) -> Self {
         Printer { heap, out: String::new(), flags: Flags::default() }

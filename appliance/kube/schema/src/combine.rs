@@ -29,7 +29,7 @@ pub(crate) fn check(node: &Node, path: &str, value: &Value) -> Outcome {
 }
 
 fn broken(path: &str, words: &str) -> Fault {
-    Fault::nowhere(format!("{} {words}", stdx::go::quoted(path)))
+    Fault::nowhere(format!("{} {words}", go_text::quoted(path)))
 }
 
 /// Of several failures, the one where most checks held tells most.

@@ -51,7 +51,7 @@ impl Fault {
 
     pub fn type_invalid(path: &str, shown: &str, words: &str) -> Self {
         let shown = cut(shown.to_owned(), MAX_SHOWN_BYTES);
-        let words = format!("must be of type {words}: {}", stdx::go::quoted(&shown));
+        let words = format!("must be of type {words}: {}", go_text::quoted(&shown));
         let shown = Value::from(shown);
         Self::at(path, &words, |message| FieldError::type_invalid("", &shown, message))
     }

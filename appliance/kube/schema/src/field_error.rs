@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::go_text;
-
 /// The longest value and the longest path that are shown, in bytes.
 pub(crate) const MAX_SHOWN_BYTES: usize = 4 * 1024;
 
@@ -81,7 +79,7 @@ impl FieldError {
 
     /// The value is none of `supported`.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let listed: Vec<String> = supported.iter().map(|one| stdx::go::quoted(one)).collect();
+        let listed: Vec<String> = supported.iter().map(|one| go_text::quoted(one)).collect();
         let detail = match listed.is_empty() {
             true => String::new(),
             false => format!("supported values: {}", listed.join(", ")),

@@ -18,7 +18,6 @@ mod fault;
 mod field_error;
 mod field_path;
 mod format;
-mod go_text;
 mod keyword;
 mod list_type;
 pub mod names;

@@ -85,7 +85,7 @@ pub(crate) fn check(node: &Node, path: &str, number: &Number) -> Outcome {
             };
             let limit = match number.is_i64() {
                 true => truncate(limit).to_string(),
-                false => stdx::go::float(limit),
+                false => go_text::float(limit),
             };
             outcome.add(Fault::invalid(path, &value, &format!("should be {relation} {limit}")));
         }
@@ -115,7 +115,7 @@ fn multiple_of(path: &str, value: &Value, number: &Number, factor: f64) -> Optio
         None => {
             let number = number.as_f64().unwrap_or_default();
             let quotient = if factor < 1.0 { 1.0 / factor * number } else { number / factor };
-            (Value::from(factor), stdx::go::float(factor), is_json_integer(quotient))
+            (Value::from(factor), go_text::float(factor), is_json_integer(quotient))
         }
     };
     if factor_value.as_f64().is_some_and(|factor| factor <= 0.0) {

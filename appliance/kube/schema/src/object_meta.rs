@@ -119,7 +119,7 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
             Some(FieldError::invalid(child(path, name), value, "must be a string"))
         }
         "metadata" if !value.is_object() && !value.is_null() => {
-            let found = stdx::go::json_kind(value);
+            let found = go_text::json_kind(value);
             let words = format!("cannot unmarshal {found} into Go value of type v1.ObjectMeta");
             Some(FieldError::invalid(child(path, name), value, format!("json: {words}")))
         }
@@ -157,5 +157,5 @@ fn misfit(node: &Node, field: &str, value: &Value) -> Option<(String, &'static s
         "object" => "map[string]string",
         _ => "string",
     };
-    (!fits).then(|| (field.to_owned(), stdx::go::json_kind(value), wanted))
+    (!fits).then(|| (field.to_owned(), go_text::json_kind(value), wanted))
 }

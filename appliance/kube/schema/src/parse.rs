@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::format::Format;
-use crate::go_text;
 use crate::node::{Additional, Limits, Node, Rule};
 use crate::pattern::Pattern;
 

@@ -39,7 +39,7 @@ impl Schema {
 /// Upstream's words for dropped fields, sorted.
 pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
     dropped.sort();
-    dropped.iter().map(|path| format!("unknown field {}", stdx::go::quoted(path))).collect()
+    dropped.iter().map(|path| format!("unknown field {}", go_text::quoted(path))).collect()
 }
 
 /// Drops what `node` does not know of a value at `path`, and tells the paths.

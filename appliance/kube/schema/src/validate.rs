@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::correlate::{OldItems, is_unchanged, old_field};
 use crate::fault::{Fault, MAX_ERRORS, Outcome, field_errors};
 use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH};
-use crate::go_text;
 use crate::node::{Additional, Node, Schema};
 use crate::{combine, list_type, number, object_meta, parse, rules};
 
@@ -212,7 +211,7 @@ fn check_allowed(node: &Node, path: &str, value: &Value) -> Outcome {
             left > 0
         })
         .collect();
-    let mut plain: Vec<String> = told.iter().map(|one| go_text::plain(one)).collect();
+    let mut plain: Vec<String> = told.iter().map(|one| go_text::listed_value(one)).collect();
     let mut listed = parse::value_words(told.iter().copied());
     if told.len() < allowed.len() {
         plain.push("…".to_owned());

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::managers::{Entry, Operation};
 use crate::set::Set;
 use crate::typed::shortened;
-use stdx::go::quoted;
+use go_text::quoted;
 
 /// The most conflicts that are told; the rest is counted.
 const MAX_CONFLICTS: usize = 100;

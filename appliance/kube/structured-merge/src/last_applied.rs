@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::go_text::push_json;
+use go_text::json_iterator::push_json;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// All annotations of one object together, keys and values, in bytes (Kubernetes' limit).

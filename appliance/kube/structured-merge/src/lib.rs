@@ -12,7 +12,6 @@
 
 mod conflict;
 mod field_manager;
-mod go_text;
 mod last_applied;
 mod managers;
 mod openapi;

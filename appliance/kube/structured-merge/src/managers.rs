@@ -7,8 +7,8 @@ use std::collections::btree_map::Values;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::go_text::push_json_text;
 use crate::set::{Set, UnreadableSet};
+use go_text::json_iterator::push_json_text;
 
 /// Entries one object may have; an object that lists more is refused where it is read.
 pub const MAX_ENTRIES: usize = 1000;

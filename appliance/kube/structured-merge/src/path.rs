@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{go_text, value};
+use crate::value;
 
 /// One step from a container into it. The order is that of the written form: fields, keys, values,
 /// indices.
@@ -79,7 +79,7 @@ impl PathElement {
             Self::Index(at) => format!("i:{at}"),
             Self::Value(value) => {
                 let mut out = "v:".to_owned();
-                go_text::push_json(&mut out, value);
+                go_text::json_iterator::push_json(&mut out, value);
                 out
             }
             Self::Key(fields) => {
@@ -88,9 +88,9 @@ impl PathElement {
                     if at > 0 {
                         out.push(',');
                     }
-                    go_text::push_json_text(&mut out, name, false);
+                    go_text::json_iterator::push_json_text(&mut out, name, false);
                     out.push(':');
-                    go_text::push_json(&mut out, value);
+                    go_text::json_iterator::push_json(&mut out, value);
                 }
                 out.push('}');
                 out
@@ -165,7 +165,7 @@ fn shown(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => go_text::number(number),
-        Value::String(text) => stdx::go::quoted(text),
+        Value::String(text) => go_text::quoted(text),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(shown).collect();
             format!("[{}]", items.join(","))

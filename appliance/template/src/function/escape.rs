@@ -43,7 +43,7 @@ pub fn js(args: &Args) -> Answer {
         '<' | '>' | '&' | '=' | '\0'..='\u{1f}' => {
             out.push_str(&format!("\\u{:04X}", u32::from(c)));
         }
-        c if c.is_ascii() || stdx::go::is_printable(c) => out.push(c),
+        c if c.is_ascii() || go_text::is_printable(c) => out.push(c),
         c => out.push_str(&format!("\\u{:04X}", u32::from(c))),
     })
 }

@@ -1,6 +1,8 @@
 //! Verbs of plain values: integers, strings, floats.
 
-use super::{Printer, float, quoted};
+use go_text::quoted;
+
+use super::{Printer, float};
 use crate::limits::WIDTH_MAX;
 use crate::value::Value;
 
@@ -84,7 +86,7 @@ impl Printer<'_> {
                 let size = if negative { (size as i64).wrapping_neg() as u64 } else { size };
                 let digits = self.flags.precision.unwrap_or(0).clamp(4, WIDTH_MAX);
                 let mut text = format!("U+{size:0digits$X}");
-                if let Some(c) = found.filter(|c| self.flags.sharp && stdx::go::is_printable(*c)) {
+                if let Some(c) = found.filter(|c| self.flags.sharp && go_text::is_printable(*c)) {
                     text.push_str(&format!(" '{c}'"));
                 }
                 self.without_zeros(&text)

@@ -36,7 +36,7 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     exact("toString", &[Any], |args| args.made(print::plain(args.heap, args.any(0))?)),
     variadic("quote", &[], Any, |args| {
-        joined(args, |args, value| Ok(print::quoted(&print::plain(args.heap, value)?)))
+        joined(args, |args, value| Ok(go_text::quoted(&print::plain(args.heap, value)?)))
     }),
     variadic("squote", &[], Any, |args| {
         joined(args, |args, value| Ok(format!("'{}'", print::plain(args.heap, value)?)))

@@ -73,7 +73,7 @@ fn misfit(path: &str, found: &Value, wanted: &str) -> String {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) if !number.is_i64() => {
-            stdx::go::float(number.as_f64().unwrap_or_default())
+            go_text::float(number.as_f64().unwrap_or_default())
         }
         other => other.to_string(),
     };

@@ -113,7 +113,7 @@ fn wrong_type(
         )),
         _ if !given.is_string() => StatusError::bad_request(format!(
             "json: cannot unmarshal {} into Go struct field .{field} of type string",
-            stdx::go::json_kind(given)
+            go_text::json_kind(given)
         )),
         _ if definition.native => StatusError::bad_request(format!(
             "the object provided is unrecognized (must be of type {expected})"

@@ -1,12 +1,12 @@
 //! Times and integers of Kubernetes' own kinds, as Go's decoder reads them. A typed client decodes
 //! a list as a whole, so that one value which cannot be decoded takes the list away from it.
 
+use go_text::quoted;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use schema::Node;
 use serde_json::{Value, json};
-use stdx::go::quoted;
 
 use crate::definition::ResourceDefinition;
 

@@ -3,8 +3,8 @@
 
 mod strategic;
 
+use go_text::json_kind;
 use serde_json::{Map, Value};
-use stdx::go::json_kind;
 use stdx::json::is_within;
 
 use super::object::{MAX_DEPTH, MAX_OBJECT_BYTES};

@@ -60,7 +60,7 @@ impl FieldSelector {
                 true => format!(
                     "{} is not a known field selector: only \"metadata.name\", \
                      \"metadata.namespace\"",
-                    stdx::go::quoted(field)
+                    go_text::quoted(field)
                 ),
                 false => format!("field label not supported: {field}"),
             }));

@@ -131,7 +131,7 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
 
 /// A version as upstream prints it; what it serves is left out.
 fn internal_form(version: &Value) -> String {
-    let json = |name: &str| crate::go_text::json(version.get(name).unwrap_or(&Value::Null));
+    let json = |name: &str| go_text::json(version.get(name).unwrap_or(&Value::Null));
     let flag = |name: &str| version[name] == true;
     format!(
         "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{},\
@@ -163,7 +163,7 @@ fn check_deprecation(version: &Value, path: &str, errors: &mut Vec<FieldError>) 
     if warning.is_empty() {
         refuse("must not be an empty string".to_owned());
     }
-    if let Some(at) = warning.char_indices().find(|(_, c)| !stdx::go::is_printable(*c)) {
+    if let Some(at) = warning.char_indices().find(|(_, c)| !go_text::is_printable(*c)) {
         refuse(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index \
              {}",
@@ -319,7 +319,7 @@ fn approval_words(object: &Value) -> String {
         Approval::Invalid => {
             format!("{needed} with either a URL or a reason starting with \"unapproved\", {see}")
         }
-        Approval::Bypassed => format!("not approved: {}", stdx::go::quoted(given)),
+        Approval::Bypassed => format!("not approved: {}", go_text::quoted(given)),
         Approval::Given => format!("approved in {given}"),
     }
 }

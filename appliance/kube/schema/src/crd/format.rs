@@ -13,7 +13,7 @@ pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognised).unwrap_or_default();
     let now = unrecognised(new);
     let added = now.difference(&before);
-    added.map(|format| format!("unrecognized format {}", stdx::go::quoted(format))).collect()
+    added.map(|format| format!("unrecognized format {}", go_text::quoted(format))).collect()
 }
 
 fn unrecognised(object: &Value) -> BTreeSet<String> {

@@ -8,7 +8,6 @@ use super::declared::Declared;
 use super::infer::infer;
 use super::kind::Kind;
 use crate::field_error::FieldError;
-use crate::go_text;
 use crate::node::{Additional, Node, Rule};
 
 /// What one rule may cost at most, for all the places it stands in.

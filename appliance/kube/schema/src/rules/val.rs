@@ -293,7 +293,7 @@ impl<'a> Val<'a> {
             Self::Text(text) => text.to_string(),
             Self::Int(number) => number.to_string(),
             Self::Uint(number) => number.to_string(),
-            Self::Double(number) => stdx::go::float(*number),
+            Self::Double(number) => go_text::float(*number),
             Self::Bool(flag) => flag.to_string(),
             other => other.kind_name().to_string(),
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::path::PathElement;
 use crate::schema::{List, Schema};
-use stdx::go::quoted;
+use go_text::quoted;
 
 /// The item's path element: its keys' values, or the scalar itself in a set.
 ///

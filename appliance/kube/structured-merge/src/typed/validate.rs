@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Map as Object, Value};
 
 use super::{Mismatches, item};
-use crate::go_text;
 use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Scalar, Schema, TypeId};
 

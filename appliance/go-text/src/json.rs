@@ -1,33 +1,13 @@
-//! Values as Go prints them, because upstream's messages are made by `fmt` and `encoding/json`.
+//! Package `encoding/json`.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use stdx::go::{float, json_float, quoted};
 
-/// The value inside a `field.Error`'s text.
-pub(crate) fn field_value(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => integer.to_string(),
-            None => float(number.as_f64().unwrap_or_default()),
-        },
-        other => json(other),
-    }
-}
-
-/// `%v` of a decoded JSON value inside a list, as in `[a b]`.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        other => field_value(other),
-    }
-}
+use crate::fmt::scientific;
 
 /// `encoding/json`'s form: sorted keys, HTML characters escaped, floats in Go's manner.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut out = String::new();
     write_json(&mut out, value);
     out
@@ -41,7 +21,7 @@ fn write_json(out: &mut String, value: &Value) {
             Some(integer) => out.push_str(&integer.to_string()),
             None => out.push_str(&json_float(number.as_f64().unwrap_or_default())),
         },
-        Value::String(text) => write_json_string(out, text),
+        Value::String(text) => push_json_string(out, text, true),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -58,7 +38,7 @@ fn write_json(out: &mut String, value: &Value) {
                 if index > 0 {
                     out.push(',');
                 }
-                write_json_string(out, key);
+                push_json_string(out, key, true);
                 out.push(':');
                 write_json(out, item);
             }
@@ -67,7 +47,8 @@ fn write_json(out: &mut String, value: &Value) {
     }
 }
 
-fn write_json_string(out: &mut String, text: &str) {
+/// Appends a text as a JSON string; `html` escapes `<`, `>` and `&` too.
+pub fn push_json_string(out: &mut String, text: &str, html: bool) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -78,6 +59,7 @@ fn write_json_string(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            '<' | '>' | '&' if !html => out.push(c),
             '\u{0}'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
@@ -87,24 +69,26 @@ fn write_json_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// A float64 as `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on, without its
+/// leading zero.
+pub fn json_float(number: f64) -> String {
+    let size = number.abs();
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        return number.to_string();
+    }
+    let (mantissa, exponent) = scientific(number);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{}", exponent.abs())
+}
 
-    use super::*;
-
-    #[test]
-    fn numbers_and_composites_are_printed_as_go_prints_them() {
-        for (value, text) in [
-            (json!(7), "7"),
-            (json!(1.5), "1.5"),
-            (json!(1e21), "1e+21"),
-            (json!(1.5e-7), "1.5e-07"),
-            (json!(true), "true"),
-            (json!(null), "null"),
-            (json!({"b": "<x>", "a": [1, 2.0, 1e-7]}), r#"{"a":[1,2,1e-7],"b":"\u003cx\u003e"}"#),
-        ] {
-            assert_eq!(field_value(&value), text);
-        }
+/// Name of the type of a value in `encoding/json`.
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

@@ -1,8 +1,8 @@
-//! Values as Go's standard library prints them: programs written in it look for these very words.
+//! Package `fmt`: the verbs `%q`, `%v`, `%#v` and `%T`.
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Above this power of ten Go prints a float with an exponent.
 const LARGE_EXPONENT: i32 = 21;
@@ -59,19 +59,8 @@ pub fn float(number: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// A float64 as `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on, without its
-/// leading zero.
-pub fn json_float(number: f64) -> String {
-    let size = number.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        return number.to_string();
-    }
-    let (mantissa, exponent) = scientific(number);
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{}", exponent.abs())
-}
-
-fn scientific(number: f64) -> (String, i32) {
+/// The mantissa and the power of ten of a number.
+pub(crate) fn scientific(number: f64) -> (String, i32) {
     let text = format!("{number:e}");
     match text.split_once('e') {
         Some((mantissa, exponent)) => (mantissa.to_owned(), exponent.parse().unwrap_or_default()),
@@ -79,21 +68,73 @@ fn scientific(number: f64) -> (String, i32) {
     }
 }
 
-/// What `encoding/json` calls a value.
-pub fn json_kind(value: &Value) -> &'static str {
+/// A number as `%v` prints it.
+pub fn number(number: &Number) -> String {
+    match number.as_f64().filter(|_| !number.is_i64()) {
+        Some(number) => float(number),
+        None => number.to_string(),
+    }
+}
+
+/// `%v` of an unstructured value.
+pub fn plain(value: &Value) -> String {
     match value {
-        Value::Null => "null",
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(one) => number(one),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let fields: Vec<_> =
+                map.iter().map(|(key, value)| format!("{key}:{}", plain(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+    }
+}
+
+/// `%#v` of an unstructured value.
+pub fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(one) => number(one),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(literal).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let fields: Vec<_> = map
+                .iter()
+                .map(|(key, value)| format!("{}:{}", quoted(key), literal(value)))
+                .collect();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+    }
+}
+
+/// `%T` of an unstructured value.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
         Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
+        Value::Number(one) if one.is_i64() => "int64",
+        Value::Number(_) => "float64",
         Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{float, json_float, quoted};
+    use serde_json::json;
+
+    use super::{float, literal, plain, quoted};
+    use crate::json_float;
 
     #[test]
     fn strings_are_quoted_as_go_quotes_them() {
@@ -118,5 +159,15 @@ mod tests {
         ] {
             assert_eq!((float(number).as_str(), json_float(number).as_str()), (plain, json));
         }
+    }
+
+    #[test]
+    fn values_read_as_in_go() {
+        assert_eq!(plain(&json!({"b": [1, "x"], "a": null})), "map[a:<nil> b:[1 x]]");
+        assert_eq!(plain(&json!([1.0, 1.5, 1e21, 0.00001, true])), "[1 1.5 1e+21 1e-05 true]");
+        assert_eq!(
+            literal(&json!({"a": ["x", 2, null]})),
+            r#"map[string]interface {}{"a":[]interface {}{"x", 2, interface {}(nil)}}"#
+        );
     }
 }

@@ -1,0 +1,14 @@
+//! Values as programs written in Go print them: clients of Kubernetes look for these very words.
+//!
+//! Never: parses Go, or prints a value other than JSON's (`template` has its own, with limits).
+//! Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is the other
+//! JSON encoder of Kubernetes.
+
+mod field_error;
+mod fmt;
+mod json;
+pub mod json_iterator;
+
+pub use field_error::{field_value, listed_value};
+pub use fmt::{float, is_printable, literal, number, plain, quoted, type_name};
+pub use json::{json, json_float, json_kind, push_json_string};
