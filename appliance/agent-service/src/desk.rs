@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{ActionStatus, State, TaskStatus, Workflow};
+use controllers::enrollment::AgentReport;
 use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
 use status::story::Moment;
 use stdx::SystemClock;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Rack, Runs, Service, Settings, TokenUse, Told};
+use crate::{Rack, Runs, Service, Settings, TokenUse};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
@@ -82,7 +83,7 @@ impl Rack for Anybody {
         environment
     }
 
-    fn met(&self, _: Told, _: bool) {}
+    fn met(&self, _: AgentReport, _: bool) {}
 
     fn tell(&self, _: &str, _: &Moment) {}
 

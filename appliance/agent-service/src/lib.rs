@@ -30,7 +30,7 @@ mod worker;
 
 pub use boots::Boots;
 pub use known::Latest;
-pub use rack::{Rack, TokenUse, Told};
+pub use rack::{Rack, TokenUse};
 pub use run::{End, Run};
 pub use runs::Runs;
 pub use service::{Service, Settings};

@@ -2,19 +2,8 @@
 
 use std::net::SocketAddr;
 
-use agent_rpc::{Attributes, Inventory};
+use controllers::enrollment::AgentReport;
 use status::story::Moment;
-
-/// What an agent said of its machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    /// Who.
-    pub agent_id: String,
-    /// Its machine, in Tinkerbell's words; an agent of ours says it once a boot.
-    pub attributes: Option<Attributes>,
-    /// Its machine, in ours.
-    pub inventory: Option<Inventory>,
-}
 
 /// Boots that may use a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +41,7 @@ pub trait Rack: Send + Sync + 'static {
     ) -> Vec<String>;
 
     /// An agent said what its machine is; `again` when it goes on saying it.
-    fn met(&self, told: Told, again: bool);
+    fn met(&self, told: AgentReport, again: bool);
 
     /// A moment of the story of this agent's machine.
     fn tell(&self, agent_id: &str, moment: &Moment);

@@ -11,6 +11,7 @@ use agent_rpc::{
 use api::meta::ObjectKey;
 use api::state::agents::{Agents, Life};
 use api::tinkerbell::{WORKFLOW, Workflow};
+use controllers::enrollment::AgentReport;
 use jiff::Timestamp;
 use objects::{Objects, fetch};
 use status::story::Moment;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::boots::Boots;
 use crate::known::{Known, Latest, Record};
-use crate::rack::{Rack, Told};
+use crate::rack::Rack;
 use crate::runs::Runs;
 use crate::waits::Waits;
 use crate::wire::workflow_key;
@@ -81,7 +82,7 @@ impl Service {
         let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
         if attributes.is_some() || may_enrol() {
             let agent_id = agent_id.to_owned();
-            self.rack.met(Told { agent_id, attributes, inventory: None }, true);
+            self.rack.met(AgentReport { agent_id, attributes, inventory: None }, true);
         }
     }
 
@@ -172,7 +173,7 @@ impl Workflows for Service {
     fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
         self.hear(&hello.agent_id);
         let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
-        self.rack.met(Told { agent_id, attributes, inventory: hello.inventory }, false);
+        self.rack.met(AgentReport { agent_id, attributes, inventory: hello.inventory }, false);
         // It says hello again when it has heard who is at the other end of its cable.
         let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
         if is_boot {

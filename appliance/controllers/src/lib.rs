@@ -1,4 +1,5 @@
-//! Reconcilers: what is wanted against what is, for Workflow and for the BMC's Machine, Job, Task.
+//! Reconcilers: what is wanted against what is, for Workflow and for the BMC's Machine, Job, Task,
+//! and for machines that enroll themselves.
 //!
 //! Each kind is observe → decide → apply. `decide` is pure: it sees values and the time and returns
 //! steps; `apply` carries them out and decides nothing. A reconciler takes no input but the name of
@@ -8,6 +9,7 @@
 //! machines through [`Drivers`]). Enter at [`runtime::Controller`].
 
 pub mod ages;
+pub mod enrollment;
 pub mod job;
 pub mod machine;
 pub mod runtime;

@@ -21,7 +21,6 @@ use stdx::MacAddr;
 
 use claims::{Claimant, Claims};
 pub use contested::Contested;
-pub use enrolling::ENROLLED;
 pub use requester::Requester;
 pub use works::Course;
 

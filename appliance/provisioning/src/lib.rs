@@ -7,15 +7,13 @@
 //! the backend of the agents' service.
 
 pub mod boot_token;
-pub mod discovery;
-pub mod enrolment;
+mod enrollment;
 pub mod event_history;
 pub mod hardware_views;
 pub mod heard;
 pub mod images;
 pub mod index;
 pub mod instances;
-pub mod inventory;
 pub mod loaders;
 pub mod networks;
 pub mod objects;

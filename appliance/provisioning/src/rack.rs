@@ -4,12 +4,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use agent_service::{Rack, Service, Settings, TokenUse, Told};
+use agent_service::{Rack, Service, Settings, TokenUse};
+use controllers::enrollment::{AgentReport, Discovery};
 use objects::Objects;
 use status::story::Moment;
 use tokio_util::sync::CancellationToken;
 
-use crate::discovery::Discovery;
 use crate::hardware_views::HardwareViews;
 use crate::images::{Images, reads_registry};
 use crate::observers::Observers;
@@ -88,7 +88,7 @@ impl Rack for Machines {
         self.images.told(image, environment, self.views.server_of_agent(agent_id))
     }
 
-    fn met(&self, told: Told, again: bool) {
+    fn met(&self, told: AgentReport, again: bool) {
         if again {
             self.discovery.repeated(told);
         } else {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::controllers::enrollment::{Discovery, Reception, Reports};
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
@@ -23,7 +24,7 @@ use netboot::http::Face;
 use objects::Objects;
 use platform::liveness::Heart;
 use provisioning::boot_token::{self, BootTokens};
-use provisioning::discovery::{Discovery, Reception, Reports};
+
 use provisioning::hardware_views::HardwareViews;
 use provisioning::images::Images;
 use provisioning::index::Index;
@@ -246,7 +247,8 @@ impl Wiring {
     fn upkeep(&mut self, lessons: Receiver<Lesson>, reports: Reports) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
-        let reception = Reception::new(&objects, &self.index, &self.clock, enrollment);
+        let reception =
+            Reception::new(&objects, Arc::new(self.index.clone()), &self.clock, enrollment);
         self.spawn("upkeep of hardware", async move {
             let learning = loaders::keep(objects.as_ref(), lessons);
             let both = async { tokio::join!(learning, reception.run(reports)) };

@@ -56,6 +56,11 @@ const PLACES: [Place; 35] = [
         3,
         &["api", "dhcp", "event-pattern", "metadata", "netboot", "panel", "platform"],
     ),
+    place(
+        "controllers",
+        3,
+        &["agent-rpc", "api", "bmc", "event-pattern", "status", "template", "stdx"],
+    ),
     place("controllers", 3, &["api", "bmc", "objects", "template", "stdx"]),
     place(
         "resources",

@@ -3,28 +3,14 @@
 use std::sync::Arc;
 
 use api::tinkerbell::Hardware;
+use controllers::enrollment::may_enroll;
 
 use super::Index;
 
-/// Annotation that says which workflow a rule set made for a machine: no second one is made while
-/// it is there, whatever became of the first.
-pub const ENROLLED: &str = "tinbox.dev/enrolled";
-/// Annotation of a machine that Cluster API Provider Tinkerbell is done with.
-const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
-/// Label of a machine that Cluster API Provider Tinkerbell has claimed.
-const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
-
 impl Index {
-    /// Whether a rule set may make a workflow for a machine: its owner allows it, nobody has
-    /// claimed it, and nothing was or is to be done to it.
+    /// Whether a rule set may make a workflow for a machine.
     pub fn may_enrol(&self, hardware: &Hardware) -> bool {
-        let metadata = &hardware.metadata;
-        hardware.spec.auto.enrollment_enabled
-            && !metadata.annotations.contains_key(ENROLLED)
-            && !metadata.annotations.contains_key(PROVISIONED)
-            && !metadata.labels.contains_key(CLAIMED)
-            && metadata.deletion_timestamp.is_none()
-            && !self.runs.concern(&hardware.key())
+        may_enroll(hardware, self.runs.concern(&hardware.key()))
     }
 
     /// Every machine.
@@ -36,8 +22,9 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use api::tinkerbell::{AUTO_ENROLLMENT, Hardware, TaskStatus, Workflow};
+    use controllers::enrollment::{ENROLLED, PROVISIONED};
 
-    use super::{ENROLLED, Index};
+    use super::Index;
 
     fn workflow(name: &str, is_enrolled: bool) -> Workflow {
         let mut workflow = Workflow::default();
@@ -58,7 +45,7 @@ mod tests {
         assert!(!index.may_enrol(&hardware), "its owner did not say so");
         hardware.spec.auto.enrollment_enabled = true;
         assert!(index.may_enrol(&hardware));
-        for key in [ENROLLED, super::PROVISIONED] {
+        for key in [ENROLLED, PROVISIONED] {
             let mut other = hardware.clone();
             other.metadata.annotations.insert(key.to_owned(), "x".to_owned());
             assert!(!index.may_enrol(&other), "{key}");

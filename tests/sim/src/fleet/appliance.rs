@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use agent_service::{Rack, Runs, Service, Settings, TokenUse, Told};
+use agent_service::{Rack, Runs, Service, Settings, TokenUse};
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{Reference, WORKFLOW};
 use controllers::References;
 use controllers::ages::Ages;
+use controllers::enrollment::AgentReport;
 use controllers::job::JobReconciler;
 use controllers::machine::{MachineReconciler, Refusals};
 use controllers::runtime::{Controller, Reconciler, Signals};
@@ -285,7 +286,7 @@ impl Rack for Machines {
         environment
     }
 
-    fn met(&self, _: Told, _: bool) {}
+    fn met(&self, _: AgentReport, _: bool) {}
 
     fn tell(&self, agent_id: &str, moment: &Moment) {
         if let Some(world) = self.0.upgrade() {

@@ -3,6 +3,7 @@
 //! The set with the most patterns that fit wins, of several the first by namespace and name. Names,
 //! label, annotation and owner are Tinkerbell's.
 
+use crate::objects::read;
 use api::core::Happening;
 use api::meta::ObjectKey;
 use api::tinkerbell::{

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent_service::Told;
+use super::AgentReport;
 use tokio::sync::Notify;
 
 /// Agents whose word waits, above the number of machines that a box serves.
@@ -24,7 +24,7 @@ struct Shared {
 struct Waiting {
     /// Agents in the order in which they began to wait.
     order: VecDeque<String>,
-    told: HashMap<String, Told>,
+    told: HashMap<String, AgentReport>,
 }
 
 impl Reports {
@@ -34,7 +34,7 @@ impl Reports {
 
     /// Adds a report; a later one of an agent takes over what it does not say itself. Never waits.
     /// False when too many agents wait.
-    pub fn add(&self, told: Told) -> bool {
+    pub fn add(&self, told: AgentReport) -> bool {
         let mut waiting = self.waiting();
         if let Some(before) = waiting.told.get_mut(&told.agent_id) {
             before.attributes = told.attributes.or(before.attributes.take());
@@ -52,14 +52,14 @@ impl Reports {
     }
 
     /// Takes the report that has waited for longest.
-    pub fn take(&self) -> Option<Told> {
+    pub fn take(&self) -> Option<AgentReport> {
         let mut waiting = self.waiting();
         let agent_id = waiting.order.pop_front()?;
         waiting.told.remove(&agent_id)
     }
 
     /// Waits for a report.
-    pub async fn next(&self) -> Told {
+    pub async fn next(&self) -> AgentReport {
         loop {
             let added = self.0.added.notified();
             if let Some(told) = self.take() {
@@ -72,13 +72,13 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
+    use crate::enrollment::AgentReport;
     use agent_rpc::Attributes;
-    use agent_service::Told;
 
     use super::{AGENTS_MAX, Reports};
 
-    fn told(agent_id: &str, attributes: Option<Attributes>) -> Told {
-        Told { agent_id: agent_id.to_owned(), attributes, inventory: None }
+    fn told(agent_id: &str, attributes: Option<Attributes>) -> AgentReport {
+        AgentReport { agent_id: agent_id.to_owned(), attributes, inventory: None }
     }
 
     #[tokio::test]

@@ -1,18 +1,14 @@
 //! What agents say, and what becomes of it.
 
-mod enrolling;
-
 use agent_rpc::{Attributes, Block, Network};
 use api::identity::Verdict;
 use api::meta::ObjectKey;
 use serde_json::Value;
 
-use agent_service::Told;
+use super::inventory::annotations;
+use super::{AGENT_ATTRIBUTES, AgentReport, Discovery, resembling};
 
-use super::{AGENT_ATTRIBUTES, Discovery, resembling};
-use crate::inventory::annotations;
-
-fn stranger(agent_id: &str, macs: &[&str]) -> Told {
+fn stranger(agent_id: &str, macs: &[&str]) -> AgentReport {
     let network = |mac: &&str| Network { mac: Some((*mac).to_owned()), ..Network::default() };
     let disk = |name: &str, size: Option<&str>| Block {
         name: Some(name.to_owned()),
@@ -24,10 +20,10 @@ fn stranger(agent_id: &str, macs: &[&str]) -> Told {
         block: vec![disk("nvme0n1", Some("512GB")), disk("sr0", None)],
         ..Attributes::default()
     };
-    Told { agent_id: agent_id.to_owned(), attributes: Some(attributes), inventory: None }
+    AgentReport { agent_id: agent_id.to_owned(), attributes: Some(attributes), inventory: None }
 }
 
-fn hardware(told: &Told) -> Option<Value> {
+fn hardware(told: &AgentReport) -> Option<Value> {
     super::hardware(told, &annotations(told), false)
 }
 

@@ -5,15 +5,17 @@
 //! netboot is allowed, so that the machine can be given something to do, and that a machine that
 //! is known by more than its MAC does not become a second one.
 
+mod inventory;
 mod known;
+mod observe;
 mod places;
 mod reports;
+mod rules;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agent_service::Told;
 use api::core::Happening;
 use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
@@ -25,12 +27,14 @@ use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
 
-use crate::enrolment::{self, Mistake};
-use crate::index::{ENROLLED, Index};
-use crate::inventory::{self, INVENTORY};
+use crate::objects::{ObjectError, Objects, read};
+pub use inventory::INVENTORY;
 use known::Known;
+pub use observe::{AgentReport, ENROLLED, KnownMachines, PROVISIONED, may_enroll};
 use places::Places;
+pub use places::UNACCEPTED_MAX;
 pub use reports::Reports;
+use rules::Mistake;
 
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
@@ -59,7 +63,7 @@ impl Discovery {
     }
 
     /// An agent said something that it goes on saying. Never waits.
-    pub fn repeated(&self, told: Told) {
+    pub fn repeated(&self, told: AgentReport) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = |at: &Instant| now.duration_since(*at) < ONCE_EVERY;
@@ -78,7 +82,7 @@ impl Discovery {
     }
 
     /// An agent said something that it says once. Never waits.
-    pub fn once(&self, told: Told) {
+    pub fn once(&self, told: AgentReport) {
         let agent_id = told.agent_id.clone();
         if !self.reports.add(told) {
             tracing::warn!(
@@ -91,7 +95,7 @@ impl Discovery {
 
 /// Memory of earlier reports.
 #[derive(Default)]
-struct Memory {
+pub struct Memory {
     /// Sentences that owners were told.
     heard: Vec<String>,
     known: Known,
@@ -103,7 +107,7 @@ pub struct Reception {
     /// The objects.
     pub objects: Arc<dyn Objects>,
     /// Who is known.
-    pub index: Index,
+    pub index: Arc<dyn KnownMachines>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Whether rule sets make workflows.
@@ -114,12 +118,12 @@ impl Reception {
     /// Over `objects`, for the machines of `index`.
     pub fn new(
         objects: &Arc<dyn Objects>,
-        index: &Index,
+        index: Arc<dyn KnownMachines>,
         clock: &Arc<dyn Clock>,
         enrollment: bool,
     ) -> Self {
         let (objects, clock) = (Arc::clone(objects), Arc::clone(clock));
-        Self { objects, index: index.clone(), clock, enrollment }
+        Self { objects, index, clock, enrollment }
     }
 
     /// One after the other, for ever.
@@ -137,7 +141,11 @@ impl Reception {
         }
     }
 
-    async fn deal(&self, told: &Told, memory: &mut Memory) -> Result<(), ObjectError> {
+    /// Deals with one report.
+    ///
+    /// # Errors
+    /// When an object cannot be read or written.
+    pub async fn deal(&self, told: &AgentReport, memory: &mut Memory) -> Result<(), ObjectError> {
         let annotations = inventory::annotations(told);
         let hardware = match self.index.by_agent(&told.agent_id) {
             Some(hardware) => {
@@ -150,7 +158,7 @@ impl Reception {
                 None => return Ok(()),
             },
         };
-        if !self.enrollment || hardware.as_ref().is_some_and(|it| !self.index.may_enrol(it)) {
+        if !self.enrollment || hardware.as_ref().is_some_and(|it| !self.may_enroll(it)) {
             return Ok(());
         }
         let kept = hardware.as_ref().and_then(|it| it.metadata.annotations.get(AGENT_ATTRIBUTES));
@@ -162,6 +170,10 @@ impl Reception {
         }
     }
 
+    fn may_enroll(&self, hardware: &Hardware) -> bool {
+        may_enroll(hardware, self.index.has_workflow(&hardware.key()))
+    }
+
     /// No Hardware speaks of it; a Workflow may.
     fn may_enrol_as_new(&self, agent_id: &str) -> bool {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
@@ -170,7 +182,7 @@ impl Reception {
     /// A machine that nobody knows by its MAC: `None` when it becomes nobody.
     async fn welcome(
         &self,
-        told: &Told,
+        told: &AgentReport,
         annotations: &BTreeMap<&'static str, String>,
         memory: &mut Memory,
     ) -> Result<Option<Hardware>, ObjectError> {
@@ -198,7 +210,7 @@ impl Reception {
             tracing::warn!(agent_id, waits, "too many unknown machines at once: this one waits");
             return Ok(None);
         }
-        for eldest in places::beyond(&all, |key| self.index.runs.concern(key)) {
+        for eldest in places::beyond(&all, |key| self.index.has_workflow(key)) {
             tracing::warn!(hardware = %eldest, "too many unknown machines: the eldest goes");
             match self.objects.delete(HARDWARE, &eldest).await {
                 Ok(()) | Err(ObjectError::NotFound(_)) => {}
@@ -225,17 +237,17 @@ impl Reception {
         hardware: Option<&Hardware>,
         heard: &mut Vec<String>,
     ) -> Result<(), ObjectError> {
-        if self.index.runs.of_agent(agent_id).iter().any(|(_, run)| !run.state.ended()) {
+        if self.index.has_open_workflow(agent_id) {
             return Ok(());
         }
         let Ok(said) = serde_json::from_str(attributes) else { return Ok(()) };
         let sets = self.objects.list(WORKFLOW_RULE_SET, None).await?;
-        let (chosen, mistakes) = enrolment::choose(sets, &said);
+        let (chosen, mistakes) = rules::choose(sets, &said);
         for mistake in mistakes {
             self.tell_mistake(&mistake, heard);
         }
         let Some(set) = chosen else { return Ok(()) };
-        let object = match enrolment::workflow(&set, agent_id, hardware, attributes) {
+        let object = match rules::workflow(&set, agent_id, hardware, attributes) {
             Ok(object) => object,
             Err(why) => {
                 self.tell_mistake(&Mistake::of(&set, why), heard);
@@ -324,7 +336,7 @@ fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
 }
 
 fn hardware(
-    told: &Told,
+    told: &AgentReport,
     annotations: &BTreeMap<&'static str, String>,
     enrollment: bool,
 ) -> Option<Value> {

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::objects::{ObjectError, Objects, read};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware};
 use objects::{ObjectError, Objects, read};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use agent_service::Told;
+use super::AgentReport;
 
 /// Annotation with the agent's inventory, as JSON.
 pub const INVENTORY: &str = "tinbox.dev/inventory";
@@ -20,7 +21,7 @@ const ANNOTATION_BYTES: usize = 64 << 10;
 const CONFLICTS_MAX: usize = 5;
 
 /// The annotations of a machine whose agent said this; what is too long is left out.
-pub fn annotations(told: &Told) -> BTreeMap<&'static str, String> {
+pub fn annotations(told: &AgentReport) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     let mut add = |key, text: Option<String>| match text {
         Some(text) if text.len() <= ANNOTATION_BYTES => drop(annotations.insert(key, text)),
@@ -80,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AGENT_ATTRIBUTES, ANNOTATION_BYTES, INVENTORY, annotations, changed};
-    use agent_service::Told;
+    use crate::enrollment::AgentReport;
 
     #[test]
     fn it_is_written_only_when_it_changes() {
@@ -102,8 +103,11 @@ mod tests {
         let slot = "x".repeat(ANNOTATION_BYTES);
         let module = MemoryModule { slot, ..MemoryModule::default() };
         let inventory = Inventory { memory: vec![module], ..Inventory::default() };
-        let told =
-            Told { agent_id: "x".into(), attributes: Some(attributes), inventory: Some(inventory) };
+        let told = AgentReport {
+            agent_id: "x".into(),
+            attributes: Some(attributes),
+            inventory: Some(inventory),
+        };
         let kept = annotations(&told);
         assert_eq!(kept.keys().collect::<Vec<_>>(), [&AGENT_ATTRIBUTES]);
         let expected = r#"{"networkInterfaces":[{"mac":"52:54:00:77:00:01"}]}"#;

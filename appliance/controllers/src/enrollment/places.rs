@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_service::Told;
+use super::AgentReport;
 use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 256;
 pub struct Places {
     /// The last enrollments, at most [`RATE_MAX`].
     begun: VecDeque<Instant>,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<AgentReport>,
 }
 
 impl Places {
@@ -41,7 +41,7 @@ impl Places {
     }
 
     /// Keeps the report of a machine until there is a place. False when too many wait.
-    pub fn wait(&mut self, told: Told) -> bool {
+    pub fn wait(&mut self, told: AgentReport) -> bool {
         if let Some(before) = self.waiting.iter_mut().find(|it| it.agent_id == told.agent_id) {
             *before = told;
             return true;
@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// Waits for a place for the machine that has waited for longest; for ever when none waits.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> AgentReport {
         if self.waiting.is_empty() {
             return std::future::pending().await;
         }
@@ -92,7 +92,7 @@ fn enrolled_itself(hardware: &Hardware) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use agent_service::Told;
+    use crate::enrollment::AgentReport;
     use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
     use jiff::{SignedDuration, Timestamp};
     use tokio::time::Instant;
@@ -108,8 +108,8 @@ mod tests {
         Arc::new(hardware)
     }
 
-    fn told(number: usize) -> Told {
-        Told { agent_id: number.to_string(), attributes: None, inventory: None }
+    fn told(number: usize) -> AgentReport {
+        AgentReport { agent_id: number.to_string(), attributes: None, inventory: None }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use api::identity::{Traits, Verdict, who};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware};
 
-use crate::inventory::INVENTORY;
+use super::INVENTORY;
 
 /// The machines; as many as the records.
 #[derive(Default)]

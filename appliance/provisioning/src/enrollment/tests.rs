@@ -6,6 +6,9 @@ use std::sync::Arc;
 use agent_rpc::{Attributes, Block, Inventory, Network};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
+use controllers::enrollment::{
+    AgentReport, ENROLLED, INVENTORY, Memory, Reception, UNACCEPTED_MAX,
+};
 use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
@@ -13,12 +16,7 @@ use stdx::SystemClock;
 use store::{Options, Store};
 use tokio_util::sync::CancellationToken;
 
-use agent_service::Told;
-
-use super::super::places::{Places, UNACCEPTED_MAX};
-use super::super::{Memory, Reception};
-use crate::index::{ENROLLED, Index};
-use crate::inventory::INVENTORY;
+use crate::index::Index;
 use crate::objects::EngineObjects;
 use crate::recorder::{Writer, recorder};
 
@@ -27,6 +25,7 @@ const MAC: &str = "52:54:00:77:00:01";
 struct Tinbox {
     _folder: tempfile::TempDir,
     reception: Reception,
+    index: Index,
     engine: Engine,
     writer: Option<Writer>,
     memory: Memory,
@@ -39,22 +38,23 @@ impl Tinbox {
         let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
         engine.ensure_permanent().await.unwrap();
         let (recorder, writer) = recorder();
+        let index = Index::default();
         let reception = Reception {
             objects: Arc::new(EngineObjects { engine: engine.clone(), recorder }),
-            index: Index::default(),
+            index: Arc::new(index.clone()),
             clock: Arc::new(SystemClock),
             enrollment: true,
         };
-        reception.index.set_enrolls("eth0", true);
+        index.set_enrolls("eth0", true);
         let memory = Memory::default();
-        Self { _folder: folder, reception, engine, writer: Some(writer), memory }
+        Self { _folder: folder, reception, index, engine, writer: Some(writer), memory }
     }
 
     /// An agent speaks, and the index catches up.
-    async fn hear(&mut self, told: Told) {
+    async fn hear(&mut self, told: AgentReport) {
         self.reception.deal(&told, &mut self.memory).await.unwrap();
         for object in self.all(HARDWARE).await {
-            self.reception.index.put_hardware(read(object).unwrap());
+            self.index.put_hardware(read(object).unwrap());
         }
     }
 
@@ -79,7 +79,7 @@ impl Tinbox {
     }
 }
 
-fn told(mac: &str) -> Told {
+fn told(mac: &str) -> AgentReport {
     let network = Network { mac: Some(mac.to_owned()), ..Network::default() };
     let disk = Block {
         name: Some("nvme0n1".to_owned()),
@@ -88,7 +88,7 @@ fn told(mac: &str) -> Told {
         ..Block::default()
     };
     let uuid = "4c4c4544-0042-3510-8051-b2c04f4e3032".to_owned();
-    Told {
+    AgentReport {
         agent_id: mac.to_owned(),
         attributes: Some(Attributes {
             network: vec![network],
@@ -128,7 +128,7 @@ async fn a_stranger_is_enrolled_once() {
     let ssd = "{\"blockDevices\": {\"driveType\": [\"SSD\"], \"name\": [{\"prefix\": \"nvme\"}]}}";
     tinbox.create(WORKFLOW_RULE_SET, rules("ssds", ssd)).await;
     // The agent waits in its OS and says nothing new.
-    let asks = || Told { agent_id: MAC.to_owned(), attributes: None, inventory: None };
+    let asks = || AgentReport { agent_id: MAC.to_owned(), attributes: None, inventory: None };
     tinbox.hear(asks()).await;
     let [workflow] = &tinbox.all(WORKFLOW).await[..] else { panic!("no Workflow") };
     assert_eq!(workflow["metadata"]["name"], "enrollment-52-54-00-77-00-01");
@@ -157,7 +157,7 @@ async fn nothing_is_made_where_nobody_allowed_it() {
     tinbox.reception.enrollment = true;
     tinbox.hear(told(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty(), "its Hardware does not say so");
-    tinbox.reception.index.set_enrolls("eth0", false);
+    tinbox.index.set_enrolls("eth0", false);
     tinbox.hear(told("52:54:00:aa:00:01")).await;
     assert_eq!(tinbox.all(HARDWARE).await.len(), 1, "no network takes strangers");
 }
@@ -206,7 +206,7 @@ async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_man
             report.attributes.as_mut().unwrap().network.push(victim);
         }
         // A minute between any two.
-        tinbox.memory.places = Places::default();
+        tinbox.memory = Memory::default();
         tinbox.hear(report).await;
     }
     let all = tinbox.all(HARDWARE).await;
