@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use image::disk::{self, Inputs, Loader, RootTree};
-use image::minisign::SecretKey;
 use image::release::Release;
 use image::{Arch, Budget, Error, box_image_budget, sbom};
+use release::SecretKey;
 
 /// 2026-01-01, for whoever does not say when.
 const EPOCH: u64 = 1_767_225_600;

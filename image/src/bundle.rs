@@ -36,9 +36,9 @@
 use platform::bundle::{
     CHUNK_BYTES, CONTEXT, Chunk, Content, FORMAT, MAGIC, Manifest, Part, Verity,
 };
+use release::SecretKey;
 use sha2::{Digest as _, Sha256};
 
-use crate::minisign::SecretKey;
 use crate::{Arch, Error};
 
 /// What is already compressed gains nothing from more.

@@ -13,7 +13,6 @@ mod cpio;
 pub mod disk;
 mod elf;
 mod initramfs;
-pub mod minisign;
 mod program;
 pub mod release;
 pub mod sbom;
@@ -97,14 +96,9 @@ pub enum Error {
     /// The partition table cannot be written.
     #[error("cannot write the partition table: {0}")]
     Table(String),
-    /// A file that should hold a key for signing.
-    #[error("{} is no minisign key that can sign here: {why}", path.display())]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    /// The key for signing cannot be used.
+    #[error(transparent)]
+    Key(#[from] ::release::Error),
     /// A list of components that cannot be understood.
     #[error("{} does not say what the image is made of: {why}", path.display())]
     Components {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use image::{AGENT_OS_BUDGET, Budget, Error, agent_initramfs};
 use netboot::Files;
+use release::SecretKey;
 
 mod box_command;
 
@@ -86,8 +87,8 @@ fn run(command: Command) -> Result<(), Error> {
                 .map_err(Error::Media)
         }
         Command::Box(arguments) => box_command::run(&arguments),
-        Command::Key { out } if out.exists() => image::minisign::SecretKey::read(&out).map(|_| ()),
-        Command::Key { out } => image::minisign::SecretKey::create(&out).map(|_| ()),
+        Command::Key { out } if out.exists() => Ok(SecretKey::read(&out).map(|_| ())?),
+        Command::Key { out } => Ok(SecretKey::create(&out).map(|_| ())?),
         Command::Budget { kernel, initramfs } => {
             let budget = Budget::measure("the agent OS", &[&kernel, &initramfs], AGENT_OS_BUDGET)?;
             print!("{}", budget.table());

@@ -6,12 +6,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use release::{SUMS, SecretKey, sums_line};
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 use crate::bundle::{self, Bundle};
 use crate::disk::{Disk, Inputs};
-use crate::minisign::SecretKey;
 use crate::program::Program;
 
 const XZ: Program = Program { name: "xz", package: "xz-utils" };
@@ -91,13 +91,13 @@ impl Release<'_> {
         let mut sums = String::new();
         for path in files {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            sums += &format!("{}  {name}\n", stdx::hex(&sum(path)?));
+            sums += &sums_line(&sum(path)?, &name);
         }
-        let path = self.folder.join("SHA256SUMS");
+        let path = self.folder.join(SUMS);
         write(&path, sums.as_bytes())?;
-        let comment = format!("timestamp:{}\tfile:SHA256SUMS\thashed", self.inputs.epoch);
+        let comment = format!("timestamp:{}\tfile:{SUMS}\thashed", self.inputs.epoch);
         let signature = self.key.signature_file(sums.as_bytes(), &comment);
-        write(&self.folder.join("SHA256SUMS.minisig"), signature.as_bytes())
+        write(&self.folder.join(format!("{SUMS}.minisig")), signature.as_bytes())
     }
 
     fn path(&self, ending: &str) -> PathBuf {

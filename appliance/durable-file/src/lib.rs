@@ -1,7 +1,7 @@
 //! Small files of the box, replaced durably: after a power cut there is the old one or the new one.
 //!
-//! Never: reads what a file means, follows a leftover of an interrupted write, which may have
-//! another mode or be a link.
+//! Never: interprets the content of a file, follows a leftover of an interrupted write, which may
+//! have another mode or be a link.
 //!
 //! Enter at [`replace`], [`replace_private`] and [`read`].
 //!

@@ -85,7 +85,7 @@ fn a_power_cut_leaves_the_old_file_or_the_new_one() {
             if step == cut { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
         });
         cut_short.unwrap_err();
-        // The content is on the disk before the name is, and the name before anybody is told.
+        // The content is on the disk before the name is, and the name before success is reported.
         assert_eq!(seen, steps[..=index]);
         let expected = if cut == Step::SyncFolder { b"new" } else { b"old" };
         assert_eq!(fs::read(&path).unwrap(), expected, "cut before {cut:?}");

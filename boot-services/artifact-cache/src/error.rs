@@ -1,9 +1,9 @@
-//! Everything that can keep a file from being in the cache.
+//! Errors of the cache.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A file did not come, or cannot be kept.
+/// A file could not be fetched or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the cache cannot be read or written.

@@ -1,4 +1,4 @@
-//! What can stop the receiver.
+//! Errors of the receiver.
 
 use std::io;
 use std::net::SocketAddr;

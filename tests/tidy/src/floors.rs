@@ -22,12 +22,13 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
+const PLACES: [Place; 36] = [
 const PLACES: [Place; 33] = [
-const PLACES: [Place; 35] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("go-text", 1, &[]),
     place("durable-file", 1, &["stdx"]),
+    place("release", 1, &["stdx"]),
     place("objects", 1, &["api"]),
     place("store", 2, &["api", "stdx"]),
     place("schema", 1, &["go-text"]),
@@ -50,7 +51,7 @@ const PLACES: [Place; 35] = [
     place("agent-rpc", 2, &["api", "http-edge", "stdx"]),
     place("imaging", 2, &["stdx"]),
     place("status", 2, &["api", "stdx"]),
-    place("platform", 2, &["api", "durable-file", "stdx"]),
+    place("platform", 2, &["api", "durable-file", "release", "stdx"]),
     place(
         "config",
         3,
@@ -100,6 +101,7 @@ const PLACES: [Place; 35] = [
             "stdx",
         ],
     ),
+    place("cli", 3, &["status", "api", "release", "template", "stdx"]),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent", 4, &["agent-rpc", "imaging", "inventory", "platform", "api", "stdx"]),
     place("agent-service", 3, &["api", "objects", "status", "stdx", "agent-rpc"]),

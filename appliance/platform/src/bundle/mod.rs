@@ -6,14 +6,13 @@
 //! decompressor nor the disk. The format is drawn in `image`'s `bundle` module, which writes it.
 
 mod boot;
-mod key;
 mod manifest;
 mod reader;
 
 pub use boot::{Slot, Verity};
-pub use key::{KEY_ID_BYTES, PublicKey};
 pub use manifest::{Arch, Chunk, Content, Manifest, Part};
 pub use reader::{Event, Reader};
+pub use release::{KEY_ID_BYTES, PublicKey};
 
 /// What every bundle begins with.
 pub const MAGIC: [u8; 8] = *b"TINBOXUP";
@@ -106,14 +105,6 @@ pub enum Error {
     /// The stream goes on after the last chunk.
     #[error("something follows the bundle's end")]
     Trailing,
-    /// A text that should be a public key.
-    #[error("line {line} is no minisign public key: {why}")]
-    Key {
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: &'static str,
-    },
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use release::key_name;
 use sha2::{Digest as _, Sha256};
 
-use super::key;
 use super::{
     CONTEXT, Content, Error, FORMAT, HEADER_BYTES, HEADER_SIGNED_BYTES, KEY_ID_BYTES, MAGIC,
     MANIFEST_MAX, Manifest, PublicKey,
@@ -141,7 +141,7 @@ impl Reader {
         let signature = header.get(HEADER_SIGNED_BYTES..).unwrap_or_default();
         let id = signed.last_chunk::<KEY_ID_BYTES>().copied().unwrap_or_default();
         let Some(key) = self.keys.iter().find(|key| key.id == id) else {
-            return Err(Error::UnknownKey { id: key::name(&id) });
+            return Err(Error::UnknownKey { id: key_name(&id) });
         };
         let message = [CONTEXT, signed, manifest].concat();
         if key.verify(&message, signature) { Ok(()) } else { Err(Error::Signature) }

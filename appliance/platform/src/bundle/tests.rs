@@ -75,23 +75,6 @@ fn a_slot_boots_its_own_root() {
     assert!(script.len() < 2048);
 }
 
-#[test]
-fn keys_are_read_from_minisigns_lines() {
-    let key = PublicKey { id: *b"12345678", key: [7; 32] };
-    let other = PublicKey { id: *b"abcdefgh", key: [8; 32] };
-    let text = key.to_text() + "\r\n" + &other.to_text();
-    assert_eq!(PublicKey::list(&text).unwrap(), [key.clone(), other]);
-    assert!(key.to_text().starts_with("untrusted comment: minisign public key 3837363534333231\n"));
-    assert_eq!(PublicKey::list("").unwrap(), []);
-    let wrong = |text: &str| PublicKey::list(text).unwrap_err().to_string();
-    assert_eq!(
-        wrong("untrusted comment: x\n!"),
-        "line 2 is no minisign public key: it is not base64"
-    );
-    assert!(wrong("RWQ=").ends_with("it is too short"));
-    assert!(wrong("QUJD").ends_with("it is for another algorithm"));
-}
-
 proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use firmware::{flip, run};
 use image::disk::{Part, disk_size};
-use image::minisign::SecretKey;
+use release::SecretKey;
 use sha2::{Digest as _, Sha256};
 
 use super::made;

@@ -3,14 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use minisign_verify::{Error as Minisign, PublicKey, Signature};
+use release::{Error as KeyError, PublicKey, SUMS, Unverified, sum_of, verify};
 
 use super::image::text;
 use crate::error::Error;
 
-/// File name of the checksums, beside the release's files.
-const SUMS: &str = "SHA256SUMS";
-/// Limit of the size of checksums, signatures and keys.
+/// Limit of the size of checksums, signatures and keys, bytes.
 const BYTES_MAX: u64 = 1 << 20;
 /// Hint for a signature that is missing or not valid.
 const ANEW: &str = "download all files of the release again, from one source; --key names the keys \
@@ -43,14 +41,12 @@ impl Keys {
     /// Parses concatenated public key files of minisign: comments, and a line for each key.
     fn read(file: PathBuf, text: &str) -> Result<Self, Error> {
         let wrong = |why: String| Error::Content { file: file.display().to_string(), why };
-        let lines = text.lines().map(str::trim).enumerate();
-        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.contains("comment:"));
-        let key = |(at, line): (usize, &str)| {
-            PublicKey::from_base64(line).map_err(|error| {
-                wrong(format!("line {}: not a valid minisign public key: {error}", at + 1))
-            })
-        };
-        let keys = lines.map(key).collect::<Result<Vec<_>, _>>()?;
+        let keys = PublicKey::list(text).map_err(|error| match error {
+            KeyError::PublicKey { line, why } => {
+                wrong(format!("line {line}: not a valid minisign public key: {why}"))
+            }
+            error => wrong(error.to_string()),
+        })?;
         if keys.is_empty() {
             return Err(wrong("it contains no public key".to_owned()));
         }
@@ -59,15 +55,13 @@ impl Keys {
 
     /// Checks that one of the keys signed `sums`; the error is a phrase.
     fn judge(&self, sums: &str, signature: &str) -> Result<(), String> {
-        let signature = Signature::decode(signature)
-            .map_err(|error| format!("not a valid minisign signature: {error}"))?;
-        let mut judged = self.keys.iter().map(|key| key.verify(sums.as_bytes(), &signature, false));
-        let known = judged.find(|judged| !matches!(judged, Err(Minisign::UnexpectedKeyId)));
-        match known {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(format!("the signature does not match this {SUMS}: {error}")),
-            None => Err(format!("the key that signed is not in {}", self.file.display())),
-        }
+        verify(&self.keys, sums.as_bytes(), signature).map_err(|unverified| match unverified {
+            Unverified::Content(why) => format!("the signature does not match this {SUMS}: {why}"),
+            Unverified::UnknownKey => {
+                format!("the key that signed is not in {}", self.file.display())
+            }
+            format @ Unverified::Format(_) => format.to_string(),
+        })
     }
 }
 
@@ -117,13 +111,6 @@ impl Sums {
         }
         Ok(sum)
     }
-}
-
-/// Finds the checksum of the file `name` in a list of sha256sum(1).
-fn sum_of(sums: &str, name: &str) -> Option<String> {
-    let mut lines = sums.lines().filter_map(|line| line.split_once([' ', '\t']));
-    let (sum, _) = lines.find(|(_, named)| named.trim_start_matches([' ', '*']) == name)?;
-    Some(sum.to_ascii_lowercase())
 }
 
 #[cfg(test)]

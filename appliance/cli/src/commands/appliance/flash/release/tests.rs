@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Keys, Sums, sum_of};
+use super::{Keys, Sums};
 
 /// Made by minisign 0.11: two public keys, a list, and its signature by the first key.
 const OURS: &str = "untrusted comment: minisign public key 628637E2C49309F3\n\
@@ -27,14 +27,6 @@ fn beside(files: &[(&str, &str)], keys: Option<&Keys>) -> Result<Sums, String> {
     }
     let image = folder.path().join("tinbox.img.xz");
     Sums::beside(&image, keys).map_err(|error| error.to_string())
-}
-
-#[test]
-fn a_list_names_files_in_two_ways() {
-    let sums = "AA  box.img.xz\nbb *box.img\n\ncc  other\n";
-    let of = |name| sum_of(sums, name);
-    assert_eq!((of("box.img.xz").as_deref(), of("box.img").as_deref()), (Some("aa"), Some("bb")));
-    assert_eq!(of("img"), None);
 }
 
 #[test]

@@ -30,9 +30,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Blake2b512, Digest as _};
-use platform::bundle::{KEY_ID_BYTES, PublicKey};
 
-use crate::Error;
+use crate::{Error, KEY_ID_BYTES, PublicKey};
 
 const SECRET_BYTES: usize = 158;
 const NUMBER: std::ops::Range<usize> = 54..62;
@@ -56,11 +55,11 @@ impl SecretKey {
     /// Reads minisign's secret key file at `path`.
     ///
     /// # Errors
-    /// [`Error::Read`]; [`Error::Key`] says what is wrong with it.
+    /// [`Error::Read`]; [`Error::SecretKey`] says what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path)
             .map_err(|source| Error::Read { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|why| Error::Key { path: path.to_owned(), why })
+        Self::parse(&text).map_err(|why| Error::SecretKey { path: path.to_owned(), why })
     }
 
     fn parse(text: &str) -> Result<Self, &'static str> {
@@ -88,7 +87,7 @@ impl SecretKey {
     /// # Errors
     /// [`Error::Write`]; a file that is there already is not replaced.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let refuse = |why| Error::Key { path: path.to_owned(), why };
+        let refuse = |why| Error::SecretKey { path: path.to_owned(), why };
         let random = SystemRandom::new();
         let mut bytes = [0u8; KEY_ID_BYTES + 32];
         let filled = aws_lc_rs::rand::SecureRandom::fill(&random, &mut bytes);

@@ -5,7 +5,7 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::Error;
+use crate::Error;
 
 /// Bytes of a key's number.
 pub const KEY_ID_BYTES: usize = 8;
@@ -24,12 +24,14 @@ impl PublicKey {
     /// Every key in `text`, which is one or more files of minisign's, one after the other.
     ///
     /// # Errors
-    /// [`Error::Key`] names the line.
+    /// [`Error::PublicKey`] names the line.
     pub fn list(text: &str) -> Result<Vec<Self>, Error> {
         let lines = text.lines().map(str::trim).enumerate();
         let keys = lines.filter(|(_, line)| !line.is_empty() && !line.contains("comment:"));
-        keys.map(|(at, line)| Self::parse(line).map_err(|why| Error::Key { line: at + 1, why }))
-            .collect()
+        keys.map(|(at, line)| {
+            Self::parse(line).map_err(|why| Error::PublicKey { line: at + 1, why })
+        })
+        .collect()
     }
 
     fn parse(line: &str) -> Result<Self, &'static str> {
@@ -42,9 +44,13 @@ impl PublicKey {
 
     /// As minisign's file of it.
     pub fn to_text(&self) -> String {
-        let bytes = [b"Ed".as_slice(), &self.id, &self.key].concat();
-        let name = name(&self.id);
-        format!("untrusted comment: minisign public key {name}\n{}\n", STANDARD.encode(bytes))
+        let (name, line) = (key_name(&self.id), self.line());
+        format!("untrusted comment: minisign public key {name}\n{line}\n")
+    }
+
+    /// The second line of that file.
+    pub(crate) fn line(&self) -> String {
+        STANDARD.encode([b"Ed".as_slice(), &self.id, &self.key].concat())
     }
 
     /// Whether `signature` is this key's over `message`.
@@ -54,6 +60,30 @@ impl PublicKey {
 }
 
 /// A key's number as minisign prints it.
-pub(crate) fn name(id: &[u8; KEY_ID_BYTES]) -> String {
+pub fn key_name(id: &[u8; KEY_ID_BYTES]) -> String {
     format!("{:016X}", u64::from_le_bytes(*id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PublicKey;
+
+    #[test]
+    fn keys_are_read_from_minisigns_lines() {
+        let key = PublicKey { id: *b"12345678", key: [7; 32] };
+        let other = PublicKey { id: *b"abcdefgh", key: [8; 32] };
+        let text = key.to_text() + "\r\n" + &other.to_text();
+        assert_eq!(PublicKey::list(&text).unwrap(), [key.clone(), other]);
+        assert!(
+            key.to_text().starts_with("untrusted comment: minisign public key 3837363534333231\n")
+        );
+        assert_eq!(PublicKey::list("").unwrap(), []);
+        let wrong = |text: &str| PublicKey::list(text).unwrap_err().to_string();
+        assert_eq!(
+            wrong("untrusted comment: x\n!"),
+            "line 2 is no minisign public key: it is not base64"
+        );
+        assert!(wrong("RWQ=").ends_with("it is too short"));
+        assert!(wrong("QUJD").ends_with("it is for another algorithm"));
+    }
 }
