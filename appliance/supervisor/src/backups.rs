@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
-use durable_file::replace_private;
 use config::{Config, Home};
+use durable_file::replace_private;
 use platform::init::{self, Leave};
 use status::backup::{Kept, Last, Order, Report};
 use status::source::{Filling, StatusSource};

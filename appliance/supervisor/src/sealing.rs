@@ -19,8 +19,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use durable_file::replace_private;
 use config::Home;
+use durable_file::replace_private;
 use platform::init::{self, Leave};
 use platform::slots::{BootVolume, Slot};
 use platform::tpm::{self, Sealer, Tpm};
