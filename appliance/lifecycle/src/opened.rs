@@ -23,8 +23,8 @@ use status::view::{Fault, StatusView, Trouble};
 use store::Store;
 use tempfile::TempDir;
 
-use super::storage;
 use crate::sealing::Keys;
+use crate::storage;
 
 /// Rights of the group and of others.
 const OTHERS: u32 = 0o077;
@@ -96,7 +96,7 @@ fn close(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Has the API answer nothing about objects while the store is lost.
-pub(super) fn refused(router: Router, lost: Option<&str>) -> Router {
+pub fn refused(router: Router, lost: Option<&str>) -> Router {
     let Some(why) = lost else { return router };
     let message = format!(
         "what this box stored cannot be read ({why}): restore a backup, as in `tinbox backup list`"
@@ -120,7 +120,7 @@ async fn answered(request: Request, next: Next, message: &str) -> Response {
 }
 
 /// That the store is lost, and the way back.
-pub(super) struct Lost(pub Option<String>);
+pub struct Lost(pub Option<String>);
 
 impl StatusSource for Lost {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {

@@ -107,7 +107,7 @@ fn try_disk(place: &Path) -> io::Result<()> {
 }
 
 /// Whether the store has stopped.
-pub(super) struct Stopped(pub Engine);
+pub struct Stopped(pub Engine);
 
 impl StatusSource for Stopped {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
@@ -136,13 +136,14 @@ const COUNTED_EVERY: Duration = Duration::from_secs(60);
 const NAMED: usize = 3;
 
 /// Fault of a store that is short of room, with its largest kinds.
-pub(super) struct NearlyFull {
+pub struct NearlyFull {
     store: Store,
     counted: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl NearlyFull {
-    pub(super) fn new(store: Store) -> Self {
+    /// Watches the room of this store.
+    pub fn new(store: Store) -> Self {
         Self { store, counted: Mutex::default() }
     }
 
@@ -195,11 +196,11 @@ fn nearly_full(room: Room, largest: &str) -> Fault {
 }
 
 /// What a later release stored and this one cannot read, kept beside the store (UP-6).
-pub(super) struct SetAside(Vec<Fault>);
+pub struct SetAside(Vec<Fault>);
 
 impl SetAside {
     /// As it lies in the folder `state`.
-    pub(super) fn find(state: &Path) -> Self {
+    pub fn find(state: &Path) -> Self {
         let found = store::returned(&file(state)).unwrap_or_else(|error| {
             tracing::warn!(error = %stdx::chain(&error), "is anything set aside?");
             Vec::new()

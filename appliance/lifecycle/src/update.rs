@@ -29,7 +29,7 @@ use store::{Room, Store};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::settings::Live;
-use crate::wiring::storage;
+use crate::storage;
 pub use answers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};

@@ -11,6 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
+use lifecycle::local_actions::Sought;
+use lifecycle::update::{self, Updates};
 use provisioning::images::{self, Images};
 use provisioning::observers::Observers;
 use serde::Deserialize;
@@ -18,9 +20,6 @@ use serde_json::json;
 use status::heard::Heard;
 use status::log::LogLine;
 use status::progress::Progress;
-
-use crate::hands::Sought;
-use crate::update::{self, Updates};
 
 /// Lines of a log that are sent when nobody says how many.
 const LINES: usize = 200;

@@ -1,29 +1,14 @@
 //! `tinboxd`: the supervisor. Reads its configuration, opens the store, and runs every service of
 //! the box in one process until it is told to stop.
 //!
-//! Never: a decision that a lower crate could make. This crate only joins: it implements the narrow
-//! traits of the boot services over one in-memory index, and wires everything in `wiring`.
+//! Never: a decision that a lower crate could make. This crate only joins: `provisioning` knows the
+//! machines, `lifecycle` the box itself, and `wiring` puts every service together.
 
-mod admin_tokens;
-mod audit;
-mod backups;
-mod confined;
-mod copies;
-mod faces;
-mod firmware;
-mod hands;
+mod handlers;
 mod heap;
 mod journal;
-mod live;
-mod names;
-mod proving;
-mod reset;
-mod sealing;
-mod settings;
-mod setup;
 mod start;
-mod update;
-mod upload;
+mod status_builder;
 mod wiring;
 
 use std::ffi::OsStr;
@@ -33,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use config::{Config, Home};
+use lifecycle::{backups, confined, copies, firmware, opened, ownership, sealing};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -123,7 +109,7 @@ fn main() -> ExitCode {
 
 /// The secret keys and their copies, the one that opens the most first.
 fn keys_to_destroy() -> Vec<&'static str> {
-    faces::owner::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
+    ownership::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
 }
 
 /// Goes on with the restore of a backup, if one is under way. Comes before the configuration is
@@ -142,7 +128,7 @@ async fn start(
     (file, home): (PathBuf, Home),
 ) -> anyhow::Result<()> {
     let trouble = copies::mend(state);
-    let opened = wiring::opened::open(state, home)?;
+    let opened = opened::open(state, home)?;
     let mut config = told.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
     // Ends with this function.
     let mut network = JoinSet::new();

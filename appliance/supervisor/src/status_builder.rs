@@ -1,10 +1,9 @@
 //! What the box's faces show: one view of it, to which each part of the box tells its own.
 //!
-//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the faces
-//! are put together (`wiring::pages`).
+//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the
+//! faces are put together (`wiring::pages`).
 
 pub mod networks;
-pub mod owner;
 pub mod system;
 
 use std::pin::Pin;

@@ -4,10 +4,8 @@ mod api;
 mod boot;
 mod controllers;
 mod kept;
-pub mod opened;
 mod own;
 mod pages;
-pub mod storage;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,6 +18,14 @@ use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
 use config::Config;
 use futures_util::FutureExt as _;
+use lifecycle::admin_tokens::Tokens;
+use lifecycle::audit::Audit;
+use lifecycle::firmware::Firmware;
+use lifecycle::local_actions::Sought;
+use lifecycle::opened::Opened;
+use lifecycle::reset;
+use lifecycle::settings::Settings;
+use lifecycle::update::Updates;
 use netboot::http::Face;
 use objects::Objects;
 use platform::liveness::Heart;
@@ -45,15 +51,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin_tokens::Tokens;
-use crate::audit::Audit;
-use crate::firmware::Firmware;
-use crate::hands::Sought;
-use crate::reset;
-use crate::settings::Settings;
 use crate::start::{Start, Step};
-use crate::update::Updates;
-use opened::Opened;
 
 /// Agents.
 const AGENT_PORT: u16 = 42113;

@@ -22,8 +22,8 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
+const PLACES: [Place; 34] = [
 const PLACES: [Place; 36] = [
-const PLACES: [Place; 33] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("go-text", 1, &[]),
@@ -99,6 +99,31 @@ const PLACES: [Place; 33] = [
             "resources",
             "status",
             "stdx",
+        ],
+    ),
+    place(
+        "lifecycle",
+        4,
+        &[
+            "agent-rpc",
+            "agent-service",
+            "api",
+            "apiserver",
+            "backup",
+            "config",
+            "console",
+            "controllers",
+            "dhcp",
+            "ntp",
+            "panel",
+            "platform",
+            "provisioning",
+            "rbac",
+            "resolver",
+            "status",
+            "stdx",
+            "store",
+            "web",
         ],
     ),
     place("cli", 3, &["status", "api", "release", "template", "stdx"]),

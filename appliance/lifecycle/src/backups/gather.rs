@@ -12,7 +12,7 @@ use status::image::State;
 use store::{Frozen, Key, Stored};
 
 use super::{Backups, Made, Refused, disk, leases, spool};
-use crate::wiring::storage::SEALED;
+use crate::storage::SEALED;
 
 /// Folders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];

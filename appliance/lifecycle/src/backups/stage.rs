@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 
 use super::gather::{LEASES, belongs};
 use super::{Backups, LAST, Refused, disk, leases, place};
-use crate::wiring::storage;
+use crate::storage;
 
 /// Bytes of objects that are put into the store at once.
 const BATCH_BYTES: usize = 8 << 20;

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{Backups, Now, PIECES, Refused, gather, place};
-use crate::wiring::storage;
+use crate::storage;
 
 mod daily;
 mod restoring;

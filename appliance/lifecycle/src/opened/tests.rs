@@ -12,7 +12,7 @@ use config::Home;
 use tower::ServiceExt as _;
 
 use super::{Opened, open, refused};
-use crate::wiring::storage;
+use crate::storage;
 
 /// A box that has started once.
 fn started() -> tempfile::TempDir {

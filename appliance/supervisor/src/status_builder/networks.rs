@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use api::network::{NetworkPlan, Phase};
 use config::{Config, Management, Network};
 use jiff::Timestamp;
+use lifecycle::names::Names;
 use platform::net::Seen;
 use provisioning::networks::board::{Board, Standing, Wait};
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
-
-use crate::names::Names;
 
 /// Those who know of interfaces.
 pub struct Nics {

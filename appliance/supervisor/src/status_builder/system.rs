@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use lifecycle::firmware::time::Known;
+use lifecycle::settings::Live;
 use ntp::Standing;
 use platform::confinement::State;
 use platform::figures::{self, Work};
@@ -15,9 +17,7 @@ use status::source::{Filling, StatusSource};
 use status::view::{Clock, Fault, Nic, StatusView, System, TimeState, Trouble};
 use tokio::sync::watch;
 
-use crate::firmware::time::Known;
 use crate::journal::JOURNAL;
-use crate::settings::Live;
 use crate::start::Start;
 use traffic::Traffic;
 

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use lifecycle::backups::{self, Backups};
+use lifecycle::{admin_tokens, opened, reset, settings};
 use apiserver::{AdminAccess, AdminTokens, Gate, Pki};
 use resources::{Collector, builtin, roles};
 
-use super::{Wiring, opened};
-use crate::backups::{self, Backups};
-use crate::faces::Faces;
-use crate::{admin_tokens, live, reset, settings};
+use super::Wiring;
+use crate::handlers;
+use crate::status_builder::Faces;
 
 impl Wiring {
     /// The Kubernetes-compatible API, and what keeps its own kinds in order. Returns the address at
@@ -43,7 +44,7 @@ impl Wiring {
         let router = apiserver::router(
             self.engine.clone(),
             gate,
-            live::router(
+            handlers::router(
                 Arc::clone(&self.agents),
                 Arc::clone(&self.syslog),
                 Arc::clone(&self.observers),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Home;
+use lifecycle::backups::{Backups, Now};
+use lifecycle::copies;
+use lifecycle::firmware::{Firmware, name};
 use platform::init::CACHE;
 use store::Store;
 
 use super::Wiring;
-use crate::backups::{Backups, Now};
-use crate::copies;
-use crate::firmware::{Firmware, name};
 
 /// Interval of looking for vital files that changed.
 const COPIED_EVERY: Duration = Duration::from_secs(60);

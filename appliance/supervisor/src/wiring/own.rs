@@ -11,20 +11,21 @@ use anyhow::Context as _;
 use apiserver::Pki;
 use config::Home;
 use console::{Actions, ViewSource, front_panel, monitor, serial};
+use lifecycle::firmware::{Firmware, time};
+use lifecycle::local_actions::Hands;
+use lifecycle::names::Names;
+use lifecycle::proving;
+use lifecycle::settings::{OnDisk, Settings};
+use lifecycle::storage;
+use lifecycle::update::Updates;
 use platform::heartbeat::{EVERY, Heartbeat};
 use platform::init;
 use platform::slots::{BootVolume, Slot};
 use store::Store;
 
-use super::{Wiring, boot, storage};
-use crate::faces::Faces;
-use crate::firmware::{Firmware, time};
-use crate::hands::Hands;
+use super::{Wiring, boot};
 use crate::heap;
-use crate::names::Names;
-use crate::proving;
-use crate::settings::{OnDisk, Settings};
-use crate::update::Updates;
+use crate::status_builder::Faces;
 
 impl Wiring {
     /// What its owner wrote on its boot volume, and may change from here.

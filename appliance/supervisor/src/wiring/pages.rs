@@ -11,6 +11,17 @@ use anyhow::Context as _;
 use apiserver::Pki;
 use axum::body::Bytes;
 use config::panel::DOES;
+use lifecycle::admin_tokens::Tokens;
+use lifecycle::audit::Audit;
+use lifecycle::backups::{Backups, Refused};
+use lifecycle::firmware::Firmware;
+use lifecycle::names::Names;
+use lifecycle::opened::Lost;
+use lifecycle::ownership::Ownership;
+use lifecycle::sealing;
+use lifecycle::setup::Screens;
+use lifecycle::storage::{NearlyFull, SetAside, Stopped};
+use lifecycle::{copies, reset};
 use durable_file::replace_private;
 use panel::backends::png;
 use panel::console::Console;
@@ -32,20 +43,9 @@ use web::setup::Setup;
 use web::{Download, PageRequest, Site, Source, SourceFuture};
 
 use super::Wiring;
-use super::opened::Lost;
-use super::storage::{NearlyFull, SetAside, Stopped};
-use crate::admin_tokens::Tokens;
-use crate::audit::Audit;
-use crate::backups::{Backups, Refused};
-use crate::faces::Faces;
-use crate::faces::networks::Nics;
-use crate::faces::owner::Ownership;
-use crate::faces::system::Itself;
-use crate::firmware::Firmware;
-use crate::names::Names;
-use crate::sealing;
-use crate::setup::Screens;
-use crate::{copies, reset};
+use crate::status_builder::Faces;
+use crate::status_builder::networks::Nics;
+use crate::status_builder::system::Itself;
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -197,7 +197,7 @@ impl Wiring {
     ) -> anyhow::Result<Arc<Faces>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
         let trouble = trouble.lines().map(str::to_owned).chain(kept);
-        let trouble = trouble.chain(crate::backups::unrestored(state)).collect();
+        let trouble = trouble.chain(lifecycle::backups::unrestored(state)).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read whose this box is")?;
         let lost = firmware.is_some() && platform::init::without_state();
