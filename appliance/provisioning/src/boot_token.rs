@@ -57,6 +57,11 @@ pub async fn keep(service: Arc<Service>, state: PathBuf) {
 pub struct BootTokens([u8; KEY_BYTES]);
 
 impl BootTokens {
+    /// Tokens of this key.
+    pub fn with_key(key: [u8; 32]) -> Self {
+        Self(key)
+    }
+
     /// The key in `STATE/boot-token.key`, made at the first start.
     pub fn ensure(state: &Path) -> anyhow::Result<Self> {
         let path = state.join(FILE);

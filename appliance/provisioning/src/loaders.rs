@@ -23,6 +23,18 @@ pub struct Lesson {
     learned: Learned,
 }
 
+impl Lesson {
+    /// The machine that it is of.
+    pub fn hardware(&self) -> &api::meta::ObjectKey {
+        &self.hardware
+    }
+
+    /// Name and value of the annotation that keeps it on the machine's Hardware.
+    pub fn annotation(&self) -> (&'static str, String) {
+        (ANNOTATION, self.learned.to_string())
+    }
+}
+
 /// What is being learned.
 pub struct Loaders {
     machines: Mutex<HashMap<MacAddr, Fallback>>,
@@ -46,23 +58,29 @@ impl Loaders {
     }
 
     /// A machine's firmware asked what to load; `first` is what it would be told.
-    pub fn asked(&self, hardware: &Hardware, mac: MacAddr, first: &str) -> Option<(&str, &str)> {
+    pub fn asked(
+        &self,
+        hardware: &Hardware,
+        mac: MacAddr,
+        first: &str,
+        now: Instant,
+    ) -> Option<(&str, &str)> {
         let mut machines = self.machines();
         if !machines.contains_key(&mac) && machines.len() < MACHINES_MAX {
             machines.insert(mac, known(hardware, first)?);
         }
         drop(machines);
-        self.next(hardware, mac, Event::Asked)
+        self.next(hardware, mac, Event::Asked, now)
     }
 
     /// A machine fetched a whole file.
-    pub fn fetched(&self, hardware: &Hardware, mac: MacAddr, file: &str) {
-        self.next(hardware, mac, Event::Fetched(file));
+    pub fn fetched(&self, hardware: &Hardware, mac: MacAddr, file: &str, now: Instant) {
+        self.next(hardware, mac, Event::Fetched(file), now);
     }
 
     /// A machine's iPXE spoke.
-    pub fn spoke(&self, hardware: &Hardware, mac: MacAddr) {
-        self.next(hardware, mac, Event::Ipxe);
+    pub fn spoke(&self, hardware: &Hardware, mac: MacAddr, now: Instant) {
+        self.next(hardware, mac, Event::Ipxe, now);
     }
 
     /// What did not work and what is tried next, where that is what follows.
@@ -71,10 +89,11 @@ impl Loaders {
         hardware: &Hardware,
         mac: MacAddr,
         event: Event<'_>,
+        now: Instant,
     ) -> Option<(&'static str, &'static str)> {
         let mut machines = self.machines();
         let fallback = machines.get_mut(&mac)?;
-        let decision = fallback.next(event, Instant::now());
+        let decision = fallback.next(event, now);
         let learned = fallback.learned();
         drop(machines);
         if decision != Decision::Nothing
@@ -120,6 +139,8 @@ pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<Lesson>) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use api::tinkerbell::Hardware;
     use stdx::MacAddr;
 
@@ -134,10 +155,10 @@ mod tests {
         let annotations = &mut hardware.metadata.annotations;
         annotations.insert(ANNOTATION.into(), "ipxe.efi works".into());
         assert_eq!(loaders.learned(MAC), None);
-        assert_eq!(loaders.asked(&hardware, MAC, "snponly.efi"), None);
+        assert_eq!(loaders.asked(&hardware, MAC, "snponly.efi", Instant::now()), None);
         assert_eq!(loaders.learned(MAC).as_deref(), Some("ipxe.efi"));
-        loaders.fetched(&hardware, MAC, "ipxe.efi");
-        loaders.spoke(&hardware, MAC);
+        loaders.fetched(&hardware, MAC, "ipxe.efi", Instant::now());
+        loaders.spoke(&hardware, MAC, Instant::now());
         assert!(lessons.try_recv().is_err(), "nothing new");
     }
 
@@ -146,12 +167,15 @@ mod tests {
         let (loaders, mut lessons) = Loaders::new();
         let mut hardware = Hardware::default();
         hardware.metadata.annotations.insert(ANNOTATION.into(), "undionly.kpxe works".into());
-        loaders.asked(&hardware, MAC, "snponly.efi");
+        loaders.asked(&hardware, MAC, "snponly.efi", Instant::now());
         assert_eq!(loaders.learned(MAC).as_deref(), Some("snponly.efi"));
-        loaders.fetched(&hardware, MAC, "snponly.efi");
-        loaders.spoke(&hardware, MAC);
+        loaders.fetched(&hardware, MAC, "snponly.efi", Instant::now());
+        loaders.spoke(&hardware, MAC, Instant::now());
         assert_eq!(lessons.try_recv().unwrap().learned.to_string(), "snponly.efi works");
-        assert_eq!(loaders.asked(&hardware, MacAddr([2; 6]), "snp-arm64.efi"), None);
+        assert_eq!(
+            loaders.asked(&hardware, MacAddr([2; 6]), "snp-arm64.efi", Instant::now()),
+            None
+        );
         assert_eq!(loaders.learned(MacAddr([2; 6])), None, "there is but one for it");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use api::core::Happening;
 use api::tinkerbell::{HARDWARE, Hardware};
@@ -209,10 +210,10 @@ impl Observers {
     fn learn(&self, hardware: &Hardware, mac: MacAddr, stage: Stage, file: Option<&str>) {
         let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
         if stage == Stage::Ipxe {
-            self.loaders.spoke(hardware, mac);
+            self.loaders.spoke(hardware, mac, Instant::now());
         } else if firmware.contains(&stage)
             && let Some(file) = file.and_then(|file| file.rsplit('/').next())
-            && let Some((from, to)) = self.loaders.asked(hardware, mac, file)
+            && let Some((from, to)) = self.loaders.asked(hardware, mac, file, Instant::now())
         {
             let (from, to) = (from.to_owned(), to.to_owned());
             self.tell(hardware, &Moment::ChangedLoader { from, to });
@@ -234,7 +235,7 @@ impl netboot::Observer for Observers {
             if let Moment::FetchedLoader { file, .. } = &moment {
                 let file = file.rsplit('/').next().unwrap_or_default();
                 for mac in hardware.spec.macs() {
-                    self.loaders.fetched(&hardware, mac, file);
+                    self.loaders.fetched(&hardware, mac, file, Instant::now());
                 }
             }
             self.tell(&hardware, &moment);

@@ -209,13 +209,13 @@ impl Appliance {
             outputs.extend(running.engine.checked(
                 address,
                 holder,
-                &self.rack,
+                self.rack.directory(),
                 &self.story,
                 instant,
             ));
         }
         for (bytes, boot_server) in running.inbox.drain(..count) {
-            let (rack, story) = (&self.rack, &self.story);
+            let (rack, story) = (self.rack.directory(), &self.story);
             outputs.extend(
                 match boot_server {
                     Some(from) => {
@@ -230,7 +230,7 @@ impl Appliance {
             match output {
                 Output::Send(outgoing) => running.held.push(outgoing),
                 Output::Check { address } if running.questions >= MAX_QUESTIONS => {
-                    let (rack, story) = (&self.rack, &self.story);
+                    let (rack, story) = (self.rack.directory(), &self.story);
                     outputs.extend(running.engine.checked(address, None, rack, story, instant));
                 }
                 Output::Check { address } => {

@@ -1,15 +1,21 @@
 //! The rack as the box is told of it: who is registered, who has a reserved address, what each
 //! should boot, which loader it is named.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use dhcp::{Config, Directory, Mode, Netboot, Observer, Range, Reservation, Seen, Stage, Subnet};
-use netboot::fallback::{EFI, Event, Fallback, Learned};
-use netboot::{AgentBoot, Boot, Plan, script};
-use stdx::MacAddr;
+use api::tinkerbell::{Hardware, State, Workflow};
+use dhcp::{Config, Directory, Mode, Observer, Range, Seen, Stage, Subnet};
+use netboot::fallback::Event;
+use netboot::{Plans, script};
+use provisioning::boot_token::BootTokens;
+use provisioning::hardware_views::HardwareViews;
+use provisioning::index::Index;
+use provisioning::loaders::{Lesson, Loaders};
+use serde_json::json;
+use stdx::{MacAddr, SystemClock};
 
 use crate::machine::Firmware;
 
@@ -28,6 +34,9 @@ const POOL: u32 = 256;
 /// The first address for reservations outside of the pool.
 const OUTSIDE: u32 = 240 << 8;
 
+/// The namespace of every object.
+const NAMESPACE: &str = "default";
+
 /// What the box knows of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -39,16 +48,18 @@ pub enum Class {
     Stranger,
 }
 
-/// The records.
-#[derive(Debug)]
+/// Lessons about loaders that wait to be written; the product's own limit.
+type Lessons = tokio::sync::mpsc::Receiver<Lesson>;
+
+/// The records, as the product has them: Hardware and Workflows in its index, read by the boot
+/// services through its own adapters.
 pub struct Rack {
     /// By the machine's index.
     pub classes: Vec<Class>,
-    reserved: BTreeSet<Ipv4Addr>,
     /// Who was last given an address: bounded by the networks.
     pub given: HashMap<Ipv4Addr, MacAddr>,
-    /// What was learned of each machine's loaders; only for those who load `snponly.efi` first.
-    fallbacks: Vec<Option<Fallback>>,
+    views: HardwareViews,
+    lessons: Lessons,
 }
 
 /// The hardware address of a machine; `generation` tells a visitor from the one before it.
@@ -93,19 +104,70 @@ pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
     }
 }
 
+/// The box's own configuration, of which the adapters need its address.
+fn box_config() -> config::Config {
+    let text = format!(
+        "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n"
+    );
+    config::Config::read(&text, config::Home::Guest).expect("it is a good configuration")
+}
+
+fn name_of(index: usize) -> String {
+    format!("nuc-{index}")
+}
+
+fn hardware(index: usize, address: Option<Ipv4Addr>) -> Hardware {
+    let mac = mac_of(u32::try_from(index).unwrap_or(0), 0).to_string();
+    let mut dhcp = json!({ "mac": mac, "hostname": name_of(index), "lease_time": LEASE_SECS });
+    if let Some(address) = address {
+        dhcp["ip"] = json!({ "address": address, "netmask": "255.255.0.0", "gateway": SERVER });
+    }
+    let interface = json!({ "dhcp": dhcp, "netboot": { "allowPXE": true } });
+    let object = json!({
+        "metadata": { "name": name_of(index), "namespace": NAMESPACE },
+        "spec": { "interfaces": [interface] },
+    });
+    serde_json::from_value(object).expect("it is a Hardware")
+}
+
+/// A Workflow that waits for a machine's agent.
+fn workflow(index: usize) -> Workflow {
+    let mut workflow = Workflow::default();
+    workflow.metadata.name = name_of(index);
+    workflow.metadata.namespace = NAMESPACE.to_owned();
+    workflow.metadata.uid = name_of(index);
+    workflow.spec.hardware_ref = name_of(index);
+    workflow.status.state = State::Pending;
+    workflow
+}
+
+fn views(index: Index, loaders: Loaders) -> HardwareViews {
+    HardwareViews {
+        index,
+        tokens: BootTokens::with_key([7; 32]),
+        pin: "77".repeat(32).parse().expect("it is a pin"),
+        config: Arc::new(box_config()),
+        clock: Arc::new(SystemClock),
+        loaders: Arc::new(loaders),
+    }
+}
+
 impl Rack {
     /// The records of machines of these classes.
     pub fn new(classes: Vec<Class>) -> Self {
-        let reserved = classes.iter().filter_map(|class| match class {
-            Class::Reserved(address) => Some(*address),
-            _ => None,
-        });
-        Self {
-            reserved: reserved.collect(),
-            given: HashMap::new(),
-            fallbacks: vec![None; classes.len()],
-            classes,
+        let index = Index::default();
+        index.set_enrolls("sim0", true);
+        for (at, class) in classes.iter().enumerate() {
+            let address = match class {
+                Class::Stranger => continue,
+                Class::Registered => None,
+                Class::Reserved(address) => Some(*address),
+            };
+            index.put_hardware(hardware(at, address));
+            index.runs.put(&workflow(at));
         }
+        let (loaders, lessons) = Loaders::new();
+        Self { classes, given: HashMap::new(), views: views(index, loaders), lessons }
     }
 
     /// What is known of a hardware address.
@@ -116,38 +178,49 @@ impl Rack {
 
     /// Learns from what a machine does, if its firmware has loaders to choose from.
     pub fn learn(&mut self, mac: MacAddr, firmware: Firmware, event: Event<'_>, now: Instant) {
-        let choosing = matches!(firmware, Firmware::Edk2Pxe | Firmware::Edk2Http);
-        if !choosing || self.class(mac) == Class::Stranger {
+        if !matches!(firmware, Firmware::Edk2Pxe | Firmware::Edk2Http) {
             return;
         }
-        let fallback = &mut self.fallbacks[index_of(mac)];
-        let fallback = fallback.get_or_insert_with(|| Fallback::new(EFI, "snponly.efi"));
-        fallback.next(event, now);
+        let Some(hardware) = self.views.index.by_mac(mac) else { return };
+        let loaders = &self.views.loaders;
+        match event {
+            Event::Asked => drop(loaders.asked(&hardware, mac, "snponly.efi", now)),
+            Event::Fetched(file) => loaders.fetched(&hardware, mac, file, now),
+            Event::Ipxe => loaders.spoke(&hardware, mac, now),
+        }
+        self.keep();
     }
 
-    /// What was learned outlives the box, as text; what it was waiting for does not.
-    pub fn restart(&mut self) {
-        for fallback in self.fallbacks.iter_mut().flatten() {
-            let kept = fallback.learned().to_string();
-            *fallback = kept.parse::<Learned>().expect("what is printed can be read").into();
+    /// Writes lessons into the Hardware, as the box does.
+    fn keep(&mut self) {
+        while let Ok(lesson) = self.lessons.try_recv() {
+            let machines = self.views.index.by_agent(&mac_text(&lesson.hardware().name));
+            let Some(known) = machines else { continue };
+            let mut hardware = Hardware::clone(&known);
+            let (name, value) = lesson.annotation();
+            hardware.metadata.annotations.insert(name.to_owned(), value);
+            self.views.index.put_hardware(hardware);
         }
+    }
+
+    /// What was learned outlives the box, on the Hardware; what it was waiting for does not.
+    pub fn restart(&mut self) {
+        let (loaders, lessons) = Loaders::new();
+        self.lessons = lessons;
+        self.views.loaders = Arc::new(loaders);
     }
 
     /// What the machine's script says.
     pub fn script(&self, mac: MacAddr) -> String {
-        let agent = AgentBoot {
-            base_url: format!("http://{SERVER}:7080/agent"),
-            kernel: "vmlinuz-x86_64".to_owned(),
-            initrd: "initramfs-x86_64".to_owned(),
-            grpc_authority: format!("{SERVER}:42113"),
-            worker_id: mac.to_string(),
-            ..AgentBoot::default()
-        };
-        if self.class(mac) == Class::Stranger {
-            return script::stranger(&agent);
+        match Plans::by_mac(&self.views, mac) {
+            Some(plan) => script::render(&plan),
+            None => script::stranger(&self.views.stranger().expect("this network enrolls")),
         }
-        let hardware = format!("default/nuc-{}", index_of(mac));
-        script::render(&Plan { mac, hardware, addresses: Vec::new(), boot: Boot::Agent(agent) })
+    }
+
+    /// The machines as the DHCP engine asks for them.
+    pub fn directory(&self) -> &impl Directory {
+        &self.views
     }
 }
 
@@ -155,29 +228,10 @@ fn mac_of_first(mac: MacAddr) -> MacAddr {
     mac_of(u32::try_from(index_of(mac)).unwrap_or(0), 0)
 }
 
-impl Directory for Rack {
-    fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
-        let fallback = self.fallbacks.get(index_of(mac)).and_then(Option::as_ref);
-        let netmask = Ipv4Addr::new(255, 255, 0, 0);
-        let record = match self.class(mac) {
-            Class::Stranger => return None,
-            Class::Registered => Reservation::without_address(mac),
-            Class::Reserved(address) => Reservation::new(mac, address, netmask),
-        };
-        Some(Reservation {
-            hostname: Some(format!("nuc-{}", index_of(mac))),
-            gateway: Some(SERVER),
-            lease_secs: LEASE_SECS,
-            netboot: Netboot::Allowed,
-            installing: true,
-            ipxe_binary: fallback.map(|fallback| fallback.loader().to_owned()),
-            ..record
-        })
-    }
-
-    fn is_reserved(&self, address: Ipv4Addr) -> bool {
-        self.reserved.contains(&address)
-    }
+/// The agent of the machine of this name: its MAC.
+fn mac_text(name: &str) -> String {
+    let index = name.strip_prefix("nuc-").and_then(|index| index.parse().ok()).unwrap_or(0);
+    mac_of(index, 0).to_string()
 }
 
 /// What the DHCP service told of, until somebody reads it.
