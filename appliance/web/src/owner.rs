@@ -122,7 +122,7 @@ impl Owner {
         // An unreadable record counts as an owner without a passphrase: the box cannot be claimed
         // by damaging the file.
         let unreadable = |error| {
-            tracing::error!(%error, file = OWNER, "the record of the owner is damaged: logins fail");
+            tracing::error!(%error, file = OWNER, "the record of the owner is damaged");
             Hash::of_nothing()
         };
         let hash = keep.load(OWNER)?;
