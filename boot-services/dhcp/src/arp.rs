@@ -1,7 +1,7 @@
-//! Is an address in use already? Asked by ARP probes (RFC 5227 §2.1.1) before it is given away.
+//! Checks that an address is free before it is given, by ARP probes (RFC 5227 §2.1.1).
 //!
-//! A probe names no sender address (0.0.0.0), so that it changes nobody's table, and any station
-//! that uses the address answers it, whether or not it answers pings.
+//! A probe names no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
+//! address answers, whether or not it answers pings.
 
 mod asked;
 mod edge;

@@ -1,4 +1,4 @@
-//! What a netbooting client is told to load.
+//! Boot file for a netbooting client.
 
 use std::net::Ipv4Addr;
 
@@ -37,22 +37,22 @@ pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
 /// The netboot part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Boot {
-    /// Nothing about netboot.
+    /// No boot options.
     Nothing,
     /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
     Tftp { server: Ipv4Addr, file: String },
     /// UEFI HTTP Boot: option 60 `HTTPClient` and the URL.
     Http { url: String },
-    /// iPXE: the script's URL, and word that there is no ProxyDHCP to wait for.
+    /// For iPXE: the script's URL, and the flag that no ProxyDHCP offer follows.
     Script { url: String },
     /// iPXE that should go on to the next boot device: no file, and no waiting.
     Exit,
-    /// As the hardware record says, word for word (options 66 and 67, `file`).
+    /// The values of the hardware record, unchanged (options 66 and 67, `file`).
     Fixed { server: Option<String>, file: Option<String> },
 }
 
 impl Boot {
-    /// What the client will load.
+    /// File that the client loads.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Nothing | Self::Exit => None,
@@ -63,15 +63,14 @@ impl Boot {
     }
 }
 
-/// What to tell this client about netboot.
+/// Chooses the boot options for a client.
 ///
-/// A machine that may not netboot should be at its disk as soon as possible, and what does that
-/// differs. A firmware whose offer names no file does not give up but keeps asking (EDK2: 68 s),
-/// so it is named a file that does not exist, and fails at once on TFTP's error or HTTP's 404
-/// (EDK2: after the 4 s for which it collects offers). iPXE with an address and no file says that
-/// there is nothing to boot and returns to the firmware (2 s, its own prompt). The same not-found
-/// file ends the wait of a client whose architecture has no loader, and its name says why to
-/// whoever watches the screen.
+/// A machine that may not netboot should reach its disk as soon as possible. Firmware whose offer
+/// names no file keeps asking (EDK2: 68 s), so it gets the name of a file that does not exist, and
+/// fails at once by TFTP's error or HTTP's 404 (EDK2: after the 4 s for which it collects offers).
+/// iPXE with an address and no file says that there is nothing to boot and returns to the firmware
+/// (2 s, its own prompt). The same missing file ends the wait of a client whose architecture has no
+/// loader; its name shows the reason on the screen.
 pub(crate) fn boot(config: &Config, machine: &Reservation, client: &Client) -> Boot {
     if machine.tftp_server_name.is_some() || machine.boot_file_name.is_some() {
         let server = machine.tftp_server_name.clone();
@@ -115,7 +114,7 @@ fn script_url(config: &Config, mac: MacAddr) -> String {
     format!("http://{}:{}/ipxe/script/{mac}/auto.ipxe", config.server, config.http_port)
 }
 
-/// Smee's binary URL.
+/// URL of a loader, as Smee builds it.
 fn binary_url(config: &Config, mac: MacAddr, file: &str) -> String {
     format!("http://{}:{}/ipxe/binary/{mac}/{file}", config.server, config.http_port)
 }

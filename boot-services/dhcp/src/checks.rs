@@ -1,4 +1,4 @@
-//! Addresses that are being checked before they are offered, and for whom.
+//! Addresses that are being checked before an offer, with the waiting request.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -8,13 +8,13 @@ use stdx::MacAddr;
 
 use crate::request::Request;
 
-/// Checks under way at once; a client beyond them is not answered and asks again.
+/// Limit of checks in progress; further clients get no answer and ask again.
 pub(crate) const MAX_CHECKS: usize = 4096;
-/// A check without a result after this time found nobody. Two ARP probes and their pauses take
-/// some two seconds.
+/// Time after which a check without a result counts as free. Two ARP probes and their pauses take
+/// about two seconds.
 const CHECK_TIME: Duration = Duration::from_secs(4);
 
-/// What waits for the result.
+/// Request that waits for the result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// The offer of a pool address, and how many addresses this request has tried.
@@ -25,21 +25,21 @@ pub(crate) enum Waiting {
     Reclaim {
         /// The machine whose record names the address now.
         request: Box<Request>,
-        /// The other one.
+        /// Machine that had the address before.
         former: MacAddr,
     },
 }
 
-/// Whether a check is under way.
+/// Result of starting a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// None is, or none can be waited for any longer.
     None,
-    /// It is; the request that waits for it is now this one.
+    /// A check of the address is in progress; it now serves this request.
     UnderWay,
 }
 
-/// Bounded by [`MAX_CHECKS`].
+/// Checks in progress, at most [`MAX_CHECKS`].
 #[derive(Debug)]
 pub(crate) struct Checks {
     waiting: HashMap<Ipv4Addr, (Instant, Waiting)>,
@@ -51,7 +51,7 @@ impl Checks {
         Self { waiting: HashMap::new(), purged: now }
     }
 
-    /// How many are under way or not yet forgotten.
+    /// Number of checks, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -88,7 +88,7 @@ impl Checks {
         room
     }
 
-    /// What waited for this result.
+    /// Ends a check and returns the waiting request.
     pub fn end(&mut self, address: Ipv4Addr) -> Option<Waiting> {
         self.waiting.remove(&address).map(|(_, waiting)| waiting)
     }

@@ -1,4 +1,4 @@
-//! What kind of program is asking: a firmware's PXE or HTTP client, iPXE, or an operating system.
+//! Kind of the client program: PXE or HTTP firmware, iPXE, or an operating system.
 
 use stdx::MacAddr;
 
@@ -24,11 +24,11 @@ pub enum Stage {
     System,
 }
 
-/// What options 60, 77, 93, 97 and 175 say of the client.
+/// Client description in options 60, 77, 93, 97 and 175.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client {
     pub stage: Stage,
-    /// Option 93, first entry; from option 60 (`PXEClient:Arch:00007:…`) when there is no 93.
+    /// First entry of option 93; without it, from option 60 (`PXEClient:Arch:00007:…`).
     pub arch: Option<u16>,
     /// Option 60, printable characters only, bounded.
     pub vendor_class: Option<String>,
@@ -99,14 +99,13 @@ fn has_raspberry_pi_mark(machine_id: &[u8]) -> bool {
     after_type.starts_with(MARK) || machine_id.starts_with(MARK)
 }
 
-/// Whether this is an iPXE that can fetch a script by HTTP.
+/// True for an iPXE that can fetch a script by HTTP.
 ///
 /// Smee sends user class `iPXE` a binary by TFTP and only user class `Tinkerbell` (its own build) a
-/// script. With a stock iPXE that would never end: the binary it loads is a stock iPXE too, whose
-/// requests are the same to the byte, so it would be sent the binary again. Every iPXE that can do
-/// HTTP can run the script directly, so it is sent there. One without HTTP (option 175 is there and
-/// does not name the feature) counts as the firmware's PXE client and gets the box's loader, which
-/// has it.
+/// script. With a stock iPXE that would never end: the binary is a stock iPXE too, with identical
+/// requests, so it would get the binary again. Every iPXE with HTTP can run the script directly, so
+/// it gets the script. One without HTTP (option 175 is present and does not name the feature)
+/// counts as the firmware's PXE client and gets the box's loader, which has HTTP.
 fn speaks_ipxe(options: &Options) -> bool {
     let class = options.get(code::USER_CLASS).is_some_and(|value| {
         user_classes(value).any(|class| class == b"iPXE" || class == b"Tinkerbell")

@@ -1,4 +1,4 @@
-//! What the service needs to know about the box and its networks.
+//! Configuration of the service: the box's addresses and its networks.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,18 +9,18 @@ use crate::subnet::{Subnet, mistakes};
 /// TCP port of the box's boot files and scripts (Tinkerbell's own).
 pub const DEFAULT_HTTP_PORT: u16 = 7080;
 
-/// What the service does for machines; where it should do nothing it is not run.
+/// Service mode. A network without service runs no service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Boot files for known machines; their addresses come from somebody else's server.
+    /// Boot files for known machines; another server gives the addresses.
     Proxy,
     /// Addresses and boot files for machines with a reservation.
     Reserved,
-    /// As [`Self::Reserved`], and an address from a pool for everybody else.
+    /// As [`Self::Reserved`], and addresses from a pool for all other machines.
     Pool,
 }
 
-/// Where to serve, and where clients find the other boot services.
+/// Addresses and ports of the service, and of the other boot services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Interface to serve: nothing is read from or sent to any other.
@@ -28,9 +28,9 @@ pub struct Config {
     /// The box's own address on that interface: server identifier (option 54), next server
     /// (`siaddr`), TFTP server, and the host of every URL handed out.
     pub server: Ipv4Addr,
-    /// What to do for machines.
+    /// Service mode.
     pub mode: Mode,
-    /// Strangers may boot too (in modes proxy and pool): the loader, then the script
+    /// Unknown machines may boot too (modes proxy and pool): they get the loader, then the script
     /// `/ipxe/script/<mac>/auto.ipxe`.
     pub enroll: bool,
     /// The networks of [`Mode::Pool`]: the box's own, and those behind relay agents.
@@ -40,13 +40,13 @@ pub struct Config {
     pub conflict_checks: bool,
     /// TCP port of the URLs handed out.
     pub http_port: u16,
-    /// Where machines should send syslog (option 7).
+    /// Syslog server for machines (option 7).
     pub syslog: Option<Ipv4Addr>,
     /// Loader file by client architecture (option 93), before [`crate::BINARIES`].
     pub binaries: BTreeMap<u16, String>,
     /// Answer IPv6 router solicitations, so that iPXE does not wait for a router (16 s in the 2019
-    /// build, 4 s in current ones). The advertisement makes the box nobody's router and, without a
-    /// prefix, gives nobody an address.
+    /// build, 4 s in current ones). The advertisement makes the box no default router and, without
+    /// a prefix, gives no address.
     pub router_advertisements: bool,
     /// A /64 to advertise for address autoconfiguration. `None` is enough to end iPXE's wait.
     pub ra_prefix: Option<Ipv6Addr>,

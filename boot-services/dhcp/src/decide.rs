@@ -8,12 +8,12 @@ use crate::request::{Kind, Request};
 use crate::reservation::{Fixed, Reservation};
 use crate::seen::Silence;
 
-/// What to do about a known machine's request.
+/// Decision about a known machine's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Answer DISCOVER.
+    /// Answer a DISCOVER.
     Offer(Boot),
-    /// Answer REQUEST.
+    /// Answer a REQUEST.
     Ack(Boot),
     /// Answer INFORM: settings, no address, no lease.
     Inform(Boot),
@@ -23,7 +23,7 @@ pub(crate) enum Decision {
     Released(Ipv4Addr),
     /// Note that the address is used by another.
     Declined(Ipv4Addr),
-    /// Say nothing.
+    /// Send no answer.
     Silence(Silence),
 }
 

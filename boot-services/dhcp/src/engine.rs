@@ -25,10 +25,10 @@ pub use sizes::Sizes;
 /// Reserved addresses remembered as checked.
 const MAX_CHECKED: usize = 4096;
 
-/// What the engine asks of its edge.
+/// Output of the engine for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send this message.
+    /// Send a message.
     Send(Outgoing),
     /// Find out who uses this address, and tell [`Engine::checked`].
     Check {
@@ -40,57 +40,57 @@ pub enum Output {
 /// A DHCP message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The UDP payload.
+    /// Payload of the UDP datagram.
     pub message: Vec<u8>,
-    /// Where to.
+    /// Destination of the message.
     pub to: Destination,
-    /// It promises a lease: it may be sent only when every change taken from the engine so far is
-    /// committed, and must be dropped when that fails.
+    /// True if the message promises a lease: send it only after all changes taken from the engine
+    /// so far are committed, and drop it if the commit fails.
     pub promises: bool,
-    /// What the [`Observer`] is to be told when it has been sent.
+    /// Event for the [`Observer`] after the message was sent.
     pub seen: Seen,
 }
 
-/// Where an answer goes (RFC 2131 §4.1), from UDP port 67 where nothing else is said.
+/// Destination of an answer (RFC 2131 §4.1), sent from UDP port 67 unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// The relay agent, port 67.
     Relay(Ipv4Addr),
     /// A client that already uses its address, port 68, by the ordinary way.
     Address(Ipv4Addr),
-    /// A client that has been given `address` but cannot yet answer ARP for it: a frame to `mac`,
-    /// port 68. iPXE's 2019 ROM asks for this one.
+    /// A client that was given `address` but cannot answer ARP for it yet: a frame to `mac`, port
+    /// 68. iPXE's 2019 ROM needs this.
     Link {
-        /// The frame's destination.
+        /// Destination of the Ethernet frame.
         mac: MacAddr,
-        /// The datagram's destination.
+        /// Destination of the datagram.
         address: Ipv4Addr,
     },
     /// Everyone on the link, port 68.
     Broadcast,
-    /// The PXE client that asked at port 4011, from that port: EDK2 listens at its own 4011, iPXE
-    /// at 68, and both drop what comes from another port than 4011.
+    /// The PXE client that sent its request to port 4011, answered from that port. EDK2 listens at
+    /// its own 4011, iPXE at 68, and both drop answers from another port than 4011.
     BootServer(SocketAddrV4),
 }
 
-/// Whether the network is known to be ours to serve.
+/// Serving state of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Serve, as the configuration says.
+    /// Serve as configured.
     Open,
     /// Another server gives addresses here: name boot files to machines that are being installed,
     /// so that they come to their end, and do nothing else.
     ProxyOnly,
-    /// Answer nothing, and tell what was asked.
+    /// Answer nothing, but report requests.
     Closed,
 }
 
-/// The service's state: its settings, its leases of pool addresses, and its limits.
+/// State of the service: settings, leases of pool addresses, and limits.
 ///
-/// The edge reads what has arrived, gives each datagram to [`Self::handle`] (or
-/// [`Self::handle_boot_server`]), commits [`Self::take_changes`], then sends, and then tells the
-/// observer what it has sent. So one commit serves a whole batch, and nobody is promised, or hears
-/// of, a lease that a power cut could take back.
+/// The caller reads the waiting datagrams, passes each to [`Self::handle`] (or
+/// [`Self::handle_boot_server`]), commits [`Self::take_changes`], sends, and then reports to the
+/// observer. So one commit serves a batch, and no lease is promised or reported that a power cut
+/// could revoke.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
@@ -102,7 +102,7 @@ pub struct Engine {
     checked: Recent<Ipv4Addr, ()>,
 }
 
-/// What one turn may use.
+/// Context of one call.
 #[derive(Clone, Copy)]
 struct World<'a> {
     directory: &'a dyn Directory,
@@ -118,9 +118,8 @@ impl World<'_> {
 }
 
 impl Engine {
-    /// A service that goes on with these leases (none: [`Vec::new`]) and has heard nobody yet.
-    ///
-    /// `unix_secs` is the wall clock's time `now`, which may be wrong: see [`LeaseClock`].
+    /// Creates a service with these leases (none: [`Vec::new`]). `unix_secs` is the wall clock's
+    /// time at `now`, which may be wrong: see [`LeaseClock`].
     pub fn new(config: Config, leases: &[Lease], unix_secs: u64, now: Instant) -> Self {
         Self {
             gate: Gate::Open,
@@ -133,10 +132,10 @@ impl Engine {
         }
     }
 
-    /// Takes one datagram that arrived at port 67.
+    /// Takes a datagram that arrived at port 67.
     ///
     /// # Errors
-    /// Says why the datagram is not a client's message; worth a debug line, no more.
+    /// The datagram is not a client's message; worth a debug line, no more.
     pub fn handle(
         &mut self,
         datagram: &[u8],
@@ -149,8 +148,8 @@ impl Engine {
         Ok(self.admit(&request, None, world))
     }
 
-    /// Takes one datagram that arrived at port 4011, where a PXE client asks for its boot file when
-    /// it has an address from elsewhere (PXE 2.1 §2.2.3).
+    /// Takes a datagram that arrived at port 4011, where a PXE client with an address from another
+    /// server requests its boot file (PXE 2.1 §2.2.3).
     ///
     /// # Errors
     /// As [`Self::handle`].
@@ -167,7 +166,8 @@ impl Engine {
         Ok(self.admit(&request, Some(from), world))
     }
 
-    /// Goes on after [`Output::Check`]: `holder` is who answers for the address, if anybody does.
+    /// Continues after [`Output::Check`]; `holder` is the station that answered for the address, if
+    /// any.
     pub fn checked(
         &mut self,
         address: Ipv4Addr,
@@ -179,12 +179,12 @@ impl Engine {
         self.conclude(address, holder, World { directory, observer, now })
     }
 
-    /// What happened to leases since the last call, to be committed in this order.
+    /// Changes of leases since the last call, to be committed in this order.
     pub fn take_changes(&mut self) -> Vec<Change> {
         self.table.take_changes()
     }
 
-    /// Opens or closes the service; what is asked from now on is answered accordingly.
+    /// Sets the serving state for all following requests.
     pub fn set_gate(&mut self, gate: Gate) {
         self.gate = gate;
     }
@@ -212,7 +212,7 @@ impl Engine {
         self.table.bound(self.clock.at(now))
     }
 
-    /// How much is remembered.
+    /// Sizes of the tables.
     pub fn sizes(&self) -> Sizes {
         let (machines, strangers) = self.guard.sizes();
         Sizes {
@@ -229,7 +229,7 @@ impl Engine {
         self.clock.at(now)
     }
 
-    /// Says who asks, and answers those who may be.
+    /// Identifies the machine, and answers it if allowed.
     fn admit(
         &mut self,
         request: &Request,
@@ -300,7 +300,7 @@ impl Engine {
         }
     }
 
-    /// Why a machine that nobody registered gets no answer, if it gets none.
+    /// Reason why an unknown machine gets no answer, if any.
     fn silence_to_stranger(&self, request: &Request) -> Option<Silence> {
         match (self.gate, self.config.mode) {
             (Gate::Closed | Gate::ProxyOnly, _) => Some(Silence::Held),
@@ -323,8 +323,8 @@ impl Engine {
         })
     }
 
-    /// An address of the network the client is in: as its relay says (RFC 3527), as it says itself
-    /// (RFC 3011), its relay's own, the one it uses already, else the box's.
+    /// An address of the client's network: as its relay says (RFC 3527), as the client says (RFC
+    /// 3011), the relay's own, the client's current one, else the box's.
     fn link_of(&self, request: &Request) -> Ipv4Addr {
         let set = |address: Ipv4Addr| (!address.is_unspecified()).then_some(address);
         request
@@ -352,8 +352,8 @@ fn destination(request: &Request, address: Ipv4Addr, in_use: bool) -> Destinatio
     }
 }
 
-/// The answer to an INFORM goes to the address the client says it has (RFC 2131 §4.3.5); one that
-/// names none can only be reached through its relay.
+/// Destination of the answer to an INFORM: the address that the client states (RFC 2131 §4.3.5); a
+/// client without one can be reached through its relay only.
 fn inform_destination(request: &Request) -> Option<Destination> {
     if request.ciaddr.is_unspecified() {
         relay(request)
@@ -362,7 +362,7 @@ fn inform_destination(request: &Request) -> Option<Destination> {
     }
 }
 
-/// A refusal goes to everybody, for the client's address may be wrong (RFC 2131 §4.3.2).
+/// Destination of a NAK: a broadcast, since the client's address may be wrong (RFC 2131 §4.3.2).
 fn refusal_destination(request: &Request) -> Destination {
     relay(request).unwrap_or(Destination::Broadcast)
 }

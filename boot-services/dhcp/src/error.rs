@@ -1,28 +1,28 @@
-//! What can end the service; a bad packet never does.
+//! Errors that end the service; a bad packet never does.
 
 use std::io;
 
-/// Why the service could not start or go on.
+/// Errors at the start or during the service.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The network interface does not exist in this network namespace.
     #[error("cannot find the network interface {interface}")]
     Interface {
-        /// The name asked for.
+        /// Name of the interface.
         interface: String,
-        /// What the kernel said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
     /// A socket could not be opened, prepared or bound (not root, or another server has the port).
     #[error("cannot open the {socket} socket on {interface}")]
     Open {
-        /// Which socket: `DHCP (UDP port 67)` or `packet`.
+        /// Kind of the socket: `DHCP (UDP port 67)` or `packet`.
         socket: &'static str,
         /// The interface it should be bound to.
         interface: String,
-        /// What the kernel said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -34,7 +34,7 @@ pub enum Error {
     Leases {
         /// `open`, `read` or `write`.
         attempt: &'static str,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -43,7 +43,7 @@ pub enum Error {
     Receive {
         /// The interface listened on.
         interface: String,
-        /// The last failure.
+        /// Last error.
         #[source]
         source: io::Error,
     },

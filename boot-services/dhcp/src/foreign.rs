@@ -1,15 +1,14 @@
-//! Never a second DHCP server on a network: other servers are looked for before leases are given,
-//! and listened for all the time.
+//! Watches for other DHCP servers: probes a network before leases are given, and listens all the
+//! time.
 //!
-//! Rules, in short: a network is probed before it is served; a server that is heard stops leases at
-//! once, and only a person lets them begin again; a server that only a client names holds leases
-//! until a probe has looked for it; a cable that was out makes the network unknown.
-//! Where the box only adds boot files to another's leases ([`Role::Proxy`]) that other is expected,
-//! and told about instead.
+//! Rules: a network is probed before it is served. A server that answers stops leases at once, and
+//! only a person resumes them. A server that only a client names holds leases until a probe has
+//! looked for it. An unplugged cable makes the network unknown. Where the box only adds boot files
+//! to another server's leases ([`Role::Proxy`]), that server is expected, and reported.
 //!
-//! Enter at [`watch`] (sockets). Inside: `evidence` reads frames, `probe` asks, `state` is the
-//! table of what follows, `watcher` has the clocks, `record` is what outlives a restart, `carrier`
-//! is the cable.
+//! Enter at [`watch`] (sockets). Inside: `evidence` reads frames, `probe` sends DISCOVERs, `state`
+//! is the state table, `watcher` has the clocks, `record` survives a restart, `carrier` watches the
+//! link.
 
 mod carrier;
 mod edge;
@@ -29,14 +28,15 @@ pub use edge::watch;
 pub use evidence::{Own, Sighting, sighting};
 pub use state::{Event, Foreign, Hold, Neighbour, Permit, State};
 
-/// What to watch.
+/// Configuration of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The interface. It needs no address. Of a bridge's ports nothing is heard: name the bridge.
+    /// Name of the interface. It needs no address. Ports of a bridge receive nothing: name the
+    /// bridge.
     pub interface: String,
-    /// What the box does there.
+    /// Role of the box on the network.
     pub role: Role,
-    /// Whether a person has just asked for it.
+    /// Start condition: fresh, or after a person resumed the service.
     pub start: Start,
     /// Server identifiers of the box, on this interface and its others.
     pub servers: Vec<Ipv4Addr>,
@@ -48,16 +48,16 @@ pub struct Config {
     pub record: Option<PathBuf>,
 }
 
-/// What the box does on a network.
+/// Role of the box on a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It gives addresses (modes `reserved` and `pool`).
+    /// The box gives addresses (modes `reserved` and `pool`).
     Leases,
-    /// It adds boot files to another server's leases (mode `proxy`).
+    /// The box adds boot files to another server's leases (mode `proxy`).
     Proxy,
 }
 
-/// What a watch begins with.
+/// Start condition of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// The program starts again: a stop holds, and after a probe in the last 10 minutes, with the

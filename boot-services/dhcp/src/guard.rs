@@ -1,4 +1,4 @@
-//! Limits on what the network can make the service do: answers per machine, reports of strangers.
+//! Rate limits: answers per machine, reports of unknown machines.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,23 +13,23 @@ const BURST: u32 = 24;
 /// Time after which a machine may send one packet more.
 const REFILL: Duration = Duration::from_millis(500);
 
-/// Strangers remembered.
+/// Limit of unknown machines that are remembered.
 pub(crate) const MAX_STRANGERS: usize = 1024;
-/// A stranger is reported again after this time.
+/// Time after which an unknown machine is reported again.
 const REPORT_AGAIN: Duration = Duration::from_secs(60);
-/// Strangers reported at once, and the time after which one more may be: a flood of invented
-/// addresses must not become a flood of reports.
+/// Burst of reports about unknown machines, and the time per further report: a flood of invented
+/// addresses must not flood the log.
 const STRANGER_BURST: u32 = 64;
 const STRANGER_REFILL: Duration = Duration::from_secs(1);
 
-/// Whether to look at a known machine's packet.
+/// Verdict about a known machine's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Answer it.
+    /// Within the limit: answer.
     Fine,
     /// Too fast, for the first time since it last was fine: worth a report.
     JustTooFast,
-    /// Still too fast.
+    /// Still over the limit; reported before.
     StillTooFast,
 }
 
@@ -70,12 +70,12 @@ impl Guard {
         }
     }
 
-    /// How many machines and strangers are remembered.
+    /// Numbers of machines and unknown machines that are remembered.
     pub fn sizes(&self) -> (usize, usize) {
         (self.machines.len(), self.strangers.len())
     }
 
-    /// Whether to report a packet of an unknown machine.
+    /// True if a packet of an unknown machine should be reported.
     pub fn report_stranger(&mut self, mac: MacAddr, now: Instant) -> bool {
         let lately = self
             .strangers
@@ -89,7 +89,7 @@ impl Guard {
     }
 }
 
-/// A token bucket.
+/// A token bucket for one machine.
 #[derive(Debug)]
 struct Bucket {
     tokens: u32,
@@ -112,8 +112,8 @@ impl Bucket {
     }
 }
 
-/// A table of those heard lately, in two generations: when the younger is full it becomes the
-/// elder, and the elder is forgotten. So the limit costs no search for the oldest.
+/// A table of recent entries, in two generations: when the younger is full it becomes the older,
+/// and the older is dropped. So the limit needs no search for the oldest entry.
 #[derive(Debug)]
 pub(crate) struct Recent<K, T> {
     /// Most entries of one generation.
@@ -128,17 +128,17 @@ impl<K: Copy + Eq + Hash, T> Recent<K, T> {
         Self { limit: limit / 2, young: HashMap::new(), old: HashMap::new() }
     }
 
-    /// How many are remembered, at most the limit.
+    /// Number of entries, at most the limit.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    /// When this one was heard last.
+    /// Time of the last packet of this key.
     pub fn seen_at(&self, key: K) -> Option<Instant> {
         self.young.get(&key).or_else(|| self.old.get(&key)).map(|(at, _)| *at)
     }
 
-    /// Notes that this one is heard now.
+    /// Records a packet of this key.
     pub fn touch(&mut self, key: K, now: Instant, fresh: impl FnOnce() -> T) -> &mut T {
         if self.young.len() >= self.limit && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);

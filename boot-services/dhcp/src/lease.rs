@@ -13,41 +13,41 @@ use crate::error::Error;
 /// boot send three client identifiers, and should all get the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The address.
+    /// Leased address.
     pub address: Ipv4Addr,
-    /// Whose it is, or was; of a declined address, who declined it.
+    /// MAC of the owner or former owner; of a declined address, of the machine that declined it.
     pub mac: MacAddr,
-    /// What became of it.
+    /// State of the lease.
     pub state: LeaseState,
-    /// When it ends, in seconds of the [`LeaseClock`]; of a declined address, when it may be given
-    /// again.
+    /// End of the lease, in seconds of the [`LeaseClock`]; of a declined address, the end of the
+    /// quarantine.
     pub expires: u64,
-    /// When the owner was last heard, in seconds of the [`LeaseClock`].
+    /// Time of the owner's last packet, in seconds of the [`LeaseClock`].
     pub heard: u64,
-    /// Its record gave the address, not a pool. Once the record names another machine, such a lease
-    /// gives way as soon as nobody answers at the address.
+    /// True if a record gave the address, not a pool. When the record names another machine, such a
+    /// lease ends as soon as no station answers at the address.
     pub reserved: bool,
 }
 
 /// Counts of the addresses that a service has given away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// All of them.
+    /// Number of leases.
     pub leases: usize,
-    /// Those that a pool gives now; the others are of pools that were changed meanwhile.
+    /// Number of leases in current pools; the others are from pools that were changed meanwhile.
     pub pooled: usize,
 }
 
-/// What became of an address.
+/// State of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseState {
     /// Offered, not yet taken. Held in memory only.
     Offered,
-    /// Given.
+    /// The address is in use by its owner.
     Bound,
-    /// Given back; kept for its owner for as long as nobody else needs it.
+    /// The address was returned; it stays with its owner until another machine needs it.
     Released,
-    /// Found in use by somebody who has no lease for it.
+    /// The address was found in use by a station without a lease.
     Declined,
 }
 
@@ -60,9 +60,9 @@ pub enum Change {
     Remove(Ipv4Addr),
 }
 
-/// Where leases outlive the process.
+/// Durable storage of leases.
 ///
-/// One service writes one store. Both calls may block; the service makes them where they may.
+/// One service writes one store. Both calls may block; the service calls them on threads that may.
 pub trait LeaseStore: Send + Sync + 'static {
     /// Every lease, in any order.
     ///
@@ -77,13 +77,13 @@ pub trait LeaseStore: Send + Sync + 'static {
     fn commit(&self, changes: &[Change]) -> Result<(), Error>;
 }
 
-/// The time by which leases are counted: seconds for which the service runs.
+/// Clock of the leases: seconds for which the service runs.
 ///
-/// It goes on with the monotonic clock, and when it begins anew, from the latest moment in the
-/// stored leases. The wall clock only says where it begins when there are none. So neither a step
-/// of the wall clock nor a box that starts without knowing the time can end a lease early: the time
-/// that the box was off is not counted, and a lease lasts longer than promised, never shorter.
-/// Whoever shows the end of a lease shows its distance from now, not a date.
+/// It follows the monotonic clock, and starts from the latest time in the stored leases. The wall
+/// clock is used only if there are none. So neither a step of the wall clock nor a box that starts
+/// without the time can end a lease early: the time while the box was off does not count, and a
+/// lease lasts longer than promised, never shorter. Show the end of a lease as a distance from now,
+/// not as a date.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseClock {
     begins: u64,

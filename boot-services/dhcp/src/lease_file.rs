@@ -50,7 +50,7 @@ pub struct LeaseFile {
     path: PathBuf,
 }
 
-/// What is wrong with a file that is a database.
+/// Damage of a lease file.
 #[derive(Debug, thiserror::Error)]
 enum Damage {
     #[error("{} has the format {found}; this release knows formats up to {FORMAT}", path.display())]
@@ -60,10 +60,11 @@ enum Damage {
 }
 
 impl LeaseFile {
-    /// Opens the file, or makes it where there is none.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// When it cannot be opened, is in use, is no lease file, is damaged, or is of a newer release.
+    /// The file cannot be opened, is in use, is not a lease file, is damaged, or is of a newer
+    /// release.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let was_there = path.exists();
         let mut database =

@@ -1,18 +1,18 @@
 //! DHCPv4 for machines that boot from the network: fixed addresses from reservations, addresses
-//! from pools by durable leases, or boot files alone beside somebody else's server, and the options
-//! that take a firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Beside it, the
-//! router advertisements that keep iPXE from waiting for an IPv6 router.
+//! from pools by durable leases, or boot files alone beside another server, and the options that
+//! lead firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Also the router
+//! advertisements that keep iPXE from waiting for an IPv6 router.
 //!
-//! Never: one address to two machines; a refusal to a client that is not the box's; a lease that is
-//! promised before it is durable; a panic, a growing table or an unbounded reply because of what a
-//! packet says; a second server on a network: [`foreign`] watches, the caller shuts the [`Gate`].
+//! Never: one address to two machines; a refusal to a client of another server; a lease promised
+//! before it is durable; a panic, a growing table or an unbounded reply because of a packet; a
+//! second server on a network: [`foreign`] watches, the caller closes the [`Gate`].
 //!
-//! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and places out, for tests and
-//! simulation). Inside: `options` and `request` check bytes, `client` says what kind of program
-//! asks, `bootfile` chooses what it should load, `decide` answers for reservations, `engine` for
-//! pools and proxies, `table` and `pool` choose addresses, `lease` says how they are kept,
-//! `lease_file` keeps them and `promises` waits until it has, `reply` encodes, `guard` limits.
-//! [`arp`] asks whether an address is in use, [`v6`] is the same service for DHCPv6.
+//! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
+//! and simulation). Inside: `options` and `request` check bytes, `client` classifies the program,
+//! `bootfile` chooses its boot file, `decide` answers for reservations, `engine` for pools and
+//! proxies, `table` and `pool` choose addresses, `lease` defines leases, `lease_file` stores them
+//! and `promises` holds answers until it has, `reply` encodes, `guard` limits rates. [`arp`] checks
+//! that an address is free, [`v6`] is the same service for DHCPv6.
 
 pub mod arp;
 mod bootfile;

@@ -32,21 +32,21 @@ pub(crate) mod code {
     pub const CLIENT_ID: u8 = 61;
     pub const TFTP_SERVER: u8 = 66;
     pub const BOOT_FILE: u8 = 67;
-    /// RFC 3004.
+    /// User class (RFC 3004).
     pub const USER_CLASS: u8 = 77;
-    /// RFC 3046.
+    /// Relay agent information (RFC 3046).
     pub const RELAY_AGENT: u8 = 82;
-    /// RFC 4578 §2.1.
+    /// Client architecture (RFC 4578 §2.1).
     pub const ARCHITECTURE: u8 = 93;
-    /// RFC 4578 §2.3.
+    /// Client machine identifier (RFC 4578 §2.3).
     pub const MACHINE_ID: u8 = 97;
-    /// RFC 3011.
+    /// Subnet selection (RFC 3011).
     pub const SUBNET_SELECTION: u8 = 118;
-    /// RFC 3397.
+    /// Domain search list (RFC 3397).
     pub const DOMAIN_SEARCH: u8 = 119;
-    /// RFC 3442.
+    /// Classless static routes (RFC 3442).
     pub const CLASSLESS_ROUTES: u8 = 121;
-    /// RFC 5859.
+    /// TFTP server addresses (RFC 5859).
     pub const TFTP_ADDRESSES: u8 = 150;
     /// iPXE's own options, encapsulated.
     pub const IPXE: u8 = 175;
@@ -59,9 +59,8 @@ pub(crate) mod code {
 pub(crate) struct Options(BTreeMap<u8, Vec<u8>>);
 
 impl Options {
-    /// Reads the options field and, when option 52 there says so, `file` and then `sname`, which is
-    /// the order in which RFC 3396 §5 joins parts. A missing end option is forgiven: some firmware
-    /// leaves it out.
+    /// Reads the options field and, if option 52 says so, `file` and then `sname`, the order in
+    /// which RFC 3396 §5 joins parts. A missing end option is accepted: some firmware omits it.
     pub fn read(options: &[u8], file: &[u8], sname: &[u8]) -> Result<Self, Malformed> {
         let mut all = Self::default();
         all.split(options)?;

@@ -1,7 +1,7 @@
-//! Whole Ethernet frames of one interface, of one protocol (packet(7)).
+//! Whole Ethernet frames of one interface and one protocol (packet(7)).
 //!
-//! Such a socket hears what arrives and never what this machine sends (the kernel gives outgoing
-//! frames only to sockets of all protocols), works without an address, and past the firewall.
+//! Such a socket receives arriving frames and never this machine's own (the kernel gives outgoing
+//! frames to sockets of all protocols only), works without an address, and bypasses the firewall.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,7 +30,7 @@ pub(crate) mod bpf {
     const JUMP_EQUAL: u16 = 0x15;
     const JUMP_ANY_BIT: u16 = 0x45;
     const RETURN: u16 = 0x06;
-    /// `SKF_AD_OFF + SKF_AD_PKTTYPE`: for whom the kernel takes the frame to be.
+    /// `SKF_AD_OFF + SKF_AD_PKTTYPE`: the kernel's classification of the frame's destination.
     const PACKET_TYPE: u32 = 0xffff_f004;
     const FOR_ANOTHER_HOST: u32 = 3;
 
@@ -78,7 +78,7 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// Hears frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and a tokio runtime.
+    /// Receives frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and a tokio runtime.
     pub fn open(index: u32, ethertype: u16, filter: &[SockFilter]) -> io::Result<Self> {
         // Of protocol 0 until it is bound: it hears nothing before the filter is in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;

@@ -15,12 +15,12 @@ const WALK_AGAIN_SECS: u64 = 60;
 pub(crate) struct Pool {
     prefix: Option<Prefix>,
     ranges: Vec<Range>,
-    /// Addresses in the ranges that are nobody's: the box, the gateway, network and broadcast.
+    /// Addresses in the ranges that are never given: box, gateway, network and broadcast.
     excluded: Vec<Ipv4Addr>,
-    /// Which range the walk over unused addresses is in, and at which address.
+    /// Range and address of the walk over unused addresses.
     walk: (usize, u64),
     walk_again_at: u64,
-    /// When each lease of this subnet ends, the earliest first.
+    /// Ends of this subnet's leases, earliest first.
     pub ends: BTreeSet<(u64, Ipv4Addr)>,
 }
 
@@ -38,22 +38,22 @@ impl Pool {
         Self { prefix: Some(prefix), ranges, excluded, ..Self::default() }
     }
 
-    /// Whether an address belongs to the subnet, given by the pool or not.
+    /// True if the address belongs to the subnet, in its pool or not.
     pub fn is_home_of(&self, address: Ipv4Addr) -> bool {
         self.prefix.is_some_and(|prefix| prefix.contains(address))
     }
 
-    /// How narrow the subnet is.
+    /// Prefix length of the subnet.
     pub fn length(&self) -> u8 {
         self.prefix.map_or(0, Prefix::length)
     }
 
-    /// Whether there is anything to give.
+    /// True if the pool has addresses.
     pub fn has_ranges(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// Whether the pool may give this address.
+    /// True if the pool may give this address.
     pub fn gives(&self, address: Ipv4Addr) -> bool {
         self.ranges.iter().any(|range| range.contains(address)) && !self.excluded.contains(&address)
     }

@@ -1,8 +1,8 @@
 //! Answers that promise leases, held until the leases are durable.
 //!
-//! One commit serves everybody who asked since the last one began, so the disk is asked at most
-//! once each [`COMMIT_EVERY`] however many machines boot, and everything that promises nothing
-//! (offers, reserved addresses) is answered meanwhile.
+//! One commit serves all requests since the last one began, so the disk is written at most once
+//! each [`COMMIT_EVERY`] however many machines boot. Answers that promise nothing (offers, reserved
+//! addresses) are sent meanwhile.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -18,7 +18,7 @@ use crate::lease::{Change, LeaseStore};
 /// From the beginning of one commit to that of the next; the first after a rest does not wait. A
 /// client does not notice, and a rack that is switched on costs a few writes, not one a machine.
 const COMMIT_EVERY: Duration = Duration::from_millis(10);
-/// Answers held at once; when there are as many, the service hears nobody until a commit ends.
+/// Limit of held answers; beyond it the service reads no more requests until a commit ends.
 const MAX_HELD: usize = 4096;
 /// Commits that the thread has been given: the one under way.
 const ORDERS_MAX: usize = 1;
@@ -30,13 +30,13 @@ const MAX_FAILED: u32 = 8;
 pub(crate) struct Promises {
     /// None where leases are not stored.
     committer: Option<Committer>,
-    /// What no commit under way has, and the answers that wait for it.
+    /// Changes that no running commit has, and the answers that wait for them.
     changes: Vec<Change>,
     held: Vec<Outgoing>,
     under_way: Option<Commit>,
-    /// When the next commit may begin.
+    /// Earliest time of the next commit.
     due: Instant,
-    /// A commit failed, and nobody has asked since.
+    /// True if a commit failed and no request came since.
     idle: bool,
     failed: u32,
 }
@@ -86,7 +86,7 @@ impl Committer {
 }
 
 impl Drop for Committer {
-    /// Waits for the commit under way: whoever opens the store next finds it closed.
+    /// Waits for the running commit, so that the store is closed for the next user.
     fn drop(&mut self) {
         self.orders = None;
         self.thread.take().map(thread::JoinHandle::join);
@@ -124,7 +124,7 @@ impl Promises {
         rest
     }
 
-    /// Whether more answers can be held.
+    /// True if more answers can be held.
     pub fn have_room(&self) -> bool {
         let under_way = self.under_way.as_ref().map_or(0, |commit| commit.held.len());
         self.held.len() + under_way < MAX_HELD

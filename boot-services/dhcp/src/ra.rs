@@ -1,12 +1,12 @@
-//! Router advertisements (RFC 4861), for iPXE's sake.
+//! Router advertisements (RFC 4861), for iPXE.
 //!
-//! iPXE configures IPv6 beside IPv4 and does not go on before a router has answered or a wait is
-//! over: 16 s in the build of 2019, 4 s in current ones. Any advertisement with the M and O flags
-//! clear ends the wait (set, they would start a DHCPv6 exchange that nobody answers).
+//! iPXE configures IPv6 beside IPv4 and waits until a router answers or a time is over: 16 s in the
+//! build of 2019, 4 s in current ones. Any advertisement with the M and O flags clear ends the wait
+//! (set, they would start a DHCPv6 exchange without a server).
 //!
-//! The advertisement says lifetime 0, which means "not your router", and normally carries no
-//! prefix. It goes to who asked, so that hosts that did not ask never hear of it. With a prefix it
-//! is repeated to all nodes from time to time, for their addresses to stay valid.
+//! The advertisement has lifetime 0, which means "not a default router", and normally no prefix. It
+//! goes to the solicitor only, so other hosts never receive it. With a prefix it is repeated to all
+//! nodes from time to time, so that their addresses stay valid.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -102,10 +102,10 @@ async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<(us
     }
 }
 
-/// To whom a solicitation is to be answered; `None` when the message is no such thing.
+/// Destination of the answer to a solicitation; `None` if the message is not one.
 ///
 /// The kernel has verified the checksum. A solicitation comes from the link: from a link-local
-/// address, or from none yet (RFC 4861 §4.1), and then everybody gets the answer.
+/// address, or from none yet (RFC 4861 §4.1), which is answered to all nodes.
 fn solicitor(message: &[u8], from: Ipv6Addr) -> Option<Ipv6Addr> {
     let solicits = message.len() >= 8 && message[0] == SOLICITATION && message[1] == 0;
     match solicits {

@@ -11,13 +11,13 @@ use crate::reservation::{DEFAULT_LEASE_SECS, Fixed, Reservation, Route};
 
 /// RFC 951's header and `vend` field make 300 bytes; some BOOTP relays drop what is shorter.
 const MIN_MESSAGE: usize = 300;
-/// What every host must take: an IP datagram of 576 bytes (RFC 2131 §2).
+/// Datagram size that every host must accept: 576 bytes (RFC 2131 §2).
 const MIN_DATAGRAM: usize = 576;
 /// One Ethernet frame. Some firmware claims to take 65280 bytes, and cannot reassemble.
 const MAX_DATAGRAM: usize = 1500;
 /// IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Header, cookie.
+/// Offset of the options, after header and cookie.
 const OPTIONS_AT: usize = 240;
 const NAME_AT: usize = 44;
 const FILE_AT: usize = 108;
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
     Nak = 6,
 }
 
-/// What an OFFER or ACK is made of.
+/// Content of an OFFER or ACK.
 #[derive(Clone, Copy)]
 pub(crate) struct Grant<'a> {
     pub config: &'a Config,
@@ -67,24 +67,24 @@ impl Grant<'_> {
     }
 }
 
-/// The lease time that is said and meant.
+/// Lease time of a reservation, with the default.
 pub(crate) fn lease_secs(machine: &Reservation) -> u32 {
     if machine.lease_secs == 0 { DEFAULT_LEASE_SECS } else { machine.lease_secs }
 }
 
-/// What the offer or ACK of a boot file without an address is made of.
+/// Content of an OFFER or ACK with a boot file and no address.
 #[derive(Clone, Copy)]
 pub(crate) struct Proxy<'a> {
     pub config: &'a Config,
     pub request: &'a Request,
     pub boot: &'a Boot,
-    /// It is the boot server's answer, from port 4011.
+    /// True for the boot server's answer, from port 4011.
     pub boot_server: bool,
 }
 
 impl Proxy<'_> {
-    /// The message: as Smee's, server identifier, next server (`siaddr`, `sname`), class, machine
-    /// identifier and boot file, nothing else.
+    /// Encodes the message: as Smee's, with server identifier, next server (`siaddr`, `sname`),
+    /// class, machine identifier and boot file, nothing else.
     ///
     /// `siaddr` is always set: without it a BIOS iPXE of 2019 asks port 4011 for ever.
     pub fn message(self, answer: Answer) -> Vec<u8> {
@@ -210,8 +210,8 @@ impl Reply {
 
     /// Adds the name of a file or server, with a closing zero byte.
     ///
-    /// Some boot ROMs read options 66 and 67 as C strings, and run on into the next option when
-    /// there is no zero. Every client must be prepared for it (RFC 2132 §2).
+    /// Some boot ROMs read options 66 and 67 as C strings, and run on into the next option without
+    /// a zero. Every client must accept it (RFC 2132 §2).
     fn put_name(&mut self, code: u8, name: &str) {
         self.put(code, &[name.as_bytes(), b"\0"].concat());
     }
@@ -348,7 +348,8 @@ fn classless_routes(routes: &[Route]) -> Option<Vec<u8>> {
     (!value.is_empty()).then_some(value)
 }
 
-/// RFC 3397 with one name, in RFC 1035's form; `None` when it is no domain name.
+/// Encodes a search list (RFC 3397) of one name, in RFC 1035's form; `None` if the name is not
+/// valid.
 fn search_list(domain: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     for label in domain.trim_end_matches('.').split('.') {

@@ -7,7 +7,7 @@ use stdx::MacAddr;
 use crate::client::Client;
 use crate::options::{Options, code};
 
-/// Where the options begin: 236 bytes of BOOTP header (RFC 951) and the cookie of RFC 2131 §3.
+/// Offset of the options: 236 bytes of BOOTP header (RFC 951) and the cookie of RFC 2131 §3.
 const OPTIONS_AT: usize = 240;
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 const BOOTREQUEST: u8 = 1;
@@ -19,7 +19,7 @@ const MAX_ECHO: usize = 255;
 /// Link selection among the relay's own options (RFC 3527 §3).
 const LINK_SELECTION: u8 = 5;
 
-/// Why a datagram is not a client's DHCP message over Ethernet.
+/// Reason why a datagram is not a client's DHCP message over Ethernet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
@@ -43,7 +43,7 @@ pub enum Malformed {
     Kind,
 }
 
-/// What a client wants (option 53).
+/// Message type of a client (option 53).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Discover,
@@ -66,23 +66,23 @@ impl Kind {
     }
 }
 
-/// A client's message.
+/// A decoded message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub kind: Kind,
     pub xid: [u8; 4],
-    /// As received, to be copied; bit 15 asks for broadcast replies.
+    /// Flags as received, to be copied; bit 15 requests broadcast replies.
     pub flags: u16,
     /// The address the client already uses, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
     /// The relay's address, or 0.0.0.0.
     pub giaddr: Ipv4Addr,
     pub mac: MacAddr,
-    /// Option 50.
+    /// Requested address (option 50).
     pub requested: Option<Ipv4Addr>,
-    /// Option 54.
+    /// Server identifier (option 54).
     pub server_id: Option<Ipv4Addr>,
-    /// Option 57.
+    /// Maximum message size (option 57).
     pub max_size: Option<u16>,
     /// Option 61, echoed (RFC 6842).
     pub client_id: Option<Vec<u8>>,
@@ -90,7 +90,7 @@ pub(crate) struct Request {
     pub relay_agent: Option<Vec<u8>>,
     /// The address of the client's link, as its relay names it (option 82.5, RFC 3527).
     pub link_selection: Option<Ipv4Addr>,
-    /// The same, as the client names it (option 118, RFC 3011), echoed.
+    /// Subnet that the client selects (option 118, RFC 3011), echoed.
     pub subnet_selection: Option<Ipv4Addr>,
     wanted: Codes,
     pub client: Client,

@@ -1,4 +1,4 @@
-//! What a known machine is to be given, and who knows it.
+//! Reservations of known machines, and their lookup.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -9,25 +9,25 @@ use stdx::MacAddr;
 /// Lease time when the hardware record gives none: one day, in seconds.
 pub const DEFAULT_LEASE_SECS: u32 = 86_400;
 
-/// Knows the machines. Called once per packet from the network, so it must answer from memory.
+/// Lookup of machines. Called once per packet from the network, so it must answer from memory.
 pub trait Directory: Send + Sync + 'static {
-    /// What is known of a machine; `None` for a stranger.
+    /// Reservation of a machine; `None` for an unknown one.
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation>;
 
-    /// Whether some record gives a machine this address, so that no pool may.
+    /// True if a record gives the address to a machine, so that no pool may.
     fn is_reserved(&self, address: Ipv4Addr) -> bool;
 }
 
 /// One network interface of one known machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
-    /// Option 12.
+    /// Host name (option 12).
     pub hostname: Option<String>,
     /// The interface's hardware address.
     pub mac: MacAddr,
     /// The address it gets, always the same; `None` for one from the pool, if there is a pool.
     pub fixed: Option<Fixed>,
-    /// Option 3.
+    /// Default gateway (option 3).
     pub gateway: Option<Ipv4Addr>,
     /// Option 6, in order of preference.
     pub name_servers: Vec<Ipv4Addr>,
@@ -35,21 +35,21 @@ pub struct Reservation {
     pub time_servers: Vec<Ipv4Addr>,
     /// Option 15, and the only entry of the search list (option 119).
     pub domain_name: Option<String>,
-    /// Option 51 of a reserved address, in seconds; 0 is read as [`DEFAULT_LEASE_SECS`], for a
-    /// lease that ends as it begins helps nobody.
+    /// Lease time of a reserved address (option 51), in seconds; 0 is read as
+    /// [`DEFAULT_LEASE_SECS`], since a lease of no length is useless.
     pub lease_secs: u32,
-    /// Whether the machine may boot from the network.
+    /// Permission to boot from the network.
     pub netboot: Netboot,
-    /// It is being installed: [`crate::Gate::ProxyOnly`] lets it come to its end.
+    /// True while the machine is being installed: [`crate::Gate::ProxyOnly`] lets it finish.
     pub installing: bool,
-    /// The record asks for silence towards this interface.
+    /// True if the record disables DHCP on this interface.
     pub disable_dhcp: bool,
-    /// Option 66. With [`Self::boot_file_name`] it replaces everything the box would say about
-    /// netboot, whatever [`Self::netboot`] says (as Smee does, for U-Boot boards).
+    /// TFTP server name (option 66). With [`Self::boot_file_name`] it replaces all boot options of
+    /// the box, whatever [`Self::netboot`] says (as in Smee, for U-Boot boards).
     pub tftp_server_name: Option<String>,
     /// Option 67 and the header's `file`.
     pub boot_file_name: Option<String>,
-    /// Option 121.
+    /// Classless static routes (option 121).
     pub classless_static_routes: Vec<Route>,
     /// Loader file for this machine, whatever its architecture.
     pub ipxe_binary: Option<String>,
@@ -86,27 +86,28 @@ impl Reservation {
 /// An address and the mask of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fixed {
-    /// `yiaddr`.
+    /// Address of the client (`yiaddr`).
     pub address: Ipv4Addr,
     /// Option 1; the broadcast address (option 28) follows from it.
     pub netmask: Ipv4Addr,
 }
 
-/// Whether a machine may boot from the network (`netboot.allowPXE`; absent means not).
+/// Permission to boot from the network (`netboot.allowPXE`; absent means no).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Netboot {
-    /// It is given a loader and a script.
+    /// The machine gets a loader and a script.
     Allowed,
-    /// It is given its address and what sends its firmware to the next boot device soonest.
+    /// The machine gets its address, and the answer that moves its firmware to the next boot device
+    /// soonest.
     NotAllowed,
 }
 
 /// One classless static route (option 121).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Where to.
+    /// Destination of the route.
     pub destination: Prefix,
-    /// Through whom; 0.0.0.0 means on the link.
+    /// Router of the route; 0.0.0.0 means on the link.
     pub router: Ipv4Addr,
 }
 
@@ -123,7 +124,8 @@ pub struct Prefix {
 pub struct InvalidPrefix(String);
 
 impl Prefix {
-    /// `None` when `length` is above 32. Host bits are cleared, as RFC 3442 asks.
+    /// Creates a prefix; `None` if `length` is above 32. Host bits are cleared, as RFC 3442
+    /// demands.
     pub fn new(address: Ipv4Addr, length: u8) -> Option<Self> {
         let host_bits = 32_u32.checked_sub(u32::from(length))?;
         let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
@@ -151,7 +153,7 @@ impl Prefix {
         self.address | !self.netmask()
     }
 
-    /// Whether the address lies in this network.
+    /// True if the address lies in this network.
     pub fn contains(self, address: Ipv4Addr) -> bool {
         address & self.netmask() == self.address
     }

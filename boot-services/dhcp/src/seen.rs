@@ -1,4 +1,4 @@
-//! What the service tells the rest of the box: the beginning of a machine's boot story.
+//! Events of the service for the rest of the box: the beginning of a machine's boot history.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -7,122 +7,123 @@ use stdx::MacAddr;
 
 use crate::client::Stage;
 
-/// Hears what happens on the wire. Called from the service's only task: it must not block.
+/// Receiver of events. Called from the service's only task: it must not block.
 pub trait Observer: Send + Sync + 'static {
     /// One thing that happened.
     fn seen(&self, seen: Seen);
 }
 
-/// One thing that happened on the wire. Everything a packet said is bounded in length here. Of
-/// answers is told when they have been sent, and so of a lease when it is durable.
+/// An event on the wire. Texts from packets are bounded in length. Answers are reported after they
+/// were sent, and so leases when they are durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Seen {
     /// A known machine looks for a server.
     Discover {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// What kind of program on it asks.
+        /// Kind of the client program.
         stage: Stage,
     },
-    /// It was offered its address.
+    /// The machine was offered its address.
     Offered {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// What it was offered.
+        /// Offered address.
         address: Ipv4Addr,
     },
-    /// A known machine asks for an address (of this server, or of any).
+    /// A known machine requests an address (of this server, or of any).
     Requested {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
         /// The address it named.
         address: Ipv4Addr,
-        /// What kind of program on it asks.
+        /// Kind of the client program.
         stage: Stage,
     },
-    /// It was given its address, or, for an INFORM, its settings.
+    /// The machine got its address, or, for an INFORM, its settings.
     Acked {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
         /// The address it now uses.
         address: Ipv4Addr,
-        /// What it was told to load, as a file name or URL.
+        /// Boot file, as a name or URL.
         file: Option<String>,
     },
-    /// It asked for an address that is not its own, and was refused (NAK).
+    /// The machine requested an address that is not its own, and got a NAK.
     Refused {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// One sentence: what was asked and what the record says.
+        /// One sentence: the requested address and the record's.
         reason: String,
     },
-    /// A machine nobody registered asks. Each is reported once a minute at most.
+    /// An unknown machine sent a request. Each is reported once a minute at most.
     UnknownMac {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
         /// Option 60, printable characters only, e.g. `PXEClient:Arch:00007:UNDI:003000`.
         vendor_class: Option<String>,
-        /// Option 93.
+        /// First entry of option 93.
         arch: Option<u16>,
-        /// Why it got no answer; `None` when strangers are served, and what follows says how.
+        /// Reason for no answer; `None` if unknown machines are served, and the next event says
+        /// how.
         silence: Option<Silence>,
     },
-    /// An address that was to be offered, or is reserved, is in use by somebody else. From a pool
-    /// another is offered, a reservation is offered all the same.
+    /// An address to be offered, or a reserved one, is in use by another station. From a pool
+    /// another is offered; a reservation is offered anyway.
     Conflict {
-        /// Who was to have it.
+        /// MAC of the machine that should get it.
         mac: MacAddr,
-        /// Which address.
+        /// Address in conflict.
         address: Ipv4Addr,
-        /// Who answers for it.
+        /// MAC of the station that answered.
         holder: MacAddr,
     },
-    /// A machine is offered the address of its record, which is not of the network it asks from.
+    /// A machine is offered its record's address, which is outside the network of its request.
     OutsideSubnet {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// What its record says.
+        /// Address of its record.
         address: Ipv4Addr,
         /// An address of the network it is in: its relay's, or the box's own.
         link: Ipv4Addr,
     },
     /// A known machine gave its address back.
     Released {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// Which address.
+        /// Address concerned.
         address: Ipv4Addr,
     },
     /// A known machine found its address in use by another (option 50 of the DECLINE).
     Declined {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// Which address.
+        /// Address concerned.
         address: Ipv4Addr,
     },
     /// A known machine got no answer, and why.
     Ignored {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// Why.
+        /// Reason for no answer.
         reason: Silence,
     },
 }
 
-/// Why a machine got no answer.
+/// Reason why a machine got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Silence {
-    /// No record has its hardware address, and strangers are not served.
+    /// No record has its MAC address, and unknown machines are not served.
     Unknown,
     /// Its hardware record says `disableDhcp`.
     Disabled,
-    /// It asked more often than a booting machine does; reported when the limit is first met.
+    /// It sent more requests than a booting machine does; reported when the limit is first reached.
     TooFast,
     /// It chose another server's offer.
     OtherServer(Ipv4Addr),
-    /// A REQUEST that names no address (RFC 2131 table 4 knows none).
+    /// Its REQUEST names no address (RFC 2131 table 4 allows none).
     NoAddress,
     /// The service is held: see [`crate::Gate`].
     Held,
@@ -132,15 +133,14 @@ pub enum Silence {
     NoSubnet(Ipv4Addr),
     /// Every address of its subnet's pool is given.
     PoolExhausted,
-    /// The address it would be offered is being checked; it will be offered without being asked
-    /// for again.
+    /// The address is being checked; the offer follows without another request.
     Checking(Ipv4Addr),
     /// Its reserved address is still leased to another machine.
     LeasedTo(MacAddr),
-    /// It asks for an address that is not known to be its own, and nobody may tell it so: another
-    /// server's clients are not ours to refuse.
+    /// It requested an address that is not known to be its own. Clients of another server are not
+    /// refused.
     NotOurs(Ipv4Addr),
-    /// Boot files are all there is, and it asked for none.
+    /// Only boot files are served here, and it requested none.
     NotNetbooting,
     /// Boot files are all there is, and its record does not allow them.
     NetbootNotAllowed,

@@ -1,4 +1,4 @@
-//! The service: receive what waits, decide, commit, send, until told to stop.
+//! The service: receive waiting datagrams, decide, commit, send, until shutdown.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const MAX_BATCH: usize = 256;
 /// From one batch to the next, while datagrams keep coming. To be woken for each costs more than to
 /// answer it; a client that waits so long does not notice.
 const BATCH_EVERY: Duration = Duration::from_millis(1);
-/// How often to look whether the interface is still there, to forget what is over and to count.
+/// Interval of checking the interface, dropping expired entries and counting.
 const INTERFACE_CHECK: Duration = Duration::from_secs(5);
 /// Failed receives in a row (each within one interface check) that end the service. One is normal:
 /// the kernel reports an interface that goes down.
@@ -37,38 +37,37 @@ const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// Everything a service works with.
 pub struct Service {
-    /// What to serve. A new value counts from the next datagram on; `interface`, `server` and the
-    /// router advertisements stay as they were when the service began.
+    /// Configuration. A new value applies from the next datagram on; `interface`, `server` and the
+    /// router advertisements keep their first values.
     pub config: watch::Receiver<Config>,
-    /// Whether to serve, which may change at any time.
+    /// Serving state, which may change at any time.
     pub gate: watch::Receiver<Gate>,
-    /// Who is known.
+    /// Lookup of machines.
     pub directory: Arc<dyn Directory>,
-    /// Who is told.
+    /// Receiver of events.
     pub observer: Arc<dyn Observer>,
-    /// Where leases are kept; nothing else may write there. [`Mode::Pool`] needs it.
+    /// Store of leases; the service must be its only writer. [`Mode::Pool`] needs it.
     pub leases: Option<Arc<dyn LeaseStore>>,
-    /// Who finds out whether an address is in use; without, every address is taken to be free.
+    /// Checker of addresses; without one, every address counts as free.
     pub checker: Option<Checker>,
     /// Gets every few seconds how many pool addresses are given away.
     pub bound: watch::Sender<Bound>,
 }
 
-/// The way to whoever can ask a link who uses an address.
+/// Channels to a checker of addresses.
 pub struct Checker {
-    /// Addresses to ask for. A question that finds no room is dropped, and counts as answered with
-    /// nobody.
+    /// Addresses to check. A check that finds no room is dropped, and counts as free.
     pub questions: mpsc::Sender<Ipv4Addr>,
     /// The answers, in any order; an address without one is taken to be free after 4 s.
     pub answers: mpsc::Receiver<Checked>,
 }
 
-/// Who uses an address.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// The address asked for.
+    /// Checked address.
     pub address: Ipv4Addr,
-    /// Who answered for it, if anybody did.
+    /// MAC of the station that answered, if any.
     pub holder: Option<MacAddr>,
 }
 
@@ -127,11 +126,11 @@ async fn next_checked(checker: &mut Option<Checker>) -> Checked {
     std::future::pending().await
 }
 
-/// Advertises while the gate is not closed, for ever, trying again where IPv6 is missing: it may
-/// come with the interface's link.
+/// Sends router advertisements while the gate is not closed, for ever, and retries without IPv6: it
+/// may come with the interface's link.
 ///
-/// A closed gate answers no solicitation either: an iPXE that has IPv6 and hears nothing by DHCP
-/// takes itself for configured, and gives up sooner than one that waits for both.
+/// A closed gate answers no solicitation either: an iPXE that has IPv6 and gets no DHCP answer
+/// counts as configured, and gives up sooner than one that waits for both.
 async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
     let interface = &config.interface;
     let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
@@ -149,7 +148,7 @@ async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
     }
 }
 
-/// Waits for a gate; for ever when nobody moves it any more.
+/// Waits for a state of the gate; for ever if its sender is gone.
 async fn until(gate: &mut watch::Receiver<Gate>, is: impl Fn(Gate) -> bool) {
     if gate.wait_for(|gate| is(*gate)).await.is_err() {
         std::future::pending::<()>().await;
@@ -290,7 +289,8 @@ impl Edge {
         }
     }
 
-    /// Asks, and sends what promises nothing; the rest goes when its leases are durable.
+    /// Starts checks, and sends answers that promise nothing; the others follow when their leases
+    /// are durable.
     fn complete(&mut self, outputs: Vec<Output>) {
         let mut messages = Vec::new();
         let mut rest = outputs;

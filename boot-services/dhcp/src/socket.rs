@@ -17,7 +17,7 @@ use crate::packet::{ETHERTYPE_IPV4, link_address};
 
 /// The server's UDP port, and the relays'.
 const SERVER_PORT: u16 = 67;
-/// Where PXE clients that have an address ask for their boot file (PXE 2.1 §2.2.3).
+/// Port at which PXE clients with an address request their boot file (PXE 2.1 §2.2.3).
 const BOOT_SERVER_PORT: u16 = 4011;
 /// The client's UDP port.
 const CLIENT_PORT: u16 = 68;
@@ -74,7 +74,7 @@ impl Link {
         waiting(self.udp.try_recv(buffer))
     }
 
-    /// The same at port 4011, and where it came from.
+    /// Receives a datagram at port 4011, with its sender.
     pub fn receive_boot_server(
         &self,
         buffer: &mut [u8],
@@ -86,8 +86,8 @@ impl Link {
         }))
     }
 
-    /// Whether the interface is still the one that was opened. The sockets of a removed interface
-    /// never fail, they only hear nothing any more.
+    /// Checks that the interface is still the one that was opened. Sockets of a removed interface
+    /// never fail; they only receive nothing.
     pub fn is_current(&self) -> io::Result<()> {
         match interface_index(&self.interface)? {
             index if index == self.index => Ok(()),

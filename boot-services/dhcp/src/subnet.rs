@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use crate::reservation::Prefix;
 
-/// Lease time of pool addresses where nothing else is said: an hour, in seconds.
+/// Default lease time of pool addresses: an hour, in seconds.
 pub const DEFAULT_POOL_LEASE_SECS: u32 = 3600;
 
 /// Addresses that all pools of a service may have together: what the lease table can grow to, some
@@ -22,9 +22,9 @@ const MIN_LEASE_SECS: u32 = 60;
 pub struct Subnet {
     /// Its addresses. Chooses the subnet for a client, and gives the netmask (option 1).
     pub prefix: Prefix,
-    /// What the pool may give of them; empty for a network of reservations only.
+    /// Ranges of the pool; empty for a network with reservations only.
     pub ranges: Vec<Range>,
-    /// Option 3.
+    /// Default gateway (option 3).
     pub gateway: Option<Ipv4Addr>,
     /// Option 6, in order of preference.
     pub name_servers: Vec<Ipv4Addr>,
@@ -54,19 +54,19 @@ impl Subnet {
 /// Consecutive addresses, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The lowest.
+    /// Lowest address.
     pub first: Ipv4Addr,
-    /// The highest.
+    /// Highest address.
     pub last: Ipv4Addr,
 }
 
 impl Range {
-    /// Whether the address is one of them.
+    /// True if the address is in the range.
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&address)
     }
 
-    /// How many there are; 0 when the ends are the wrong way round.
+    /// Number of addresses; 0 if the ends are reversed.
     pub fn size(self) -> u64 {
         let (first, last) = (u64::from(self.first.to_bits()), u64::from(self.last.to_bits()));
         (last + 1).saturating_sub(first)
@@ -79,7 +79,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// What is wrong with a list of subnets, each with its path: `subnets[0].ranges[1]: …`.
+/// Mistakes in a list of subnets, each with its path: `subnets[0].ranges[1]: …`.
 pub(crate) fn mistakes(subnets: &[Subnet]) -> Vec<String> {
     let mut mistakes = Vec::new();
     if subnets.len() > MAX_SUBNETS {

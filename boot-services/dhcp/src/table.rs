@@ -11,31 +11,30 @@ use crate::lease::{Bound, Change, Lease, LeaseState};
 use crate::pool::Pool;
 use crate::reservation::Directory;
 
-/// Seconds for which an offered address is kept for whom it was offered to.
+/// Seconds for which an offered address is reserved for the client.
 pub(crate) const OFFER_SECS: u64 = 60;
-/// Seconds for which an address found in use by a stranger to the table is given to nobody.
+/// Seconds for which an address found in use by an unknown station is not given.
 pub(crate) const QUARANTINE_SECS: u64 = 3600;
 /// Seconds for which an address stays its owner's after its lease ended: clocks differ, and the
 /// answer took its time.
 pub(crate) const GRACE_SECS: u64 = 30;
-/// Seconds after which an address that its owner was not heard from is checked before it is offered
-/// again.
+/// Seconds without a packet of the owner after which an address is checked before the next offer.
 pub(crate) const RECHECK_SECS: u64 = 24 * 3600;
 
 /// Ended leases that one choice looks at before it gives up; the next goes on behind them.
 const MAX_LOOKED_AT: usize = 1024;
 
-/// What is known of one address.
+/// State of one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub mac: MacAddr,
     pub state: LeaseState,
-    /// When the promise ends.
+    /// End of the promise.
     pub expires: u64,
     pub heard: u64,
     /// A record gave the address.
     pub reserved: bool,
-    /// When the stored lease ends, never before the promise; 0 when none is stored.
+    /// End of the stored lease, never before the promise; 0 if none is stored.
     stored: u64,
     pool: usize,
 }
@@ -44,7 +43,7 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub address: Ipv4Addr,
-    /// Nobody was heard at this address lately: it is to be checked.
+    /// True if the owner was silent for long: the address must be checked.
     pub unproven: bool,
 }
 
@@ -90,18 +89,18 @@ impl Table {
         }
     }
 
-    /// What is known of an address.
+    /// State of an address.
     pub fn at(&self, address: Ipv4Addr) -> Option<&Row> {
         self.rows.get(&address)
     }
 
-    /// Who holds an address now, by a lease or an offer.
+    /// Current holder of an address, by a lease or an offer.
     pub fn holder(&self, address: Ipv4Addr, now: u64) -> Option<MacAddr> {
         let row = self.rows.get(&address).filter(|row| row.holds(now))?;
         Some(row.mac)
     }
 
-    /// Whether a record gave the address to whoever has it.
+    /// True if a record gave the address to its holder.
     pub fn is_reserved(&self, address: Ipv4Addr) -> bool {
         self.rows.get(&address).is_some_and(|row| row.reserved)
     }
@@ -111,12 +110,12 @@ impl Table {
         self.owners.get(&(mac, subnet)).copied()
     }
 
-    /// Whether the address lies in a subnet that has a pool, in its ranges or beside them.
+    /// True if the address lies in a subnet that has a pool, in its ranges or beside them.
     pub fn is_beside_pool(&self, address: Ipv4Addr) -> bool {
         self.pools[self.home(address)].has_ranges()
     }
 
-    /// Whether the subnet's pool may give the address to this machine.
+    /// True if the subnet's pool may give the address to this machine.
     pub fn may_give(
         &self,
         address: Ipv4Addr,
@@ -129,8 +128,9 @@ impl Table {
         free && self.pools[subnet].gives(address) && !directory.is_reserved(address)
     }
 
-    /// The address to offer: what the machine had, else what it asks for, else one never given,
-    /// else the one whose lease ended longest ago. It is kept for the machine for [`OFFER_SECS`].
+    /// Chooses the address to offer: the machine's former one, else the requested one, else one
+    /// never given, else the one whose lease ended longest ago. It is reserved for the machine for
+    /// [`OFFER_SECS`].
     pub fn offer(
         &mut self,
         mac: MacAddr,
@@ -192,8 +192,8 @@ impl Table {
         self.give(address, mac, (lease_secs, true), now);
     }
 
-    /// Forgets a lease that a record gave to a machine, when the record names another machine now
-    /// and nobody was found at the address. False when the lease is not one.
+    /// Drops a lease that a record gave to a machine, when the record names another machine now and
+    /// no station answered at the address. False for another kind of lease.
     pub fn give_way(&mut self, address: Ipv4Addr, holder: MacAddr) -> bool {
         let gives_way =
             self.rows.get(&address).is_some_and(|row| row.reserved && row.mac == holder);
@@ -249,8 +249,8 @@ impl Table {
         owned
     }
 
-    /// Puts an address that this machine holds, and another uses, where nobody is given it for
-    /// [`QUARANTINE_SECS`]; false when the machine does not hold it.
+    /// Puts an address that this machine holds, and another station uses, in quarantine for
+    /// [`QUARANTINE_SECS`]; false if the machine does not hold it.
     pub fn quarantine(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
         let Some(row) = self.rows.get(&address).copied() else { return false };
         let held = row.mac == mac && row.holds(now) && row.state != LeaseState::Declined;
@@ -278,7 +278,7 @@ impl Table {
         std::mem::take(&mut self.changes)
     }
 
-    /// How many addresses something is known of.
+    /// Number of addresses in the table.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -341,7 +341,7 @@ impl Table {
 }
 
 impl Row {
-    /// Whether nobody else may have the address.
+    /// True if the address may not be given to another machine.
     pub fn holds(&self, now: u64) -> bool {
         self.expires > now
     }

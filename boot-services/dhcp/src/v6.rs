@@ -1,12 +1,12 @@
-//! DHCPv6 for machines the box knows: fixed addresses (RFC 8415, stateful) and the boot file URL
-//! (RFC 5970) that takes UEFI's PXE and HTTP Boot clients, and iPXE, on.
+//! DHCPv6 for machines that the box knows: fixed addresses (RFC 8415, stateful) and the boot file
+//! URL (RFC 5970) for UEFI's PXE and HTTP Boot clients, and iPXE.
 //!
-//! Firmware asks whether or not a router advertises. iPXE asks only where an advertisement has its
-//! M or O flag set, and uses IPv4 otherwise.
+//! Firmware sends requests whether or not a router advertises. iPXE does so only after an
+//! advertisement with the M or O flag, and uses IPv4 otherwise.
 //!
 //! Never: an answer to a machine that the [`Directory`] does not know. Enter at [`run`] (sockets)
-//! or [`Engine`] (bytes). Inside: `message` checks bytes, `client` says who asks and as what,
-//! `engine` answers.
+//! or [`Engine`] (bytes). Inside: `message` checks bytes, `client` identifies and classifies the
+//! client, `engine` answers.
 
 mod client;
 mod edge;
@@ -26,7 +26,7 @@ pub use edge::run;
 pub use engine::Engine;
 pub use message::Malformed;
 
-/// Where to serve, and where clients find the other boot services.
+/// Addresses and ports of the service, and of the other boot services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Interface to serve: nothing is read from or sent to any other.
@@ -39,9 +39,9 @@ pub struct Config {
     pub binaries: BTreeMap<u16, String>,
 }
 
-/// Knows the machines. Called once per packet from the network, so it must answer from memory.
+/// Lookup of machines. Called once per packet from the network, so it must answer from memory.
 pub trait Directory: Send + Sync + 'static {
-    /// The reservation of a known machine; `None` means that this name says nothing.
+    /// Reservation of a known machine; `None` if this identity is unknown.
     fn find(&self, identity: Identity) -> Option<Reservation>;
 }
 
@@ -56,7 +56,7 @@ pub struct Reservation {
     pub lease_secs: u32,
     /// Option 23, in order of preference.
     pub name_servers: Vec<Ipv6Addr>,
-    /// Whether the machine may boot from the network.
+    /// Permission to boot from the network.
     pub netboot: Netboot,
     /// Loader file for this machine, whatever its architecture.
     pub ipxe_binary: Option<String>,
@@ -76,7 +76,7 @@ impl Reservation {
     }
 }
 
-/// Hears what happens on the wire. Called from the service's only task: it must not block.
+/// Receiver of events. Called from the service's only task: it must not block.
 pub trait Observer: Send + Sync + 'static {
     /// One thing that happened.
     fn seen(&self, seen: Seen);
@@ -86,33 +86,33 @@ pub trait Observer: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Seen {
-    /// A machine nobody registered asks, by its best name. It got no answer. Each is reported once
-    /// a minute at most.
+    /// An unknown machine sent a request; its best identity. It got no answer. Each is reported
+    /// once a minute at most.
     Unknown {
-        /// Its hardware address.
+        /// MAC of the client.
         mac: MacAddr,
     },
     /// A known machine was offered its address.
     Offered {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// What kind of program on it asks.
+        /// Kind of the client program.
         stage: Stage,
     },
-    /// It was given its address, or told (again) what it has.
+    /// The machine got its address, or a confirmation of it.
     Replied {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// What kind of program on it asks.
+        /// Kind of the client program.
         stage: Stage,
-        /// What it was told to load.
+        /// URL of the boot file.
         url: Option<String>,
     },
-    /// It gave its address back, or found another to use it.
+    /// The machine returned its address, or found another station using it.
     Ended {
-        /// Who.
+        /// MAC of the client.
         mac: MacAddr,
-        /// Another uses it.
+        /// True if another station uses the address.
         declined: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! What firmware and clients really send, option by option as captured, and a rack to answer them.
+//! Messages of firmware and clients, option by option as captured, and fakes to answer them.
 
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -96,7 +96,7 @@ pub fn ipxe_bios(kind: u8) -> Packet {
         .option(97, &MACHINE_ID)
 }
 
-/// The same for UEFI: ROM or `snponly.efi`.
+/// An iPXE for UEFI: ROM or `snponly.efi`.
 pub fn ipxe_efi(kind: u8) -> Packet {
     Packet::new(0)
         .at(8, &[0, 4])
@@ -182,7 +182,7 @@ pub fn bios_pxe(kind: u8) -> Packet {
         .option(60, b"PXEClient:Arch:00000:UNDI:002001")
 }
 
-/// Busybox.
+/// The DHCP client of Busybox.
 pub fn udhcpc(kind: u8) -> Packet {
     Packet::new(0)
         .option(53, &[kind])
@@ -201,7 +201,7 @@ pub fn config() -> Config {
     Config::new("br0", SERVER)
 }
 
-/// The machine of [`MAC`], with everything a hardware record usually says.
+/// The machine of [`MAC`], with the usual fields of a hardware record.
 pub fn machine() -> Reservation {
     Reservation {
         hostname: Some("nuc-01".to_owned()),
@@ -215,7 +215,7 @@ pub fn machine() -> Reservation {
     }
 }
 
-/// Knows one machine.
+/// A directory with one machine.
 pub struct One(pub Reservation);
 
 impl Directory for One {

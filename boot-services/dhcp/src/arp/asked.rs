@@ -10,11 +10,11 @@ use smoltcp::wire::{
 };
 use stdx::MacAddr;
 
-/// How long an answer is waited for in all.
+/// Total time to wait for an answer.
 pub const WAIT: Duration = Duration::from_millis(300);
-/// When the second probe goes out: the first may be lost where a switch learns or a sleeper wakes.
+/// Delay of the second probe: the first may be lost while a switch learns or a station wakes up.
 pub(super) const SECOND: Duration = Duration::from_millis(120);
-/// Addresses asked about at once; a rack that is switched on asks for fewer.
+/// Limit of addresses checked at once; a rack that is switched on needs fewer.
 pub(super) const QUESTIONS_MAX: usize = 1024;
 
 const ETHERNET: usize = 14;
@@ -22,7 +22,7 @@ const ARP: usize = 28;
 /// Frames are padded to Ethernet's least length, without the checksum.
 const FRAME_MIN: usize = 60;
 
-/// Addresses being asked about, each with its number of askers and the answer.
+/// Addresses being checked, each with its number of callers and the answer.
 #[derive(Debug, Default)]
 pub(super) struct Questions(HashMap<Ipv4Addr, Question>);
 
@@ -33,7 +33,7 @@ struct Question {
 }
 
 impl Questions {
-    /// One asker more; `None` when too much is being asked.
+    /// Adds a caller; `None` when too many addresses are being checked.
     pub fn ask(&mut self, address: Ipv4Addr) -> Option<()> {
         if self.0.len() >= QUESTIONS_MAX && !self.0.contains_key(&address) {
             return None;
@@ -42,7 +42,7 @@ impl Questions {
         Some(())
     }
 
-    /// One asker fewer.
+    /// Removes a caller.
     pub fn forget(&mut self, address: Ipv4Addr) {
         if let Some(question) = self.0.get_mut(&address) {
             question.askers -= 1;
@@ -52,7 +52,7 @@ impl Questions {
         }
     }
 
-    /// Whether the frame answers anything new.
+    /// Takes a frame; true if it answers a check for the first time.
     pub fn hear(&mut self, frame: &[u8], ours: MacAddr) -> bool {
         let Some((address, mac)) = claimant(frame).filter(|(_, mac)| *mac != ours) else {
             return false;

@@ -18,7 +18,7 @@ const ETHERTYPE_ARP: u16 = 0x0806;
 /// Failed receives in a row that end the reading.
 const MAX_FAILURES: u32 = 8;
 
-/// Asks the network of one interface who uses an address. Cloning is cheap and shares the socket.
+/// Checks addresses on one interface. A clone is cheap and shares the socket.
 #[derive(Clone)]
 pub struct Checker {
     shared: Arc<Shared>,
@@ -37,7 +37,7 @@ impl Checker {
     /// Opens the socket; needs `CAP_NET_RAW` and a tokio runtime. The interface needs no address.
     ///
     /// # Errors
-    /// When there is no such interface, or no socket to be had.
+    /// The interface does not exist, or the socket cannot be opened.
     pub async fn open(interface: &str) -> Result<Self, Error> {
         let missing = |source| Error::Interface { interface: interface.to_owned(), source };
         let open =
@@ -60,8 +60,9 @@ impl Checker {
         Ok(Self { shared, _reader: Arc::new(AbortOnDropHandle::new(reader)) })
     }
 
-    /// Who uses `address`. `None` when nobody has said so within [`WAIT`], and, with a word in the
-    /// log, when it cannot be asked: the interface is down, or too much is being asked at once.
+    /// MAC of the station that uses `address`. `None` if none answers within [`WAIT`], and, with a
+    /// log line, if the check is impossible: the interface is down, or too many checks are in
+    /// progress.
     pub async fn in_use(&self, address: Ipv4Addr) -> Option<MacAddr> {
         let shared = &*self.shared;
         let Some(question) = Question::ask(shared, address) else {

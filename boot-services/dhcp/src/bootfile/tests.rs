@@ -1,4 +1,4 @@
-//! Which file for whom.
+//! Boot options of each kind of client.
 
 use super::{Boot, boot};
 use crate::client::Client;

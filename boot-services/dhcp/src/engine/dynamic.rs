@@ -150,7 +150,8 @@ impl Engine {
         if still { self.offer(known, subnet, address, &request) } else { Vec::new() }
     }
 
-    /// RFC 2131 §4.3.2. Whoever neither has a record nor an address of ours is never refused.
+    /// Handles a REQUEST (RFC 2131 §4.3.2). A machine without a record and without an address of
+    /// ours is never refused.
     fn request(
         &mut self,
         known: Option<Reservation>,
@@ -193,7 +194,7 @@ impl Engine {
         Fixed { address, netmask: self.config.subnets[subnet].prefix.netmask() }
     }
 
-    /// The message of an offer or an ACK, and what is told of it; for an INFORM without lease.
+    /// Message of an offer or an ACK, and the event to report; for an INFORM without lease.
     fn granted(
         &self,
         known: Option<Reservation>,
@@ -217,8 +218,8 @@ impl Engine {
     }
 }
 
-/// The machine's record, and where it says nothing, the subnet's settings. The lease time is the
-/// subnet's: it is the subnet's address.
+/// Completes the machine's record with the subnet's settings. The lease time is always the
+/// subnet's, as the address is.
 fn settled(mut machine: Reservation, subnet: &Subnet) -> Reservation {
     machine.lease_secs = subnet.lease_secs;
     machine.gateway = machine.gateway.or(subnet.gateway);

@@ -12,10 +12,10 @@ use crate::reservation::Reservation;
 use crate::seen::{Seen, Silence};
 
 impl Engine {
-    /// At port 67: the offer of a boot file beside somebody else's offer of an address.
+    /// At port 67: offers a boot file beside another server's offer of an address.
     ///
-    /// A REQUEST there is meant for the server of the address. It is answered only when it names
-    /// this one, as a client does that took the boot file's offer for a whole one.
+    /// A REQUEST there is meant for the server of the address. It is answered only if it names this
+    /// server, as a client does that took the offer of a boot file for a complete one.
     pub(super) fn proxy(
         &self,
         machine: &Reservation,

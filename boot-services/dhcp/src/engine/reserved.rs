@@ -80,8 +80,8 @@ impl Engine {
         }
     }
 
-    /// Takes a reserved address back from the machine that a record gave it to before, such as the
-    /// board that was replaced, once it is known that nobody uses it. `None` when it is free now.
+    /// Takes a reserved address back from its former machine, such as a replaced board, after a
+    /// check that it is free. `None` if no check is needed.
     fn reclaim(
         &mut self,
         address: Ipv4Addr,
@@ -105,7 +105,7 @@ impl Engine {
         Some(if begun { vec![Output::Check { address }] } else { leased })
     }
 
-    /// Offers a reserved address that nobody was found at.
+    /// Offers a reserved address after a check found it free.
     pub(super) fn reclaimed(
         &mut self,
         address: Ipv4Addr,
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// The record is always followed; but what speaks against it is said.
+    /// Reports contradictions to the record, which is followed anyway.
     fn question(
         &mut self,
         fixed: Fixed,
@@ -155,7 +155,7 @@ impl Engine {
     }
 }
 
-/// What is told of an ACK.
+/// Event to report for an ACK.
 pub(super) fn acked(request: &Request, address: Ipv4Addr, boot: &Boot) -> Seen {
     let file = boot.file().map(str::to_owned);
     Seen::Acked { mac: request.mac, address, file }

@@ -1,12 +1,12 @@
-//! How much a service remembers, and how much it may.
+//! Table sizes of a service, and their limits.
 
 use crate::checks::MAX_CHECKS;
 use crate::engine::MAX_CHECKED;
 use crate::guard::{MAX_MACHINES, MAX_STRANGERS};
 use crate::subnet::MAX_POOL_ADDRESSES;
 
-/// Entries of an engine's tables; whatever the network does, none has more than [`Sizes::LIMITS`]
-/// says.
+/// Number of entries in each table of an engine. Whatever the network does, no table exceeds
+/// [`Sizes::LIMITS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Addresses of pools that are leased, offered, given back or in quarantine. What lies outside
@@ -18,7 +18,7 @@ pub struct Sizes {
     pub checked: usize,
     /// Machines whose pace is watched.
     pub machines: usize,
-    /// Strangers reported lately.
+    /// Unknown machines that were reported lately.
     pub strangers: usize,
 }
 
@@ -32,7 +32,7 @@ impl Sizes {
         strangers: MAX_STRANGERS,
     };
 
-    /// Whether no table is larger than it may be.
+    /// True if no table exceeds its limit.
     pub fn are_lawful(self) -> bool {
         let Self { leases, checks, checked, machines, strangers } = Self::LIMITS;
         self.leases <= leases

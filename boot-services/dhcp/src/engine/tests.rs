@@ -1,4 +1,4 @@
-//! Whole exchanges: who gets what, where it goes, and what the story says.
+//! Whole exchanges: answers, destinations and events.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
-//! An interface's link as the kernel tells of it (rtnetlink(7), linux/if_link.h).
+//! Link state of an interface, from the kernel (rtnetlink(7), linux/if_link.h).
 //!
-//! Asked by netlink and not read from /sys, which shows the interfaces of the network namespace
-//! that it was mounted in.
+//! Uses netlink and not /sys, which shows the interfaces of the network namespace in which it was
+//! mounted.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,15 +38,15 @@ pub(crate) struct Link {
     pub index: u32,
     pub mac: MacAddr,
     pub carrier: bool,
-    /// How often the carrier has come or gone since the interface exists.
+    /// Number of carrier changes since the interface exists.
     pub changes: u32,
 }
 
-/// What one message says of the interface.
+/// A message about the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
     Link(Link),
-    /// It was removed, moved to another namespace, or never was.
+    /// The interface was removed, was moved to another namespace, or never existed.
     Gone,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Subscribes, and asks for the link as it is now: that is the first news.
+    /// Subscribes, and requests the current link state, which arrives as the first message.
     pub fn open(index: u32) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         // No protocol is protocol 0, which is NETLINK_ROUTE.
@@ -78,7 +78,7 @@ impl Monitor {
         }
     }
 
-    /// Waits until the interface is no more, and says so.
+    /// Waits until the interface is removed, and returns the error.
     pub async fn gone(&mut self) -> io::Error {
         loop {
             match self.next().await {

@@ -53,7 +53,7 @@ pub async fn watch(
     }
 }
 
-/// Where states go; when it is dropped, nothing may be answered any more.
+/// Channel of states. When it is dropped, nothing may be answered any more.
 struct Updates(Sender<State>);
 
 impl Drop for Updates {

@@ -1,4 +1,4 @@
-//! What a frame says of other DHCP servers.
+//! Evidence of other DHCP servers in a frame.
 
 use std::net::Ipv4Addr;
 
@@ -13,15 +13,15 @@ const HEADER: usize = 240;
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
 const BOOTREQUEST: u8 = 1;
 const BOOTREPLY: u8 = 2;
-/// Option 53's DHCPREQUEST.
+/// DHCPREQUEST in option 53.
 const REQUEST: u8 = 3;
 
 /// The box's own servers, on this interface and its others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Own {
-    /// Server identifiers.
+    /// Server identifiers of the box.
     pub servers: Vec<Ipv4Addr>,
-    /// Stations.
+    /// MAC addresses of the box.
     pub macs: Vec<MacAddr>,
 }
 
@@ -32,15 +32,15 @@ pub struct Sighting {
     pub server: Ipv4Addr,
     /// The station that sent its message; `None` when a client named it.
     pub mac: Option<MacAddr>,
-    /// The address that the message offers, gives or asks for.
+    /// Address that the message offers, gives or requests.
     pub offered: Option<Ipv4Addr>,
 }
 
-/// What an Ethernet frame says of a server that is not the box's.
+/// Returns the foreign server that an Ethernet frame reveals.
 ///
-/// That is any message to a client's port 68 from a station that is not ours, and a client's
-/// broadcast REQUEST that names another server. Checksums are not verified: a virtual interface
-/// leaves them unfinished, and a server with a wrong one may still reach its clients.
+/// Evidence is any message to a client's port 68 from a foreign station, or a client's broadcast
+/// REQUEST that names another server. Checksums are not verified: a virtual interface leaves them
+/// unfinished, and a server with a wrong one may still reach its clients.
 pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Ipv4 {

@@ -11,24 +11,24 @@ use stdx::MacAddr;
 use super::evidence::Sighting;
 use crate::frame;
 
-/// When the DISCOVERs go out, from the first one's time.
+/// Times of the DISCOVERs, from the first one.
 const SEND_AT: [Duration; 4] =
     [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(8)];
-/// How long answers are waited for, from the first DISCOVER's time, and at least from the last's.
+/// Time to listen for answers after the first DISCOVER, and at least after the last.
 const LISTEN: Duration = Duration::from_secs(10);
 const LISTEN_LAST: Duration = Duration::from_secs(2);
-/// Servers remembered of one probe: a network with more is no less taken.
+/// Limit of servers remembered per probe.
 const SERVERS_MAX: usize = 8;
 
 /// A DISCOVER is padded to what RFC 951 makes every BOOTP message.
 const MESSAGE: usize = 300;
 const ETHERNET: usize = 14;
 
-/// Who asks.
+/// Sender of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asker {
-    /// The client address in the DISCOVER. Invented: a server that knows the box would treat it
-    /// otherwise than a stranger.
+    /// Client address in the DISCOVER. It is invented: a server that knows the box would treat it
+    /// differently.
     pub client: MacAddr,
     /// The frame's source. The interface's own, so that a switch which allows one station per port
     /// has no reason to shut the port.
@@ -43,8 +43,8 @@ impl Asker {
         Self { client: MacAddr([(first & 0xfc) | 0x02, b, c, d, e, f]), station }
     }
 
-    /// The frame of a DISCOVER, `secs` after the first. It asks for a broadcast answer, which every
-    /// port of the network hears.
+    /// Frame of a DISCOVER, `secs` after the first. It requests a broadcast answer, which reaches
+    /// every port of the network.
     pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
         let message = self.message(xid, secs);
         let (from, to) = ((Ipv4Addr::UNSPECIFIED, 68), (Ipv4Addr::BROADCAST, 67));
@@ -83,11 +83,11 @@ pub(crate) struct Probe {
     pub started: Instant,
     pub xid: u32,
     sent: usize,
-    /// When the last DISCOVER went out; a busy machine may be late.
+    /// Time of the last DISCOVER; a busy machine may send late.
     last_sent: Instant,
     /// A DISCOVER did not go out, so silence proves nothing.
     pub void: bool,
-    /// Who was heard, the first first.
+    /// Servers that answered, in order.
     heard: Vec<Sighting>,
 }
 
@@ -107,7 +107,7 @@ impl Probe {
         })
     }
 
-    /// When there is something to do.
+    /// Time of the next step.
     pub fn deadline(&self) -> Instant {
         SEND_AT.get(self.sent).map_or_else(|| self.end(), |at| self.started + *at)
     }

@@ -1,4 +1,4 @@
-//! What a watch leaves for the next start of the box's program, as one line of text.
+//! Record of a watch for the next start of the program, as one line of text.
 //!
 //! ```text
 //! clean boot=8e4d… index=3 carrier-changes=2 at=1792394041
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `mac` and `offered` may be missing. Times are in seconds since 1970, UTC. A line of another form
-//! counts as none, which is safe: then the network is probed before it is served.
+//! counts as none, which is safe: the network is probed before it is served.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -23,10 +23,10 @@ const RECENT: Duration = Duration::from_secs(600);
 /// The longest record that is read.
 const LENGTH_MAX: u64 = 512;
 
-/// The cable of a clean probe: as long as nothing of this differs, nobody has pulled it.
+/// Link state at a clean probe. While it is unchanged, the cable was not unplugged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Situation {
-    /// `/proc/sys/kernel/random/boot_id`.
+    /// Content of `/proc/sys/kernel/random/boot_id`.
     boot_id: String,
     index: u32,
     carrier_changes: u32,
@@ -38,10 +38,10 @@ impl Situation {
     }
 }
 
-/// What is kept.
+/// Stored result of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A probe found nobody, at a time, and leases are given.
+    /// A probe found no server, and leases are given.
     Clean { situation: Situation, at: SystemTime },
     /// Leases were stopped, and no person has armed the interface since. Its interface is not kept:
     /// there is a record for each.
@@ -49,12 +49,12 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Whether a probe of that time still says something. A clock that was set back makes it old.
+    /// True if a probe of that time is still valid. A clock that was set back makes it old.
     pub fn is_recent(at: SystemTime, now: SystemTime) -> bool {
         now.duration_since(at).is_ok_and(|age| age < RECENT)
     }
 
-    /// Reads a file; none, and one that is no record, say nothing.
+    /// Reads a record; `None` if the file is missing or malformed.
     pub fn load(path: &Path) -> io::Result<Option<Self>> {
         let mut text = String::new();
         let read =
@@ -67,9 +67,9 @@ impl Record {
         }
     }
 
-    /// Replaces the file, or removes it, durably: after a power cut there is the old or the new. A
-    /// record that cannot be written takes the old one with it: a network that was clean before is
-    /// probed then, and not served beside the server that was heard since.
+    /// Replaces or removes the file durably: after a power cut either the old or the new content
+    /// exists. If a record cannot be written, the old one is removed: the network is probed again,
+    /// and not served beside a server found since.
     pub fn store(record: Option<&Self>, path: &Path) -> io::Result<()> {
         Self::store_by(Self::replace, record, path)
     }
@@ -137,7 +137,7 @@ impl fmt::Display for Record {
     }
 }
 
-/// Text that is no record.
+/// Error of a malformed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 

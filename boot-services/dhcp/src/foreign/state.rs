@@ -1,4 +1,4 @@
-//! What the watch allows, as a table: state and event to state.
+//! State table of the watch: state and event to state.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -18,7 +18,7 @@ pub struct Foreign {
     pub interface: String,
     /// The first address it was seen to offer or give; `None` for a boot server without addresses.
     pub offered: Option<Ipv4Addr>,
-    /// When.
+    /// Time of the evidence.
     pub when: SystemTime,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// Where the watch of one interface stands.
+/// State of the watch of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Nothing is answered, for now.
@@ -43,18 +43,18 @@ pub enum State {
     Serving,
     /// A client named another server: no leases until a probe has shown that there is none.
     Checking(Foreign),
-    /// Another server was heard: no leases, until a person arms the interface again.
+    /// Another server was found: no leases until a person resumes the service.
     Stopped(Foreign),
     /// The interface gives no leases; another server is expected, and this is what is known of it.
     Proxy(Neighbour),
 }
 
-/// Why nothing is answered.
+/// Reason to answer nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nobody watches: the watch has not begun, or has ended.
+    /// The watch has not begun, or has ended.
     Unwatched,
-    /// The network is being asked for other servers.
+    /// A probe for other servers is in progress.
     Probing,
     /// The cable is out.
     NoCarrier,
@@ -63,35 +63,35 @@ pub enum Hold {
 /// The server that a proxy works beside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Neighbour {
-    /// None has been heard yet, and no probe is complete.
+    /// No server is known, and no probe is complete.
     Unknown,
     /// A probe found none: machines here will get no address.
     Nobody,
-    /// This one.
+    /// Another server is known.
     Server(Foreign),
 }
 
-/// What may be answered.
+/// Permission to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     /// All that the interface's mode has.
     Everything,
     /// No leases; boot files for machines in the middle of an install.
     Boots,
-    /// Nothing.
+    /// Answer nothing.
     Nothing,
 }
 
-/// What happened on the network.
+/// An event on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another server was heard by a message of its own.
+    /// Another server was found by a message of its own.
     Heard(Foreign),
-    /// A client named another server. Anyone can send such a message, and a client that has moved
-    /// between networks sends one, so it is checked before it is believed.
+    /// A client named another server. Any station can send such a message, and a client that has
+    /// moved between networks does, so it is verified by a probe.
     Named(Foreign),
-    /// A whole probe, on a link that was up all the time, was answered by nobody (in proxy mode:
-    /// not by the server known so far).
+    /// A complete probe, with the link up all the time, got no answer (in proxy mode: none of the
+    /// known server).
     ProbeClean,
     /// There has been no carrier for longer than a reconnection takes.
     Unplugged,
@@ -101,7 +101,7 @@ pub enum Event {
     Rearm,
 }
 
-/// Nothing may be answered before a watch says so.
+/// Answers nothing until a watch permits it.
 impl Default for State {
     fn default() -> Self {
         Self::Held(Hold::Unwatched)
@@ -109,7 +109,7 @@ impl Default for State {
 }
 
 impl State {
-    /// What follows.
+    /// Next state.
     #[must_use]
     pub fn next(self, event: Event) -> Self {
         match (self, event) {
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// What may be answered in this state.
+    /// Permission in this state.
     pub fn permit(&self) -> Permit {
         match self {
             Self::Held(_) => Permit::Nothing,

@@ -20,7 +20,7 @@ const PERIOD_FIRST: Duration = Duration::from_secs(60);
 const FIRST: Duration = Duration::from_secs(600);
 const PERIOD: Duration = Duration::from_secs(600);
 
-/// What the edge is to do.
+/// An order for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Tell everyone concerned, and first of all the DHCP server.
@@ -38,7 +38,7 @@ pub(crate) struct Now {
     pub wall: SystemTime,
 }
 
-/// What a watch is of.
+/// Interface and role of a watch.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub interface: String,
@@ -58,7 +58,7 @@ pub(crate) struct Watcher {
     /// The carrier went, too short a time ago to matter.
     lost: Option<Instant>,
     probe: Option<Probe>,
-    /// When the next probe begins, while there is a carrier.
+    /// Time of the next probe, while there is a carrier.
     next_probe: Instant,
     /// Earliest time at which a client's word holds leases again.
     next_check: Instant,
@@ -168,7 +168,7 @@ impl Watcher {
         }
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn tick(&mut self, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         self.unplugged_by(now, &mut actions);
@@ -186,7 +186,7 @@ impl Watcher {
         actions
     }
 
-    /// When [`Self::tick`] has something to do, if nothing else happens.
+    /// Time of the next [`Self::tick`], if nothing else happens.
     pub fn deadline(&self) -> Option<Instant> {
         let loss = self.lost.map(|lost| lost + CARRIER_LOSS);
         let probe = self.probe.as_ref().map(Probe::deadline);

@@ -1,4 +1,4 @@
-//! What is written is read again; what is no lease file of ours is refused in words.
+//! Leases are read as written; files that are not lease files are refused with a reason.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{FORMAT_KEY, LEASES, LeaseFile};
 use crate::lease::{Change, Lease, LeaseState, LeaseStore as _};
 use crate::vectors::MAC;
 
-/// Another machine.
+/// MAC of another machine.
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
 
 fn lease(last: u8, state: LeaseState) -> Lease {

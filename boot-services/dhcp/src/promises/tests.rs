@@ -55,7 +55,7 @@ fn promises() -> (Arc<Store>, Promises) {
     (store.clone(), Promises::new(Some(store)))
 }
 
-/// Whether there is nothing to wait for.
+/// True if nothing is pending.
 async fn rests(promises: &mut Promises) -> bool {
     tokio::time::timeout(Duration::from_secs(60), promises.kept()).await.is_err()
 }

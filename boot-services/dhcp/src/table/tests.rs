@@ -1,4 +1,4 @@
-//! Who gets which address, when it is somebody else's turn, and what has to be written.
+//! Choice of addresses, their reuse, and the changes to be stored.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use crate::vectors::SERVER;
 
 const LEASE: u32 = 3600;
 
-/// Knows no machine, and some addresses as reserved.
+/// A directory without machines, with reserved addresses.
 struct Reserved(&'static [u8]);
 
 impl Directory for Reserved {

@@ -1,4 +1,4 @@
-//! Who asks, and as what kind of program.
+//! Identity and kind of the client.
 
 use std::net::Ipv6Addr;
 
@@ -55,7 +55,7 @@ fn eui_64(address: Ipv6Addr) -> Option<MacAddr> {
     }
 }
 
-/// What options 15, 16 and 61 say of the client.
+/// Client description in options 15, 16 and 61.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Client {
     pub stage: Stage,

@@ -16,7 +16,7 @@ use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
 
 const ADVERTISE: u8 = 2;
 const REPLY: u8 = 7;
-/// RFC 8415 §21.13.
+/// Status code Success (RFC 8415 §21.13).
 const SUCCESS: u16 = 0;
 const NO_ADDRESSES: u16 = 2;
 const NOT_ON_LINK: u16 = 4;
@@ -25,7 +25,7 @@ const NO_PREFIX: u16 = 6;
 const PREFERENCE_MAX: u8 = 255;
 /// Identity associations answered; firmware and systems send one or two.
 const IAS_MAX: usize = 8;
-/// Name servers sent.
+/// Limit of name servers in an answer.
 const NAME_SERVERS_MAX: usize = 8;
 /// Time for which an address that another uses is not offered (RFC 8415 §18.3.8).
 const DECLINED_FOR: Duration = Duration::from_secs(3600);
@@ -47,16 +47,16 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A service that has heard nobody yet; `mac` is its interface's.
+    /// Creates a service; `mac` is its interface's.
     pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
         let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
         Self { config, duid, guard: Guard::new(now), declined: HashMap::new() }
     }
 
-    /// Takes one datagram that arrived at port 547; the answer goes back where it came from.
+    /// Takes a datagram that arrived at port 547; the answer goes back to its sender.
     ///
     /// # Errors
-    /// Says why the datagram is not a client's message; worth a debug line, no more.
+    /// The datagram is not a client's message; worth a debug line, no more.
     pub fn handle(
         &mut self,
         datagram: &[u8],
@@ -161,7 +161,7 @@ impl Engine {
         Some(answer)
     }
 
-    /// All that is no address; says the boot file's URL.
+    /// Adds all settings but addresses; returns the boot file's URL.
     fn settings(
         &self,
         answer: &mut Vec<u8>,
@@ -189,7 +189,7 @@ impl Engine {
         Some(url)
     }
 
-    /// What the client is told to load, by the rules that hold for IPv4.
+    /// URL of the boot file, by the same rules as for IPv4.
     fn url(&self, machine: &Reservation, client: &Client) -> Option<String> {
         let Config { server, http_port, .. } = self.config;
         let mac = machine.mac;
@@ -265,7 +265,7 @@ fn addresses(association: &[u8]) -> impl Iterator<Item = Ipv6Addr> {
     octets.map(Ipv6Addr::from).take(IAS_MAX)
 }
 
-/// Whether all addresses of a CONFIRM are of this link; `None` when it names none, which is not
+/// True if all addresses of a CONFIRM are of this link; `None` if it names none, which is not
 /// answered (RFC 8415 §18.3.3).
 fn on_link(options: Options<'_>, machine: &Reservation) -> Option<bool> {
     let network = |address: Ipv6Addr| address.to_bits() >> 64;

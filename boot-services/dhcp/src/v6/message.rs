@@ -17,14 +17,14 @@ pub(super) mod code {
     pub const USER_CLASS: u16 = 15;
     pub const VENDOR_CLASS: u16 = 16;
     pub const INTERFACE_ID: u16 = 18;
-    /// RFC 3646.
+    /// DNS servers (RFC 3646).
     pub const NAME_SERVERS: u16 = 23;
     pub const IA_PD: u16 = 25;
-    /// RFC 5970 §3.1.
+    /// Boot file URL (RFC 5970 §3.1).
     pub const BOOT_FILE_URL: u16 = 59;
-    /// RFC 5970 §3.3.
+    /// Client architecture (RFC 5970 §3.3).
     pub const ARCHITECTURE: u16 = 61;
-    /// RFC 6939.
+    /// Client link-layer address (RFC 6939).
     pub const LINK_LAYER: u16 = 79;
 }
 
@@ -37,7 +37,7 @@ const DUID_MAX: usize = 130;
 /// Longest interface identifier echoed to a relay.
 const INTERFACE_ID_MAX: usize = 128;
 
-/// Why a datagram is no client's DHCPv6 message.
+/// Reason why a datagram is not a client's DHCPv6 message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
@@ -58,7 +58,7 @@ pub enum Malformed {
     Anonymous,
 }
 
-/// What a client wants.
+/// Message type of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Solicit,
@@ -147,7 +147,7 @@ pub(super) struct Relay<'a> {
     pub options: Options<'a>,
 }
 
-/// A client's message.
+/// A decoded message of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Message<'a> {
     pub kind: Kind,
@@ -155,7 +155,7 @@ pub(super) struct Message<'a> {
     pub options: Options<'a>,
     pub client_id: Option<&'a [u8]>,
     pub server_id: Option<&'a [u8]>,
-    /// From the outermost to the one that heard the client.
+    /// Relays, from the outermost to the one nearest to the client.
     pub relays: Vec<Relay<'a>>,
 }
 

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use crate::rack::{MAC, Wire, sh};
 
-/// Addresses that a rack asks for at once, the used one among them.
+/// Addresses that a rack checks at once, the used one among them.
 const RACK: std::ops::RangeInclusive<u8> = 1..=200;
 
-/// Asks for all addresses of a rack at once; the addresses that are used.
+/// Checks all addresses of a rack at once; returns the used ones.
 async fn used(checker: &Checker) -> Vec<(Ipv4Addr, stdx::MacAddr)> {
     let asked: Vec<_> = RACK
         .map(|last| {

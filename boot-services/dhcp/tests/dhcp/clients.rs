@@ -9,8 +9,8 @@ use stdx::testing::{PATIENCE, wait_for};
 
 use crate::rack::{self, ADDRESS, MAC, Service, Wire, machine, sh};
 
-/// Asks for a lease once, with tries of a second each; the settings that udhcpc gives its script,
-/// or `None` without an answer.
+/// Requests a lease once, with tries of a second each; returns the settings that udhcpc passes to
+/// its script, `None` without an answer.
 fn udhcpc(wire: &Wire, tries: u64, extra: &[&str]) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");

@@ -86,7 +86,7 @@ impl Drop for Nuc {
     }
 }
 
-/// A boot sector that says [`DISK_MESSAGE`] on the serial port.
+/// A boot sector that prints [`DISK_MESSAGE`] on the serial port.
 fn bios_disk(folder: &Path) -> String {
     let mut sector = vec![
         0xba, 0xf8, 0x03, // mov dx, 0x3f8
@@ -107,7 +107,7 @@ fn bios_disk(folder: &Path) -> String {
     format!("if=none,id=d0,format=raw,file={}", path.display())
 }
 
-/// When the machine was first told what to load.
+/// Time at which the machine first got its boot file.
 fn acked(service: &Service) -> Instant {
     wait_for_boot("an ACK", || service.story.first(|seen| matches!(seen, Seen::Acked { .. })))
 }
@@ -139,7 +139,7 @@ fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
 
 /// EDK2 collects offers for 4 s; an offer without a file makes it ask for 68 s.
 const OPTION_LEFT: Duration = Duration::from_secs(40);
-/// iPXE asks for its script at once; it waits for 3 s without option 175.176, and for 16 s without
+/// iPXE requests its script at once; it waits for 3 s without option 175.176, and for 16 s without
 /// the router advertisement.
 const SCRIPT_ASKED: Duration = Duration::from_millis(2900);
 /// From the ACK to the disk: 2 s, where the waits that a server can cause are 16 s and more.

@@ -21,11 +21,11 @@ mod capture;
 use capture::Capture;
 
 const ROGUE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 66);
-/// What a probe takes.
+/// Duration of a probe.
 const PROBE: Duration = Duration::from_secs(10);
 /// From the first OFFER of another server to the box's last OFFER.
 const SILENT: Duration = Duration::from_secs(1);
-/// A machine asks as often as the service answers one for ever.
+/// Interval of requests, slow enough that the service answers all.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// The wire's far end made a port of a bridge, with a place for a server on another port.
@@ -52,7 +52,7 @@ impl Segment {
         Self { wire, rogue_space }
     }
 
-    /// Starts a server that answers everybody, and waits until it listens.
+    /// Starts a server that answers all clients, and waits until it listens.
     fn rogue(&self) -> Rogue {
         let process = Command::new("ip")
             .args(["netns", "exec", &self.rogue_space, "dnsmasq", "--keep-in-foreground"])
@@ -66,7 +66,7 @@ impl Segment {
         Rogue(process)
     }
 
-    /// A machine that asks everybody for an address, until dropped.
+    /// A machine that broadcasts requests until it is dropped.
     fn asking(&self) -> Asking {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
@@ -195,8 +195,7 @@ impl Drop for Watch {
     }
 }
 
-/// It has an address of the server's range, and the server's hardware address when it was heard
-/// itself.
+/// Expects an address of the server's range, and the server's MAC if it was seen itself.
 fn assert_is_rogue(foreign: &Foreign) {
     assert_eq!((foreign.server, foreign.interface.as_str()), (ROGUE, "box0"));
     assert!(foreign.mac.is_some(), "{foreign}");
@@ -204,9 +203,9 @@ fn assert_is_rogue(foreign: &Foreign) {
     assert!([a, b, c] == [10, 77, 0] && (100..200).contains(&d), "{foreign}");
 }
 
-/// Starts a server beside a service whose machine asks all the time. The kernel's time stamps say
-/// when the server's first answer was on the wire, and when the service's last: a machine that has
-/// no time for this test changes neither.
+/// Starts a server beside a service whose machine sends requests all the time. The kernel's time
+/// stamps tell when the server's first answer and the service's last were on the wire: a slow test
+/// machine changes neither.
 fn silent_within_a_second(segment: &Segment, watching: &Watch) -> (Rogue, Foreign) {
     let config = dhcp::Config::new("box0", SERVER);
     let gate = (None, watching.gate.clone());

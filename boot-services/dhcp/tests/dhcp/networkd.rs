@@ -28,8 +28,8 @@ fn words(values: &[impl Display]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What networkd should write down of what this machine is offered (RFC 2131 §4.4.5 says when a
-/// client renews and rebinds).
+/// Expected entries of networkd for this machine's lease (RFC 2131 §4.4.5 defines renewal and
+/// rebinding times).
 fn offered(machine: &Reservation) -> Vec<(&'static str, String)> {
     let fixed = machine.fixed.unwrap();
     vec![
@@ -53,7 +53,7 @@ fn assert_has(lease: &BTreeMap<String, String>, expected: &[(&'static str, Strin
     }
 }
 
-/// What `ip` says of the rack's side.
+/// Output of `ip` on the rack's side.
 fn shown(wire: &Wire, what: &[&str]) -> String {
     let output = wire.rack("ip").args(["-4", "-oneline"]).args(what).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

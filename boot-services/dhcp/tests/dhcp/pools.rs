@@ -18,7 +18,7 @@ fn at(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, last)
 }
 
-/// A wire with a stranger's machine on it, a folder, and a pool that begins at an address.
+/// A wire with an unknown machine on it, a folder, and a pool that begins at an address.
 struct Bench {
     wire: Wire,
     folder: TempDir,

@@ -23,7 +23,7 @@ struct Bench {
     now: Instant,
 }
 
-/// One answer.
+/// Decoded answer.
 struct Answer {
     message: Vec<u8>,
     to: Destination,

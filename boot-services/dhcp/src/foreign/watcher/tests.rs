@@ -62,7 +62,7 @@ impl Bench {
         self.now = Now { at: self.now.at + by, wall: self.now.wall + by };
     }
 
-    /// Lets time pass, with ticks when they are asked for.
+    /// Lets time pass, with the requested ticks.
     fn pass(&mut self, seconds: f64) {
         let end = self.now.at + Duration::from_secs_f64(seconds);
         while let Some(deadline) = self.watcher.deadline().filter(|at| *at <= end) {

@@ -33,7 +33,7 @@ impl Capture {
         Self { process, text }
     }
 
-    /// When each answer of `server` was on the wire, since the epoch.
+    /// Times of each answer of `server` on the wire, since the epoch.
     pub fn answers(&self, server: Ipv4Addr) -> Vec<Duration> {
         let text = std::fs::read_to_string(self.text.path()).unwrap();
         let from = format!(" IP {server}.67 > ");

@@ -182,7 +182,7 @@ impl Story {
         until(&format!("{expected:?}"), || self.all().last() == Some(expected));
     }
 
-    /// When the first such thing was seen.
+    /// Time of the first matching event.
     pub fn first(&self, is: impl Fn(&Seen) -> bool) -> Option<Instant> {
         self.0.lock().unwrap().iter().find(|(_, seen)| is(seen)).map(|(at, _)| *at)
     }

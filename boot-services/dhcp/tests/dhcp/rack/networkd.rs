@@ -11,8 +11,8 @@ use super::{Wire, sh};
 
 const PROGRAM: &str = "/lib/systemd/systemd-networkd";
 
-/// The mounts are the client's alone, `ip netns exec` has seen to that. Where /sys is read-only
-/// there is no udev, whose word networkd would wait for; the folder for its state it wants to own.
+/// The mounts are private to the client, as `ip netns exec` arranged. With a read-only /sys there
+/// is no udev for which networkd would wait; networkd must own its state folder.
 const PREPARE: &str = "mount -t tmpfs none /run
 mount -t tmpfs none /etc/systemd/network
 mount -o remount,bind,ro /sys
@@ -38,13 +38,13 @@ impl Networkd {
         Self(child)
     }
 
-    /// What it has written down of its IPv4 lease, once it has configured the interface by it.
+    /// Its recorded IPv4 lease, after it has configured the interface.
     pub fn lease(&self) -> BTreeMap<String, String> {
         self.link("ADMIN_STATE", "configured");
         wait_for("networkd's lease", || self.state("leases"))
     }
 
-    /// What it has written down of the interface, once `key` is `value`.
+    /// Its record of the interface, once `key` is `value`.
     pub fn link(&self, key: &str, value: &str) -> BTreeMap<String, String> {
         wait_for(&format!("{key}={value}"), || {
             let link = self.state("links")?;

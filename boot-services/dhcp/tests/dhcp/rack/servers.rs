@@ -65,7 +65,7 @@ pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
     requests
 }
 
-/// RFC 2347: only what was asked for is acknowledged.
+/// Acknowledges requested options only (RFC 2347).
 fn send_file(socket: &UdpSocket, content: &[u8], size: Option<&str>, tell_length: bool) {
     let length = content.len();
     let mut options = "\0\x06".to_owned();

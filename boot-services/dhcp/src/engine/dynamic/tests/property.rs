@@ -24,7 +24,7 @@ enum Step {
     /// Takes what it was offered last.
     Select(u8),
     Renew(u8),
-    /// Asks for any address.
+    /// Requests any address.
     Reboot(u8, u8),
     Release(u8),
     Decline(u8),
@@ -33,7 +33,7 @@ enum Step {
     Restart {
         right: bool,
     },
-    /// Somebody else is found at the next address that is checked.
+    /// Another station is found at the next checked address.
     Squat,
     /// The operator reserves an address for the first client, or takes that back.
     Reserve(Option<u8>),
@@ -78,7 +78,7 @@ struct World {
     store: BTreeMap<Ipv4Addr, Lease>,
     records: Records,
     offers: HashMap<u8, Ipv4Addr>,
-    /// What each client believes to have, and until when.
+    /// Lease of each client, with its end.
     leases: HashMap<u8, (Ipv4Addr, Instant)>,
     squatter: bool,
     story: Story,
@@ -228,7 +228,7 @@ impl World {
     }
 }
 
-/// What a reservation beside the pool has is not given away by the pool that grew meanwhile.
+/// An address of a record beside the pool is not given by a pool that grew meanwhile.
 #[test]
 fn a_former_reservation_stays_its_machines_while_its_lease_lasts() {
     let mut world = World::new();
