@@ -1,5 +1,5 @@
-//! How fast the store is on a disk, beside the disk itself: durable commits alone and from 16
-//! writers, list, watch fan-out. `store_bench [FOLDER]` (the system's temporary folder otherwise).
+//! Speed of the store on a disk, and of the disk itself: durable commits alone and from 16 writers,
+//! list, watch fan-out. `store_bench [FOLDER]` (default: the system's temporary folder).
 
 use std::fs::File;
 use std::io::{Error, Write as _};
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the disk does without us: append and wait.
+/// Speed of the bare disk: append and sync.
 fn raw(path: &Path) -> Result<f64, Error> {
     let mut file = File::create(path)?;
     let started = Instant::now();

@@ -27,9 +27,9 @@ pub(crate) const ASIDE_MAX: usize = 3;
 /// A store of a newer format that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// Where it lies.
+    /// Path of the file.
     pub file: PathBuf,
-    /// Its format.
+    /// Format version of the file.
     pub format: u64,
     /// Its last revision: whatever came after the copy's is in it alone. `None` when that could not
     /// be read.

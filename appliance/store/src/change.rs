@@ -13,30 +13,30 @@ pub struct Stored {
     pub value: Arc<[u8]>,
 }
 
-/// What one revision did. Every revision from 1 on did exactly one thing to exactly one object.
+/// The change of one revision. Every revision from 1 on changed exactly one object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
     /// The revision of this change.
     pub revision: u64,
     /// The object it changed.
     pub key: Key,
-    /// What became of the object.
+    /// Kind of the change.
     pub kind: ChangeKind,
 }
 
-/// What became of an object.
+/// Kind of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChangeKind {
-    /// It was created (`previous` is `None`) or replaced.
+    /// The object was created (`previous` is `None`) or replaced.
     Put {
         /// The value from this revision on.
         value: Arc<[u8]>,
-        /// What it replaced.
+        /// Replaced state.
         previous: Option<Stored>,
     },
-    /// It was deleted.
+    /// The object was deleted.
     Delete {
-        /// Its last state.
+        /// Last state of the object.
         previous: Stored,
     },
 }

@@ -13,10 +13,10 @@ use crate::tables::{
 use crate::vault::Vault;
 use crate::{Error, Key, Store, Stored};
 
-/// What [`Store::check`] found in order.
+/// Result of [`Store::check`] for a consistent store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checked {
-    /// The last revision.
+    /// Last revision of the store.
     pub revision: u64,
     /// The log holds every revision above this one.
     pub floor: u64,
@@ -33,7 +33,7 @@ struct Check<'a> {
     hasher: RandomState,
     revision: u64,
     floor: u64,
-    /// Where the log leaves each object it names; `None`: deleted.
+    /// Last state of each object that the log names; `None`: deleted.
     ends: HashMap<Key, Option<Mark>>,
 }
 
@@ -47,7 +47,7 @@ impl Store {
     }
 }
 
-/// As [`Store::check`], of a database that is no store yet.
+/// As [`Store::check`], for a database that is not an open store yet.
 pub(crate) fn check(db: &Database, vault: &Vault) -> Result<Checked, Error> {
     let txn = db.begin_read().map_err(storage("check"))?;
     let mut check = Check {

@@ -1,21 +1,21 @@
-//! What can go wrong, in words.
+//! Errors of the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::Key;
 
-/// Why the store could not do what was asked. Cheap to clone: one failed commit answers many.
+/// An error of the store. Cheap to clone: one failed commit answers many callers.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The file or its folder could not be made ready.
     #[error("cannot {attempt} {}", path.display())]
     File {
-        /// What was being done.
+        /// Operation that failed.
         attempt: &'static str,
-        /// With which file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's word.
+        /// Error of the operating system.
         #[source]
         source: Arc<std::io::Error>,
     },
@@ -25,7 +25,7 @@ pub enum Error {
         path.display()
     )]
     FutureFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The version in the file.
         found: u64,
@@ -35,22 +35,22 @@ pub enum Error {
     /// Another process has the file open.
     #[error("cannot open the store {}: another process has it open", path.display())]
     InUse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The disk, or the database on it, failed.
     #[error("cannot {attempt} the store")]
     Storage {
-        /// What was being done.
+        /// Operation that failed.
         attempt: &'static str,
-        /// The database's word.
+        /// Error of the database.
         #[source]
         source: Arc<redb::Error>,
     },
-    /// What is on disk contradicts itself.
+    /// The data on disk is inconsistent.
     #[error("the store is damaged: {what}")]
     Damaged {
-        /// What was found.
+        /// Description of the inconsistency.
         what: String,
     },
     /// The store is to be brought to a newer format, and a copy of it does not fit on the disk.
@@ -60,7 +60,7 @@ pub enum Error {
         path.display()
     )]
     NoRoom {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Bytes of a copy, and some more.
         needed: u64,
@@ -77,11 +77,11 @@ pub enum Error {
     /// One value is larger than [`crate::MAX_VALUE_BYTES`].
     #[error("cannot store {key}: {bytes} bytes, the limit is {limit}")]
     ValueTooLarge {
-        /// The object.
+        /// Key of the object.
         key: Key,
-        /// Its size.
+        /// Size of the value in bytes.
         bytes: usize,
-        /// The limit.
+        /// Limit in bytes.
         limit: usize,
     },
     /// One write closure changed more than [`crate::MAX_TXN_BYTES`].
@@ -89,41 +89,41 @@ pub enum Error {
     TxnTooLarge {
         /// The object that went over it.
         key: Key,
-        /// The limit.
+        /// Limit in bytes.
         limit: usize,
     },
     /// A sealed value could not be opened or made: another key, or changed bytes.
     #[error("cannot open the sealed value of {key}: it was sealed with another key, or changed")]
     Unsealable {
-        /// The object.
+        /// Key of the object.
         key: Key,
     },
     /// The store was sealed with a key that is not the one given.
     #[error("cannot open the store {}: its secrets are sealed with another key", path.display())]
     WrongKey {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A write closure panicked; nothing of it was kept.
     #[error("a write was dropped because its closure panicked: {message}")]
     Panicked {
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
-    /// The log no longer reaches back to the revision asked for: list again.
+    /// The log no longer reaches back to the requested revision: list again.
     #[error("cannot watch after revision {after}: the log begins after revision {floor}")]
     Compacted {
-        /// The revision asked for.
+        /// Requested revision.
         after: u64,
         /// The oldest revision that can be watched after.
         floor: u64,
     },
-    /// The revision asked for has not happened here (an older backup was restored): list again.
+    /// The requested revision has not happened here (an older backup was restored): list again.
     #[error("cannot watch after revision {after}: the store is at revision {current}")]
     Future {
-        /// The revision asked for.
+        /// Requested revision.
         after: u64,
-        /// The store's revision.
+        /// Current revision of the store.
         current: u64,
     },
     /// The watch fell so far behind that the log was compacted past it: list again.

@@ -24,11 +24,11 @@ use crate::{Change, Error, Txn};
 
 /// The most writes in one commit.
 pub(crate) const GROUP_WRITES: usize = 64;
-/// How long a group waits for as many writers as the last one had. A lone writer never waits.
+/// Longest wait for as many writers as the last group had. A lone writer never waits.
 const GROUP_WAIT: Duration = Duration::from_millis(2);
 /// The most bytes of changes in one commit; the write that goes over it is still taken.
 const GROUP_BYTES: usize = 32 * 1024 * 1024;
-/// How often an idle writer looks for changes that have outlived their age.
+/// Interval at which an idle writer removes changes that exceed their age.
 const TRIM_EVERY: Duration = Duration::from_secs(600);
 
 /// The numbers of the meta table.
@@ -47,7 +47,7 @@ pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
     Ok(txn)
 }
 
-/// One caller's write.
+/// The write of one caller.
 pub(crate) trait Job: Send {
     /// Run the closure; the changes to keep, if it succeeded.
     fn run(&mut self, txn: Txn<'_>) -> Option<Kept>;
@@ -120,7 +120,7 @@ pub(crate) struct Writer {
     pub ages: Ages,
 }
 
-/// Tells the watches when the writer ends, however it ends.
+/// Closes the watches when the writer ends, for any reason.
 struct CloseOnDrop(Arc<Shared>);
 
 impl Drop for CloseOnDrop {
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// Who is waiting already, and for a moment those who came to the last group.
+    /// Collects the waiting jobs, and waits briefly for the writers of the last group.
     fn collect(&self, first: Box<dyn Job>, last: usize) -> Vec<Box<dyn Job>> {
         let deadline = Instant::now() + GROUP_WAIT;
         let mut group = vec![first];

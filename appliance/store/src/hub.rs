@@ -1,8 +1,8 @@
-//! The most recent changes in memory, and the bell that tells watches there are more.
+//! The latest changes in memory, and the notification of watches.
 //!
-//! The writer only appends and rings; each watch reads at its own pace and falls back to the log
+//! The writer only appends and notifies; each watch reads at its own pace and falls back to the log
 //! on disk when it is late. So the memory is bounded by the ring, however many watches there are,
-//! and none of them can hold up a commit.
+//! and no watch can delay a commit.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ const RING_ENTRIES: usize = 1024;
 /// Bytes of names and values kept in memory; at least the last change is kept.
 const RING_BYTES: usize = 8 * 1024 * 1024;
 
-/// How far the store has come.
+/// Progress of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// The last revision that is on disk and in the ring.
@@ -80,22 +80,22 @@ impl Hub {
         self.progress.send_modify(|progress| progress.open = false);
     }
 
-    /// The bell.
+    /// Subscribes to the progress.
     pub fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// How far the store has come.
+    /// Current progress.
     pub fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
 
-    /// How many watches are listening.
+    /// Number of watches.
     pub fn watches(&self) -> usize {
         self.progress.receiver_count()
     }
 
-    /// Whether the ring reaches back to just after `after`.
+    /// True if the ring reaches back to just after `after`.
     pub fn reaches(&self, after: u64) -> bool {
         after >= self.recent().floor
     }

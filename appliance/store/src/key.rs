@@ -1,11 +1,11 @@
-//! What an object is called, and the bytes that sort the same way.
+//! Name of an object, and its encoding in bytes of the same order.
 //!
 //! ```text
 //! resource 00 namespace 00 name        a 00 byte inside a part is written 00 FF
 //! ```
 //!
-//! FF never occurs in UTF-8, so the separators cannot be mistaken, and the bytes order exactly as
-//! the three strings do: one resource is one range, and one namespace a range inside it.
+//! FF never occurs in UTF-8, so the separators are unambiguous, and the bytes order exactly as the
+//! three strings do: one resource is one range, and one namespace a range inside it.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl Key {
         bytes
     }
 
-    /// The key in `bytes`; `None` when they are no key of ours.
+    /// Decodes a key; `None` if `bytes` are not a valid key.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (resource, rest) = part(bytes)?;
         let (namespace, rest) = part(rest?)?;

@@ -1,12 +1,13 @@
-//! The box's memory: opaque objects under (resource, namespace, name) with strictly increasing
+//! The box's object store: opaque values under (resource, namespace, name) with strictly increasing
 //! revisions, durable before they are acknowledged, and a change log that can be watched from any
-//! revision it still reaches.
+//! revision that it still holds.
 //!
 //! Never: parses a value, knows a kind, holds a write transaction across an await (write closures
-//! are synchronous by type), acknowledges what is not on disk, lets a slow reader hold up a writer.
+//! are synchronous by type), acknowledges data that is not on disk, lets a slow reader delay a
+//! writer.
 //!
 //! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
-//! on disk, drawn byte by byte; `vault` seals what is secret) → `hub` → [`Watch::next`].
+//! on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`].
 
 mod ages;
 mod aside;

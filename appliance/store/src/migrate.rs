@@ -10,7 +10,7 @@ use crate::tables::{
 use crate::vault::Vault;
 use crate::{Error, Key};
 
-/// Version 1 → 2: what were values become blobs, sealed where the vault says so.
+/// Version 1 → 2: values become blobs, sealed where the vault says so.
 pub(crate) fn to_blobs(
     from: &ReadTransaction,
     to: &WriteTransaction,

@@ -30,15 +30,15 @@ const CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// mebibyte), since redb may panic on pages that a failing disk has changed.
 const CHECKED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Where redb keeps its flags, and the one that a file has while it is open for writing (redb's
-/// design document: the second bit of the god byte, which follows 9 bytes of magic).
+/// Offset of redb's flags; the second bit of this byte is set while the file is open for writing
+/// (redb's design document: the god byte follows 9 bytes of magic).
 const FLAGS_AT: u64 = 9;
 const RECOVERY_REQUIRED: u8 = 2;
 
-/// The file holds secrets: its owner reads it, nobody else.
+/// Mode of the file: it holds secrets.
 const FILE_MODE: u32 = 0o600;
 
-/// How much history the store keeps for watches to resume from.
+/// Options of a store: limits of the history, the volume and the vault.
 #[derive(Clone)]
 pub struct Options {
     /// Changes kept in the log.
@@ -55,7 +55,7 @@ pub struct Options {
     /// Bytes of the file `PATH.reserve`, which is given up when the disk is full, so that objects
     /// can still be deleted. Zero: no such file.
     pub reserve: u64,
-    /// Measures the disk.
+    /// Measures free space of the disk.
     pub volume: Arc<dyn Volume>,
     /// Resources whose values lie sealed on disk from their next write on, as in
     /// [`crate::Key::resource`].
@@ -106,12 +106,12 @@ pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals),
     forward(path, db, vault, Before::Dropped)
 }
 
-/// What becomes of the file as it was before it was brought forward.
+/// Use of the file as it was before the migration.
 #[derive(Clone, Copy)]
 enum Before<'a> {
-    /// It is there for the release that made it, which may come back (UP-6).
+    /// The file is kept for the release that made it, which may come back (UP-6).
     Kept(&'a dyn Volume),
-    /// It is a copy already.
+    /// The file is a copy already.
     Dropped,
 }
 
@@ -154,7 +154,7 @@ fn database_in(path: &Path) -> Result<Database, Error> {
     database(path, backend(path, file)?)
 }
 
-/// What a number of the `meta` table is before anything was written there by this release.
+/// Number in the `meta` table before this release writes to it.
 fn meta_of(db: &Database, name: &str) -> Result<Option<u64>, Error> {
     let txn = db.begin_read().map_err(storage("open"))?;
     match txn.open_table(META) {
@@ -239,7 +239,7 @@ pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Data
     })
 }
 
-/// Whether a file of this length was never closed: a crash or a power cut came first.
+/// True if a file of this length was never closed: a crash or a power cut came first.
 pub(crate) fn was_left_open(backend: &impl StorageBackend, length: u64) -> io::Result<bool> {
     let mut flags = [0];
     if length > FLAGS_AT {
@@ -290,7 +290,8 @@ fn number(meta: &impl ReadableTable<&'static str, u64>, name: &str) -> Result<Op
     Ok(value.map(|value| value.value()))
 }
 
-/// Whether the key's fingerprint was noted now; a store knows the one key it was sealed with.
+/// True if the key's fingerprint was written now. A store accepts only the key that it was sealed
+/// with.
 fn check_key(path: &Path, meta: &mut Meta<'_>, vault: &Vault) -> Result<bool, Error> {
     let given = vault.key.as_ref().map(SealingKey::fingerprint);
     match (number(meta, META_SEALED_BY)?, given) {

@@ -1,14 +1,15 @@
-//! Room on the disk. A store needs some to be emptied, since deleting writes too, and as much as it
-//! takes itself to be brought to the format of a later release.
+//! Free space on the disk. A store needs some to be emptied, since deleting writes too, and as much
+//! as its own size for a migration to the format of a later release.
 //!
 //! ```text
 //! free  = what the disk has + what the store's file has and does not use
 //! needed = the store once more + MARGIN
 //! ```
 //!
-//! Below that the store is short of room: it keeps little history, and whoever writes for others
-//! refuses what makes it grow ([`crate::Txn::room`]). Deleting and the box's own small writes go
-//! on. What they need when others filled the disk to its last byte is the file `STORE.reserve`.
+//! Below that the store is short of space: it keeps little history, and writers for clients refuse
+//! changes that make it grow ([`crate::Txn::room`]). Deleting and the box's own small writes go on.
+//! The file `STORE.reserve` provides their space when other programs filled the disk to its last
+//! byte.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -62,7 +63,7 @@ impl Volume for SystemVolume {
 pub struct Room {
     /// Free: on the disk, and within the store's file where that was counted.
     pub free: u64,
-    /// That ought to be free.
+    /// Bytes that should be free.
     pub needed: u64,
 }
 
@@ -194,11 +195,11 @@ fn taken(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.blocks() * BLOCK)
 }
 
-/// Makes sure that a copy of the store at `path` fits beside it; what its file does not use is
-/// given back first.
+/// Checks that a copy of the store at `path` fits beside it, after unused space of its file was
+/// given back.
 ///
 /// # Errors
-/// [`Error::NoRoom`], or what the disk said.
+/// [`Error::NoRoom`], or those of the disk.
 pub(crate) fn for_a_copy(path: &Path, db: &mut Database, volume: &dyn Volume) -> Result<(), Error> {
     let room = || {
         let free = volume.free(path).unwrap_or(u64::MAX);

@@ -13,7 +13,7 @@ use crate::{Error, Key, Store};
 pub struct Size {
     /// The kind, as in [`Key::resource`].
     pub resource: String,
-    /// Number of objects.
+    /// Number of stored objects.
     pub objects: u64,
     /// Bytes of their rows.
     pub bytes: u64,

@@ -1,8 +1,8 @@
-//! A copy of the store while it serves, and the way back.
+//! Snapshot of the store while it serves, and the restore.
 //!
-//! A snapshot is a store file of the same format, sealed values still sealed. Restoring makes the
-//! differences in one transaction, so that a power cut leaves either all of them or none, behind a
-//! leap of the revisions, so that every watch is told to list again.
+//! A snapshot is a store file of the same format, sealed values still sealed. A restore writes the
+//! differences in one transaction, so that a power cut leaves either all of them or none, after a
+//! leap of the revisions, so that every watch has to list again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,20 @@ use crate::store::Shared;
 use crate::tables::{CHANGELOG, META, META_REVISION, OBJECTS, Objects as _, Opened, meta};
 use crate::{Error, Key, Store, Stored};
 
-/// How far above the snapshot's revisions go on after a restore: what was acknowledged after the
-/// snapshot had revisions too, and none may come again. A thousand writes a second take 49 days for
-/// as many.
+/// Distance between the snapshot's revisions and those after a restore: changes acknowledged after
+/// the snapshot had revisions too, which may not be reused. A thousand writes a second take 49 days
+/// for as many.
 pub const RESTORE_LEAP: u64 = 1 << 32;
 
 /// The most a restore may change, names and replaced values counted.
 const MAX_RESTORE_BYTES: usize = 256 * 1024 * 1024;
 
 impl Store {
-    /// Copy the store as it is now into a new file at `path`, durable when this returns; writers
-    /// and readers go on meanwhile. Answers the snapshot's revision. Blocks for the time of the
-    /// copy.
+    /// Copies the store as it is now to a new file at `path`, durable on return; writers and
+    /// readers go on. Returns the snapshot's revision. Blocks while it copies.
     ///
     /// # Errors
-    /// What the disk said; a file that is there already is replaced.
+    /// Those of the disk; an existing file is replaced.
     pub fn snapshot(&self, path: &Path) -> Result<u64, Error> {
         let shared = self.shared();
         let _alone = shared.copying.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +51,12 @@ impl Store {
         Ok(revision)
     }
 
-    /// Make the objects those of the snapshot at `path`, which is left as it is, and answer the
-    /// revision of the last change. Objects the snapshot does not have are deleted.
+    /// Replaces the objects by those of the snapshot at `path`, which is not changed, and returns
+    /// the revision of the last change. Objects that the snapshot does not have are deleted.
     ///
     /// # Errors
     /// [`Error::WrongKey`] for a snapshot that another key sealed, [`Error::FutureFormat`] for one
-    /// of a later release, [`Error::Damaged`], or what the disk said; nothing is changed then.
+    /// of a later release, [`Error::Damaged`], or those of the disk; nothing is changed then.
     pub async fn restore(&self, path: &Path) -> Result<u64, Error> {
         let (store, path) = (self.clone(), path.to_owned());
         let read = tokio::task::spawn_blocking(move || store.read_snapshot(&path));

@@ -29,9 +29,9 @@ pub struct Store {
     handle: Arc<Handle>,
 }
 
-/// What readers, watches and the writer share.
+/// State shared by readers, watches and the writer.
 pub(crate) struct Shared {
-    /// Where the store's file is.
+    /// Path of the store's file.
     pub path: PathBuf,
     /// Held while a file is copied: two copies to one place would tear each other.
     pub copying: Mutex<()>,
@@ -64,16 +64,16 @@ pub struct Stats {
     pub writes: u64,
     /// Writes waiting for the disk now.
     pub waiting: usize,
-    /// Watches open now.
+    /// Number of open watches.
     pub watches: usize,
 }
 
 impl Store {
-    /// Open the store in the file at `path`, made (mode 0600) when there is none; its folder must
-    /// exist. Blocks; after a crash for the time of a repair, about 2.5 s per gigabyte.
+    /// Opens the store in the file at `path`; creates it (mode 0600) if there is none. Its folder
+    /// must exist. Blocks; after a crash for the time of a repair, about 2.5 s per gigabyte.
     ///
     /// # Errors
-    /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or what the disk said.
+    /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or those of the disk.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let (db, totals) = crate::open::open(path, &options)?;
         Self::start(path, db, totals, options)
@@ -213,8 +213,8 @@ impl Store {
         }
     }
 
-    /// Why nothing is written any more, if so: a commit failed. The store goes on when it is opened
-    /// again.
+    /// Error of the failed commit after which nothing is written any more, if any. A reopened store
+    /// goes on.
     pub fn stopped(&self) -> Option<Arc<Error>> {
         self.handle.shared.stopped.borrow().clone()
     }
@@ -251,8 +251,8 @@ impl Shared {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
     }
 
-    /// The last revision on disk. Asked of the database, since the hub learns of a commit a moment
-    /// after readers can see it; of the hub when the database fails.
+    /// Last revision on disk. Read from the database, since the hub learns of a commit a moment
+    /// after readers can see it; from the hub if the database fails.
     pub fn revision(&self) -> u64 {
         let read = || meta(&self.db.begin_read().map_err(storage("read"))?, META_REVISION);
         read().unwrap_or_else(|_: Error| self.hub.progress().revision)

@@ -58,12 +58,12 @@ const DELETED: u8 = 3;
 
 /// The objects table, seen from a read or a write transaction alike.
 pub(crate) trait Objects {
-    /// One object.
+    /// Reads one object.
     fn object(&self, key: &Key) -> Result<Option<Stored>, Error>;
     /// Every object of a resource, or of one namespace of it, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)
     -> Result<Vec<(Key, Stored)>, Error>;
-    /// Tells `each` the encoded key and the revision of the same objects, without opening them.
+    /// Passes the encoded key and the revision of the same objects to `each`, without opening them.
     fn revisions(
         &self,
         resource: &str,
@@ -196,7 +196,7 @@ pub(crate) fn decode_change(revision: u64, bytes: &[u8], vault: &Vault) -> Resul
     Ok(Change { revision, key, kind })
 }
 
-/// When the change in `bytes` was committed, in milliseconds since 1970.
+/// Commit time of the change in `bytes`, in milliseconds since 1970.
 #[cfg(test)]
 pub(crate) fn change_millis(bytes: &[u8]) -> Option<u64> {
     bytes.get(1..)?.first_chunk().map(|millis| u64::from_be_bytes(*millis))

@@ -56,7 +56,7 @@ async fn write<T: Send + 'static>(
     Ok(outcome.unwrap_or_else(|never| match never {}))
 }
 
-/// The next `count` changes, which must be there without waiting for anybody.
+/// Next `count` changes, which must be available without waiting.
 async fn take(watch: &mut Watch, count: usize) -> Vec<Change> {
     let mut changes = Vec::new();
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! What a write closure sees: the store as it is, with its own changes on top.
+//! View of a write closure: the store with the closure's own changes on top.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -37,7 +37,7 @@ pub struct Txn<'a> {
     failed: RefCell<Option<Error>>,
 }
 
-/// What a closure wants kept.
+/// Changes of a closure to be committed.
 pub(crate) struct Kept {
     /// In order of revision.
     pub changes: Vec<Change>,
@@ -98,10 +98,10 @@ impl<'a> Txn<'a> {
         Ok(rows)
     }
 
-    /// The keys of the objects of one `namespace` of `resource` that go so that `keep` are left,
-    /// with this closure's own changes. It is the oldest of the `subject` that has most objects,
-    /// again and again: no subject pushes out what there is of others. Opens no object: it is asked
-    /// at each write of a kind that is kept short.
+    /// Keys of objects of one `namespace` of `resource` to delete so that `keep` remain, including
+    /// this closure's own changes. Repeatedly chooses the oldest object of the `subject` with most
+    /// objects, so no subject displaces those of others. Opens no object: it runs at each write of
+    /// a kind with a limit.
     pub fn beyond(
         &self,
         resource: &str,
@@ -171,7 +171,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Whether this closure has changed an object of `resource`.
+    /// True if this closure has changed an object of `resource`.
     pub fn changes(&self, resource: &str) -> bool {
         self.overlay.keys().any(|key| key.resource == resource)
     }
@@ -200,7 +200,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// What to keep, or why none may be kept.
+    /// Changes to commit, or the error that forbids it.
     pub(crate) fn finish(self) -> Result<Kept, Error> {
         match self.failed.into_inner() {
             Some(error) => Err(error),

@@ -29,7 +29,7 @@ pub const SEALING_KEY_BYTES: usize = 32;
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
 
-/// The key that seals values, and a number that tells it from others without giving it away.
+/// Key that seals values, and a number that identifies it without revealing it.
 #[derive(Clone)]
 pub struct SealingKey {
     key: Arc<RandomizedNonceKey>,
@@ -67,7 +67,7 @@ impl SealingKey {
         }
     }
 
-    /// Tells keys apart; never zero.
+    /// Number that identifies the key; never zero.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint.max(1)
     }
@@ -100,7 +100,7 @@ fn create(path: &Path) -> io::Result<SealingKey> {
     Ok(SealingKey::new(&bytes))
 }
 
-/// Which values are sealed, and with what.
+/// Resources whose values are sealed, and the key.
 #[derive(Clone, Default)]
 pub(crate) struct Vault {
     pub key: Option<SealingKey>,

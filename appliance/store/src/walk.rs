@@ -1,8 +1,8 @@
-//! Reading a resource in key order, from any key on, as it is or as it was.
+//! Reads a resource in key order, from any key on, at the current or an earlier revision.
 //!
-//! What it was is what it is with the later changes of the log undone: the first change of an
-//! object after the revision asked for tells what was there before. Table and log are read in one
-//! snapshot, so a writer in between changes nothing.
+//! An earlier state is the current one with the later changes of the log undone: the first change
+//! of an object after the requested revision holds its former state. Table and log are read in one
+//! snapshot, so concurrent writers have no effect.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,12 +19,12 @@ use crate::{Error, Key, Stored};
 /// compacted.
 pub const MAX_UNDONE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What to walk over.
+/// Range of a walk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Walk<'a> {
     /// Group and plural, as in [`Key`].
     pub resource: &'a str,
-    /// Only this namespace.
+    /// Namespace; all if `None`.
     pub namespace: Option<&'a str>,
     /// Only keys after this one, which need not exist.
     pub after: Option<&'a Key>,
@@ -34,7 +34,7 @@ pub struct Walk<'a> {
     pub uncounted: bool,
 }
 
-/// How a walk went.
+/// Result of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
     /// The revision whose state was read.
@@ -45,7 +45,7 @@ pub struct Walked {
     pub left: usize,
 }
 
-/// Objects that were different at the revision asked for; `None` did not exist.
+/// Objects that were different at the requested revision; `None` did not exist.
 type Undone = BTreeMap<Vec<u8>, Option<Stored>>;
 
 impl Store {
@@ -127,7 +127,7 @@ impl Store {
         Ok(Walked { revision, newest, left })
     }
 
-    /// What the objects between the keys `from` and `end` that changed after `revision` were then.
+    /// Former states of objects between the keys `from` and `end` that changed after `revision`.
     fn undone(
         &self,
         txn: &ReadTransaction,

@@ -19,7 +19,7 @@ const RING_BATCH: usize = 64;
 const LOG_BATCH: usize = 128;
 /// Bytes of changes that a watch looks at ahead; the last one may go beyond.
 const AHEAD_BYTES: usize = 1024 * 1024;
-/// The same while its reader takes none.
+/// Limit of bytes held while the reader takes none.
 const RESTING_BYTES: usize = 64 * 1024;
 
 /// The changes of one resource (or of one namespace of it, or of everything), in order of revision,
@@ -93,8 +93,8 @@ impl Watch {
         self.pending.front().map_or(self.at, |change| change.revision - 1)
     }
 
-    /// Lets go of changes that were looked at ahead, and that nobody may ask for soon: they are
-    /// looked at again. What is left of a watch whose reader has stalled is a revision.
+    /// Drops changes that were read ahead and will not be needed soon: they are read again. A watch
+    /// whose reader has stalled holds only a revision.
     pub fn rest(&mut self) {
         let mut bytes = 0;
         let mut fits = |change: &Change| {
@@ -109,12 +109,12 @@ impl Watch {
         }
     }
 
-    /// Bytes of changes that are held before they are asked for.
+    /// Bytes of changes that were read ahead.
     pub fn held(&self) -> usize {
         self.pending.iter().map(Change::weight).sum()
     }
 
-    /// The same as a stream, which ends after its first error.
+    /// Converts to a stream, which ends after its first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Change, Error>> + Send {
         stream::unfold(Some(self), |watch| async {
             let mut watch = watch?;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use store::{Key, Options, SealingKey, Store};
 
 const NAME: &str = "crash_kill_9";
-/// Seed without `CRASH_SEED`.
+/// Default seed; overridden by `CRASH_SEED`.
 const SEED: u64 = 1;
-/// Rounds at least.
+/// Fewest rounds of a run.
 const ROUNDS: u32 = 100;
 /// Acknowledged writes at least: where the kills were early, more rounds follow.
 const WRITES: u64 = 10_000;
@@ -26,7 +26,7 @@ const OBJECTS: u64 = 7;
 const FRESH: u32 = 10;
 /// Acknowledgements that wait to be looked at; a child that made more would have to wait.
 const MAX_UNREAD: usize = 65_536;
-/// How long a child may take to its first acknowledgement, and how long one lives unattended.
+/// Time limit for a child's first acknowledgement, and for an unattended child.
 const CHILD_LIMIT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
@@ -135,12 +135,12 @@ fn key(name: &str) -> Key {
     Key::new(RESOURCE, "default", name)
 }
 
-/// One acknowledged write.
+/// An acknowledged write.
 #[derive(Clone, Debug, PartialEq)]
 struct Acknowledged {
     revision: u64,
     name: String,
-    /// `None`: deleted.
+    /// Written value; `None`: deleted.
     value: Option<Vec<u8>>,
 }
 
@@ -149,7 +149,7 @@ struct Rack {
     random: u64,
     /// The last acknowledged write of each object.
     last: HashMap<String, Acknowledged>,
-    /// All of them.
+    /// Acknowledged writes by revision.
     by_revision: BTreeMap<u64, Acknowledged>,
     total: u64,
     survivors: u64,

@@ -26,7 +26,7 @@ fn number(path: &Path, name: &str) -> u64 {
     meta.get(name).unwrap().unwrap().value()
 }
 
-/// What a later release makes of the store: it copies it, then writes in its own way.
+/// Imitates a later release: copies the store, then writes in its own format.
 fn taken_over(path: &Path, revision: u64) {
     crate::aside::keep(path, FORMAT).unwrap();
     let later = path.with_extension("later");

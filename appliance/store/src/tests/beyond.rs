@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::{RESOURCE, block_on, key, options, start, write};
 use crate::{Key, Txn};
 
-/// What `beyond` means.
+/// Expected result of `beyond`, from a complete list.
 fn by_the_list(txn: &Txn<'_>, keep: usize) -> Vec<Key> {
     let mut all = txn.list(RESOURCE, Some("a")).unwrap();
     all.sort_by_key(|(_, stored)| stored.revision);

@@ -1,5 +1,5 @@
-//! A disk in memory that forgets what was not synced when its power is cut, in any combination of
-//! sectors, and that can be told to fail after so many operations.
+//! A disk in memory that loses unsynced sectors at a power cut, in any combination, and can fail
+//! after a number of operations.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,9 +14,9 @@ pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What a reader sees.
+    /// Content that a reader gets.
     seen: Vec<u8>,
-    /// What has been synced.
+    /// Content that was synced.
     durable: Vec<u8>,
     pending: Vec<Pending>,
     /// Writes and syncs that still succeed.
@@ -53,7 +53,7 @@ impl Disk {
         self.state().budget = budget;
     }
 
-    /// How often it was synced.
+    /// Number of syncs.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }
@@ -80,7 +80,7 @@ impl Disk {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// The same disk with one byte changed for good.
+    /// The same disk with one byte changed permanently.
     pub fn flipped(&self, random: &mut Seeded) -> Self {
         let mut image = self.state().durable.clone();
         let at = index(random.below(image.len() as u64));

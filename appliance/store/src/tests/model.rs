@@ -71,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the store should be.
+/// Expected content of the store.
 #[derive(Clone, Default)]
 struct Model {
     objects: BTreeMap<Key, Stored>,

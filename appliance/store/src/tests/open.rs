@@ -1,4 +1,4 @@
-//! Opening real files.
+//! Opening of real files.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -8,13 +8,13 @@ use super::disk::{Disk, Seeded};
 use super::{block_on, key, options, start, value, write};
 use crate::{Error, Options, Store, Stored};
 
-/// Seed without `STORE_SEED`.
+/// Default seed; overridden by `STORE_SEED`.
 const SEED: u64 = 1;
 const ROUNDS: u64 = 150;
 const WRITERS: u64 = 4;
 const WRITES: u64 = 12;
 
-/// What the callers were told: the last acknowledged state of each object.
+/// Last acknowledged state of each object.
 #[derive(Default)]
 struct Acknowledged(HashMap<String, (u64, Option<Stored>)>);
 
@@ -47,7 +47,7 @@ impl Acknowledged {
     }
 }
 
-/// When the log says that the object was deleted, after `revision`.
+/// True if the log says that the object was deleted after `revision`.
 fn deleted_after(store: &Store, name: &str, revision: u64) -> Option<u64> {
     let mut watch = store.watch(super::RESOURCE, Some("default"), revision).unwrap();
     let current = store.revision();

@@ -1,4 +1,4 @@
-//! What is secret does not lie in the file, and opens with its own key only.
+//! Secret values are not readable in the file, and open only with their own key.
 
 use std::path::Path;
 
