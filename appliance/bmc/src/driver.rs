@@ -1,4 +1,4 @@
-//! What every kind of BMC can do, and how one is reached.
+//! Trait of all BMC drivers, and the connection data of a BMC.
 
 use std::fmt;
 use std::future::Future;
@@ -33,7 +33,7 @@ impl fmt::Display for Power {
 /// A change of power to ask for. Being accepted confirms none of them: see [`crate::ensure()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerAction {
-    /// Give power.
+    /// Power on.
     On,
     /// Take power away at once.
     Off,
@@ -57,10 +57,10 @@ impl fmt::Display for PowerAction {
     }
 }
 
-/// Where the firmware is to look for its boot loader.
+/// Boot device that the firmware uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BootDevice {
-    /// The network.
+    /// Network boot.
     Pxe,
     /// The default disk.
     Disk,
@@ -68,7 +68,7 @@ pub enum BootDevice {
     Bios,
     /// A CD or DVD, real or virtual.
     Cdrom,
-    /// The default disk, the operating system asked to start in safe mode.
+    /// The default disk, with the operating system in safe mode.
     Safe,
 }
 
@@ -95,7 +95,7 @@ pub struct BootOverride {
     pub efi: bool,
 }
 
-/// What a driver's methods return: an answer to come, from an object-safe trait.
+/// Future of a driver's method; boxed, so that the trait is object-safe.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// One BMC. Every method has its own time limit, and may be dropped half way: the next one then
@@ -104,10 +104,11 @@ pub trait Driver: Send + Sync {
     /// The protocol spoken, for people: `ipmi`, `redfish`, `fake`.
     fn name(&self) -> &'static str;
 
-    /// The power state as the BMC says it now.
+    /// Power state as the BMC reports it now.
     fn power(&self) -> Pending<'_, Power>;
 
-    /// Ask for a change of power. `Ok` says that the BMC took the request, not that it came about.
+    /// Requests a change of power. `Ok` means that the BMC accepted the request, not that the state
+    /// changed.
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()>;
 
     /// Set the device to boot from.
@@ -117,12 +118,12 @@ pub trait Driver: Send + Sync {
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>>;
 }
 
-/// Where a BMC listens.
+/// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     /// A name or an IP address, without brackets.
     pub host: String,
-    /// UDP port; [`Address::IPMI_PORT`] unless told otherwise.
+    /// UDP port; default [`Address::IPMI_PORT`].
     pub port: u16,
 }
 
@@ -146,7 +147,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Who we are to the BMC.
+/// User and password for a BMC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// User name; at most 16 bytes for IPMI.
@@ -158,14 +159,14 @@ pub struct Credentials {
 /// An IPMI cipher suite (IPMI 2.0 table 22-20) good enough to be used. There are weaker ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CipherSuite {
-    /// RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
+    /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
     Three,
-    /// RAKP-HMAC-SHA256, HMAC-SHA256-128, AES-CBC-128.
+    /// Suite 17: RAKP-HMAC-SHA256, HMAC-SHA256-128, AES-CBC-128.
     Seventeen,
 }
 
 impl CipherSuite {
-    /// The suites tried when none is asked for, the better one first.
+    /// Suites tried by default, the better one first.
     pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
 
     /// The number the suite has in the standard.
@@ -202,9 +203,9 @@ impl FromStr for CipherSuite {
 /// Everything needed to speak to one BMC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Where it listens.
+    /// Network address of the BMC.
     pub address: Address,
-    /// Who we are.
+    /// User and password.
     pub credentials: Credentials,
     /// Exactly this suite; `None` takes the best of [`CipherSuite::PREFERRED`] that the BMC has.
     pub cipher_suite: Option<CipherSuite>,

@@ -1,4 +1,4 @@
-//! Power that is known to be on or off, not only asked to be.
+//! Brings the power to a state and confirms it.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use crate::{Driver, Error, Power, PowerAction};
 
-/// How patiently a state is awaited.
+/// Intervals while a state is awaited.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Between two readings.
+    /// Interval of readings.
     poll: Duration,
     /// After so long without the state following, the request is made again: some BMCs answer OK
     /// while their power sequencer is busy, and forget it.
@@ -18,21 +18,21 @@ struct Pace {
 
 const PACE: Pace = Pace { poll: Duration::from_millis(500), ask_again: Duration::from_secs(20) };
 
-/// What to do next about a machine's power.
+/// Next step towards a power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The state is confirmed.
     Done,
     /// Ask for this change.
     Act(PowerAction),
-    /// The change was asked for; read again after so long.
+    /// A change was requested; read again after this time.
     Wait(Duration),
 }
 
-/// What to do, with `observed` just read and the last request made `asked` ago (`None`: no request
-/// yet). Idempotent: a state that is there already is left alone. [`Power::Unknown`] is no state
-/// to bring about, so wanting it is done at once; observing it is a reason to wait, not to act,
-/// because a machine must not lose its power over a BMC that cannot tell.
+/// Decides the next step. `observed` was just read; the last request was made `asked` ago (`None`:
+/// no request yet). Idempotent: an existing state is left alone. Wanting [`Power::Unknown`] is done
+/// at once; observing it means to wait, because a machine must not lose power over a BMC that
+/// cannot tell.
 ///
 /// ```
 /// use bmc::{decide, Power, PowerAction, Step};
@@ -62,7 +62,7 @@ impl Pace {
     }
 }
 
-/// Bring the power to `want` and return when the BMC itself says so, or with an error at
+/// Brings the power to `want`, and returns when the BMC itself reports it, or with an error at
 /// `deadline`. Silence and a busy BMC are waited out; a wrong password or a refusal is not.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! A BMC in memory, for the tests of whoever drives one: honest, slow, lying or failing on demand,
-//! with a log of everything asked of it.
+//! A BMC in memory for tests of other crates: honest, slow, lying or failing on demand, with a log
+//! of all calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
 /// Longest log kept; a test that fills it has a loop in it.
 const LOG_LIMIT: usize = 10_000;
 
-/// One thing asked of the fake.
+/// A call of the fake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// [`Driver::power`].
+    /// Call of [`Driver::power`].
     Power,
-    /// [`Driver::set_power`].
+    /// Call of [`Driver::set_power`].
     SetPower(PowerAction),
-    /// [`Driver::set_boot_device`].
+    /// Call of [`Driver::set_boot_device`].
     SetBootDevice(BootOverride),
-    /// [`Driver::boot_device`].
+    /// Call of [`Driver::boot_device`].
     BootDevice,
 }
 
@@ -40,14 +40,14 @@ impl Call {
     }
 }
 
-/// How the fake takes what it is told.
+/// Behavior of the fake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Does it at once.
     Honest,
     /// Does it, but shows the old state for so many readings more.
     Slow(u32),
-    /// Says that it did, and does nothing.
+    /// Reports success, and does nothing.
     Lying,
     /// Answers every call with this failure, and does nothing.
     Failing(Failure),
@@ -61,11 +61,11 @@ pub enum Mode {
 /// The failures a fake can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// [`Error::NoAnswer`].
+    /// Fails with [`Error::NoAnswer`].
     NoAnswer,
-    /// [`Error::Timeout`].
+    /// Fails with [`Error::Timeout`].
     Timeout,
-    /// [`Error::WrongPassword`].
+    /// Fails with [`Error::WrongPassword`].
     WrongPassword,
     /// [`Error::CommandRefused`] with this completion code.
     Refused(u8),
@@ -129,12 +129,12 @@ impl Fake {
         state.failure = failure;
     }
 
-    /// Everything asked so far, in order, failed calls too.
+    /// All calls so far, in order, including failed ones.
     pub fn calls(&self) -> Vec<Call> {
         self.state().log.clone()
     }
 
-    /// Only the power changes asked for.
+    /// Only the requested power changes.
     pub fn actions(&self) -> Vec<PowerAction> {
         let state = self.state();
         let action = |call: &Call| match call {
@@ -149,7 +149,7 @@ impl Fake {
         self.state().power
     }
 
-    /// Somebody pressed the button: the real state changes with no call made.
+    /// Changes the real state without a call, like a person at the power button.
     pub fn press(&self, power: Power) {
         self.state().power = power;
     }

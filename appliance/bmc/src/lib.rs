@@ -1,8 +1,9 @@
-//! Power and boot device of machines, through the management controller (BMC) each one has.
+//! Power and boot device of machines, through their management controllers (BMCs).
 //!
-//! Never: act on a state nobody confirmed, fall back to a cipher weaker than asked for, print a
-//! password, know what a machine or a job is (that is the controllers' business).
-//! Enter at [`Driver`], [`registry::open`], [`ensure()`]; tests of others at [`fake::Fake`].
+//! Never: act on an unconfirmed state, fall back to a weaker cipher than requested, print a
+//! password, know machines or jobs (the controllers do).
+//!
+//! Enter at [`Driver`], [`registry::open`], [`ensure()`]; tests of other crates at [`fake::Fake`].
 
 mod driver;
 mod ensure;

@@ -1,6 +1,6 @@
-//! Where drivers come from. All drivers of one BMC share one line to it, so that its commands are
-//! serialised: BMCs answer one thing at a time and have few sessions. The registry is the
-//! process's own, because so is that rule.
+//! Creates drivers. All drivers of one BMC share one line to it, so that its commands are
+//! serialized: BMCs answer one request at a time and have few sessions. So the registry is global
+//! to the process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -16,12 +16,12 @@ type Lines = HashMap<(String, u16), Arc<Line>>;
 
 static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
 
-/// The driver for that BMC. No packet is sent until it is asked for something.
+/// Returns the driver for the BMC. No packet is sent before the first request.
 pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
     Box::new(ipmi(endpoint))
 }
 
-/// The IPMI driver for that BMC, for what other BMCs cannot be asked.
+/// Returns the IPMI driver for the BMC, for requests that only IPMI has.
 pub fn ipmi(endpoint: Endpoint) -> Ipmi {
     let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     if lines.len() >= LINES_LIMIT {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fake::{Failure, Fake, Mode};
 
-/// Polls 500 times faster than the real one, and never asks again.
+/// Polls 500 times faster than [`Pace::default`], and never repeats a request.
 const FAST: Pace = Pace { poll: Duration::from_millis(1), ask_again: Duration::MAX };
 
 async fn run(fake: &Fake, want: Power) -> Result<(), Error> {

@@ -28,7 +28,7 @@ impl Ipmi {
         Self { line, endpoint }
     }
 
-    /// What the BMC says it is.
+    /// Identification of the BMC.
     ///
     /// # Errors
     /// As for every command: see [`Error`].
@@ -67,8 +67,8 @@ impl Ipmi {
     }
 }
 
-/// As the other clients do it: the flags alone matter, so a BMC that refuses the parameters around
-/// them is still told them.
+/// Sets the boot flags as other clients do: only the flags matter, so the parameters around them
+/// may be refused.
 async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), Error> {
     let began = optional(turn, SetBootOption::InProgress).await?;
     optional(turn, SetBootOption::KeepFlags).await?;
@@ -80,7 +80,7 @@ async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), E
     set
 }
 
-/// Whether the BMC took it.
+/// Sets an optional parameter; true if the BMC accepted it.
 async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Error> {
     match turn.call(&option).await {
         Ok(()) => Ok(true),

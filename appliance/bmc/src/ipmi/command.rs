@@ -64,18 +64,18 @@ impl Command for ChassisControl {
 /// The boot flags as the BMC holds them (IPMI 2.0 table 28-14, parameter 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootFlags {
-    /// In force: the BMC clears it once used, or after 60 seconds unless told not to.
+    /// Set while the flags apply: the BMC clears it after use, or after 60 seconds by default.
     pub valid: bool,
     /// For every boot to come.
     pub persistent: bool,
-    /// The UEFI way.
+    /// Boot in UEFI mode.
     pub efi: bool,
     /// The device; `None` for no override and for devices this interface has no name for.
     pub device: Option<BootDevice>,
 }
 
 impl BootFlags {
-    /// What is in force.
+    /// The override, if it applies.
     pub fn in_force(self) -> Option<BootOverride> {
         let Self { valid, persistent, efi, device } = self;
         device.filter(|_| valid).map(|device| BootOverride { device, persistent, efi })
@@ -175,7 +175,7 @@ impl Command for GetBootFlags {
     }
 }
 
-/// What the BMC says it is (IPMI 2.0 §20.1).
+/// Identification of a BMC (IPMI 2.0 §20.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceId {
     /// IANA enterprise number of its maker.
@@ -264,12 +264,12 @@ impl Command for CloseSession {
 /// Get Channel Cipher Suites (IPMI 2.0 §22.15.1): one slice of up to 16 bytes of the list.
 #[derive(Debug, Clone, Copy)]
 pub struct GetCipherSuites {
-    /// Which slice; [`GetCipherSuites::SLICES`] at most.
+    /// Index of the slice; [`GetCipherSuites::SLICES`] at most.
     pub slice: u8,
 }
 
 impl GetCipherSuites {
-    /// How many slices a list may have.
+    /// Limit of slices of a list.
     pub const SLICES: u8 = 0x40;
     /// Bytes of a slice that is not the last.
     pub const SLICE_LEN: usize = 16;

@@ -16,12 +16,12 @@ use crate::{Address, CipherSuite, Error};
 /// Longest time given to the question which suites there are: many BMCs never answer it.
 const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Times the key exchange is begun anew when it breaks off after the BMC has proved that it knows
-/// the password: a lost RAKP message 2 or 4 leaves the two sides with different random numbers.
+/// Attempts of the key exchange when it breaks off after the BMC has proven that it knows the
+/// password: a lost RAKP message 2 or 4 leaves both sides with different random numbers.
 const ATTEMPTS: usize = 3;
 
-/// A session with the socket it lives on. BMCs have few: dropped unclosed, it still says goodbye,
-/// once and without waiting.
+/// A session with its socket. BMCs have few sessions: when dropped open, it sends one close request
+/// without waiting.
 pub(super) struct Live {
     link: Link,
     session: Session,
@@ -94,7 +94,7 @@ async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     Ok(candidates)
 }
 
-/// The numbers of the suites the BMC lists; `None` when it does not say, or says that it has none.
+/// Numbers of the suites that the BMC lists; `None` if it lists none.
 async fn discover(link: &mut Link) -> Option<Vec<u8>> {
     let mut records = Vec::new();
     for slice in 0..GetCipherSuites::SLICES {

@@ -53,8 +53,8 @@ pub fn hmac(suite: CipherSuite, key: &[u8], parts: &[&[u8]]) -> Zeroizing<Vec<u8
     }
 }
 
-/// Whether `code` is the beginning of the HMAC of `parts`, compared in constant time. The caller
-/// has cut `code` to the length the suite has there; an empty one is never right.
+/// Compares `code` with the beginning of the HMAC of `parts` in constant time. The caller has cut
+/// `code` to the length of the suite; an empty one is never correct.
 pub fn verify(suite: CipherSuite, key: &[u8], parts: &[&[u8]], code: &[u8]) -> bool {
     fn check<M: Mac>(mut mac: M, parts: &[&[u8]], code: &[u8]) -> bool {
         parts.iter().for_each(|part| mac.update(part));
@@ -75,7 +75,7 @@ fn finish<M: Mac>(mut mac: M, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(mac.finalize().into_bytes().to_vec())
 }
 
-/// What signs and hides the packets of one session, both ways.
+/// Keys that sign and encrypt the packets of a session, in both directions.
 pub struct SessionKeys {
     suite: CipherSuite,
     integrity: Zeroizing<Vec<u8>>,
@@ -102,7 +102,7 @@ impl SessionKeys {
         hmac(self.suite, &self.integrity, &[signed])[..self.suite.check_len()].to_vec()
     }
 
-    /// Whether `code` is that AuthCode, whole.
+    /// True if `code` is the complete AuthCode.
     pub fn verify(&self, signed: &[u8], code: &[u8]) -> bool {
         code.len() == self.suite.check_len() && verify(self.suite, &self.integrity, &[signed], code)
     }
@@ -123,11 +123,11 @@ impl SessionKeys {
         [iv.as_slice(), &block].concat()
     }
 
-    /// The payload of what [`SessionKeys::encrypt`] makes. The content of the pad is not looked at:
-    /// the packet was authenticated before.
+    /// Decrypts the output of [`SessionKeys::encrypt`]. The content of the pad is ignored: the
+    /// packet was authenticated before.
     ///
     /// # Errors
-    /// [`Malformed`] when it is no whole number of blocks or the pad is longer than it can be.
+    /// [`Malformed`] if the length is not a multiple of the block size or the pad is too long.
     pub fn decrypt(&self, payload: &[u8]) -> Result<Vec<u8>, Malformed> {
         let (iv, text) =
             payload.split_first_chunk::<BLOCK>().ok_or(Malformed::Short("encrypted payload"))?;

@@ -32,10 +32,10 @@ pub struct Login {
 }
 
 impl Login {
-    /// Check their lengths.
+    /// Checks the lengths.
     ///
     /// # Errors
-    /// Which limit is broken, in words.
+    /// The exceeded limit, in words.
     pub fn new(credentials: &Credentials) -> Result<Self, &'static str> {
         if credentials.username.len() > USERNAME_MAX {
             return Err("the user name is longer than IPMI's 16 bytes");
@@ -55,29 +55,29 @@ pub struct Seed {
     pub tag: u8,
     /// Our session ID; 0 is made 1.
     pub console_id: u32,
-    /// Our random number.
+    /// Random number of the console.
     pub console_random: [u8; 16],
 }
 
-/// Why there will be no session.
+/// Reason why the session is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The BMC said no at that step.
+    /// The BMC refused that step.
     Status(SessionStatus),
-    /// The BMC's own proof was made with another password. The datagram tells it to forget us.
+    /// The BMC's proof was made with another password. The datagram closes its session.
     OtherPassword {
         /// To be sent once, best effort.
         farewell: Vec<u8>,
     },
 }
 
-/// Where a handshake has got to.
+/// Result of a handshake step.
 pub enum Progress {
     /// Send what [`Handshake::transmit`] now gives.
     Next,
-    /// Done.
+    /// The session is open.
     Open(Box<Session>),
-    /// Over.
+    /// The session is refused.
     Refused(Refusal),
 }
 
@@ -111,12 +111,12 @@ impl Handshake {
         }
     }
 
-    /// Whether the BMC has not answered yet.
+    /// True until the BMC answers for the first time.
     pub fn is_opening(&self) -> bool {
         matches!(self.state, State::Opening)
     }
 
-    /// Whether the BMC's proof of the password has checked out.
+    /// True once the BMC has proven that it knows the password.
     pub fn is_proved(&self) -> bool {
         matches!(self.state, State::Confirming { .. })
     }
@@ -151,10 +151,10 @@ impl Handshake {
         }
     }
 
-    /// Take a datagram from the BMC.
+    /// Takes a datagram of the BMC.
     ///
     /// # Errors
-    /// [`Malformed`] when it is no answer to the message that is out; nothing has changed then.
+    /// [`Malformed`] if it does not answer the last message; the state is unchanged then.
     pub fn receive(&mut self, datagram: &[u8]) -> Result<Progress, Malformed> {
         let Packet::Plus(packet) = Packet::parse(datagram)? else {
             return Err(Malformed::Stray("IPMI 1.5 session header"));

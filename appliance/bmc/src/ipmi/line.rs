@@ -67,7 +67,7 @@ impl Line {
     }
 }
 
-/// The task that closes a line's idle session; dropped with its runtime, it says so.
+/// Task that closes the idle session of a line; it reports when it is dropped with its runtime.
 struct Closer(Arc<Line>);
 
 impl Drop for Closer {
@@ -101,7 +101,7 @@ async fn close_when_idle(closer: Closer) {
     }
 }
 
-/// The line, held.
+/// Exclusive use of the line.
 pub(super) struct Turn<'a> {
     endpoint: &'a Endpoint,
     login: Login,

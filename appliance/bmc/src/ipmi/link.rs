@@ -14,7 +14,7 @@ use crate::{Address, Error};
 /// Waits after each sending of one message; their number is the number of sendings.
 pub(super) type Waits = &'static [Duration];
 
-/// What a BMC does at once.
+/// Waits for commands that a BMC carries out at once.
 pub(super) const QUICK: Waits = &[
     Duration::from_millis(500),
     Duration::from_millis(1000),
@@ -26,12 +26,12 @@ pub(super) const QUICK: Waits = &[
 pub(super) const KNOCK: Waits =
     &[Duration::from_millis(500), Duration::from_millis(1000), Duration::from_millis(2000)];
 
-/// What takes a BMC long, such as its power sequencer: sending it again soon would only do it
-/// twice.
+/// Waits for commands that take long, such as power sequencing: repeating them soon would carry
+/// them out twice.
 pub(super) const SLOW: Waits =
     &[Duration::from_millis(2500), Duration::from_millis(3500), Duration::from_millis(4000)];
 
-/// What may well never be answered.
+/// Waits for requests that may stay unanswered.
 pub(super) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_millis(800)];
 
 /// A socket connected to the BMC: the kernel drops what comes from anyone else.
@@ -145,7 +145,8 @@ async fn open_socket(peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// What an ICMP message makes of a connected socket. A BMC that restarts sends some.
+/// True for errors that an ICMP message causes on a connected socket. A BMC that restarts sends
+/// some.
 fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -10,36 +10,36 @@ const CONSOLE: u8 = 0x81;
 /// Request sequence numbers have six bits.
 pub const SEQUENCE_MASK: u8 = 0x3F;
 
-/// One thing a BMC can be asked.
+/// A command of IPMI.
 pub trait Command {
     /// Its name in the standard, for people.
     const NAME: &'static str;
-    /// Network function, even.
+    /// Network function code, even.
     const NET_FN: u8;
     /// Command number in that function.
     const CODE: u8;
-    /// What the BMC does for it takes long, or should not be done twice for want of a little
-    /// patience: wait longer before sending it again.
+    /// The BMC takes long, or the command should not be repeated early: wait longer before sending
+    /// it again.
     const SLOW: bool = false;
-    /// What it answers.
+    /// Decoded answer.
     type Reply;
 
-    /// The request's data.
+    /// Encodes the request's data.
     fn data(&self) -> Vec<u8>;
 
-    /// Whether doing it twice comes to the same as doing it once.
+    /// True if doing it twice has the effect of doing it once.
     fn may_repeat(&self) -> bool {
         true
     }
 
-    /// Read the data that follows the completion code.
+    /// Decodes the data after the completion code.
     ///
     /// # Errors
-    /// [`Malformed`] when it is short or says something impossible.
+    /// [`Malformed`] if it is too short or contains an impossible value.
     fn reply(&self, data: &[u8]) -> Result<Self::Reply, Malformed>;
 }
 
-/// What identifies the answer to a request.
+/// Fields that identify the answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     net_fn: u8,

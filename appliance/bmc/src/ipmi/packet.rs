@@ -22,7 +22,7 @@ const ENCRYPTED: u8 = 0x80;
 const AUTHENTICATED: u8 = 0x40;
 const TYPE_MASK: u8 = 0x3F;
 
-/// What a packet carries (IPMI 2.0 table 13-16).
+/// Payload type of a packet (IPMI 2.0 table 13-16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadType {
     /// An IPMI message.
@@ -31,13 +31,13 @@ pub enum PayloadType {
     OpenRequest,
     /// RMCP+ Open Session Response.
     OpenResponse,
-    /// RAKP message 1.
+    /// RAKP message 1 of the key exchange.
     Rakp1,
-    /// RAKP message 2.
+    /// RAKP message 2 of the key exchange.
     Rakp2,
-    /// RAKP message 3.
+    /// RAKP message 3 of the key exchange.
     Rakp3,
-    /// RAKP message 4.
+    /// RAKP message 4 of the key exchange.
     Rakp4,
 }
 
@@ -73,19 +73,19 @@ impl PayloadType {
 /// A datagram whose lengths are checked; nothing in it is trusted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// IPMI 1.5 without authentication: what may be asked before a session.
+    /// IPMI 1.5 without authentication: requests before a session.
     Legacy {
         /// The IPMI message.
         payload: &'a [u8],
     },
-    /// RMCP+.
+    /// A packet of RMCP+.
     Plus(Plus<'a>),
 }
 
 /// An RMCP+ packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plus<'a> {
-    /// What it carries.
+    /// Type of the payload.
     pub payload_type: PayloadType,
     /// The payload is ciphertext.
     pub encrypted: bool,

@@ -17,8 +17,8 @@ pub const PASSWORD_MAX: usize = 20;
 /// Bytes of a random number or GUID.
 const NONCE: usize = 16;
 
-/// RAKP's privilege byte asks for the user by name alone, not by name and level: then an
-/// administrator may log in as an operator.
+/// Flag of RAKP's privilege byte that looks up the user by name alone, not by name and level: then
+/// an administrator may log in as an operator.
 pub const NAME_ONLY_LOOKUP: u8 = 0x10;
 
 /// The algorithm records of Open Session: type, reserved, length, number.
@@ -35,12 +35,12 @@ pub fn open_request(tag: u8, privilege: u8, console_id: u32, suite: CipherSuite)
     [[tag, privilege, 0, 0].as_slice(), &console_id.to_le_bytes(), &proposals(suite)].concat()
 }
 
-/// What begins every answer of the key exchange: our tag and session ID, and a status.
+/// Beginning of every answer of the key exchange: tag, session ID and status.
 #[derive(Debug, Clone)]
 pub struct Answer<'a> {
     /// The tag of the message answered.
     pub tag: u8,
-    /// How it went; unless OK, nothing follows.
+    /// Result of the step; unless OK, no data follows.
     pub status: SessionStatus,
     /// Our session ID. Some BMCs leave it out or zero when they refuse.
     pub console_id: Option<u32>,
@@ -104,12 +104,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// What RAKP message 2 says.
+/// Content of RAKP message 2.
 #[derive(Debug, Clone)]
 pub struct Rakp2 {
-    /// R_C.
+    /// R_C, the random number of the BMC.
     pub managed_random: [u8; NONCE],
-    /// GUID_C.
+    /// GUID_C, the GUID of the BMC.
     pub managed_guid: [u8; NONCE],
     /// Proof that the BMC knows the password.
     pub code: Vec<u8>,
@@ -121,19 +121,19 @@ pub struct Exchange {
     pub suite: CipherSuite,
     /// SID_M, our session ID.
     pub console_id: u32,
-    /// SID_C, the BMC's.
+    /// SID_C, the session ID of the BMC.
     pub managed_id: u32,
     /// R_M, our random number.
     pub console_random: [u8; NONCE],
-    /// R_C, the BMC's.
+    /// R_C, the random number of the BMC.
     pub managed_random: [u8; NONCE],
-    /// GUID_C, the BMC's.
+    /// GUID_C, the GUID of the BMC.
     pub managed_guid: [u8; NONCE],
     /// Role_M: the privilege byte of RAKP message 1, lookup bit and all.
     pub role: u8,
     /// User name, at most [`USERNAME_MAX`] bytes.
     pub username: Vec<u8>,
-    /// K_UID, the password.
+    /// K_UID, the key made from the password.
     pub key: Zeroizing<Vec<u8>>,
 }
 
@@ -171,7 +171,7 @@ impl Exchange {
         [self.role, self.username.len() as u8]
     }
 
-    /// What the BMC signs in RAKP message 2 (§13.31).
+    /// Data that the BMC signs in RAKP message 2 (§13.31).
     fn managed_parts<'a>(&'a self, ids: &'a [[u8; 4]; 2], user: &'a [u8; 2]) -> [&'a [u8]; 7] {
         [
             &ids[0],
@@ -190,7 +190,7 @@ impl Exchange {
         hmac(self.suite, &self.key, &self.managed_parts(&ids, &self.user_len()))
     }
 
-    /// Whether the BMC knows the password.
+    /// True if the BMC knows the password.
     pub fn verifies_managed(&self, code: &[u8]) -> bool {
         let ids = [self.console_id.to_le_bytes(), self.managed_id.to_le_bytes()];
         code.len() == self.suite.key_exchange_len()
@@ -211,7 +211,7 @@ impl Exchange {
         hmac(self.suite, &self.key, &parts)
     }
 
-    /// Whether RAKP message 4 proves that the BMC made the same session integrity key.
+    /// True if RAKP message 4 proves that the BMC made the same session integrity key.
     pub fn verifies_check(&self, session_integrity_key: &[u8], check: &[u8]) -> bool {
         let id = self.managed_id.to_le_bytes();
         let parts: [&[u8]; 3] = [&self.console_random, &id, &self.managed_guid];

@@ -40,7 +40,7 @@ impl Session {
         CloseSession { session_id: self.managed_id }
     }
 
-    /// Number a request.
+    /// Numbers and encodes a request.
     pub fn begin<C: Command>(&mut self, command: &C) -> Outstanding {
         self.requested = (self.requested + 1) & SEQUENCE_MASK;
         let (message, expected) = request(command, self.requested);
@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-/// Which sequence numbers have been seen: the highest, and the 32 below it (IPMI 2.0 §6.12.13).
+/// Received sequence numbers: the highest, and the 32 below it (IPMI 2.0 §6.12.13).
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     highest: u32,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// What a command came to (IPMI 2.0 table 5-2); `0x00` is success and never seen in an error.
+/// Result of a command (IPMI 2.0 table 5-2); `0x00` is success and never occurs in an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompletionCode(pub u8);
 
 impl CompletionCode {
-    /// Done.
+    /// Command completed normally.
     pub const OK: Self = Self(0x00);
 
     /// Busy, starting or updating: the same command may be taken later.
@@ -59,12 +59,12 @@ impl fmt::Display for CompletionCode {
     }
 }
 
-/// What a step of opening a session came to (IPMI 2.0 table 13-15).
+/// Result of a step of opening a session (IPMI 2.0 table 13-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionStatus(pub u8);
 
 impl SessionStatus {
-    /// No errors.
+    /// The step succeeded.
     pub const OK: Self = Self(0x00);
     /// The key exchange of the other side did not check out.
     pub const INVALID_INTEGRITY_CHECK_VALUE: Self = Self(0x0F);
@@ -84,7 +84,7 @@ impl SessionStatus {
         matches!(self.0, 0x0C | 0x0D | 0x0F)
     }
 
-    /// The user may not have the rights asked for.
+    /// True if the user may not have the requested privilege.
     pub fn refuses_privilege(self) -> bool {
         matches!(self.0, 0x09 | 0x0A)
     }
@@ -122,8 +122,8 @@ impl fmt::Display for SessionStatus {
     }
 }
 
-/// Why a datagram is no answer to what was asked. The wait goes on: it may be a late duplicate, or
-/// somebody else's forgery.
+/// Reason why a datagram is not the awaited answer. The wait continues: it may be a late duplicate
+/// or a forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Ends before a field does.

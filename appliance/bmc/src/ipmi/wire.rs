@@ -1,8 +1,8 @@
-//! A cursor over bytes from the wire: every read is checked and says what it was reading.
+//! A cursor over bytes from the network: every read is checked, and its error names the field.
 
 use super::Malformed;
 
-/// What is left to read. Numbers are little endian, as everywhere in IPMI.
+/// Bytes that are not read yet. Numbers are little-endian, as everywhere in IPMI.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a>(&'a [u8]);
 
