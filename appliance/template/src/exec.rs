@@ -10,10 +10,10 @@ use crate::parse::{Command, Node, Operand, Pipe, Templates};
 use crate::print;
 use crate::value::{Heap, Value};
 
-/// Render a tree.
+/// Renders a tree.
 ///
 /// # Errors
-/// [`RenderError`] with the line of the action that fails.
+/// [`RenderError`] with the line of the failed action.
 pub fn render(
     templates: &Templates,
     data: &serde_json::Value,
@@ -36,7 +36,7 @@ pub fn render(
     }
 }
 
-/// Why the walk does not go on with the next node.
+/// Reason to leave the walk.
 enum Stop {
     Error(RenderError),
     Break,
@@ -53,7 +53,7 @@ struct Walk<'w> {
     heap: &'w Heap,
     templates: &'w Templates,
     output: String,
-    /// How many templates are being run within one another.
+    /// Depth of nested template calls.
     depth: usize,
     variables: Vec<(String, Value)>,
 }
@@ -226,7 +226,7 @@ impl<'w> Walk<'w> {
         self.operand(word, command.line, dot)
     }
 
-    /// The value of a word, where nothing says what type it should have.
+    /// Value of a word in a place without an expected type.
     fn operand(
         &mut self,
         operand: &'w Operand,

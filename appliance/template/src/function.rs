@@ -1,5 +1,5 @@
-//! What a template can call: name, parameters, and the code. A function takes the types that its
-//! counterpart in Go takes, because a template that passes another one fails there too.
+//! Functions that a template can call: name, parameters and code. A function accepts the types that
+//! its counterpart in Go accepts, because other templates fail in Go too.
 
 mod builtin;
 mod compare;
@@ -9,27 +9,27 @@ use crate::value::{Element, Heap, Map, Value};
 use crate::version::Version;
 use crate::{sprig, tinkerbell};
 
-/// What a function gives, or why it fails.
+/// Result of a function, or the reason of its failure.
 pub type Answer = Result<Value, String>;
 
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// `interface {}`.
+    /// Go's `interface {}`.
     Any,
     /// `reflect.Value`, of Go's own functions: it takes anything.
     Reflect,
-    /// `string`.
+    /// Go's type `string`.
     Text,
-    /// `int`.
+    /// Go's type `int`.
     Int,
-    /// `float64`.
+    /// Go's type `float64`.
     Float,
-    /// `bool`.
+    /// Go's type `bool`.
     Bool,
-    /// `map[string]interface {}`.
+    /// Go's `map[string]interface {}`.
     Map,
-    /// `*semver.Version`.
+    /// The type `*semver.Version`.
     Version,
 }
 
@@ -49,15 +49,15 @@ impl Type {
     }
 }
 
-/// A function.
+/// A function that templates can call.
 pub struct Function {
-    /// Its name.
+    /// Name in templates.
     pub name: &'static str,
     /// Types of the parameters that must be there.
     pub fixed: &'static [Type],
     /// Type of those that may follow.
     pub rest: Option<Type>,
-    /// What it does; its arguments fit the parameters.
+    /// Code of the function; its arguments fit the parameters.
     pub run: fn(&Args) -> Answer,
 }
 
@@ -129,19 +129,19 @@ pub fn find(name: &str) -> Result<&'static Function, String> {
 /// The arguments of a call; each fits its parameter. An accessor gives an empty value where the
 /// parameter has another type, which the table rules out.
 pub struct Args<'a> {
-    /// Where new values lie.
+    /// Heap for new values.
     pub heap: &'a Heap,
-    /// The arguments.
+    /// Arguments of the call.
     pub values: &'a [Value],
 }
 
 impl<'a> Args<'a> {
-    /// Any argument.
+    /// Argument of any type.
     pub fn any(&self, at: usize) -> &'a Value {
         self.values.get(at).unwrap_or(&Value::Nil)
     }
 
-    /// A string.
+    /// Argument of type string.
     pub fn text(&self, at: usize) -> &'a str {
         match self.any(at) {
             Value::Text(text) => text,
@@ -149,7 +149,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// An int.
+    /// Argument of type int.
     pub fn int(&self, at: usize) -> i64 {
         match self.any(at) {
             Value::Int(number) => *number,
@@ -157,12 +157,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A bool.
+    /// Argument of type bool.
     pub fn bool(&self, at: usize) -> bool {
         matches!(self.any(at), Value::Bool(true))
     }
 
-    /// A float.
+    /// Argument of type float.
     pub fn float(&self, at: usize) -> f64 {
         match self.any(at) {
             Value::Float(number) => *number,
@@ -194,7 +194,7 @@ impl<'a> Args<'a> {
         self.values.get(at..).unwrap_or_default()
     }
 
-    /// A new text.
+    /// Makes a new text.
     pub fn made(&self, text: impl Into<std::rc::Rc<str>>) -> Answer {
         self.heap.text(text)
     }

@@ -5,7 +5,7 @@ use crate::value::{Heap, Value, deep, may_make};
 /// The error of a number that JSON cannot say.
 pub const UNSUPPORTED: &str = "json: unsupported value";
 
-/// How a text is written.
+/// Style of JSON output.
 #[derive(Clone, Copy)]
 pub struct Style {
     /// `<`, `>` and `&` are escaped, so that the text is safe within HTML.

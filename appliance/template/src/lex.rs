@@ -2,7 +2,7 @@
 
 use crate::RenderError;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -55,7 +55,7 @@ struct Lexer<'a> {
     at: usize,
     /// The line of `at`.
     line: usize,
-    /// Open parentheses.
+    /// Number of open parentheses.
     depth: usize,
     tokens: Vec<Token<'a>>,
 }

@@ -1,10 +1,11 @@
-//! Go's `text/template` with the functions that Tinkerbell gives it: Sprig's repeatable ones and
-//! four of its own, with `missingkey=error`.
+//! Go's `text/template` with Tinkerbell's functions: Sprig's repeatable ones and four of its own,
+//! with `missingkey=error`.
 //!
-//! Never: I/O, a clock, chance, the environment; a template is foreign text, so nothing it says may
-//! panic, run long or fill the memory. Every limit is a named constant of [`limits`].
+//! Never: I/O, a clock, chance, the environment. A template is untrusted text, so it may not cause
+//! a panic, run long or fill the memory. Every limit is a named constant of [`limits`].
+//!
 //! Enter at [`render`] and [`check`]; `parse` makes the tree, `exec` walks it, `function` is the
-//! table of what a template can call.
+//! table of callable functions.
 
 mod exec;
 mod function;
@@ -27,13 +28,13 @@ use serde_json::Value;
 /// (tink/controller/internal/workflow/hardware.go).
 pub const STRUCTS: &[&str] = &["Hardware"];
 
-/// Why a template cannot be rendered.
+/// Reason why a template cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("template line {line}: {message}")]
 pub struct RenderError {
     /// Line of the template, from 1.
     pub line: usize,
-    /// What is wrong there; it names fields and types, never a value, which may be a secret.
+    /// Description of the mistake. It names fields and types, never a value, which may be a secret.
     pub message: String,
 }
 
@@ -55,8 +56,7 @@ pub fn render(text: &str, data: &Value) -> Result<String, RenderError> {
     exec::render(&parse::parse(text)?, data, STRUCTS)
 }
 
-/// Whether a template could be rendered, as far as that can be said without its data: its syntax,
-/// its variables and the names of its functions.
+/// Checks a template without data: syntax, variables and function names.
 ///
 /// # Errors
 /// [`RenderError`] with the line.

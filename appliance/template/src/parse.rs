@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Templates, RenderError> {
     Ok(Templates { root, named: parser.named })
 }
 
-/// What belongs to one template: those within another do not see its variables.
+/// Variables of one template: nested templates do not see them.
 struct Scope {
     variables: Vec<String>,
     ranges: usize,
@@ -53,13 +53,13 @@ struct Parser<'a> {
     named: BTreeMap<String, Vec<Node>>,
 }
 
-/// What ended a list of nodes.
+/// Token that ended a list of nodes.
 enum End {
     End,
     Else,
 }
 
-/// What an action was.
+/// Kind of an action.
 enum Item {
     Node(Node),
     End(End),

@@ -8,7 +8,7 @@ mod version;
 use crate::limits::TEXT_BYTES_MAX;
 use crate::value::{Element, Heap, List, Map, Value, deep, may_make};
 
-/// What a verb of `printf` asks for beside its letter.
+/// Flags of a verb of `printf`.
 #[derive(Default, Clone, Copy)]
 struct Flags {
     plus: bool,
@@ -16,7 +16,7 @@ struct Flags {
     sharp: bool,
     space: bool,
     zero: bool,
-    /// `%#v`
+    /// Flag of the verb `%#v`.
     go_syntax: bool,
     width: Option<usize>,
     precision: Option<usize>,
@@ -53,7 +53,7 @@ pub fn sprint(heap: &Heap, values: &[Value]) -> Result<String, String> {
     Ok(printer.out)
 }
 
-/// `fmt.Sprintln`.
+/// Equivalent of `fmt.Sprintln`.
 pub fn sprintln(heap: &Heap, values: &[Value]) -> Result<String, String> {
     let mut printer = Printer::new(heap);
     for (at, value) in values.iter().enumerate() {
@@ -66,7 +66,7 @@ pub fn sprintln(heap: &Heap, values: &[Value]) -> Result<String, String> {
     Ok(printer.out)
 }
 
-/// `fmt.Sprintf`.
+/// Equivalent of `fmt.Sprintf`.
 pub fn sprintf(heap: &Heap, format: &str, values: &[Value]) -> Result<String, String> {
     let mut printer = Printer::new(heap);
     printer.format(format, values)?;

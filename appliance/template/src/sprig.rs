@@ -25,7 +25,7 @@ mod wrap;
 use crate::function::Function;
 pub use pattern::Patterns;
 
-/// Every function.
+/// Functions of all tables.
 pub fn tables() -> impl Iterator<Item = &'static Function> {
     [
         cases::FUNCTIONS,

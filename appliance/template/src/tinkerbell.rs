@@ -6,7 +6,7 @@ use crate::function::Type::{Any, Int, Text};
 use crate::function::{Answer, Args, Function, exact};
 use crate::yaml;
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("formatPartition", &[Text, Int], format_partition),
     exact("netmaskToPrefixLength", &[Text], prefix_length),
@@ -31,7 +31,7 @@ fn format_partition(args: &Args) -> Answer {
     args.made(format!("{device}{infix}{number}"))
 }
 
-/// How many bits a mask keeps; 0 for one with holes, as upstream has it.
+/// Number of set bits of a mask; 0 for one with holes, as upstream.
 fn prefix_length(args: &Args) -> Answer {
     let text = args.text(0);
     let address: IpAddr = text.parse().map_err(|_| "invalid netmask format".to_owned())?;

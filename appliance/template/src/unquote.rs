@@ -1,9 +1,9 @@
 //! Go's literals of strings and characters (`strconv.Unquote`).
 
-/// The text of a string literal, quotes included.
+/// Text of a string literal, quotes included.
 ///
 /// # Errors
-/// It is malformed, or its bytes are no UTF-8, which a text of ours must be.
+/// The literal is malformed, or its bytes are not valid UTF-8.
 pub fn string(literal: &str) -> Result<String, String> {
     let mut chars = literal.chars();
     let quote = chars.next();

@@ -10,17 +10,17 @@ const BAD_PORT: &str = "invalid port after host";
 pub struct Url {
     /// Scheme, in small letters.
     pub scheme: String,
-    /// What follows the scheme of a URL that has no slash there; as written.
+    /// Rest after the scheme, of a URL without a slash there; as written.
     pub opaque: String,
-    /// Who asks.
+    /// User and password.
     pub user: Option<User>,
     /// Host, and port where there is one.
     pub host: String,
-    /// Path.
+    /// Path of the URL.
     pub path: String,
-    /// What follows the question mark; as written.
+    /// Text after the question mark; as written.
     pub query: String,
-    /// What follows the hash.
+    /// Text after the hash.
     pub fragment: String,
 }
 
@@ -42,7 +42,7 @@ enum Part {
 }
 
 impl Part {
-    /// Whether a byte stands for itself.
+    /// True if a byte is not escaped.
     fn keeps(self, byte: u8) -> bool {
         let more = match self {
             Part::Path => "$&+,/:;=@",
@@ -213,7 +213,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
     unescaped(host, Part::Host)
 }
 
-/// `[fe80::1%25eth0]:80`.
+/// Parses `[fe80::1%25eth0]:80`.
 fn parse_literal(host: &str) -> Result<String, String> {
     let close = host.rfind(']').ok_or("missing ']' in host")?;
     let (inner, after) = (&host[1..close], &host[close + 1..]);

@@ -12,10 +12,10 @@ use crate::limits::{
 use crate::sprig::Patterns;
 use crate::version::{Version, VersionRef};
 
-/// What one element of a list or map takes, in bytes, beside its text.
+/// Bytes that one element of a list or map counts as, besides its text.
 const ELEMENT_BYTES: usize = 64;
 
-/// A value.
+/// A value in a template.
 #[derive(Clone)]
 pub enum Value {
     /// No value at all: Go's invalid `reflect.Value`.
@@ -23,38 +23,38 @@ pub enum Value {
     /// The nil that lies in an element: it has a type, `interface {}`, and is not taken for a nil
     /// map.
     Hollow,
-    /// `bool`.
+    /// Go's type `bool`.
     Bool(bool),
-    /// `int`.
+    /// Go's type `int`.
     Int(i64),
-    /// `int64`.
+    /// Go's type `int64`.
     Int64(i64),
     /// `uint8`, an element of a string.
     Byte(u8),
     /// `uint64`, a number of a version.
     Word(u64),
-    /// `float64`.
+    /// Go's type `float64`.
     Float(f64),
-    /// `string`.
+    /// Go's type `string`.
     Text(Rc<str>),
-    /// A slice.
+    /// A Go slice.
     List(List),
     /// A map with `string` keys.
     Map(Map),
-    /// What `semver` gives.
+    /// Result of `semver`.
     Version(VersionRef),
 }
 
 /// The type of a list's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
-    /// `interface {}`.
+    /// Go's `interface {}`.
     Any,
-    /// `string`.
+    /// Go's type `string`.
     Text,
-    /// `int`.
+    /// Go's type `int`.
     Int,
-    /// `[]interface {}`.
+    /// Go's `[]interface {}`.
     List,
 }
 
@@ -70,22 +70,22 @@ pub struct List {
     pub nil: bool,
 }
 
-/// What the holders of a map share.
+/// Entries that all references to a map share.
 type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
 
-/// A map.
+/// A Go map.
 #[derive(Clone)]
 pub struct Map {
     /// Type of the values: [`Element::Any`] or [`Element::Text`].
     pub element: Element,
-    /// Its entries.
+    /// Entries of the map.
     pub entries: Entries,
     /// Go's nil map: it cannot be written to.
     pub nil: bool,
 }
 
 impl List {
-    /// How many elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -152,7 +152,7 @@ impl Value {
         }
     }
 
-    /// Whether there is none.
+    /// True for Go's nil slice.
     pub fn is_nil(&self) -> bool {
         matches!(self, Value::Nil | Value::Hollow)
     }
@@ -208,8 +208,8 @@ impl Value {
     }
 }
 
-/// Where the lists and maps of one rendering lie. It counts what they take, and takes them apart
-/// at the end: one that holds itself would never be freed, and a deep one would end the stack.
+/// Owner of the lists and maps of one rendering. It counts their bytes, and takes them apart at the
+/// end: a list that contains itself would never be freed, and a deep one would overflow the stack.
 #[derive(Default)]
 pub struct Heap {
     lists: RefCell<Vec<Rc<RefCell<Vec<Value>>>>>,
@@ -250,7 +250,7 @@ impl Heap {
         Ok(())
     }
 
-    /// A text.
+    /// Makes a text.
     pub fn text(&self, text: impl Into<Rc<str>>) -> Result<Value, String> {
         let text = text.into();
         may_make(text.len())?;
@@ -258,7 +258,7 @@ impl Heap {
         Ok(Value::Text(text))
     }
 
-    /// A list.
+    /// Makes a list.
     pub fn list(&self, element: Element, items: Vec<Value>) -> Result<Value, String> {
         self.may_hold(items.len())?;
         self.pay(ELEMENT_BYTES * (1 + items.len()))?;
@@ -268,7 +268,7 @@ impl Heap {
         Ok(Value::List(List { element, items, from: 0, len, nil: false }))
     }
 
-    /// A version.
+    /// Makes a version.
     pub fn version(&self, version: Version, is_pointer: bool) -> Result<Value, String> {
         self.pay(ELEMENT_BYTES + version.size())?;
         Ok(Value::Version(VersionRef { version: Rc::new(version), is_pointer }))
@@ -287,13 +287,13 @@ impl Heap {
         self.list(Element::Text, items)
     }
 
-    /// Go's nil slice.
+    /// Makes Go's nil slice.
     pub fn nil_list(&self, element: Element) -> Result<Value, String> {
         let Value::List(list) = self.list(element, Vec::new())? else { return Ok(Value::Nil) };
         Ok(Value::List(List { nil: true, ..list }))
     }
 
-    /// A map.
+    /// Makes a map.
     pub fn map(&self, element: Element, entries: BTreeMap<Rc<str>, Value>) -> Result<Map, String> {
         self.may_hold(entries.len())?;
         let texts: usize = entries.keys().map(|key| key.len()).sum();
@@ -326,7 +326,8 @@ impl Heap {
         self.typed(json, Numbers::Floats, depth)
     }
 
-    /// What a template's dot is: JSON, but for the fields `structs`, which are Go structs upstream.
+    /// Makes the dot of a template: JSON, except for the fields `structs`, which are Go structs
+    /// upstream.
     pub fn dot(&self, json: &serde_json::Value, structs: &[&str]) -> Result<Value, String> {
         let serde_json::Value::Object(fields) = json else { return self.json(json, 0) };
         let entries = fields.iter().map(|(key, value)| {
@@ -367,7 +368,7 @@ impl Heap {
     }
 }
 
-/// What the whole numbers of a JSON text are in Go.
+/// Go type of the whole numbers of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     /// `float64`, as `encoding/json` makes them.

@@ -5,18 +5,18 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
 
-/// A version.
+/// A semantic version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Version {
-    /// What is incompatible.
+    /// Number of incompatible changes.
     pub major: u64,
-    /// What was added.
+    /// Number of additions.
     pub minor: u64,
-    /// What was mended.
+    /// Number of corrections.
     pub patch: u64,
     /// `rc.1`; empty for a release.
     pub pre: String,
-    /// What follows the plus; it has no place in the order.
+    /// Text after the plus; ignored in comparisons.
     pub metadata: String,
     /// The text it was read from, or that it was made to stand for.
     pub original: String,
@@ -25,10 +25,10 @@ pub struct Version {
 /// A version as a value.
 #[derive(Clone)]
 pub struct VersionRef {
-    /// The version.
+    /// Referenced version.
     pub version: Rc<Version>,
-    /// Go's `*semver.Version`; one that a method has made is no pointer, and lacks the methods of
-    /// one.
+    /// True for Go's `*semver.Version`. A version that a method has made is not a pointer, and
+    /// lacks the methods of one.
     pub is_pointer: bool,
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Reads `v1.2.3-rc.1+build`, of which only the first number must be there.
+    /// Parses `v1.2.3-rc.1+build`, of which only the first number is required.
     ///
     /// # Errors
-    /// It is no version, or a number is too large.
+    /// The text is not a valid version, or a number is too large.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = || "Invalid Semantic Version".to_owned();
         let (major, rest) = digits(text.strip_prefix('v').unwrap_or(text)).ok_or_else(bad)?;
@@ -108,7 +108,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// What follows `sign`, dotted identifiers, and the rest; an empty one where there is none.
+/// Splits at `sign`: the dotted identifiers after it, and the rest; empty if there is none.
 fn tail(text: &str, sign: char) -> (&str, &str) {
     let Some(after) = text.strip_prefix(sign) else { return ("", text) };
     let end = after.find(|c| !(is_identifier(c) || c == '.')).unwrap_or(after.len());
@@ -116,10 +116,10 @@ fn tail(text: &str, sign: char) -> (&str, &str) {
     if found.split('.').any(str::is_empty) { ("", text) } else { (found, rest) }
 }
 
-/// Whether a text may follow the minus of a version.
+/// Checks the text after the minus of a version.
 ///
 /// # Errors
-/// It may not.
+/// The text is not valid there.
 pub fn check_pre(pre: &str) -> Result<(), String> {
     for part in pre.split('.') {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -133,10 +133,10 @@ pub fn check_pre(pre: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a text may follow the plus of a version.
+/// Checks the text after the plus of a version.
 ///
 /// # Errors
-/// It may not.
+/// The text is not valid there.
 pub fn check_metadata(metadata: &str) -> Result<(), String> {
     match metadata.split('.').all(|part| part.chars().all(is_identifier)) {
         true => Ok(()),

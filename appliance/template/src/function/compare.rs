@@ -39,7 +39,7 @@ fn incompatible(a: &Value, b: &Value) -> String {
     format!("incompatible types for comparison: {} and {}", a.type_name(), b.type_name())
 }
 
-/// Whether `first` is equal to one of the others, which are looked at until one is.
+/// True if `first` equals one of the others, compared in order until one does.
 pub fn equal(first: &Value, others: &[Value]) -> Result<bool, String> {
     if others.is_empty() {
         return Err("missing argument for comparison".to_owned());
@@ -93,7 +93,7 @@ fn is_nil(value: &Value) -> bool {
     }
 }
 
-/// Whether `a` is less than `b`.
+/// True if `a` is less than `b`.
 pub fn less(a: &Value, b: &Value) -> Result<bool, String> {
     let (kind_a, kind_b) = (kind(a), kind(b));
     if kind_a == Kind::Other || kind_b == Kind::Other {

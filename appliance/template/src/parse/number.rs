@@ -7,9 +7,9 @@ pub struct Number {
     pub int: Option<i64>,
     /// Its value as a float.
     pub float: f64,
-    /// It is written as a float, so it is one where nothing says what it should be.
+    /// Written as a float, so it is one in a place without an expected type.
     pub is_float: bool,
-    /// It is an integer too large for `int`.
+    /// An integer too large for `int`.
     pub overflows: bool,
 }
 
@@ -20,10 +20,10 @@ impl Number {
     }
 }
 
-/// The number of a literal as the lexer takes it.
+/// Parses a literal, as the lexer accepts it.
 ///
 /// # Errors
-/// It is no number, or too large for any type.
+/// The text is not a valid number, or too large for any type.
 pub fn from_text(text: &str) -> Result<Number, String> {
     if text.ends_with('i') && !is_hex(text) {
         return Err(format!("{text:?}: complex numbers are not known here"));
@@ -54,7 +54,7 @@ fn is_hex(text: &str) -> bool {
     text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"))
 }
 
-/// Whether it is negative, and its size: `strconv.ParseUint` with base 0 and an optional sign.
+/// Sign and size, as `strconv.ParseUint` with base 0 and an optional sign.
 fn unsigned(text: &str) -> Option<(bool, u64)> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -130,7 +130,7 @@ pub fn int_from_text(text: &str) -> Option<i64> {
     }
 }
 
-/// `strconv.ParseFloat`.
+/// Equivalent of `strconv.ParseFloat`.
 pub fn float_from_text(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text).to_ascii_lowercase();
     let size = match unsigned.as_str() {

@@ -1,4 +1,4 @@
-//! What a template is once it is parsed.
+//! Tree of a parsed template.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::function::Function;
 
 /// A template and those that it defines.
 pub struct Templates {
-    /// The template itself.
+    /// Nodes of the template itself.
     pub root: Vec<Node>,
-    /// Those of `define` and `block`, by name.
+    /// Templates of `define` and `block`, by name.
     pub named: BTreeMap<String, Vec<Node>>,
 }
 
@@ -47,9 +47,9 @@ pub enum Operand {
     Bool(bool),
     Number(Number),
     Text(String),
-    /// `.a.b`
+    /// Fields of the dot: `.a.b`.
     Field(Vec<String>),
-    /// `$x.a.b`
+    /// Fields of a variable: `$x.a.b`.
     Variable(String, Vec<String>),
     Function(&'static Function),
     Pipe(Box<Pipe>),
@@ -57,7 +57,7 @@ pub enum Operand {
     Chain(Box<Operand>, Vec<String>),
 }
 
-/// Whether there is nothing but space in these nodes.
+/// True if the nodes are only white space.
 pub fn is_empty(nodes: &[Node]) -> bool {
     nodes.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
 }

@@ -7,7 +7,7 @@ const LARGE_EXPONENT: i32 = 6;
 /// `%#g` without a precision keeps this many digits.
 const SHARP_DIGITS: usize = 6;
 
-/// `%g`: the shortest digits that read back the same, or as many as asked for at most.
+/// Formats as `%g`: the shortest digits that read back the same, or at most `precision`.
 pub fn general(number: f64, precision: Option<usize>) -> String {
     let (digits, exponent) = match precision {
         None => scientific(&format!("{number:e}")),
@@ -29,7 +29,7 @@ pub fn general(number: f64, precision: Option<usize>) -> String {
     plain(&digits, exponent)
 }
 
-/// `%e`.
+/// Formats as `%e`.
 pub fn exponent(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

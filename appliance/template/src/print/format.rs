@@ -5,16 +5,16 @@ use super::{Flags, Printer};
 use crate::limits::WIDTH_MAX;
 use crate::value::Value;
 
-/// Where one format is being read.
+/// Position in a format string.
 struct Reader<'a> {
     rest: &'a str,
     values: &'a [Value],
-    /// The next argument.
+    /// Index of the next argument.
     at: usize,
     /// Arguments were named by their index.
     reordered: bool,
     good: bool,
-    /// What was read last is an index.
+    /// True directly after an explicit index.
     after_index: bool,
 }
 
@@ -178,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Digits.
+    /// Reads a decimal number.
     fn number(&mut self) -> Result<Option<usize>, String> {
         let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
         if end == 0 {

@@ -3,7 +3,7 @@
 use crate::function::Type::Text;
 use crate::function::{Function, exact};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("upper", &[Text], |args| args.made(args.text(0).chars().map(upper).collect::<String>())),
     exact("lower", &[Text], |args| args.made(args.text(0).chars().map(lower).collect::<String>())),
@@ -156,7 +156,7 @@ fn word(text: &str) -> (Word, &str, &str) {
     (kind, &text[..end], &text[end..])
 }
 
-/// `HTTPServer` becomes `http_server`.
+/// Converts `HTTPServer` to `http_server`.
 fn connected(text: &str, connector: char) -> String {
     let mut out = String::new();
     let put = |out: &mut String, kind: Word, word: &str| match kind {

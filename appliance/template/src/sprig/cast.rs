@@ -3,7 +3,7 @@
 use crate::parse::{float_from_text, int_from_text};
 use crate::value::Value;
 
-/// `cast.ToInt64`.
+/// Equivalent of `cast.ToInt64`.
 pub fn int(value: &Value) -> i64 {
     match value {
         Value::Int(number) | Value::Int64(number) => *number,
@@ -16,7 +16,7 @@ pub fn int(value: &Value) -> i64 {
     }
 }
 
-/// `cast.ToFloat64`.
+/// Equivalent of `cast.ToFloat64`.
 pub fn float(value: &Value) -> f64 {
     match value {
         Value::Float(number) => *number,
@@ -32,7 +32,7 @@ pub fn truncated(number: f64) -> i64 {
     if fits { number as i64 } else { i64::MIN }
 }
 
-/// `12.00` is 12.
+/// Removes zero decimals: `12.00` becomes `12`.
 fn without_zero_decimals(text: &str) -> &str {
     match text.rfind('.') {
         Some(at) if text.len() > at + 1 && text[at + 1..].bytes().all(|byte| byte == b'0') => {

@@ -8,7 +8,7 @@ use super::encoding::base64_bytes;
 use crate::function::Type::Text;
 use crate::function::{Answer, Args, Function, exact};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[exact("decryptAES", &[Text, Text], decrypt)];
 
 /// Bytes of the key: a longer password is cut, a shorter one is filled up with zeros.

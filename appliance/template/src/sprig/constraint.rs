@@ -8,19 +8,19 @@ use regex::{Captures, Regex};
 use crate::limits::CONSTRAINT_BYTES_MAX;
 use crate::version::{Version, order_of_pre};
 
-/// Go's `\s`.
+/// White space in Go: `\s`.
 const SPACE: &str = "[\\t\\n\\x0c\\r ]";
 const OPERATORS: &str = "=||!=|>|<|>=|=>|<=|=<|~|~>|\\^";
 const VERSION: &str = "v?([0-9|x|X|*]+)(\\.[0-9|x|X|*]+)?(\\.[0-9|x|X|*]+)?\
     (-([0-9A-Za-z\\-]+(\\.[0-9A-Za-z\\-]+)*))?(\\+([0-9A-Za-z\\-]+(\\.[0-9A-Za-z\\-]+)*))?";
 
-/// How constraints are told and taken apart.
+/// Patterns that find and split constraints.
 struct Patterns {
     /// One constraint: operator, version, its numbers, what follows its minus.
     one: Regex,
     /// `1.2 - 3`: the version before, and the eleventh group, the one after.
     range: Regex,
-    /// Where constraints lie in a text.
+    /// Finds the constraints of a text.
     find: Regex,
     /// Constraints and nothing else.
     valid: Regex,
@@ -37,15 +37,15 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// One constraint.
+/// A constraint on versions.
 struct Constraint {
     operator: Operator,
     version: Version,
     /// A number is a wildcard or missing.
     dirty: bool,
-    /// The second is.
+    /// True if the minor number is missing or a wildcard.
     minor_dirty: bool,
-    /// The third is.
+    /// True if the patch number is missing or a wildcard.
     patch_dirty: bool,
 }
 
@@ -61,10 +61,10 @@ enum Operator {
     Caret,
 }
 
-/// Whether a version fits one of the lists that `||` parts.
+/// True if a version satisfies one of the lists separated by `||`.
 ///
 /// # Errors
-/// The text is no constraint, or too long.
+/// The text is not a valid constraint, or too long.
 pub fn fits(text: &str, version: &str) -> Result<bool, String> {
     if text.len() > CONSTRAINT_BYTES_MAX {
         return Err(format!("a constraint of more than {CONSTRAINT_BYTES_MAX} bytes"));

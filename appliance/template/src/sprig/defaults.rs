@@ -1,4 +1,4 @@
-//! What is empty, what stands in for it, what type a value has, and JSON.
+//! Emptiness, defaults, types of values, and JSON.
 
 use super::equal::deep_equal;
 use crate::function::Type::{Any, Bool, Text};
@@ -10,7 +10,7 @@ const COMPACT: Style = Style { html: true, pretty: false };
 const PRETTY: Style = Style { html: true, pretty: true };
 const RAW: Style = Style { html: false, pretty: false };
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     variadic("default", &[Any], Any, |args| {
         Ok(args.from(1).first().filter(|given| given.truth()).unwrap_or(args.any(0)).clone())
@@ -56,7 +56,7 @@ fn strict(args: &Args, style: Style) -> Answer {
     args.made(json::write(args.heap, args.any(0), style)?)
 }
 
-/// What JSON cannot say is nothing.
+/// Encodes as JSON; a value that JSON cannot express becomes empty.
 fn lenient(args: &Args, style: Style) -> Answer {
     match json::write(args.heap, args.any(0), style) {
         Err(error) if error == json::UNSUPPORTED => args.made(""),

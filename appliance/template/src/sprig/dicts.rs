@@ -1,4 +1,4 @@
-//! Maps.
+//! Functions over maps.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Element, Value};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     variadic("dict", &[], Any, dict),
     exact("get", &[Dict, Text], |args| {

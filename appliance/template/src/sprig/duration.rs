@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("duration", &[Any], |args| {
         let seconds = match args.any(0) {
@@ -83,7 +83,7 @@ fn rounded(nanoseconds: u64) -> String {
     "0s".to_owned()
 }
 
-/// `time.ParseDuration`.
+/// Equivalent of `time.ParseDuration`.
 fn parsed(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

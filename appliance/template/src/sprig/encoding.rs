@@ -1,5 +1,5 @@
-//! Base 64, base 32 and digests. What cannot be decoded is not an error: the text says so, with
-//! the very words and the place that Go gives.
+//! Base 64, base 32 and digests. Undecodable text is not an error: the result contains the message
+//! and the position that Go gives.
 
 use base64::Engine;
 use sha2::Digest;
@@ -12,7 +12,7 @@ const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /// The modulus of Adler-32 (RFC 1950).
 const ADLER_MODULUS: u32 = 65_521;
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("b64enc", &[Text], |args| {
         may_make(args.text(0).len() / 3 * 4 + 4)?;

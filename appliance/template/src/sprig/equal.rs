@@ -1,8 +1,8 @@
-//! `reflect.DeepEqual`.
+//! Equivalent of `reflect.DeepEqual`.
 
 use crate::value::{Heap, Value, deep};
 
-/// Whether two values are of the same type and hold the same.
+/// True if two values have the same type and content.
 pub fn deep_equal(heap: &Heap, a: &Value, b: &Value, depth: usize) -> Result<bool, String> {
     deep(depth)?;
     heap.step(1)?;
@@ -44,7 +44,7 @@ pub fn deep_equal(heap: &Heap, a: &Value, b: &Value, depth: usize) -> Result<boo
     })
 }
 
-/// Whether one of the values is equal to `needle`.
+/// True if one of the values equals `needle`.
 pub fn is_in(heap: &Heap, values: &[Value], needle: &Value) -> Result<bool, String> {
     for value in values {
         if deep_equal(heap, needle, value, 0)? {

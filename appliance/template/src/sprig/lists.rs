@@ -1,4 +1,4 @@
-//! Lists.
+//! Functions over lists.
 
 use super::cast;
 use super::defaults::items;
@@ -10,7 +10,8 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Value};
 
-/// The table; each has a twin that Sprig says returns an error instead of panicking.
+/// Functions of this file; each has a twin that, as Sprig says, returns an error instead of
+/// panicking.
 pub static FUNCTIONS: &[Function] = &[
     variadic("list", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),
     variadic("tuple", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),

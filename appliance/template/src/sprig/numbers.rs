@@ -8,7 +8,7 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Value};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("atoi", &[Text], |args| Ok(Value::Int(atoi(args.text(0))))),
     exact("int", &[Any], |args| Ok(Value::Int(int(args.any(0))))),
@@ -62,7 +62,7 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("seq", &[], Int, seq),
 ];
 
-/// What is too large is the largest, what is no number is zero.
+/// Converts to an int: too large becomes the largest, and a text that is not a number becomes zero.
 fn atoi(text: &str) -> i64 {
     match text.parse::<i64>() {
         Ok(number) => number,
@@ -87,7 +87,7 @@ fn extreme(args: &Args, replaces: fn(i64, i64) -> bool) -> Answer {
     Ok(Value::Int64(found.unwrap_or(0)))
 }
 
-/// `limit` wins over what is no number, which wins over all others.
+/// Extreme of floats: `limit` wins over NaN, which wins over all others.
 fn extreme_float(args: &Args, limit: f64, replaces: fn(f64, f64) -> bool) -> Answer {
     let numbers = args.values.iter().map(float);
     let found = numbers.reduce(|a, b| match (a, b) {
@@ -207,7 +207,7 @@ fn seq(args: &Args) -> Answer {
 mod tests {
     use super::power_of_ten;
 
-    /// What `math.Float64bits(math.Pow(10, x))` is in Go 1.26 on amd64.
+    /// Results of `math.Float64bits(math.Pow(10, x))` in Go 1.26 on amd64.
     #[test]
     fn powers_are_those_of_go() {
         for (exponent, bits) in [

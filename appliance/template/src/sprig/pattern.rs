@@ -1,6 +1,6 @@
-//! Go's pattern syntax (RE2) in the words of the `regex` crate: `\d` and `\b` are ASCII, a brace
-//! that is no count is a brace, a bracket within a class is one. Characters are written by their
-//! number, so that none of them means anything to the crate.
+//! Go's pattern syntax (RE2), translated for the `regex` crate: `\d` and `\b` are ASCII, a brace
+//! that is not a count is a brace, a bracket within a class is a bracket. Characters are written by
+//! number, so that none has a meaning for the crate.
 
 mod class;
 mod unicode;
@@ -16,12 +16,12 @@ use crate::limits::{PATTERN_STATES_BYTES, PATTERNS_KEPT_MAX};
 
 /// Go's largest count in braces.
 const COUNT_MAX: u32 = 1000;
-/// How deep groups may lie in one another.
+/// Deepest nesting of groups.
 const NESTING_MAX: u32 = 100;
 
 /// A compiled pattern.
 pub struct Pattern {
-    /// What matches.
+    /// Compiled regular expression.
     pub regex: Regex,
     /// Names of the groups, by their numbers; the crate takes fewer of them than Go, and each
     /// only once.
@@ -36,7 +36,7 @@ pub struct Patterns(RefCell<VecDeque<(String, Compiled)>>);
 pub type Compiled = Result<Rc<Pattern>, String>;
 
 impl Patterns {
-    /// What was compiled before.
+    /// Compiled pattern from the cache.
     pub fn get(&self, pattern: &str) -> Option<Compiled> {
         let all = self.0.borrow();
         all.iter().find(|(source, _)| source == pattern).map(|(_, compiled)| compiled.clone())
@@ -52,11 +52,11 @@ impl Patterns {
     }
 }
 
-/// Why a pattern is not compiled.
+/// Reason why a pattern is not compiled.
 pub enum Bad {
-    /// It is none of Go's.
+    /// The syntax is not valid in Go.
     Syntax(String),
-    /// It would take more than the limit.
+    /// The pattern would exceed the limit of memory.
     Large,
 }
 
@@ -85,7 +85,7 @@ pub fn compiled(pattern: &str, bytes: usize) -> Result<Pattern, Bad> {
 }
 
 impl Pattern {
-    /// What the first group of this name has matched.
+    /// Text of the first group of this name.
     pub fn named<'t>(&self, found: &Captures<'t>, name: &str) -> Option<&'t str> {
         let groups = self.names.iter().enumerate().filter(|(_, own)| *own == name);
         groups.filter_map(|(at, _)| found.get(at)).map(|group| group.as_str()).next()
@@ -96,7 +96,7 @@ struct Translator<'a> {
     rest: &'a str,
     out: String,
     names: Vec<String>,
-    /// What stands last is a repetition, which cannot be repeated.
+    /// True directly after a repetition, which cannot be repeated.
     repeated: bool,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Translator<'a> {
         Some(c)
     }
 
-    /// Whether the text goes on with `prefix`, which then is past.
+    /// Skips `prefix`; true if the text continued with it.
     fn skips(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
@@ -262,7 +262,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// `\x41` and `\x{1f600}`.
+    /// Parses `\x41` and `\x{1f600}`.
     fn hexadecimal(&mut self) -> Result<char, String> {
         let digits = match self.rest.strip_prefix('{') {
             Some(after) => {

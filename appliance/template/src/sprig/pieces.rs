@@ -9,7 +9,7 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Heap, Value, may_make};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("split", &[Text, Text], |args| numbered(args, &split(args.text(1), args.text(0), -1)?)),
     exact("splitn", &[Text, Int, Text], |args| {
@@ -22,7 +22,7 @@ pub static FUNCTIONS: &[Function] = &[
     exact("join", &[Text, Any], join),
 ];
 
-/// `strings.SplitN`: below zero there is no limit of pieces.
+/// Equivalent of `strings.SplitN`: a negative limit means none.
 fn split<'a>(text: &'a str, separator: &str, limit: i64) -> Result<Vec<&'a str>, String> {
     let limit = if limit < 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(0) };
     if limit == 0 {

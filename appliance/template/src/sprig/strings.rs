@@ -5,7 +5,7 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Value, may_make};
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("hello", &[], |args| args.made("Hello!")),
     exact("trim", &[Text], |args| args.made(args.text(0).trim())),

@@ -7,10 +7,10 @@ use crate::limits::STEP_BYTES;
 use crate::value::Value;
 use crate::version::{Version, check_metadata, check_pre};
 
-/// What reading a constraint costs, in steps, beside one for each of its bytes.
+/// Cost of parsing a constraint, in steps, besides one per byte.
 const COMPARE_STEPS: usize = 50;
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("semver", &[Text], |args| args.heap.version(Version::parse(args.text(0))?, true)),
     exact("semverCompare", &[Text, Text], |args| {

@@ -7,12 +7,12 @@ use crate::function::{Answer, Args, Function, exact};
 use crate::limits::STEP_BYTES;
 use crate::value::may_make;
 
-/// Below this width there is no room for the mark and a letter.
+/// Smallest width with room for the mark and a letter.
 const ABBREVIATED_MIN: i64 = 4;
-/// Below this width there is no room for two marks and a letter.
+/// Smallest width with room for two marks and a letter.
 const ABBREVIATED_BOTH_MIN: i64 = 7;
 
-/// The table.
+/// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[
     exact("abbrev", &[Int, Text], |args| {
         let (width, text) = (args.int(0), args.text(1));

@@ -2,7 +2,7 @@
 
 use super::{Translator, unicode};
 
-/// The POSIX classes.
+/// Names of the POSIX classes.
 const POSIX: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
     "space", "upper", "word", "xdigit",
@@ -92,7 +92,7 @@ impl Translator<'_> {
         Ok(Some(inner.to_owned()))
     }
 
-    /// `L`, `{Greek}`, `{^Lu}`.
+    /// Parses `L`, `{Greek}`, `{^Lu}`.
     fn unicode_class(&mut self, is_negated: bool) -> Result<String, String> {
         let rest = self.rest;
         let name = match rest.strip_prefix('{') {

@@ -46,7 +46,7 @@ const CATEGORIES: [(&str, &str); 38] = [
 const ALIASES: [(&str, &str); 5] =
     [("Cntrl", "Cc"), ("Digit", "Nd"), ("Punct", "P"), ("Combiningmark", "M"), ("Lc", "LC")];
 
-/// What Rust's engine knows by another name.
+/// Ranges that the `regex` crate knows by another name.
 const RANGES: [(&str, &str); 3] = [("Any", "Any"), ("Assigned", "Assigned"), ("Ascii", "ASCII")];
 
 /// Scripts. Go takes none whose name is of more than one word.
