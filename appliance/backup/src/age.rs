@@ -39,11 +39,11 @@ const NONCE_BYTES: usize = 16;
 
 type FileKey = Zeroizing<[u8; FILE_KEY_BYTES]>;
 
-/// What opens an age file.
+/// Secret that opens an age file.
 pub enum Unlock<'a> {
-    /// The passphrase.
+    /// A passphrase.
     Passphrase(&'a str),
-    /// A secret key.
+    /// A secret key of age.
     Identity(&'a Identity),
 }
 
@@ -54,7 +54,7 @@ pub struct Encryptor<W: Write> {
 }
 
 impl<W: Write> Encryptor<W> {
-    /// For who knows the passphrase.
+    /// Encrypts with a passphrase.
     pub fn with_passphrase(out: W, passphrase: &str, log_n: u8) -> Result<Self, Error> {
         let file_key = Zeroizing::new(random()?);
         let stanza = keys::seal_with_passphrase(&file_key, passphrase, log_n, random()?)?;
@@ -109,7 +109,7 @@ pub struct Decryptor<R: BufRead> {
 }
 
 impl<R: BufRead> Decryptor<R> {
-    /// Opens it.
+    /// Opens an age file.
     pub fn open(mut input: R, unlock: &Unlock<'_>) -> Result<Self, Error> {
         let found = header::decode(&mut input)?;
         let key = match unlock {

@@ -1,13 +1,13 @@
-//! Why a backup was not made or not read, each with its own sentence.
+//! Errors of writing and reading backups, each with a sentence for people.
 
 use std::io;
 
 use crate::{ARCHIVE_BYTES_MAX, ENTRIES_MAX, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN};
 
-/// What is wrong with a backup, or with what is asked of it.
+/// An error of a backup or of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It does not begin as one.
+    /// The file does not begin as a backup.
     #[error(
         "this is no backup of a Tinbox\nhint: `tinbox backup create` makes one; it begins with the \
          words TINBOX BACKUP"
@@ -21,16 +21,16 @@ pub enum Error {
     Newer {
         /// The oldest release that reads it.
         needs: String,
-        /// This one.
+        /// Version of this box.
         own: String,
     },
-    /// It cannot be opened with this passphrase.
+    /// The passphrase does not open the backup.
     #[error(
         "that is not the passphrase of this backup\nhint: it is the one that was typed when the \
          backup was made, not the box's own"
     )]
     WrongPassphrase,
-    /// It cannot be opened with this key.
+    /// The key does not open the backup.
     #[error(
         "that key does not open this backup: it was made for {recipients}\nhint: give the secret \
          key of one of them"
@@ -42,10 +42,10 @@ pub enum Error {
     /// A passphrase was given where a secret key is needed, or nothing at all.
     #[error("this backup opens only with {with}\nhint: give it with --passphrase-file")]
     KeyNeeded {
-        /// What with.
+        /// Secret that the backup needs.
         with: &'static str,
     },
-    /// It ends too early.
+    /// The file is shorter than its header says.
     #[error(
         "this backup ends too early: it was cut short\nhint: copy it again from where it was kept"
     )]
@@ -53,22 +53,22 @@ pub enum Error {
     /// Bytes of it were changed.
     #[error("this backup is damaged: {what}\nhint: copy it again from where it was kept")]
     Damaged {
-        /// What was found.
+        /// Description of the damage.
         what: String,
     },
-    /// It wants more of the reader than that gives.
+    /// A part exceeds a limit of the reader.
     #[error("this backup is too large: it has more than {limit}")]
     TooLarge {
-        /// Of what.
+        /// Name of the limit.
         limit: String,
     },
-    /// It costs more memory to open than the reader has.
+    /// Opening would take more memory than the reader allows.
     #[error(
         "this backup was encrypted with a work factor of {found}; a box has memory for {known}\n\
          hint: open it with age on a larger machine and encrypt it again"
     )]
     TooCostly {
-        /// Base-2 logarithm of scrypt's N, as the file says.
+        /// Base-2 logarithm of scrypt's N, from the file.
         found: u8,
         /// The largest that is taken.
         known: u8,
@@ -79,29 +79,29 @@ pub enum Error {
          {PASSPHRASE_BYTES_MAX} bytes"
     )]
     Passphrase,
-    /// It is no public key.
+    /// The text is not a public key.
     #[error(
         "{text:?} is no public key of age: those begin with age1\nhint: `age-keygen -y FILE` shows \
          the one of a secret key"
     )]
     Recipient {
-        /// What was given.
+        /// Given text.
         text: String,
     },
-    /// What is to be kept has no place in a backup.
+    /// A part cannot be stored in a backup.
     #[error("cannot keep {what} in a backup: {why}")]
     Unkept {
-        /// The part.
+        /// Name of the part.
         what: String,
-        /// Why not.
+        /// Reason, as a phrase.
         why: String,
     },
     /// The stream under it.
     #[error("cannot {attempt} the backup")]
     Io {
-        /// What was being done.
+        /// Operation that failed.
         attempt: &'static str,
-        /// The system's word.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -120,7 +120,8 @@ impl Error {
         Error::TooLarge { limit: format!("{} unpacked", stdx::bytes(ARCHIVE_BYTES_MAX)) }
     }
 
-    /// What happened while reading: our own error, where a layer below said it through `io`.
+    /// Converts an error of reading: an error of this crate, if a lower layer passed it through
+    /// `io`.
     pub(crate) fn read(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Error::Truncated,

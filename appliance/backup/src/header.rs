@@ -1,4 +1,4 @@
-//! The two lines that everybody can read.
+//! The two readable lines at the beginning of a backup.
 
 use std::io::BufRead;
 
@@ -16,7 +16,7 @@ pub const NEEDS: &str = "0.1.0";
 /// Bytes of both lines together.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// What every format of ours begins with.
+/// First words of every format version.
 const WORDS: &str = "TINBOX BACKUP ";
 /// Bytes of the longest first line.
 const FIRST_LINE_MAX: usize = 32;
@@ -24,57 +24,57 @@ const FIRST_LINE_MAX: usize = 32;
 /// Digits that a payload's size is written with, so that it can be written last.
 const SIZE_DIGITS: usize = 12;
 
-/// What a backup says of itself.
+/// Description of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Header {
-    /// Bytes of the payload; 0 in the archive's own copy. It tells a file that was cut from one
-    /// that was changed, and nothing else: nobody vouches for it.
+    /// Bytes of the payload; 0 in the archive's own copy. Distinguishes a file that was cut short
+    /// from one that was changed; it is not authenticated.
     #[serde(serialize_with = "size_to", deserialize_with = "size_from")]
     pub size: u64,
-    /// What the box is called.
+    /// Name of the box.
     pub name: String,
     /// The release that made it.
     pub version: String,
     /// The oldest release that reads it.
     pub needs: String,
-    /// When.
+    /// Time of the backup.
     pub made: Timestamp,
     /// The pin of the box, which a restore brings along.
     pub pin: String,
     /// `passphrase`, `recipients` or `none`.
     pub encryption: String,
-    /// Which key: the public ones of those who can open it; empty for a passphrase.
+    /// Public keys of those who can open it; empty for a passphrase.
     pub key_ids: Vec<String>,
-    /// The store's revision.
+    /// Revision of the store.
     pub revision: u64,
-    /// What is in it.
+    /// Counted content.
     pub contents: Contents,
 }
 
-/// What is in a backup, counted.
+/// Counted content of a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Contents {
     /// Objects of the API, all of them.
     pub objects: u64,
-    /// Those that are machines.
+    /// Number of Hardware objects.
     pub hardware: u64,
-    /// Those that are Secrets.
+    /// Number of Secrets.
     pub secrets: u64,
-    /// Interfaces with leases.
+    /// Number of interfaces with leases.
     pub leases: u64,
     /// Files of the state folder: keys, tokens, settings.
     pub files: u64,
-    /// Whether `box.toml` is there.
+    /// True if `box.toml` is included.
     pub settings: bool,
 }
 
 impl Header {
-    /// Both lines.
+    /// Encodes both lines.
     ///
     /// # Errors
-    /// They are longer than any reader takes.
+    /// The lines are longer than any reader accepts.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = format!("{WORDS}{FORMAT}\n").into_bytes();
         let line = serde_json::to_vec(self).map_err(|error| Error::Unkept {
@@ -89,7 +89,7 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Where in the file the digits of the size are, and those digits.
+    /// Offset of the digits of the size in the file, and those digits.
     pub(crate) fn size_at(size: u64) -> (u64, String) {
         let before = format!("{WORDS}{FORMAT}\n{{\"size\":\"");
         (before.len() as u64, digits(size))

@@ -1,4 +1,4 @@
-//! What an archive is made of, and what each part is called in it.
+//! Parts of an archive, and their paths.
 
 use crate::Error;
 
@@ -20,12 +20,12 @@ pub enum Part {
         resource: String,
         /// Empty for an object of the whole box.
         namespace: String,
-        /// Its name.
+        /// Name of the object.
         name: String,
     },
     /// The leases of an interface, as JSON.
     Leases {
-        /// Which.
+        /// Name of the interface.
         interface: String,
     },
     /// A file of the state folder.
@@ -33,13 +33,13 @@ pub enum Part {
         /// Its path there, `pki/ca.key`.
         path: String,
     },
-    /// `box.toml`.
+    /// The file `box.toml`.
     Settings,
     /// The files that the cache has, as JSON.
     Images,
 }
 
-/// Where an object lies in the archive.
+/// Path of an object in the archive.
 pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String> {
     let (group, plural) = resource.split_once('/')?;
     let group = if group.is_empty() { CORE.to_owned() } else { escaped(group) };
@@ -49,10 +49,10 @@ pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String
 }
 
 impl Part {
-    /// What it is called in the archive.
+    /// Path in the archive.
     ///
     /// # Errors
-    /// It cannot be called anything there.
+    /// A name cannot be encoded.
     pub(crate) fn path(&self) -> Result<String, Error> {
         let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
         let path = match self {
@@ -103,7 +103,7 @@ impl Part {
         (part.path().ok()? == path).then_some(part)
     }
 
-    /// For people.
+    /// Description for people.
     pub fn what(&self) -> String {
         match self {
             Part::Object { resource, namespace, name } if namespace.is_empty() => {

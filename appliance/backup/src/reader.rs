@@ -13,22 +13,22 @@ use crate::age::{Decryptor, IDENTITY_PREFIX, Identity, Unlock};
 use crate::tar::TarReader;
 use crate::{ARCHIVE_BYTES_MAX, Contents, Error, Header, PASSPHRASE_BYTES_MAX, Part};
 
-/// Bytes that are asked of the stream at once.
+/// Bytes read from the stream at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// What opens a backup.
+/// Secret that opens a backup.
 pub enum Key {
-    /// What was typed when it was made.
+    /// Passphrase that was chosen for the backup.
     Passphrase(Secret),
     /// The secret key of one it was made for.
     Identity(Identity),
 }
 
 impl Key {
-    /// What somebody gave: a secret key of age, or else a passphrase.
+    /// Parses a given secret: a secret key of age, else a passphrase.
     ///
     /// # Errors
-    /// It begins as a secret key, and is none.
+    /// It begins as a secret key, and is not a valid one.
     pub fn given(secret: Secret) -> Result<Self, Error> {
         let text = secret.expose();
         if text.len() > PASSPHRASE_BYTES_MAX {
@@ -55,7 +55,7 @@ impl<R: Read> Read for Payload<R> {
     }
 }
 
-/// Counts what came.
+/// Counts the bytes read.
 struct Counted<R> {
     input: R,
     bytes: Rc<Cell<u64>>,
@@ -85,8 +85,8 @@ impl<R: Read> Read for Bounded<R> {
 
 type Unpacked<R> = Bounded<GzDecoder<BufReader<Payload<Counted<R>>>>>;
 
-/// A backup that is being read, part by part. Nothing of it may be believed before
-/// [`Reader::next_part`] has answered `None`: what was cut off shows at the end.
+/// Reads a backup part by part. Do not trust any part before [`Reader::next_part`] has returned
+/// `None`: a truncation shows at the end.
 pub struct Reader<R: Read> {
     header: Header,
     /// Bytes that came, and that should come.
@@ -98,7 +98,7 @@ pub struct Reader<R: Read> {
     hasher: RandomState,
 }
 
-/// What a backup says of itself, to a reader of the version `own`; nobody has vouched for it yet.
+/// Reads the header, for a reader of version `own`. It is not authenticated yet.
 ///
 /// # Errors
 /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
@@ -124,15 +124,15 @@ impl<R: Read> Reader<R> {
         Ok(Self { header, came, whole, tar, found, seen, hasher })
     }
 
-    /// What it says of itself; its payload vouches for it.
+    /// Header, authenticated by the payload.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The next part; `None` once all of it was read and is what the header says.
+    /// Returns the next part; `None` once all parts were read and match the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or the stream's.
+    /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or those of the stream.
     pub fn next_part(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
         self.part().map_err(|error| judged(error, &self.came, self.whole))
     }
@@ -159,8 +159,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// What happened to a file of which so much came: a last piece that does not open was cut, if the
-/// file is shorter than it was.
+/// Classifies an error after `came` bytes: a last piece that does not open was truncated if the
+/// file is shorter than its header says.
 fn judged(error: Error, came: &Cell<u64>, whole: u64) -> Error {
     match error {
         Error::Truncated if came.get() >= whole => Error::damaged("its end was changed"),

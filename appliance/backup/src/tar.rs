@@ -29,7 +29,7 @@ const GNU_MAGIC: &[u8; 8] = b"ustar  \0";
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 const FILE_MODE: u64 = 0o600;
 
-/// Writes entries.
+/// Writes entries of a tar archive.
 pub struct TarWriter<W>(W);
 
 impl<W: Write> TarWriter<W> {
@@ -91,7 +91,7 @@ fn checksum(block: &[u8; BLOCK]) -> u64 {
     block.iter().enumerate().map(byte).sum()
 }
 
-/// Reads entries.
+/// Reads entries of a tar archive.
 pub struct TarReader<R> {
     input: R,
     entries: u64,
@@ -135,7 +135,7 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// What is behind the end.
+    /// Returns the stream behind the end of the archive.
     pub fn into_inner(self) -> R {
         self.input
     }

@@ -131,7 +131,7 @@ fn its_beginning_is_for_people_and_says_nothing_secret() {
     assert_eq!((read.made, read.contents), (header(&[]).made, header(&parts()).contents));
 }
 
-/// The first words of what is said of these bytes.
+/// First words of the error for these bytes.
 fn said(file: &[u8], key: Option<&Key>) -> String {
     let told = read(file, key).expect_err("it is taken").to_string();
     told.lines().next().unwrap_or_default().to_owned()

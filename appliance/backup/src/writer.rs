@@ -12,13 +12,13 @@ use crate::{
     Contents, ENTRY_BYTES_MAX, Error, Header, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN, Part,
 };
 
-/// Who can open it.
+/// Protection of a new backup.
 pub enum Lock {
-    /// Everybody: callers leave secrets out.
+    /// Not encrypted: callers leave secrets out.
     Plain,
-    /// Who knows it.
+    /// Encrypted with this passphrase.
     Passphrase(Secret),
-    /// Who has one of their secret keys.
+    /// Encrypted for these public keys.
     Recipients(Vec<Recipient>),
 }
 
@@ -36,7 +36,7 @@ impl Lock {
         }
     }
 
-    /// What the header says of it.
+    /// Description for the header.
     pub fn words(&self) -> (String, Vec<String>) {
         match self {
             Lock::Plain => ("none".to_owned(), Vec::new()),
@@ -73,18 +73,18 @@ impl<W: Write> Write for Payload<W> {
 pub struct Writer<W: Write + Seek> {
     tar: TarWriter<GzEncoder<Payload<W>>>,
     seconds: u64,
-    /// Where the payload begins.
+    /// Offset of the payload.
     begin: u64,
     promised: Contents,
     kept: Contents,
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins one. `header.contents` says what will be added; what it says of the encryption is
+    /// Begins a backup. `header.contents` announces the parts; the fields about the encryption are
     /// filled in.
     ///
     /// # Errors
-    /// The stream's, or a header that is too long.
+    /// Those of the stream, or a header that is too long.
     pub fn begin(out: W, header: &Header, lock: &Lock) -> Result<Self, Error> {
         Self::begin_with(out, header, lock, age::LOG_N)
     }
@@ -117,7 +117,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Adds a part.
     ///
     /// # Errors
-    /// It has no place in a backup, or the stream's.
+    /// The part cannot be stored, or those of the stream.
     pub fn add(&mut self, part: &Part, content: &[u8]) -> Result<(), Error> {
         let path = part.path()?;
         if content.len() > ENTRY_BYTES_MAX {
@@ -128,10 +128,10 @@ impl<W: Write + Seek> Writer<W> {
         self.tar.add(&path, self.seconds, content)
     }
 
-    /// Ends it, and answers the stream.
+    /// Completes the backup and returns the stream.
     ///
     /// # Errors
-    /// What was added is not what the header says, or the stream's.
+    /// The added parts differ from the header, or those of the stream.
     pub fn finish(self) -> Result<W, Error> {
         if self.kept != self.promised {
             let why = format!("its header says {:?}, and it has {:?}", self.promised, self.kept);

@@ -61,7 +61,7 @@ fn mac_key(key: &FileKey) -> hmac::Key {
 }
 
 impl Header {
-    /// Whether nobody changed it.
+    /// Verifies the header's authentication code.
     pub fn check(&self, key: &FileKey) -> Result<(), Error> {
         hmac::verify(&mac_key(key), &self.signed, &self.mac)
             .map_err(|_| Error::damaged("somebody changed who may open it"))

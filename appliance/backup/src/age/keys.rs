@@ -1,4 +1,4 @@
-//! Who may open a file: those who know its passphrase, or have a secret key.
+//! Keys of an age file: a passphrase, public keys and secret keys.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::header::Stanza;
 use super::{FILE_KEY_BYTES, FileKey, LOG_N_MAX, derive};
 use crate::Error;
 
-/// What a secret key begins with.
+/// Prefix of a secret key.
 pub const IDENTITY_PREFIX: &str = "AGE-SECRET-KEY-1";
 
 const SCRYPT: &str = "scrypt";
@@ -39,7 +39,7 @@ impl fmt::Debug for Identity {
 }
 
 impl Recipient {
-    /// Reads one.
+    /// Parses a public key.
     ///
     /// # Errors
     /// [`Error::Recipient`].
@@ -68,10 +68,10 @@ impl Recipient {
 }
 
 impl Identity {
-    /// A new one.
+    /// Generates a secret key.
     ///
     /// # Errors
-    /// The system has no random numbers to give.
+    /// The system has no random numbers.
     pub fn generate() -> Result<Self, Error> {
         Ok(Self(Zeroizing::new(super::random()?)))
     }
@@ -81,7 +81,7 @@ impl Identity {
         Secret::from(bech32::encode("age-secret-key-", self.0.as_slice()).to_ascii_uppercase())
     }
 
-    /// Reads one.
+    /// Parses a secret key.
     ///
     /// # Errors
     /// [`Error::KeyNeeded`].

@@ -24,7 +24,7 @@ impl Cipher {
         Self { key, number: 0 }
     }
 
-    /// Eleven bytes of number and one that says whether it is the last.
+    /// Nonce of the next piece: eleven bytes of its number, and one that marks the last piece.
     fn nonce(&mut self, last: bool) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
         nonce[3..11].copy_from_slice(&self.number.to_be_bytes());
@@ -34,7 +34,7 @@ impl Cipher {
     }
 }
 
-/// Seals.
+/// Encrypts a stream in pieces.
 pub struct Sealer {
     cipher: Cipher,
     plain: Zeroizing<Vec<u8>>,
@@ -47,15 +47,14 @@ impl Sealer {
         Self { cipher: Cipher::new(key), plain, sealed: Vec::with_capacity(PIECE + TAG) }
     }
 
-    /// Takes what has room, and says how much that was.
+    /// Takes as many bytes as fit, and returns their number.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(PIECE - self.plain.len());
         self.plain.extend(&bytes[..count]);
         count
     }
 
-    /// A piece, once there is a whole one; asked before more is taken, so that the last one is
-    /// never known for a full one too early.
+    /// Returns a complete piece. Call it before taking more, so that the last piece is recognized.
     pub fn full(&mut self) -> Result<Option<&[u8]>, Error> {
         if self.plain.len() < PIECE {
             return Ok(None);
@@ -63,7 +62,7 @@ impl Sealer {
         self.seal(false).map(Some)
     }
 
-    /// The last piece.
+    /// Encrypts the last piece.
     pub fn last(&mut self) -> Result<&[u8], Error> {
         self.seal(true)
     }
@@ -81,7 +80,7 @@ impl Sealer {
     }
 }
 
-/// Opens.
+/// Decrypts a stream in pieces.
 pub struct Opener {
     cipher: Cipher,
     piece: Zeroizing<Vec<u8>>,
