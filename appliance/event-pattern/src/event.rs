@@ -12,22 +12,22 @@ pub const SEPARATOR: char = '\n';
 /// A document, taken apart once for all patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Event {
-    /// By path.
+    /// Leaves, sorted by path.
     fields: Vec<Field>,
 }
 
-/// One leaf.
+/// A leaf of the document.
 #[derive(Debug, Clone)]
 pub struct Field {
     path: String,
-    /// What it is.
+    /// Value of the leaf.
     pub leaf: Leaf,
     /// Arrays it lies in, the outermost first: which array, which element.
     trail: Vec<(usize, usize)>,
 }
 
 impl Field {
-    /// Whether no array has them in two of its elements.
+    /// True if no array holds the two leaves in different elements.
     pub fn shares_elements(&self, other: &Self) -> bool {
         let apart = |(array, at): &(usize, usize)| {
             other.trail.iter().any(|(its, its_at)| its == array && its_at != at)

@@ -1,6 +1,6 @@
 //! Strings with stars, each of which is any string.
 
-/// The strings between the stars; one is no star, two are one.
+/// Strings between the stars; a single string has no star.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob(Vec<String>);
 
@@ -30,7 +30,7 @@ impl Glob {
         Some(Self(parts))
     }
 
-    /// Whether a string is of this shape; each part is taken where it is first found.
+    /// True if a string matches. Each part is taken at its first occurrence.
     pub fn fits(&self, text: &str) -> bool {
         let (Some((first, rest)), Some(last)) = (self.0.split_first(), self.0.last()) else {
             return false;

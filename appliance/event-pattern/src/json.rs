@@ -16,7 +16,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// What it is, in a sentence.
+    /// Name of the type, for a sentence.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -1,11 +1,11 @@
-//! Quamina's pattern language, in which Tinkerbell's rule sets say which machines they are for:
-//! whether a pattern fits a JSON document.
+//! Quamina's pattern language, in which Tinkerbell's rule sets select machines: matches a pattern
+//! against a JSON document.
 //!
-//! A pattern is a JSON object whose leaves are arrays of what a leaf of the document may be:
-//! `{"bios": {"vendor": ["Intel", {"prefix": "Amer"}]}}`. All its fields must fit, and fields below
-//! one array of the document must fit in one element of it.
+//! A pattern is a JSON object whose leaves are arrays of allowed values: `{"bios": {"vendor":
+//! ["Intel", {"prefix": "Amer"}]}}`. All its fields must match, and fields below one array of the
+//! document must match in one element of it.
 //!
-//! Never: I/O, a clock, a panic or unbounded work over what somebody else wrote.
+//! Never: I/O, a clock, a panic or unbounded work because of its input.
 //!
 //! Enter at [`Pattern::parse`], [`Event::new`] and [`Pattern::fits`].
 
@@ -23,7 +23,7 @@ pub use parse::Pattern;
 pub const PATTERN_BYTES: usize = 16 << 10;
 /// Fields of one pattern.
 pub const FIELDS_MAX: usize = 128;
-/// What one field of a pattern may be.
+/// Limit of allowed values of one field.
 pub const VALUES_MAX: usize = 256;
 /// Leaves of a document.
 pub const LEAVES_MAX: usize = 16 << 10;
@@ -36,13 +36,13 @@ const COUNT_MAX: u32 = 99;
 /// Parentheses within parentheses of a regular expression.
 const GROUPS_MAX: usize = 32;
 
-/// Why a pattern cannot be used.
+/// Reason why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Longer than a pattern may be.
     #[error("the pattern is longer than {PATTERN_BYTES} bytes")]
     Long,
-    /// Not JSON.
+    /// The text is not valid JSON.
     #[error("the pattern is no JSON object: {0}")]
     Json(String),
     /// A field whose value is neither an object nor an array.
@@ -63,17 +63,17 @@ pub enum Error {
     /// The value of an extended pattern.
     #[error("{path:?}: {kind} wants {want}")]
     Value {
-        /// The field.
+        /// Path of the field.
         path: String,
-        /// Which extended pattern.
+        /// Kind of the extended pattern.
         kind: &'static str,
-        /// What it would understand.
+        /// Expected value.
         want: &'static str,
     },
     /// An extended pattern that stands alone, among others.
     #[error("{0:?}: {1} cannot stand beside other values")]
     Alone(String, &'static str),
-    /// A regular expression.
+    /// Regular expression that is not supported, with the reason.
     #[error("{0:?}: the regular expression is not understood: {1}")]
     Regexp(String, String),
     /// A document with too many leaves.

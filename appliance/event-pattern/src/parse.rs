@@ -1,4 +1,4 @@
-//! From a pattern's text to what it asks for, and the asking.
+//! Parses a pattern, and matches it.
 
 use crate::event::{Event, SEPARATOR};
 use crate::glob::Glob;
@@ -9,26 +9,26 @@ use crate::{Error, FIELDS_MAX, PATTERN_BYTES, STEPS_MAX, VALUES_MAX, regexp};
 /// A pattern that was understood.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// By path.
+    /// Conditions, sorted by path.
     fields: Vec<(String, Wanted)>,
 }
 
-/// What is asked of one path.
+/// Condition for one path.
 #[derive(Debug, Clone)]
 enum Wanted {
     /// There is a leaf.
     Some,
-    /// There is no leaf.
+    /// The path must not exist.
     None,
     /// There is a leaf that fits one of these.
     One(Vec<Test>),
 }
 
 impl Pattern {
-    /// Understand a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// What is not understood.
+    /// The part that is not supported.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if text.len() > PATTERN_BYTES {
             return Err(Error::Long);
@@ -43,7 +43,7 @@ impl Pattern {
         Ok(Self { fields })
     }
 
-    /// Whether every field fits. A pattern without a field fits nothing.
+    /// True if every field matches. A pattern without fields matches no document.
     ///
     /// # Errors
     /// [`Error::Costly`].
@@ -148,7 +148,7 @@ fn list(items: Vec<Json>, path: &str) -> Result<Option<Wanted>, Error> {
 enum Extended {
     /// One of several things that a leaf may be.
     Test(Test),
-    /// What cannot stand beside others, with its name.
+    /// A condition that cannot be combined with others, with its name.
     Alone(&'static str, Wanted),
 }
 

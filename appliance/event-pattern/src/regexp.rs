@@ -8,10 +8,10 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{COUNT_MAX, GROUPS_MAX, REGEXP_BYTES};
 
-/// Understand an expression.
+/// Compiles an expression.
 ///
 /// # Errors
-/// What is not understood, as a phrase.
+/// The part that is not supported, as a phrase.
 pub fn compile(text: &str) -> Result<Regex, String> {
     let mut reader = Reader { chars: text.chars().peekable(), out: String::new() };
     reader.branches(0)?;
@@ -67,7 +67,7 @@ impl Reader<'_> {
         self.out.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
     }
 
-    /// What stands after `~`.
+    /// Parses the character after `~`.
     fn escaped(&mut self) -> Result<char, String> {
         Ok(match self.chars.next().ok_or("it ends with ~")? {
             'n' => '\n',

@@ -1,4 +1,4 @@
-//! Patterns over what an agent says of its machine.
+//! Patterns over facts that an agent reports.
 
 use serde_json::{Value, json};
 

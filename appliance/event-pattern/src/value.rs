@@ -20,14 +20,14 @@ impl Leaf {
     }
 }
 
-/// What a leaf may be.
+/// Test of a leaf.
 #[derive(Debug, Clone)]
 pub enum Test {
-    /// This.
+    /// Equal to this value.
     Exactly(Leaf),
     /// A string that begins so.
     Prefix(String),
-    /// None of these strings; what is no string is none of them.
+    /// None of these strings. A value that is not a string matches.
     AnythingBut(Vec<String>),
     /// This string, in capitals or not.
     IgnoreCase(String),

@@ -33,15 +33,15 @@ const PATIENCE_SECS: u64 = 20;
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a call brought nothing.
+/// Reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The authority cannot be part of a URL.
     #[error("cannot use {authority:?} as the address of the workflow service")]
     Authority {
-        /// What was given.
+        /// Given authority.
         authority: String,
-        /// Why not.
+        /// Error of the transport.
         #[source]
         source: tonic::transport::Error,
     },
@@ -54,39 +54,39 @@ pub enum Error {
     /// The server answered, with a refusal.
     #[error("{call} was refused")]
     Refused {
-        /// The gRPC method.
+        /// Name of the gRPC method.
         call: &'static str,
-        /// What the server said.
+        /// Refusal of the server.
         #[source]
         refusal: Refusal,
     },
     /// The server does not have this method: it is a stock Tinkerbell server.
     #[error("{call} is not known to the server")]
     Unsupported {
-        /// The gRPC method.
+        /// Name of the gRPC method.
         call: &'static str,
     },
     /// No answer: connection refused, lost or timed out.
     #[error("{call} got no answer from {authority}")]
     Unreachable {
-        /// The gRPC method.
+        /// Name of the gRPC method.
         call: &'static str,
-        /// Where it was sent.
+        /// Authority of the server.
         authority: String,
-        /// What the transport said.
+        /// Status of the transport.
         #[source]
         source: Box<Status>,
     },
 }
 
 impl Error {
-    /// Whether asking again cannot help: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION, the
-    /// codes on which Tinkerbell's agent gives up a report.
+    /// True if a retry cannot help: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION, the codes on
+    /// which Tinkerbell's agent gives up a report.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::Refused { refusal, .. } if refusal.is_permanent())
     }
 
-    /// Whether the service has nothing for this agent to do at present.
+    /// True if the service has no action for this agent at present.
     pub fn is_no_action(&self) -> bool {
         matches!(
             self,
@@ -171,7 +171,7 @@ impl Client {
         self
     }
 
-    /// Who this client speaks for.
+    /// Id of this client's agent.
     pub fn agent_id(&self) -> &str {
         &self.agent_id
     }

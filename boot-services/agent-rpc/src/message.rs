@@ -1,4 +1,4 @@
-//! What travels, as checked values, and the interface the box implements.
+//! Messages as checked values, and the interface that the box implements.
 
 use std::fmt;
 use std::future::Future;
@@ -30,17 +30,17 @@ pub struct Assignment {
     pub timeout_secs: i64,
     /// Overrides the image's command.
     pub command: Vec<String>,
-    /// `host:container[:options]` binds.
+    /// Bind mounts, `host:container[:options]`.
     pub volumes: Vec<String>,
     /// `KEY=value`, sorted by key. May hold secrets: never log it.
     pub environment: Vec<String>,
     /// PID namespace (`host` or empty), the older of the two spellings.
     pub pid: String,
-    /// Namespaces to join.
+    /// Linux namespaces to join.
     pub namespaces: Option<Namespaces>,
     /// Arguments with which the image is run once after it failed.
     pub on_failure: Vec<String>,
-    /// The same after its time was up.
+    /// Command to run after a timeout.
     pub on_timeout: Vec<String>,
 }
 
@@ -62,24 +62,24 @@ impl fmt::Debug for Assignment {
 /// The namespaces an action runs in; empty means its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Namespaces {
-    /// `host` or empty.
+    /// Network namespace: `host` or empty.
     pub network: String,
-    /// `host` or empty.
+    /// PID namespace: `host` or empty.
     pub pid: String,
 }
 
-/// Where an action stands, as its agent reports it.
+/// State of an action, as its agent reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionState {
-    /// Not begun.
+    /// The action has not begun.
     Pending,
-    /// Begun.
+    /// The action is running.
     Running,
-    /// Ended without success.
+    /// The action failed.
     Failed,
     /// Stopped by its time limit.
     Timeout,
-    /// Ended well.
+    /// The action succeeded.
     Success,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for ActionState {
     }
 }
 
-/// What became of an action. Workflow, task and action id are not empty.
+/// Report about an action. Workflow, task and action id are not empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// `namespace/name` of the workflow.
@@ -108,15 +108,15 @@ pub struct Report {
     pub action_id: String,
     /// The action's name, for people.
     pub action_name: String,
-    /// Where the action stands.
+    /// State of the action.
     pub state: ActionState,
-    /// When it began, by the agent's clock; a stock agent's RUNNING report has none.
+    /// Start by the agent's clock; a stock agent's RUNNING report has none.
     pub start: Option<Timestamp>,
-    /// When it ended, by the agent's clock.
+    /// End by the agent's clock.
     pub stop: Option<Timestamp>,
-    /// How long it took, for people (`1m2s`).
+    /// Duration for people (`1m2s`).
     pub duration: String,
-    /// Why it failed, or a constant from a stock agent. At most 4 KiB.
+    /// Reason of the failure, or a constant from a stock agent. At most 4 KiB.
     pub message: String,
 }
 
@@ -127,10 +127,10 @@ pub const WAITING: &str = "waiting: ";
 /// Lines that one progress may carry.
 pub const OUTPUT_LINES: usize = 100;
 
-/// How far a running action has come.
+/// Progress of a running action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The reporting agent.
+    /// Id of the reporting agent.
     pub agent_id: String,
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
@@ -142,16 +142,16 @@ pub struct Progress {
     pub bytes_done: u64,
     /// Bytes in all; 0 while unknown.
     pub bytes_total: u64,
-    /// What is being done now, for people.
+    /// Current step, for people.
     pub message: String,
-    /// What the action printed since the last report: at most [`OUTPUT_LINES`] lines.
+    /// Output of the action since the last report: at most [`OUTPUT_LINES`] lines.
     pub output: Vec<String>,
 }
 
 /// A disk that a hint chose, before it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskChoice {
-    /// The reporting agent.
+    /// Id of the reporting agent.
     pub agent_id: String,
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
@@ -165,28 +165,28 @@ pub struct DiskChoice {
     pub wwn: String,
     /// Serial number; empty where the disk has none.
     pub serial: String,
-    /// Model.
+    /// Model name.
     pub model: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 /// An agent's first words after its machine booted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
-    /// Who speaks.
+    /// Id of the agent.
     pub agent_id: String,
-    /// The agent's version.
+    /// Version of the agent.
     pub agent_version: String,
     /// The kernel's random boot id.
     pub boot_id: String,
     /// The machine as its agent sees it.
     pub attributes: Option<Attributes>,
-    /// What the machine is made of, from an agent of ours. At most 64 KiB.
+    /// Inventory of the machine, from a Tinbox agent. At most 64 KiB.
     pub inventory: Option<Inventory>,
 }
 
-/// Why a call got no answer; each maps to one gRPC code, as Tinkerbell's server uses them.
+/// Reason why a call is refused; each maps to one gRPC code, as in Tinkerbell's server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// NOT_FOUND: no workflow, no task, or no action left for this agent.
@@ -210,7 +210,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// True if asking again cannot help.
+    /// True if a retry cannot help.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::InvalidArgument(_) | Self::Precondition(_))
     }
@@ -219,9 +219,9 @@ impl Refusal {
 /// A boxed future: [`Workflows`] is used behind `dyn`.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the box does with the agents' calls. Every value is checked and bounded before it arrives.
+/// The box's handlers of agent calls. Every value is checked and bounded before it arrives.
 pub trait Workflows: Send + Sync + 'static {
-    /// The action this agent must run now, or as soon as there is one within `patience`, which is
+    /// Action that this agent must run now, or as soon as there is one within `patience`, which is
     /// zero for a stock agent: it asks again within two seconds.
     fn next<'a>(
         &'a self,
@@ -236,14 +236,14 @@ pub trait Workflows: Send + Sync + 'static {
     /// Note how far an action has come; the answer is why it must be stopped, if it must.
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>>;
 
-    /// What it is an older worker's turn to do, in the workflow it is in; `None` for nothing now.
-    /// A service that says nothing of these three has nothing for older workers.
+    /// Action that an older worker must run now in its workflow; `None` for none. The default of
+    /// these three methods has nothing for older workers.
     fn turn<'a>(&'a self, _worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Every action of a workflow, and whose turn it is. Whoever asks does not say who it is: the
-    /// list is told only to who may speak for that worker.
+    /// All actions of a workflow, with their workers. The request does not name its sender: the
+    /// list is returned only to a sender that may act for that worker.
     fn actions<'a>(&'a self, _workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
         Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
     }
@@ -276,7 +276,7 @@ pub struct Credentials<'a> {
     pub boot: Option<&'a str>,
     /// Address of the sender.
     pub peer: Option<SocketAddr>,
-    /// The call.
+    /// Agent call with its metadata.
     pub call: Call<'a>,
 }
 

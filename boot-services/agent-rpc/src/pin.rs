@@ -1,5 +1,5 @@
-//! TLS for agents. An agent knows its box by one public key, which the kernel command line names:
-//! it has no clock to judge a certificate's dates by and no name to look for, and the key outlives
+//! TLS for agents. An agent identifies its box by one public key, which the kernel command line
+//! names: it has no clock to check a certificate's dates and no name to check, and the key survives
 //! every renewal of the certificate.
 
 use std::fmt;
@@ -21,24 +21,24 @@ const H2: &[u8] = b"h2";
 pub struct Pin([u8; 32]);
 
 impl Pin {
-    /// The pin of the key that a certificate is of.
+    /// Pin of a certificate's key.
     ///
     /// # Errors
-    /// It is no certificate.
+    /// The certificate is malformed.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self, Error> {
         let key = ParsedCertificate::try_from(certificate)?.subject_public_key_info();
         Ok(Self(Sha256::digest(key.as_ref()).into()))
     }
 
-    /// The hash itself.
+    /// Bytes of the hash.
     pub fn bytes(self) -> [u8; 32] {
         self.0
     }
 
-    /// What a client needs to speak TLS 1.3 to the holder of that key, and to nobody else.
+    /// TLS 1.3 configuration of a client that trusts the holder of that key only.
     ///
     /// # Errors
-    /// The provider knows no TLS 1.3.
+    /// The provider does not support TLS 1.3.
     pub fn client_config(self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = Verifier { pin: self, provider: provider.clone() };
@@ -69,7 +69,7 @@ impl FromStr for Pin {
     }
 }
 
-/// Trusts one key, whatever is said about it.
+/// Certificate verifier that trusts one key only.
 #[derive(Debug)]
 struct Verifier {
     pin: Pin,

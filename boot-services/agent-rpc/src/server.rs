@@ -24,7 +24,7 @@ use crate::wire::tinbox::v1::{
 };
 use crate::wire::{self, AnyActionStatus, MESSAGE_BYTES, Told};
 
-/// Metadata by which an agent says for how many seconds it waits for an action.
+/// Metadata with the seconds that an agent waits for an action.
 pub(crate) const PATIENCE: &str = "tinbox-patience";
 /// Metadata with the boot of the agent's machine.
 pub(crate) const BOOT: &str = "tinbox-boot";
@@ -45,7 +45,7 @@ pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
 #[derive(Clone)]
 struct Edge(Arc<dyn Workflows>);
 
-/// Who calls, as far as the connection and its metadata tell.
+/// Caller of a method, from the connection and its metadata.
 struct Caller {
     peer: Option<SocketAddr>,
     metadata: MetadataMap,
@@ -103,7 +103,7 @@ impl Edge {
     }
 }
 
-/// Internals stay in the log; the agent is told only that the box failed.
+/// Converts a refusal. Internal errors stay in the log; the agent learns only that the box failed.
 fn status(refusal: Refusal, call: &'static str, agent_id: &str) -> Status {
     if let Refusal::Internal(reason) = &refusal {
         tracing::error!(call, agent_id, reason, "agent call failed");

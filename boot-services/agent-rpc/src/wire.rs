@@ -1,4 +1,4 @@
-//! Between the generated messages and checked values: the only place that knows both.
+//! Conversion between generated messages and checked values.
 
 #[cfg(test)]
 mod tests;
@@ -21,9 +21,9 @@ pub mod proto {
 
 #[allow(missing_docs, clippy::all)]
 pub mod tinbox {
-    //! Generated from `proto/tinbox.proto`.
+    //! Module generated from `proto/tinbox.proto`.
     pub mod v1 {
-        //! The first version.
+        //! Messages of version 1.
         tonic::include_proto!("tinbox.v1");
     }
 }
@@ -39,12 +39,12 @@ const ID_BYTES: usize = 512;
 /// Longest text for people; what exceeds it is cut.
 const TEXT_BYTES: usize = 4 << 10;
 
-/// Whether a field is left out of the attributes' JSON.
+/// True if a field is omitted from the attributes' JSON.
 pub fn absent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A checked identifier.
+/// Checks an identifier.
 pub fn id(name: &str, value: Option<String>) -> Result<String, Refusal> {
     let value = value.unwrap_or_default();
     if value.is_empty() {

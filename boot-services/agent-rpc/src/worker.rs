@@ -1,5 +1,5 @@
-//! What travels to and from older workers (tink-worker), as checked values. They know actions by
-//! name and by their place in the workflow's list: there are no ids, and no attempts.
+//! Messages of older workers (tink-worker), as checked values. They identify actions by name and by
+//! position in the workflow's list: there are no ids, and no attempts.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::message::ActionState;
 pub struct Turn {
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// Whose turn it is.
+    /// Id of the worker that must act.
     pub worker_id: String,
     /// The name of the task.
     pub task_name: String,
@@ -18,14 +18,14 @@ pub struct Turn {
     pub action_name: String,
     /// The action's place among all the workflow's actions, from 0.
     pub index: usize,
-    /// How many these are.
+    /// Number of actions.
     pub total: usize,
 }
 
 /// Every action of a workflow, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ActionList {
-    /// Whose turn it is.
+    /// Id of the worker that must act.
     pub worker_id: String,
     /// The actions. Of another worker's, only the names are of use to this one.
     pub actions: Vec<ListedAction>,
@@ -36,17 +36,17 @@ pub struct ActionList {
 pub struct ListedAction {
     /// The name of its task.
     pub task_name: String,
-    /// Its name.
+    /// Name of the action.
     pub name: String,
-    /// OCI reference.
+    /// OCI image reference.
     pub image: String,
     /// Seconds it may take; a worker takes 0 for an hour.
     pub timeout_secs: i64,
     /// Overrides the image's command.
     pub command: Vec<String>,
-    /// Who runs it.
+    /// Id of the worker that runs it.
     pub worker_id: String,
-    /// `host:container[:options]` binds.
+    /// Bind mounts, `host:container[:options]`.
     pub volumes: Vec<String>,
     /// `KEY=value`, sorted by key. May hold secrets: never log it.
     pub environment: Vec<String>,
@@ -67,7 +67,7 @@ impl fmt::Debug for ListedAction {
     }
 }
 
-/// What became of an action. Workflow, task and action are not empty.
+/// Report about an action. Workflow, task and action are not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedReport {
     /// `namespace/name` of the workflow.
@@ -78,10 +78,10 @@ pub struct NamedReport {
     pub task_name: String,
     /// The name of the action.
     pub action_name: String,
-    /// Where the action stands.
+    /// State of the action.
     pub state: ActionState,
-    /// How long it took, in seconds; 0 before its end.
+    /// Duration in seconds; 0 before its end.
     pub seconds: i64,
-    /// For people; of a failed one a worker says nothing. At most 4 KiB.
+    /// Text for people; empty for a failed action. At most 4 KiB.
     pub message: String,
 }

@@ -100,7 +100,7 @@ impl axum::serve::Listener for TlsListener {
     }
 }
 
-/// The same behind TLS: its address and its pin.
+/// Serves with TLS; returns address and pin.
 async fn serve_tls(tinbox: &Arc<Tinbox>) -> (String, Pin) {
     let made = rcgen::generate_simple_self_signed(["tinbox.local".to_owned()]).unwrap();
     let pin = Pin::of(made.cert.der()).unwrap();

@@ -1,4 +1,4 @@
-//! What an owner may decide about metadata: the section `[metadata]` of the box's configuration.
+//! Section `[metadata]` of the box's configuration.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-/// The most proxies.
+/// Limit of proxies.
 const MAX_PROXIES: usize = 64;
 /// A window's shortest and longest, in seconds: a minute, thirty days.
 const WINDOW_SECS: std::ops::RangeInclusive<u32> = 60..=2_592_000;
@@ -17,28 +17,28 @@ const MAX_GRACE_SECS: u32 = 86_400;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whether the EC2 tree wants a session token. Of cloud-init's datasources that of EC2 fetches
-    /// one only on machines whose firmware says that they are Amazon's; so `required` suits other
-    /// clients. Nor does it hold for `/nocloud`, `/ignition`, `/talos` and `/metadata`, whose
-    /// clients know no tokens.
+    /// Requirement of a session token in the EC2 tree. Of cloud-init's datasources only that of EC2
+    /// fetches a token, and only on machines whose firmware identifies as Amazon's; so `required`
+    /// suits other clients. It does not apply to `/nocloud`, `/ignition`, `/talos` and `/metadata`,
+    /// whose clients know no tokens.
     pub imdsv2: Imdsv2,
-    /// Serve `/tootles/instanceID/<id>/2009-04-04/…`: whoever knows a machine's id then reads what
-    /// that machine would, user data too.
+    /// Serve `/tootles/instanceID/<id>/2009-04-04/…`: any client that knows a machine's id can then
+    /// read that machine's data, including user data.
     pub instance_endpoint: bool,
-    /// Networks of the proxies whose `X-Forwarded-For` is believed.
+    /// Networks of proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where installed systems shall have their addresses from.
+    /// Source of installed systems' addresses.
     pub addressing: Addressing,
-    /// When a machine is given its user data.
+    /// Time at which a machine gets its user data.
     pub user_data: UserData,
-    /// How long after its installation a machine may have its user data, in seconds; counts with
-    /// `user_data = "window"`.
+    /// Seconds after an installation for which a machine gets its user data; applies to `user_data
+    /// = "window"`.
     pub user_data_window_secs: u32,
-    /// How long after its first phone-home it still may, in seconds.
+    /// Seconds after the first phone-home for which a machine still gets its user data.
     pub phone_home_grace_secs: u32,
 }
 
-/// Whether a session token is wanted.
+/// Requirement of a session token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Imdsv2 {
@@ -49,7 +49,7 @@ pub enum Imdsv2 {
     Required,
 }
 
-/// Where installed systems shall have their addresses from.
+/// Source of installed systems' addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Addressing {
@@ -61,11 +61,11 @@ pub enum Addressing {
     Static,
 }
 
-/// When a machine is given its user data.
+/// Time at which a machine gets its user data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserData {
-    /// At every request.
+    /// At every request from its address.
     Address,
     /// While it is installed, and for a while thereafter ([`crate`]).
     #[default]

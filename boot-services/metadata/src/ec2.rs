@@ -16,9 +16,9 @@ use crate::{Instance, Interface, tootles};
 pub(crate) enum Version {
     /// The one that Tinkerbell has.
     First,
-    /// Any after it.
+    /// Any later version.
     Later {
-        /// Whether it has `network/interfaces`.
+        /// True if the version has `network/interfaces`.
         network: bool,
     },
 }
@@ -51,8 +51,8 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// What stands at `path` below the version, a slash at its end aside: a leaf's text, or a folder's
-/// list. `None`: nothing.
+/// Content at `path` below the version, without a slash at its end: a leaf's text, or a folder's
+/// list. `None` if there is none.
 pub(crate) fn lookup(instance: &Instance, version: Version, path: &str) -> Option<String> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let Version::Later { network } = version else { return tootles::lookup(instance, path) };
@@ -121,7 +121,7 @@ fn leaves(instance: &Instance, network: bool) -> Leaves<'_> {
     leaves
 }
 
-/// What EC2 says about an interface, as far as it is known here.
+/// EC2's description of an interface, as far as its data are known.
 fn interface(
     interface: &Interface,
     number: usize,

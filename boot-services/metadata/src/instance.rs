@@ -1,4 +1,4 @@
-//! What is known about one machine.
+//! Data of one machine.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use ipnet::IpNet;
 use stdx::{MacAddr, Secret};
 
-/// A machine as its own operating system sees it. What Tinkerbell's Hardware says is here as it
-/// stands there, empty where it says nothing (`tootles/internal/backend`); what stands in for an
-/// empty field is decided by the methods.
+/// Data of a machine for its own operating system. Fields of Tinkerbell's Hardware are here as they
+/// stand there, empty if absent (`tootles/internal/backend`); the methods choose substitutes for
+/// empty fields.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
-    /// `spec.metadata.instance.id`.
+    /// Instance id: `spec.metadata.instance.id`.
     pub id: String,
     /// `namespace/name` of the hardware, for logs; never served.
     pub hardware: String,
@@ -20,23 +20,23 @@ pub struct Instance {
     pub name: String,
     /// Uid of the hardware: `{{ ds.meta_data.uuid }}`.
     pub uuid: String,
-    /// What a Node of this machine has as `spec.providerID`: `tinkerbell://default/nuc-1`.
+    /// Provider id of a Node of this machine, its `spec.providerID`: `tinkerbell://default/nuc-1`.
     pub provider_id: String,
-    /// `spec.metadata.instance.hostname`.
+    /// Host name: `spec.metadata.instance.hostname`.
     pub hostname: String,
     /// SSH public keys, one line each, without the line end.
     pub public_keys: Vec<String>,
     /// `spec.userData`, byte for byte.
     pub user_data: Option<Secret>,
-    /// `spec.vendorData`.
+    /// Vendor data: `spec.vendorData`.
     pub vendor_data: Option<Secret>,
     /// Its interfaces; first the one that holds the address it was found by.
     pub interfaces: Vec<Interface>,
-    /// `spec.metadata.instance.tags`.
+    /// Tags: `spec.metadata.instance.tags`.
     pub tags: Vec<String>,
-    /// `spec.metadata.facility.plan_slug`.
+    /// Plan: `spec.metadata.facility.plan_slug`.
     pub plan: String,
-    /// `spec.metadata.facility.facility_code`.
+    /// Facility: `spec.metadata.facility.facility_code`.
     pub facility: String,
     /// First public IPv4 address of `instance.ips`.
     pub public_ipv4: String,
@@ -44,40 +44,40 @@ pub struct Instance {
     pub local_ipv4: String,
     /// First IPv6 address of `instance.ips`.
     pub public_ipv6: String,
-    /// `instance.operating_system`.
+    /// Operating system: `instance.operating_system`.
     pub operating_system: OperatingSystem,
-    /// `instance.storage`, for rootio.
+    /// Storage layout for rootio: `instance.storage`.
     pub storage: Option<serde_json::Value>,
     /// More keys that its owner wants it to know. One of the box's own names is never replaced.
     pub extra: BTreeMap<String, String>,
-    /// How far its installation is.
+    /// Progress of its installation.
     pub provisioning: Provisioning,
 }
 
-/// `spec.metadata.instance.operating_system`.
+/// Operating system: `spec.metadata.instance.operating_system`.
 #[derive(Debug, Clone, Default)]
 pub struct OperatingSystem {
-    /// `debian_12`.
+    /// Short name: `debian_12`.
     pub slug: String,
-    /// `debian`.
+    /// Distribution: `debian`.
     pub distro: String,
-    /// `12`.
+    /// Version number: `12`.
     pub version: String,
-    /// A build's name.
+    /// Name of a build.
     pub image_tag: String,
 }
 
-/// How far a machine's installation is.
+/// Progress of a machine's installation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Provisioning {
-    /// No run is recorded: somebody else installed it, or the record is gone.
+    /// No run is recorded: another tool installed the machine, or the record is gone.
     #[default]
     Unrecorded,
     /// A run waits or works.
     Underway,
     /// The last run ended well.
     Ended {
-        /// So long ago.
+        /// Time since the end.
         ago: Duration,
     },
 }
@@ -85,17 +85,17 @@ pub enum Provisioning {
 /// One interface, as its reservation describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// The interface.
+    /// MAC address of the interface.
     pub mac: MacAddr,
-    /// What the installed system shall call it (`iface_name`); empty: as it likes.
+    /// Name in the installed system (`iface_name`); empty: the system's choice.
     pub name: String,
     /// Its host name; empty: none.
     pub hostname: String,
     /// Its reserved address and the network that is on.
     pub address: Option<IpNet>,
-    /// The router.
+    /// Default gateway, if any.
     pub gateway: Option<IpAddr>,
-    /// Resolvers, best first.
+    /// DNS servers, best first.
     pub name_servers: Vec<IpAddr>,
     /// The domain to search for short names; empty: none.
     pub domain: String,
@@ -103,7 +103,7 @@ pub struct Interface {
     pub routes: Vec<Route>,
     /// The VLAN its address is in, tagged, 1 to 4094.
     pub vlan: Option<u16>,
-    /// Whether this network has a DHCP server for it.
+    /// True if this network has a DHCP server for the interface.
     pub dhcp: bool,
 }
 
@@ -133,12 +133,12 @@ impl Interface {
     }
 }
 
-/// A route.
+/// A static route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// To this network.
+    /// Destination network.
     pub to: IpNet,
-    /// By this router.
+    /// Address of the router.
     pub via: IpAddr,
 }
 
@@ -154,7 +154,7 @@ impl Instance {
         first([&self.hostname, reserved, &self.name])
     }
 
-    /// Its local address: what `instance.ips` says, else the reserved one; empty: none.
+    /// Local address: that of `instance.ips`, else the reserved one; empty if none.
     pub(crate) fn local_ipv4(&self) -> String {
         let reserved = self.interfaces.first().and_then(Interface::ipv4);
         match reserved {
@@ -182,7 +182,7 @@ pub enum Unmatched {
     },
 }
 
-/// Knows the machines. Must answer from memory: cloud-init asks some thirty times a boot.
+/// Lookup of machines. Must answer from memory: cloud-init sends about thirty requests per boot.
 pub trait Instances: Send + Sync + 'static {
     /// Returns the machine that a request from this address is of.
     ///
@@ -190,7 +190,7 @@ pub trait Instances: Send + Sync + 'static {
     /// When the address is not a machine's, or its sender is not that machine.
     fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched>;
 
-    /// The one machine whose [`Instance::id`] this is; `None` when none or several have it. Asked
-    /// only where [`crate::Config::instance_endpoint`] is set.
+    /// Machine with this [`Instance::id`]; `None` if none or several have it. Called only if
+    /// [`crate::Config::instance_endpoint`] is set.
     fn by_instance_id(&self, id: &str) -> Option<Instance>;
 }

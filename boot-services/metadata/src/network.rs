@@ -1,8 +1,8 @@
-//! The machine's network as cloud-init's configuration, version 2 (netplan's) or 1.
+//! Network configuration of a machine for cloud-init, version 2 (netplan's) or 1.
 //!
-//! An interface is known by its hardware address. It asks by DHCP, whose reservation stays the one
-//! place where the address is written; written down is the address of an interface that has no
-//! DHCP, and of all where [`Addressing::Static`] says so. In a VLAN the address is the VLAN's.
+//! An interface is identified by its MAC address. It uses DHCP, whose reservation stays the only
+//! record of the address. Static addresses are written for interfaces without DHCP, and for all if
+//! [`Addressing::Static`] is set. In a VLAN the address is the VLAN's.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ pub(crate) fn v2(instance: &Instance, addressing: Addressing) -> Value {
     all
 }
 
-/// What version 2 says of an interface, or a VLAN on it, beside which it is.
+/// Version 2 entry of an interface, or of a VLAN beside its interface.
 fn layer2(interface: &Interface, addressing: Addressing) -> Value {
     let Some(address) = written(interface, addressing) else {
         let ipv6 = interface.address.is_some_and(|address| address.addr().is_ipv6());
@@ -124,7 +124,7 @@ fn subnets1(interface: &Interface, addressing: Addressing) -> Value {
     json!([subnet])
 }
 
-/// The address to write down, with its prefix; `None`: the interface asks for one, or has none.
+/// Static address with its prefix; `None`: the interface uses DHCP, or has none.
 fn written(interface: &Interface, addressing: Addressing) -> Option<String> {
     let asks = interface.dhcp && addressing == Addressing::Dhcp;
     interface.address.filter(|_| !asks).map(|address| address.to_string())

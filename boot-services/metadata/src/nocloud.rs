@@ -1,8 +1,8 @@
 //! The NoCloud seed (cloud-init, `DataSourceNoCloud`), for `ds=nocloud;s=http://box/nocloud/`, and
 //! with the older network configuration for `…/nocloud/v1/`.
 //!
-//! All of a seed's files answer, empty when there is nothing to say: cloud-init 22.4 takes a
-//! missing `user-data` for a missing seed, and asks eleven times for a missing `vendor-data`.
+//! All files of a seed exist, empty if there is no content: cloud-init 22.4 takes a missing
+//! `user-data` for a missing seed, and requests a missing `vendor-data` eleven times.
 
 use serde_json::{Map, Value, json};
 
@@ -12,9 +12,9 @@ use crate::{Instance, network, yaml};
 /// Version of the network configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NetworkConfig {
-    /// cloud-init's own.
+    /// Version 1, cloud-init's own.
     V1,
-    /// Netplan's.
+    /// Version 2, netplan's.
     V2,
 }
 
@@ -76,7 +76,7 @@ fn meta_data(instance: &Instance) -> Value {
     all.into()
 }
 
-/// Whether a name is a plain word of YAML, never a number, a truth value or nothing.
+/// True if a name is a plain word in YAML, not a number, a boolean or null.
 fn is_plain(name: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     name.starts_with(|first: char| first.is_ascii_alphabetic())

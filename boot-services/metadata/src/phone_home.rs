@@ -1,4 +1,4 @@
-//! What cloud-init's `phone_home` module posts (`cc_phone_home`): a form.
+//! The form that cloud-init's `phone_home` module posts (`cc_phone_home`).
 
 use std::net::IpAddr;
 
@@ -8,21 +8,21 @@ use percent_encoding::percent_decode_str;
 pub(crate) const MAX_FORM: usize = 64 << 10;
 /// Fields that are looked at.
 const MAX_FIELDS: usize = 64;
-/// What cloud-init sends for a value that it does not have.
+/// Value that cloud-init sends for an unknown field.
 const ABSENT: &str = "N/A";
 
-/// A machine says that its operating system is up.
+/// Report of a machine that its operating system is up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PhoneHome {
-    /// From where.
+    /// Address of the sender.
     pub peer: IpAddr,
     /// `namespace/name` of the hardware that holds this address.
     pub hardware: String,
-    /// Who the machine believes to be; an old system on the disk says an old id.
+    /// Instance id that the machine reports; an old system on the disk reports an old id.
     pub instance_id: Option<String>,
-    /// Its name.
+    /// Host name of the machine.
     pub hostname: Option<String>,
-    /// Its full name.
+    /// Fully qualified host name.
     pub fqdn: Option<String>,
     /// Its SSH host keys, by the form's field name: `pub_key_ed25519`.
     pub host_keys: Vec<(String, String)>,

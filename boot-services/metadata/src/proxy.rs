@@ -1,10 +1,9 @@
-//! Who asks, when a proxy may stand between: `X-Forwarded-For`, believed from those we configured.
+//! Client address behind a proxy: `X-Forwarded-For`, trusted from configured proxies.
 //!
-//! Each proxy appends the address it was asked from, so the list is read from its end: the first
-//! address that is no proxy of ours is the client. What stands before that was written by the
-//! client itself and is not looked at. Tootles reads it the same way (`pkg/xff`), but takes the
-//! proxy for the client when the list is unreadable; here that is refused, because the proxy may be
-//! a machine.
+//! Each proxy appends the address of its client, so the list is read from its end: the first
+//! address that is not a trusted proxy is the client. Earlier entries were written by the client
+//! itself and are ignored. Tootles reads it the same way (`pkg/xff`), but takes the proxy for the
+//! client if the list is malformed; here that is refused, because the proxy may be a machine.
 
 use std::net::IpAddr;
 
@@ -12,7 +11,7 @@ use axum::http::HeaderMap;
 
 use crate::Config;
 
-/// The header.
+/// Name of the header.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// The most proxies of ours in a row.
 const MAX_HOPS: usize = 16;

@@ -1,5 +1,5 @@
-//! The one part of a machine that the action rootio reads, as Tootles says it
-//! (`tootles/internal/frontend/hack`): fixed fields in a fixed order, whatever else is known.
+//! Metadata for the action rootio, as Tootles returns it (`tootles/internal/frontend/hack`): fixed
+//! fields in a fixed order.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

@@ -41,20 +41,20 @@ use crate::token::Tokens;
 use crate::window::{self, Homes};
 use crate::{Config, Instance, Instances, PhoneHome, Unmatched, nocloud, proxy, rootio};
 
-/// The most characters of a path that the observer is told.
+/// Most characters of a path that the observer gets.
 const MAX_PATH: usize = 200;
 const USER_DATA: &str = "user-data";
 /// Files that hold what only the machine shall read.
 const SECRET_FILES: [&str; 2] = [USER_DATA, "vendor-data"];
 
-/// Told what machines ask, from the server's own tasks: must not block.
+/// Receiver of events, called from the server's own tasks: must not block.
 pub trait Observer: Send + Sync + 'static {
     /// A request was answered. `path` is shortened and holds no value.
     fn asked(&self, peer: IpAddr, path: &str, status: u16);
-    /// A machine's operating system is up. What is repeated within a minute is told once.
+    /// A machine's operating system is up. A repetition within a minute is dropped.
     fn phoned_home(&self, news: PhoneHome);
-    /// Somebody at a machine's address asked for its user data outside its window, and was answered
-    /// as if there were none.
+    /// A client at a machine's address requested its user data outside its window, and got an empty
+    /// answer.
     fn withheld(&self, peer: IpAddr, hardware: &str);
     /// A request from the address of `hardware` was not answered: the NIC `mac` sent it, which is
     /// not one of that machine's.
@@ -70,7 +70,7 @@ struct Site {
 }
 
 type Shared = State<Arc<Site>>;
-/// Who asks; proxies of ours are seen through.
+/// Client address, behind trusted proxies.
 type Client = Extension<IpAddr>;
 
 /// The routes of this crate.
@@ -108,7 +108,7 @@ pub fn router(
         .with_state(site)
 }
 
-/// Finds out who asks, and tells the observer of every answer.
+/// Determines the client, and reports every response to the observer.
 async fn observe(
     State(site): Shared,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -1,8 +1,8 @@
-//! IMDSv2 session tokens: given to who asks, accepted from who was given one, and needed only where
-//! the owner says so ([`crate::Imdsv2`]).
+//! IMDSv2 session tokens: given on request, accepted from their machine, and required only if
+//! configured ([`crate::Imdsv2`]).
 //!
-//! A request is trusted for its source address, with or without a token. What a token adds is the
-//! answer that EC2's tools expect: a wrong or old one is refused, so that they ask for another.
+//! A request is trusted for its source address, with or without a token. A token adds the answer
+//! that EC2's tools expect: a wrong or expired one is refused, so that they request another.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ impl Tokens {
         }
     }
 
-    /// Whether this token was given to this machine and still holds.
+    /// True if this token was given to this machine and is not expired.
     pub(crate) fn accept(&self, token: &str, peer: IpAddr, now: Instant) -> bool {
         self.0.get(token).is_some_and(|(owner, end)| *owner == peer && *end > now)
     }

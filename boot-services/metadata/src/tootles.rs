@@ -1,14 +1,14 @@
 //! Tinkerbell's own tree, `/2009-04-04/`, byte for byte (`tootles/internal/frontend/ec2`).
 //!
-//! Its quirks are part of it: an empty field is an empty leaf, `public-keys` and `iqn` are there
-//! and always empty, `local-ipv4` is never the reserved address, and of vendor data there is
-//! nothing. Who wants better asks for a later version, as cloud-init does.
+//! Its quirks are included: an empty field is an empty leaf, `public-keys` and `iqn` exist and are
+//! always empty, `local-ipv4` is never the reserved address, and vendor data are missing. Clients
+//! that need more request a later version, as cloud-init does.
 
 use std::borrow::Cow;
 
 use crate::Instance;
 
-/// One leaf: its path and what it says.
+/// A leaf: its path and the function of its text.
 pub(crate) type Leaf = (&'static str, for<'a> fn(&'a Instance) -> Cow<'a, str>);
 
 /// Every leaf there is.
@@ -32,7 +32,7 @@ pub(crate) const LEAVES: &[Leaf] = &[
     ("meta-data/operating-system/license_activation/state", |_| "".into()),
 ];
 
-/// What stands at `path`, which has no slash at either end: a leaf's text or a folder's list.
+/// Content at `path`, which has no slash at either end: a leaf's text or a folder's list.
 pub(crate) fn lookup(instance: &Instance, path: &str) -> Option<String> {
     let leaf = LEAVES.iter().find(|(name, _)| *name == path);
     leaf.map(|(_, say)| say(instance).into_owned())

@@ -10,10 +10,10 @@ use crate::{Config, Instance, PhoneHome, Provisioning};
 /// Machines that are remembered to have phoned home; the longest silent one makes room, and its
 /// window then ends with its time alone.
 const MAX_MACHINES: usize = 16_384;
-/// cloud-init repeats a phone-home whose answer it missed; the same news so soon are told once.
+/// Time in which a repeated phone-home is dropped: cloud-init repeats one whose response it missed.
 const REPEATS: Duration = Duration::from_secs(60);
 
-/// Whether a machine may have its user data now, `home` after it first phoned home.
+/// True if a machine may have its user data now, `home` after its first phone-home.
 pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<Duration>) -> bool {
     match (config.user_data, provisioning) {
         (UserData::Address, _) | (_, Provisioning::Underway) => true,
@@ -26,7 +26,7 @@ pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<
     }
 }
 
-/// Who has phoned home, by hardware.
+/// First phone-homes by hardware.
 #[derive(Debug, Default)]
 pub(crate) struct Homes(HashMap<String, Home>);
 
@@ -63,7 +63,7 @@ impl Homes {
         true
     }
 
-    /// How long ago a machine first phoned home.
+    /// Time since a machine's first phone-home.
     pub(crate) fn since(&self, hardware: &str, now: Instant) -> Option<Duration> {
         self.0.get(hardware).map(|home| now.duration_since(home.first))
     }

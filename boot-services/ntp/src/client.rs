@@ -1,4 +1,4 @@
-//! Asking for the time.
+//! Client of time servers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,9 +9,9 @@ use tokio::time::timeout;
 
 use crate::{Leap, Mode, Offset, Packet, Timestamp, Told};
 
-/// How long an answer may take.
+/// Longest wait for an answer.
 pub const ANSWER: Duration = Duration::from_secs(3);
-/// Strata of servers that may be believed.
+/// Strata of servers that may be trusted.
 const STRATA: std::ops::RangeInclusive<u8> = 1..=14;
 /// The most that a server may be wrong by its own account, in 2^-16 s (RFC 5905's MAXDIST and a
 /// rack's patience).
@@ -19,45 +19,45 @@ const DISTANCE_MAX: u64 = 16 << 16;
 /// The longest datagram read.
 const ANSWER_MAX: usize = 512;
 
-/// What one server thinks.
+/// Measurement of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// How far its clock is ahead of ours.
+    /// Offset of the server's clock from ours.
     pub offset: Offset,
     /// The way there and back.
     pub delay: Duration,
-    /// What it says of itself.
+    /// Quality of the server's clock.
     pub told: Told,
 }
 
-/// Why an answer is not believed.
+/// Reason why an answer is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The network.
+    /// Error of the network.
     #[error("cannot ask {server}")]
     Io {
-        /// Whom.
+        /// Address of the server.
         server: SocketAddr,
-        /// Why not.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Nobody answered.
+    /// No answer came.
     #[error("no answer from {0} in {secs} s", secs = ANSWER.as_secs())]
     Silent(SocketAddr),
-    /// It wants to be left alone (RFC 5905 section 7.4).
+    /// The server refuses requests (kiss-o'-death, RFC 5905 section 7.4).
     #[error("the server says {0:?}: it does not want to be asked")]
     Kiss(String),
-    /// It does not know the time itself.
+    /// The server's clock is not synchronized.
     #[error("the server does not know the time: {0}")]
     Unsynchronised(&'static str),
 }
 
-/// What an answer says; `None` when it is none to this question. `sent` and `received` are of our
+/// Evaluates an answer; `None` if it does not answer this request. `sent` and `received` are of our
 /// clock.
 ///
 /// # Errors
-/// It is an answer, and not to be believed.
+/// The answer cannot be trusted.
 pub fn judge(
     bytes: &[u8],
     nonce: Timestamp,
@@ -109,10 +109,10 @@ pub fn judge(
     }))
 }
 
-/// One server's opinion.
+/// Measures one server.
 ///
 /// # Errors
-/// It cannot be asked, does not answer in [`ANSWER`], or is not to be believed.
+/// It cannot be reached, does not answer in [`ANSWER`], or cannot be trusted.
 pub async fn ask(server: SocketAddr) -> Result<Sample, Refusal> {
     let failed = |source| Refusal::Io { server, source };
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -137,8 +137,8 @@ pub async fn ask(server: SocketAddr) -> Result<Sample, Refusal> {
     timeout(ANSWER, answered).await.unwrap_or(Err(Refusal::Silent(server)))
 }
 
-/// The opinion to follow: the middle one, so that one server that is wrong leads nobody while two
-/// others are right. Of one server, the sample that travelled shortest says most.
+/// Chooses the median, so that one wrong server has no effect while two others are right. Of one
+/// server, the sample with the shortest round trip counts.
 pub fn choose(servers: &[Vec<Sample>]) -> Option<Sample> {
     let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|sample| sample.delay).copied();
     let mut opinions: Vec<Sample> = servers.iter().filter_map(best).collect();

@@ -1,8 +1,9 @@
-//! The time: asked of servers, and told to the rack (SNTP, RFC 5905 section 14).
+//! SNTP client and server (RFC 5905 section 14).
 //!
-//! Never: sets a clock (whoever owns the machine does), believes one server that disagrees with
-//! the others, says a time that nobody told it without saying so.
-//! Enter at [`ask`] (one server's opinion), [`choose`] (of several) and [`serve`].
+//! Never: sets a clock (the owner of the machine does), trusts one server that disagrees with the
+//! others, serves an unsynchronized time without marking it.
+//!
+//! Enter at [`ask`] (one server), [`choose`] (of several) and [`serve`].
 
 mod client;
 mod packet;

@@ -2,12 +2,12 @@
 
 use crate::Timestamp;
 
-/// Bytes of a message without extensions, which nobody here needs.
+/// Bytes of a message without extensions, which are not used here.
 pub const BYTES: usize = 48;
-/// What this end speaks.
+/// Protocol version.
 const VERSION: u8 = 4;
 
-/// What is said of the next leap second.
+/// Announcement of the next leap second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leap {
     /// None this month, or one more, or one less: which it is does not matter here.
@@ -16,23 +16,23 @@ pub enum Leap {
     Unsynchronised,
 }
 
-/// Who speaks.
+/// Role of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Somebody who asks.
+    /// A client with a request.
     Client,
-    /// Somebody who answers.
+    /// A server with an answer.
     Server,
 }
 
-/// A message.
+/// A message of NTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Leap seconds.
+    /// Announcement of a leap second.
     pub leap: Leap,
     /// The speaker's version, 1 to 4.
     pub version: u8,
-    /// The speaker.
+    /// Role of the sender.
     pub mode: Mode,
     /// Steps from a clock that needs no server; 0 is none, or a word in `reference_id`.
     pub stratum: u8,
@@ -42,23 +42,23 @@ pub struct Packet {
     pub precision: i8,
     /// The way to the first clock and back, in 2^-16 s.
     pub root_delay: u32,
-    /// How wrong it may be, in 2^-16 s.
+    /// Error bound of the sender's clock, in 2^-16 s.
     pub root_dispersion: u32,
-    /// Who told the speaker, or a word of four letters.
+    /// Source of the sender's time, or a code of four letters.
     pub reference_id: [u8; 4],
-    /// When the speaker's clock was put right last.
+    /// Time at which the sender's clock was last set.
     pub reference: Timestamp,
-    /// What the question said in `transmit`.
+    /// Copy of the request's `transmit`.
     pub origin: Timestamp,
-    /// When the question came.
+    /// Time at which the request arrived.
     pub receive: Timestamp,
-    /// When this was sent.
+    /// Time at which the message was sent.
     pub transmit: Timestamp,
 }
 
 impl Packet {
-    /// A question. It says no time of this machine: `nonce` comes back in the answer, and nobody
-    /// who has not seen the question can answer it.
+    /// Makes a request. It reveals no time of this machine: `nonce` comes back in the answer, and a
+    /// server that has not seen the request cannot forge it.
     pub fn question(nonce: Timestamp) -> Self {
         Self {
             leap: Leap::Known(0),

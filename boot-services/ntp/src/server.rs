@@ -1,4 +1,4 @@
-//! Telling the time.
+//! Time server for the rack.
 
 use std::io;
 
@@ -12,8 +12,8 @@ const QUESTION_MAX: usize = 512;
 /// Microseconds: what a clock that is read through a system call can tell.
 const PRECISION: i8 = -20;
 
-/// The answer to a question that came at `received`; `None` to what is no question. It is as long
-/// as the shortest question, so that nobody can be flooded through this machine.
+/// Answer to a request that arrived at `received`; `None` if it is not a request. It is as long as
+/// the shortest request, so that it cannot amplify a flood.
 pub fn answer(
     question: &[u8],
     standing: &Standing,
@@ -49,10 +49,10 @@ pub fn answer(
     Some(answer.encode())
 }
 
-/// Answers who asks at `socket`, as far as the clock can be believed at the moment.
+/// Answers requests at `socket`, with the current quality of the clock.
 ///
 /// # Errors
-/// When the socket breaks.
+/// The socket fails.
 pub async fn serve(socket: UdpSocket, standing: watch::Receiver<Standing>) -> io::Result<()> {
     let mut question = [0; QUESTION_MAX];
     loop {

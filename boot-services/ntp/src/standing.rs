@@ -1,48 +1,48 @@
-//! How far this machine's clock can be believed, and what it says of itself.
+//! Quality of this machine's clock, and its announcement.
 
 use crate::Timestamp;
 
-/// The stratum of a clock that nobody told the time lately: far from all that were, so that nobody
-/// prefers it (chrony's `local stratum 10`).
+/// Stratum of a clock without a recent source: higher than that of all synchronized clocks, so that
+/// no client prefers it (chrony's `local stratum 10`).
 const ALONE: u8 = 10;
-/// A clock that was told drifts at most so much, in parts per million (RFC 5905's PHI).
+/// Largest drift of a clock after it was set, in parts per million (RFC 5905's PHI).
 const DRIFT_PPM: u64 = 15;
 /// Strata beyond are not synchronised (RFC 5905 section 7.3).
 const STRATUM_MAX: u8 = 15;
-/// Most that a clock which runs by itself says of its error, in 2^-16 s. chrony follows no server
-/// that is more than 3 s off by its own account, ntpd none beyond 1.5 s; the stratum says enough.
+/// Largest error bound that a free-running clock announces, in 2^-16 s. chrony follows no server
+/// with a bound above 3 s, ntpd none above 1.5 s; the stratum shows the quality.
 const ALONE_MAX: u32 = 1 << 16;
 
-/// What a server said when the clock was put right.
+/// Answer of the server from which the clock was set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Its stratum.
+    /// Stratum of the server.
     pub stratum: u8,
     /// The leap second that it announces: 0 for none, 1 for one more, 2 for one less.
     pub leap: u8,
     /// Its address as the protocol names it.
     pub id: [u8; 4],
-    /// When.
+    /// Time at which the clock was set.
     pub at: Timestamp,
     /// The way to the first clock and back, in 2^-16 s.
     pub root_delay: u32,
-    /// How wrong it may be, in 2^-16 s.
+    /// Error bound, in 2^-16 s.
     pub root_dispersion: u32,
 }
 
-/// How far the clock can be believed.
+/// Quality of the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// It is a guess: nobody told it, and there is no battery.
+    /// The clock was never set, and there is no battery.
     #[default]
     Unset,
-    /// It runs by itself: by its battery, or nobody has told it for long.
+    /// The clock runs freely: from its battery, or its source is silent for long.
     Holdover(Option<Told>),
-    /// Somebody told it.
+    /// A server sets the clock.
     Synced(Told),
 }
 
-/// What a server says of its clock.
+/// Announcement of a server's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) stratum: u8,
@@ -54,7 +54,7 @@ pub(crate) struct Claims {
 }
 
 impl Standing {
-    /// What is said of it at `now`; `None` when there is no time to tell.
+    /// Announcement at `now`; `None` if there is no time to serve.
     pub(crate) fn claims(&self, now: Timestamp) -> Option<Claims> {
         match self {
             Self::Unset => None,

@@ -13,12 +13,12 @@ const SECOND: i128 = 1 << 32;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Timestamp(pub u64);
 
-/// How far one clock is ahead of another, in nanoseconds.
+/// Offset between two clocks, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offset(pub i64);
 
 impl Timestamp {
-    /// This clock's time.
+    /// Current time of this clock.
     pub fn now() -> Self {
         SystemTime::now().into()
     }
@@ -42,7 +42,7 @@ impl From<SystemTime> for Timestamp {
 }
 
 impl Offset {
-    /// Its size.
+    /// Absolute value of the offset.
     pub fn abs(self) -> Duration {
         Duration::from_nanos(self.0.unsigned_abs())
     }
@@ -56,7 +56,7 @@ impl Offset {
 }
 
 impl fmt::Display for Offset {
-    /// `+0.012 s`.
+    /// Formats as `+0.012 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { '-' } else { '+' };
         write!(f, "{sign}{:.3} s", self.abs().as_secs_f64())

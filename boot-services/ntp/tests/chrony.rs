@@ -1,4 +1,4 @@
-//! The time asked of chrony, and told to chrony, in a network of their own.
+//! Client and server against chrony, in a network of their own.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 /// Set in the namespace.
 const INSIDE: &str = "TINBOX_NTP_INSIDE";
-/// Two machines' worth of loopback; chrony answers at the second once it is asked.
+/// Loopback addresses of two machines; chrony answers at the second one.
 const NAMESPACE: &str = r#"
 set -e
 ip link set lo up

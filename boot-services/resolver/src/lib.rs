@@ -1,12 +1,13 @@
-//! Addresses of hosts by their names, from the operating system's resolver.
+//! Addresses of hosts by name, from the operating system's resolver.
 //!
 //! `getaddrinfo` blocks for as long as a name server is silent, up to 30 s. Here it runs on threads
-//! of its own, at most [`THREADS_MAX`], so that nothing else of the process waits for a name
-//! server. A name is looked up once at a time, whoever asks. An answer is used for [`FRESH`], and
-//! for [`STALE`] while nobody gives a newer one: machines whose controllers have names are reached
-//! when the way to the name server is down. A failure is told for [`FAILED`] without a new look-up.
+//! of its own, at most [`THREADS_MAX`], so that no other task waits for a name server. All callers
+//! share one look-up of a name. A result is used for [`FRESH`], and for [`STALE`] while there is no
+//! newer one: machines whose controllers have names are reachable while the name server is not. A
+//! failure is repeated for [`FAILED`] without a new look-up.
 //!
-//! Never: a server of its own to ask, a protocol of its own.
+//! Never: a name server of its own, a protocol of its own.
+//!
 //! Enter at [`system`].
 
 mod names;
@@ -21,15 +22,15 @@ use tokio::time::{Instant, timeout};
 
 use self::names::{Names, Next};
 
-/// Look-ups at once.
+/// Limit of simultaneous look-ups.
 const THREADS_MAX: usize = 4;
 /// Longest wait of a caller.
 const WAIT: Duration = Duration::from_secs(5);
-/// Time for which an answer is used without asking again.
+/// Time for which a result is used without a new look-up.
 const FRESH: Duration = Duration::from_secs(60);
 /// Time for which an answer is used when no newer one comes.
 const STALE: Duration = Duration::from_secs(24 * 3600);
-/// Time for which a failure is told without asking again.
+/// Time for which a failure is repeated without a new look-up.
 const FAILED: Duration = Duration::from_secs(15);
 /// Names that are remembered, above the number of machines that a box serves.
 const NAMES_MAX: usize = 16_384;

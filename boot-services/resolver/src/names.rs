@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{FAILED, FRESH, NAMES_MAX, STALE, THREADS_MAX, WAIT};
 
-/// An error that can be told to many.
+/// An error that can be cloned for many callers.
 #[derive(Debug, Clone)]
 pub struct Failure {
     kind: io::ErrorKind,
@@ -22,33 +22,33 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// What a look-up gave.
+/// Result of a look-up.
 pub type Answer = Result<Vec<SocketAddr>, Failure>;
 
-/// What a caller does next.
+/// Next step of a caller.
 pub enum Next {
-    /// It has its answer.
+    /// The result is known.
     Known(io::Result<Vec<SocketAddr>>),
-    /// It waits.
+    /// The caller waits for a look-up.
     Wait {
         /// The answer comes here.
         answer: oneshot::Receiver<Answer>,
-        /// It starts a thread first.
+        /// True if the caller must start a thread first.
         is_new_thread: bool,
     },
     /// Too many names are looked up.
     Full,
 }
 
-/// One name.
+/// State of one name.
 struct Name {
-    /// The last addresses, and when they were asked for.
+    /// Last addresses, with the time of their look-up.
     found: Option<(Vec<SocketAddr>, Instant)>,
-    /// The last look-up failed; when it was asked for.
+    /// Failure of the last look-up, with its time.
     failed: Option<(Failure, Instant)>,
     /// Begin of the look-up under way.
     asked: Option<Instant>,
-    /// Who waits for it.
+    /// Callers that wait for the look-up.
     waiters: Vec<oneshot::Sender<Answer>>,
     used: Instant,
 }
@@ -124,12 +124,12 @@ impl Names {
         oldest.is_some_and(|host| self.all.remove(&host).is_some())
     }
 
-    /// Addresses of a name that nobody gives a newer answer for.
+    /// Old addresses of a name, while there is no newer result.
     pub fn stale(&self, host: &str, now: Instant) -> Option<Vec<SocketAddr>> {
         self.all.get(host)?.stale(now)
     }
 
-    /// The next name to look up. The thread that asks ends when there is none.
+    /// Next name to look up. The thread ends if there is none.
     pub fn take(&mut self) -> Option<String> {
         let host = self.waiting.pop_front();
         if host.is_none() {
@@ -159,8 +159,8 @@ impl Names {
         }
     }
 
-    /// A thread could not be started: who waits is told when their patience ends, and the next one
-    /// tries again.
+    /// Handles a thread that could not be started: waiting callers get an error at their time
+    /// limit, and the next caller tries again.
     pub fn has_no_thread(&mut self) {
         self.threads -= 1;
         if self.threads == 0 {

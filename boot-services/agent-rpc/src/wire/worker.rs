@@ -11,19 +11,19 @@ use super::{bounded, id, proto, text};
 use crate::message::{ActionState, Refusal, Report};
 use crate::worker::{ActionList, ListedAction, NamedReport, Turn};
 
-/// The highest field of either generation's report; what is beyond is nobody's.
+/// Highest field number of both generations' reports; higher ones are unknown.
 const LAST_FIELD: u32 = 10;
 
-/// A report of either generation, as it came. Both send theirs to the same method and give the same
-/// numbers to fields of different types: by the types it is told whose it is.
+/// A report of either generation, as received. Both use the same method and the same field numbers
+/// with different types: the types tell the generation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnyActionStatus {
-    /// The fields, encoded.
+    /// Encoded fields.
     fields: Vec<u8>,
     marks: Marks,
 }
 
-/// What the types of the fields tell.
+/// Facts that the types of the fields reveal.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Marks {
     today: bool,
@@ -31,12 +31,12 @@ struct Marks {
     neither: bool,
 }
 
-/// Whose report it is.
+/// A report by generation.
 #[derive(Debug, PartialEq)]
 pub enum Told {
     /// An agent's of today.
     Agent(Report),
-    /// An older worker's.
+    /// A report of an older worker.
     Worker(NamedReport),
 }
 
@@ -149,8 +149,8 @@ impl TryFrom<proto::WorkflowActionStatus> for NamedReport {
 }
 
 impl From<Turn> for proto::WorkflowContext {
-    /// The state is PENDING also where the action ran before and is served again: a worker that is
-    /// told RUNNING begins it, and every one after it, without saying so.
+    /// The state is PENDING also for an action that ran before and is served again: a worker that
+    /// gets RUNNING begins it, and every later one, without a report.
     fn from(turn: Turn) -> Self {
         Self {
             workflow_id: turn.workflow_id,

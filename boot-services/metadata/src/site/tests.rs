@@ -1,4 +1,4 @@
-//! The router, asked as a machine would ask it.
+//! Requests to the router, as machines send them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,16 +12,16 @@ use crate::config::Imdsv2;
 use crate::ec2::{self, Version};
 use crate::{Instance, proxy};
 
-/// IMDSv2's headers.
+/// Header with the IMDSv2 token.
 const TOKEN: &str = "x-aws-ec2-metadata-token";
 const TOKEN_LIFE: &str = "x-aws-ec2-metadata-token-ttl-seconds";
-/// What Tootles' router says of a path that it does not have.
+/// Body of Tootles' router for an unknown path.
 const NO_ROUTE: &str = "404 page not found";
 
 /// A path's parts by the names that its route gives them.
 type Parts = Path<Vec<(String, String)>>;
 
-/// The tree of the machine that asks.
+/// The tree of the requesting machine.
 pub(super) async fn own(
     State(site): Shared,
     Extension(client): Client,
@@ -53,7 +53,7 @@ pub(super) async fn of_id(
     leaf(found.map(|instance| site.bounded(instance, client, path)), Version::First, path)
 }
 
-/// Gives a token. EC2 refuses one to whoever comes through a proxy; those of ours are none.
+/// Creates a token. EC2 refuses one to a client behind a proxy, except for trusted ones.
 pub(super) async fn token(
     State(site): Shared,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -78,7 +78,7 @@ pub(super) async fn token(
     response
 }
 
-/// Whether the token suffices, or that there is none.
+/// True if the token is valid, or if none is required.
 fn may_ask(site: &Site, client: IpAddr, headers: &HeaderMap) -> bool {
     match headers.get(TOKEN) {
         None => site.config.imdsv2 == Imdsv2::Optional,

@@ -49,7 +49,7 @@ impl Instances for One {
     }
 }
 
-/// One that asks by DHCP, one whose address is written down, one in a VLAN.
+/// Interfaces with DHCP, with a static address, and in a VLAN.
 fn interfaces() -> Vec<Interface> {
     let interface = |mac: &str| Interface::new(mac.parse().unwrap());
     let first = Interface {
@@ -126,7 +126,7 @@ fn tempdir(what: &str) -> PathBuf {
     folder
 }
 
-/// What cloud-init learned from a router with one machine, and what that heard.
+/// Facts that cloud-init reads from a router with one machine, and the events of that router.
 async fn learn() -> (Value, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let site = router(Config::default(), Arc::new(One), heard.clone());

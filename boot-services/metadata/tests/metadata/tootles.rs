@@ -1,6 +1,6 @@
-//! The tree beside what Tootles said of the same Hardware: `tootles.json` is a transcript of
-//! Tinkerbell 0.25.0's own service over `tests/peers/tootles/hardware.json`, each line who asked,
-//! for what, and the answer's status, content type and body. `tests/peers` asks it again.
+//! Comparison with Tootles for the same Hardware: `tootles.json` is a transcript of Tinkerbell
+//! 0.25.0's own service over `tests/peers/tootles/hardware.json`. Each line has the client, the
+//! path, and the response's status, content type and body. `tests/peers` records it again.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
