@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent_rpc::{Call, Credentials, Refusal};
 use api::meta::ObjectKey;
 use jiff::Timestamp;
-use status::story::Moment;
+use status::boot_event::BootEvent;
 
 use crate::Service;
 use crate::boots::Binding;
@@ -163,7 +163,8 @@ impl Service {
         if denial == Denial::NoWork {
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
         }
-        self.rack.tell(agent_id, &Moment::Refused { what: "work".to_owned(), why: why.to_owned() });
+        self.rack
+            .tell(agent_id, &BootEvent::Refused { what: "work".to_owned(), why: why.to_owned() });
         Err(Refusal::Unauthenticated(why.to_owned()))
     }
 

@@ -10,7 +10,7 @@ use api::tinkerbell::{ActionStatus, State, TaskStatus, Workflow};
 use controllers::enrollment::AgentReport;
 use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
-use status::story::Moment;
+use status::boot_event::BootEvent;
 use stdx::SystemClock;
 use tokio_util::sync::CancellationToken;
 
@@ -85,7 +85,7 @@ impl Rack for Anybody {
 
     fn met(&self, _: AgentReport, _: bool) {}
 
-    fn tell(&self, _: &str, _: &Moment) {}
+    fn tell(&self, _: &str, _: &BootEvent) {}
 
     fn printed(&self, _: &str, _: Vec<String>) {}
 }

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use status::boot_event::BootEvent;
 use controllers::enrollment::AgentReport;
-use status::story::Moment;
 
 /// Boots that may use a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub trait Rack: Send + Sync + 'static {
     fn met(&self, told: AgentReport, again: bool);
 
     /// A moment of the story of this agent's machine.
-    fn tell(&self, agent_id: &str, moment: &Moment);
+    fn tell(&self, agent_id: &str, moment: &BootEvent);
 
     /// Lines that an action of this agent's printed.
     fn printed(&self, agent_id: &str, lines: Vec<String>);

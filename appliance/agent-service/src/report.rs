@@ -4,7 +4,7 @@ use agent_rpc::{Refusal, Report};
 use api::state::report::{self, Refused};
 use api::tinkerbell::{ActionState, ActionStatus, WorkflowStatus};
 use jiff::Timestamp;
-use status::story::Moment;
+use status::boot_event::BootEvent;
 
 use crate::Service;
 use crate::wire::{api_report, workflow_key};
@@ -58,8 +58,8 @@ impl Service {
         }
         let moment = match said.state {
             ActionState::Pending => return,
-            ActionState::Running => Moment::ActionStarted { name },
-            state => Moment::ActionEnded {
+            ActionState::Running => BootEvent::ActionStarted { name },
+            state => BootEvent::ActionEnded {
                 name,
                 ok: state == ActionState::Success,
                 message,

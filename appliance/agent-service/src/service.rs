@@ -13,8 +13,8 @@ use api::state::agents::{Agents, Life};
 use api::tinkerbell::{WORKFLOW, Workflow};
 use controllers::enrollment::AgentReport;
 use jiff::Timestamp;
+use status::boot_event::BootEvent;
 use objects::{Objects, fetch};
-use status::story::Moment;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 
@@ -177,7 +177,8 @@ impl Workflows for Service {
         // It says hello again when it has heard who is at the other end of its cable.
         let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
         if is_boot {
-            self.rack.tell(&hello.agent_id, &Moment::AgentHello { version: hello.agent_version });
+            self.rack
+                .tell(&hello.agent_id, &BootEvent::AgentHello { version: hello.agent_version });
         }
     }
 

@@ -136,7 +136,7 @@ pub fn since(then: Timestamp, now: Timestamp) -> String {
 /// A text of an object by its JSON pointer; empty when there is none.
 pub fn text(object: &Value, pointer: &str) -> String {
     match object.pointer(pointer) {
-        Some(Value::String(text)) => status::story::plain(text),
+        Some(Value::String(text)) => status::plain(text),
         Some(Value::Null) | None => String::new(),
         Some(other) => other.to_string(),
     }

@@ -311,11 +311,11 @@ fn is_news(heard: &mut Vec<String>, what: String) -> bool {
 
 /// Whom a stranger resembles, and what their owner reads.
 fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
-    let agent_id = status::story::plain(agent_id);
+    let agent_id = status::plain(agent_id);
     match verdict {
         Verdict::Nobody => Vec::new(),
         Verdict::One(key, same) => {
-            let same = status::story::plain(&same.join(", "));
+            let same = status::plain(&same.join(", "));
             let name = &key.name;
             let sentence = format!(
                 "came back with the unknown MAC {agent_id}, by its {same}: if its network card was \

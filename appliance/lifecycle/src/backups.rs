@@ -24,7 +24,7 @@ use axum::body::Bytes;
 use config::{Config, Home};
 use durable_file::replace_private;
 use platform::init::{self, Leave};
-use status::backup::{Kept, Last, Order, Report};
+use status::backup::{BackupRequest, BackupSummary, LastBackup, StoredBackup};
 use status::source::{Filling, StatusSource};
 use status::view::StatusView;
 use stdx::{Clock, Secret};
@@ -57,7 +57,7 @@ pub enum Refused {
     Restarting,
     /// The order says too little or too much.
     #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
-    Order,
+    Request,
     /// The file, or what opens it.
     #[error(transparent)]
     Backup(#[from] ::backup::Error),
@@ -139,8 +139,8 @@ pub struct Backups {
 /// What is going on with backups.
 pub struct Now {
     alone: Arc<Semaphore>,
-    last: Mutex<Last>,
-    kept: Mutex<Vec<Kept>>,
+    last: Mutex<LastBackup>,
+    kept: Mutex<Vec<StoredBackup>>,
     restored: Notify,
 }
 
@@ -160,17 +160,17 @@ impl Backups {
         self.remember_kept();
     }
 
-    fn last_place(&self) -> std::sync::MutexGuard<'_, Last> {
+    fn last_place(&self) -> std::sync::MutexGuard<'_, LastBackup> {
         self.now.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The last one that was made.
-    pub fn last(&self) -> Last {
+    pub fn last(&self) -> LastBackup {
         *self.last_place()
     }
 
     /// One was made, and all of it taken away.
-    fn made(&self, last: Last) {
+    fn made(&self, last: LastBackup) {
         let kept = serde_json::to_vec(&last).map_err(io::Error::from);
         let kept = kept.and_then(|bytes| replace_private(&self.state, LAST, &bytes));
         if let Err(error) = kept {
@@ -191,7 +191,7 @@ impl Backups {
     ///
     /// # Errors
     /// Why not.
-    pub async fn create(self: &Arc<Self>, order: Order) -> Result<Made, Refused> {
+    pub async fn create(self: &Arc<Self>, order: BackupRequest) -> Result<Made, Refused> {
         let lock = lock(order)?;
         self.is_known()?;
         self.alone(move |this, _| this.gather(&lock)).await
@@ -223,7 +223,7 @@ impl Backups {
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<BackupSummary, Refused> {
         self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             this.rehearse(reader, handle)
@@ -231,7 +231,11 @@ impl Backups {
         .await
     }
 
-    fn rehearse<R: Read>(&self, reader: Reader<R>, handle: &Handle) -> Result<Report, Refused> {
+    fn rehearse<R: Read>(
+        &self,
+        reader: Reader<R>,
+        handle: &Handle,
+    ) -> Result<BackupSummary, Refused> {
         let folder = stage::Folder::for_rehearsal()?;
         self.stage(reader, &folder, handle)
     }
@@ -245,7 +249,7 @@ impl Backups {
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<BackupSummary, Refused> {
         let restored = self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             this.become_that(reader, handle)
@@ -253,7 +257,11 @@ impl Backups {
         Ok(self.restart_as(restored.await?))
     }
 
-    fn become_that<R: Read>(&self, reader: Reader<R>, handle: &Handle) -> Result<Report, Refused> {
+    fn become_that<R: Read>(
+        &self,
+        reader: Reader<R>,
+        handle: &Handle,
+    ) -> Result<BackupSummary, Refused> {
         if reader.header().encryption == "none" {
             return Err(Refused::Plain);
         }
@@ -262,10 +270,10 @@ impl Backups {
         folder.commit(&self.state)?;
         // Whatever is made from here on would be of a box that is gone.
         self.now.alone.close();
-        Ok(Report { restarts: true, ..report })
+        Ok(BackupSummary { restarts: true, ..report })
     }
 
-    fn restart_as(&self, report: Report) -> Report {
+    fn restart_as(&self, report: BackupSummary) -> BackupSummary {
         tracing::info!(of = %report.name, made = %report.made, "a backup was restored; restarting");
         self.now.restored.notify_one();
         report
@@ -300,8 +308,8 @@ fn again() -> io::Error {
 }
 
 /// Who may open what is to be made.
-fn lock(order: Order) -> Result<Lock, Refused> {
-    let Order { passphrase, recipients, plain } = order;
+fn lock(order: BackupRequest) -> Result<Lock, Refused> {
+    let BackupRequest { passphrase, recipients, plain } = order;
     match (passphrase, recipients.as_slice(), plain) {
         (Some(secret), [], false) => Ok(Lock::passphrase(secret)?),
         (None, [], true) => Ok(Lock::Plain),
@@ -309,7 +317,7 @@ fn lock(order: Order) -> Result<Lock, Refused> {
             let read = recipients.iter().map(|text| ::backup::Recipient::parse(text));
             Ok(Lock::Recipients(read.collect::<Result<_, _>>()?))
         }
-        _ => Err(Refused::Order),
+        _ => Err(Refused::Request),
     }
 }
 

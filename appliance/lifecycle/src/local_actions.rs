@@ -9,9 +9,9 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
+use panel::model::{Action, PanelOrder};
 use console::Actions;
 use objects::{ObjectError, Objects, read};
-use panel::model::{Action, Order};
 use provisioning::index::Index;
 use serde_json::{Value, json};
 use status::source::{Filling, StatusSource};
@@ -108,8 +108,8 @@ impl Actions for Hands {
 
 impl Hands {
     /// Does what somebody asked for; `where_at` is how the log names the place.
-    async fn carry_out_at(&self, order: Order, where_at: &str) {
-        let Order { action, machine } = order;
+    async fn carry_out_at(&self, order: PanelOrder, where_at: &str) {
+        let PanelOrder { action, machine } = order;
         if let Some(leaving) = reset::meant(action) {
             let (audit, at) = (self.audit.clone(), where_at.to_owned());
             // Why the box goes on is in its log.

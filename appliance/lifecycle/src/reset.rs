@@ -15,9 +15,9 @@ use axum::{Json, Router};
 use panel::model::Action;
 use platform::init::{Leave, ask};
 use platform::reset::{self, Level};
-use status::reset::{Erased, Leaving, Wish};
+use status::plain;
+use status::reset::{BoxAction, BoxActionRequest, ErasureSummary};
 use status::source::ViewSource;
-use status::story::plain;
 
 use crate::audit::Audit;
 
@@ -30,8 +30,8 @@ const WARNING_MAX: usize = 400;
 pub const NOT_OWN: &str =
     "this Tinbox is a program on somebody else's system, and is restarted and erased there";
 
-/// A GET is answered with an [`Erased`]; a POST has a [`Wish`] as its body, and is answered with an
-/// [`Erased`] while the box goes down. `faces` are those of a box of its own.
+/// A GET is answered with an [`ErasureSummary`]; a POST has a [`BoxActionRequest`] as its body, and is answered with an
+/// [`ErasureSummary`] while the box goes down. `faces` are those of a box of its own.
 pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
     Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
 }
@@ -44,15 +44,15 @@ struct Asked {
 
 async fn report(State(Asked { faces, .. }): State<Asked>) -> Response {
     match faces {
-        Some(faces) => Json(Erased::of(&faces.view().await)).into_response(),
+        Some(faces) => Json(ErasureSummary::of(&faces.view().await)).into_response(),
         None => failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN),
     }
 }
 
-async fn leave(State(asked): State<Asked>, Json(wish): Json<Wish>) -> Response {
+async fn leave(State(asked): State<Asked>, Json(wish): Json<BoxActionRequest>) -> Response {
     let Asked { faces, audit } = asked;
     let Some(faces) = faces else { return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN) };
-    let erased = Erased::of(&faces.view().await);
+    let erased = ErasureSummary::of(&faces.view().await);
     if let Err(why) = wish.is_meant(&erased.name) {
         return failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &plain(&why));
     }
@@ -71,13 +71,13 @@ async fn leave(State(asked): State<Asked>, Json(wish): Json<Wish>) -> Response {
 ///
 /// # Errors
 /// The sentence that says why the box goes on.
-pub fn carry_out(leaving: Leaving, at: &str, audit: &Audit) -> Result<(), String> {
+pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), String> {
     tracing::info!(?leaving, at, "the box is to be left");
     let left = match leaving {
-        Leaving::Restart => ask(Leave::Restart),
-        Leaving::PowerOff => ask(Leave::PowerOff),
-        Leaving::Safe => reset::ask(Level::Safe).and_then(|()| ask(Leave::Restart)),
-        Leaving::Factory => reset::ask(Level::Factory).and_then(|()| ask(Leave::Restart)),
+        BoxAction::Restart => ask(Leave::Restart),
+        BoxAction::PowerOff => ask(Leave::PowerOff),
+        BoxAction::Safe => reset::ask(Level::Safe).and_then(|()| ask(Leave::Restart)),
+        BoxAction::Factory => reset::ask(Level::Factory).and_then(|()| ask(Leave::Restart)),
     };
     audit.local(at, verb(leaving), "", left.is_ok());
     left.map_err(|error| {
@@ -88,22 +88,22 @@ pub fn carry_out(leaving: Leaving, at: &str, audit: &Audit) -> Result<(), String
 }
 
 /// Its name in the audit log.
-fn verb(leaving: Leaving) -> &'static str {
+fn verb(leaving: BoxAction) -> &'static str {
     match leaving {
-        Leaving::Restart => "restart",
-        Leaving::PowerOff => "power-off",
-        Leaving::Safe => "safe-mode",
-        Leaving::Factory => "factory-reset",
+        BoxAction::Restart => "restart",
+        BoxAction::PowerOff => "power-off",
+        BoxAction::Safe => "safe-mode",
+        BoxAction::Factory => "factory-reset",
     }
 }
 
 /// What a panel's action means here; `None` for those that leave the box running.
-pub fn meant(action: Action) -> Option<Leaving> {
+pub fn meant(action: Action) -> Option<BoxAction> {
     match action {
-        Action::Restart => Some(Leaving::Restart),
-        Action::PowerOff => Some(Leaving::PowerOff),
-        Action::SafeMode => Some(Leaving::Safe),
-        Action::FactoryReset => Some(Leaving::Factory),
+        Action::Restart => Some(BoxAction::Restart),
+        Action::PowerOff => Some(BoxAction::PowerOff),
+        Action::SafeMode => Some(BoxAction::Safe),
+        Action::FactoryReset => Some(BoxAction::Factory),
         _ => None,
     }
 }

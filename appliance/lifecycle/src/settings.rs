@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 use sha2::{Digest as _, Sha256};
-use status::settings::{Report, Revision};
+use status::settings::{Revision, SettingsReport};
 use stdx::{Clock, is_full};
 use tokio::sync::watch;
 
@@ -152,12 +152,12 @@ impl Settings {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn report(&self, secrets: bool) -> Result<Report, Refused> {
+    pub fn report(&self, secrets: bool) -> Result<SettingsReport, Refused> {
         let text = self.text()?;
         let sum = sum(&text);
         let kept = self.disk.kept().map_err(Refused::History)?;
         let revision = kept.iter().rev().find(|kept| self::sum(&kept.text) == sum);
-        Ok(Report {
+        Ok(SettingsReport {
             revision: revision.map(|kept| kept.number),
             live: Vec::new(),
             restart: changed(&self.started, &text).into_iter().filter(|key| !live(key)).collect(),
@@ -203,7 +203,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything is as it was.
-    pub fn replace(&self, based: &str, by: By<'_>, text: &str) -> Result<Report, Refused> {
+    pub fn replace(&self, based: &str, by: By<'_>, text: &str) -> Result<SettingsReport, Refused> {
         self.write(based, by, |_, _| Ok(text.to_owned()))
     }
 
@@ -217,7 +217,7 @@ impl Settings {
         based: &str,
         by: By<'_>,
         keys: &BTreeMap<String, Option<String>>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<SettingsReport, Refused> {
         self.write(based, by, |text, _| edit::set(text, keys).map_err(Refused::Unwanted))
     }
 
@@ -229,7 +229,7 @@ impl Settings {
         &self,
         by: By<'_>,
         keys: &BTreeMap<String, Option<String>>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<SettingsReport, Refused> {
         self.set(&sum(&self.text()?), by, keys)
     }
 
@@ -241,7 +241,7 @@ impl Settings {
         &self,
         by: By<'_>,
         make: impl FnOnce(&str) -> Result<String, String>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<SettingsReport, Refused> {
         let based = sum(&self.text()?);
         self.write(&based, by, |text, _| make(text).map_err(Refused::Unwanted))
     }
@@ -250,7 +250,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything is as it was.
-    pub fn revert(&self, based: &str, by: By<'_>, number: u32) -> Result<Report, Refused> {
+    pub fn revert(&self, based: &str, by: By<'_>, number: u32) -> Result<SettingsReport, Refused> {
         let note = match by.note {
             "" => format!("revision {number} again"),
             note => note.to_owned(),
@@ -264,7 +264,7 @@ impl Settings {
         based: &str,
         by: By<'_>,
         make: impl FnOnce(&str, &[Kept]) -> Result<String, Refused>,
-    ) -> Result<Report, Refused> {
+    ) -> Result<SettingsReport, Refused> {
         // Held to the end: of two changes of one text, one is the first.
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, kept) = (self.text()?, self.disk.kept().map_err(Refused::History)?);
@@ -281,7 +281,7 @@ impl Settings {
             self.live.send_replace(Live::of(&config));
         }
         let done = changed(&old, &new).into_iter().filter(|key| live(key)).collect();
-        Ok(Report { live: done, ..self.report(false)? })
+        Ok(SettingsReport { live: done, ..self.report(false)? })
     }
 
     fn checked(&self, text: &str) -> Result<Config, Refused> {

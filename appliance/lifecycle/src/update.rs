@@ -20,8 +20,8 @@ use axum::body::Bytes;
 use platform::bundle::{self, Manifest, PublicKey};
 use platform::init::{self, Leave};
 use platform::slots::{BootVolume, Slot};
+use status::update::UpdateReport;
 use status::source::{Filling, StatusSource};
-use status::update::Report;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
@@ -322,7 +322,7 @@ impl Updates {
         self.installed.notify_one();
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> UpdateReport {
         let loader = self.volume.read().unwrap_or_default();
         let slot = |slot: Slot| {
             let whole = loader.whole(slot);
@@ -334,7 +334,7 @@ impl Updates {
                 running: slot == self.running,
             }
         };
-        Report {
+        UpdateReport {
             version: self.version.as_str().into(),
             slots: [Slot::A, Slot::B].map(slot).to_vec(),
             update: self.now().update.clone(),
@@ -344,7 +344,7 @@ impl Updates {
 
 impl StatusSource for Updates {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
-        let Report { version, slots, update } = self.report();
+        let UpdateReport { version, slots, update } = self.report();
         (view.version, view.system.slots, view.update) = (version, slots, update);
         Box::pin(std::future::ready(()))
     }
@@ -367,7 +367,7 @@ fn shown(record: &Record) -> Update {
         state: match record.stage {
             Stage::OnTrial => UpdateState::Proving,
             Stage::Good => UpdateState::Good,
-            Stage::Undone => UpdateState::Undone,
+            Stage::Undone => UpdateState::RolledBack,
         },
         slot: record.slot.to_ascii_uppercase().to_string().into(),
         reason: record.reason.as_str().into(),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use api::core::EVENT;
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
+use status::boot_event::unknown_machine;
+use status::history::{EventRecord, Line, booting, history, silence};
 use resources::{Engine, ListOptions};
 use status::source::{Filling, StatusSource};
-use status::story::stranger;
-use status::timeline::{Line, Told, booting, silence, timeline};
 use status::view::machine::Sentence;
 use status::view::{Event, Machine, MachineState, StatusView, Trouble};
 use tokio::sync::Mutex;
@@ -38,7 +38,7 @@ pub struct Chronicle {
 struct Kept {
     at: Instant,
     revision: u64,
-    told: Arc<Vec<Told>>,
+    told: Arc<Vec<EventRecord>>,
 }
 
 impl StatusSource for Chronicle {
@@ -48,7 +48,7 @@ impl StatusSource for Chronicle {
             let told = self.read(view.revision).await;
             let newest = told.iter().rev().take(EVENTS_MAX);
             view.events = newest.map(event).collect();
-            let mut stories: HashMap<(&str, &str), Vec<Told>> = HashMap::new();
+            let mut stories: HashMap<(&str, &str), Vec<EventRecord>> = HashMap::new();
             for told in told.iter() {
                 let about = (told.kind.as_str(), told.name.as_str());
                 stories.entry(about).or_default().push(told.clone());
@@ -56,15 +56,15 @@ impl StatusSource for Chronicle {
             let controllers = self.controllers();
             for machine in &mut view.machines {
                 let bmc = controllers.get(machine.name.as_str()).map_or("", String::as_str);
-                let stranger = machine.mac.map(stranger).unwrap_or_default();
+                let unknown_machine = machine.mac.map(unknown_machine).unwrap_or_default();
                 let subjects = [
                     ("Hardware", machine.name.as_str()),
-                    ("Hardware", stranger.as_str()),
+                    ("Hardware", unknown_machine.as_str()),
                     ("Workflow", &machine.workflow),
                     ("Machine", bmc),
                 ];
                 let own = subjects.iter().filter_map(|about| stories.get(about)).flatten().cloned();
-                tell_story(machine, timeline(own.collect()), view.now);
+                tell_story(machine, history(own.collect()), view.now);
             }
         })
     }
@@ -86,7 +86,7 @@ impl Chronicle {
     }
 
     /// The oldest first.
-    async fn read(&self, revision: u64) -> Arc<Vec<Told>> {
+    async fn read(&self, revision: u64) -> Arc<Vec<EventRecord>> {
         let mut kept = self.kept.lock().await;
         if let Some(kept) = kept.as_ref()
             && (kept.revision == revision || kept.at.elapsed() < EVERY)
@@ -95,7 +95,7 @@ impl Chronicle {
         }
         let listed = self.engine.list(&id(EVENT), None, ListOptions::default()).await;
         let items = listed.map(|list| list.items).unwrap_or_default();
-        let mut told: Vec<Told> = items.iter().filter_map(Told::from_event).collect();
+        let mut told: Vec<EventRecord> = items.iter().filter_map(EventRecord::from_event).collect();
         told.sort_by_key(|told| (told.at, told.revision));
         let told = Arc::new(told);
         *kept = Some(Kept { at: Instant::now(), revision, told: Arc::clone(&told) });
@@ -132,7 +132,7 @@ fn tell_story(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
     machine.story = sentences.collect();
 }
 
-fn event(told: &Told) -> Event {
+fn event(told: &EventRecord) -> Event {
     Event {
         at: told.at,
         subject: told.name.as_str().into(),
@@ -144,7 +144,7 @@ fn event(told: &Told) -> Event {
 #[cfg(test)]
 mod tests {
     use jiff::{SignedDuration, Timestamp};
-    use status::timeline::{Told, timeline};
+    use status::history::{EventRecord, history};
     use status::view::{Machine, MachineState};
 
     use super::tell_story;
@@ -153,10 +153,10 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
     }
 
-    fn told(second: i64, reason: &str, message: &str) -> Told {
+    fn told(second: i64, reason: &str, message: &str) -> EventRecord {
         let (kind, name) = ("Hardware".to_owned(), "nuc1".to_owned());
         let (reason, message) = (reason.to_owned(), message.to_owned());
-        Told { at: at(second), revision: 1, kind, name, reason, message, warning: false }
+        EventRecord { at: at(second), revision: 1, kind, name, reason, message, warning: false }
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let state = |state, now: i64| {
             let since = Some(at(10));
             let mut machine = Machine { state, since, ..Machine::default() };
-            let lines = timeline(vec![
+            let lines = history(vec![
                 told(8, "PoweredOn", "is on, says its BMC"),
                 told(20, "FetchedScript", "fetched the script that boots the agent"),
             ]);

@@ -10,8 +10,8 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use dhcp::{Seen, Silence};
 use metadata::PhoneHome;
 use netboot::{Fetched, Outcome};
-use status::heard::Heard;
-use status::story::{Moment, Stage, Via, stranger};
+use status::boot_event::{BootEvent, Stage, Via, unknown_machine};
+use status::dhcp_client::DhcpClient;
 use stdx::{Clock, MacAddr};
 
 use crate::heard::HeardList;
@@ -45,9 +45,9 @@ impl Observers {
     }
 
     /// Who asked for an address in the last hour, the last first.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<DhcpClient> {
         let list = self.heard.list(self.clock.now()).into_iter();
-        list.map(|(mac, asked)| Heard {
+        list.map(|(mac, asked)| DhcpClient {
             mac,
             hardware: self.index.by_mac(mac).map_or_else(String::new, |it| it.key().to_string()),
             asked: asked.at,
@@ -57,8 +57,8 @@ impl Observers {
     }
 
     /// Add a moment to the story of a machine.
-    pub fn tell(&self, hardware: &Hardware, moment: &Moment) {
-        if matches!(moment, Moment::PoweredOn | Moment::PoweredOff) {
+    pub fn tell(&self, hardware: &Hardware, moment: &BootEvent) {
+        if matches!(moment, BootEvent::PoweredOn | BootEvent::PoweredOff) {
             self.recorder.begin_anew(&subject(hardware), |reason| reason == moment.reason());
         }
         let metadata = &hardware.metadata;
@@ -66,7 +66,7 @@ impl Observers {
         self.recorder.record(happening);
     }
 
-    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &Moment) -> Happening {
+    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &BootEvent) -> Happening {
         Happening {
             about: HARDWARE,
             namespace: namespace.to_owned(),
@@ -113,11 +113,11 @@ impl Observers {
 
     fn unknown(&self, mac: MacAddr, silence: Option<Silence>) {
         let moment = match silence {
-            Some(_) => Moment::UnknownMachine { mac },
-            None if self.index.enrolls() => Moment::Enrolls { mac },
-            None => return tracing::debug!(%mac, "a stranger gets an address"),
+            Some(_) => BootEvent::UnknownMachine { mac },
+            None if self.index.enrolls() => BootEvent::Enrolls { mac },
+            None => return tracing::debug!(%mac, "an unknown machine gets an address"),
         };
-        let happening = self.happening("default", &stranger(mac), "", &moment);
+        let happening = self.happening("default", &unknown_machine(mac), "", &moment);
         self.recorder.record_about(&Subject::UnknownMachines, happening);
     }
 }
@@ -142,7 +142,7 @@ impl dhcp::Observer for Observers {
                 if stage != Stage::Agent {
                     self.begin_anew(hardware);
                 }
-                Some(Moment::AskedForAddress { stage })
+                Some(BootEvent::AskedForAddress { stage })
             }),
             Seen::Requested { mac, stage, .. } => self.with(mac, |hardware| {
                 self.remember_stage(mac, self.stage(hardware, stage));
@@ -151,16 +151,16 @@ impl dhcp::Observer for Observers {
             Seen::Acked { mac, address, file } => self.with(mac, |hardware| {
                 let stage = self.last_stage(mac);
                 self.learn(hardware, mac, stage, file.as_deref());
-                Some(Moment::GotAddress { ip: address.into(), stage })
+                Some(BootEvent::GotAddress { ip: address.into(), stage })
             }),
             Seen::Refused { mac, reason } => self.with(mac, |_| {
-                Some(Moment::Refused { what: "an address".to_owned(), why: reason })
+                Some(BootEvent::Refused { what: "an address".to_owned(), why: reason })
             }),
             Seen::Conflict { mac, address, holder } => {
-                self.with(mac, |_| Some(Moment::AddressInUse { ip: address.into(), by: holder }))
+                self.with(mac, |_| Some(BootEvent::AddressInUse { ip: address.into(), by: holder }))
             }
             Seen::Ignored { mac, reason } if is_worth_telling(reason) => self.with(mac, |_| {
-                Some(Moment::Refused { what: "an answer".to_owned(), why: reason.to_string() })
+                Some(BootEvent::Refused { what: "an answer".to_owned(), why: reason.to_string() })
             }),
             other => tracing::debug!(?other, "DHCP"),
         }
@@ -181,7 +181,7 @@ impl dhcp::v6::Observer for Observers {
         match seen {
             Seen::Unknown { mac } => self.unknown(mac, Some(Silence::Unknown)),
             Seen::Offered { mac, stage } => self.with(mac, |hardware| {
-                Some(Moment::AskedForAddress { stage: self.stage(hardware, stage) })
+                Some(BootEvent::AskedForAddress { stage: self.stage(hardware, stage) })
             }),
             Seen::Replied { mac, stage, .. } => self.with(mac, |hardware| {
                 let stage = self.stage(hardware, stage);
@@ -190,7 +190,7 @@ impl dhcp::v6::Observer for Observers {
                     own @ IpAddr::V6(_) => Some(own),
                 };
                 let ip = hardware.spec.addresses().find_map(of)?;
-                Some(Moment::GotAddress { ip, stage })
+                Some(BootEvent::GotAddress { ip, stage })
             }),
             other => tracing::debug!(?other, "DHCPv6"),
         }
@@ -199,7 +199,7 @@ impl dhcp::v6::Observer for Observers {
 
 impl Observers {
     /// Tells what a known machine did, if it is worth telling.
-    fn with(&self, mac: MacAddr, moment: impl FnOnce(&Hardware) -> Option<Moment>) {
+    fn with(&self, mac: MacAddr, moment: impl FnOnce(&Hardware) -> Option<BootEvent>) {
         let Some(hardware) = self.index.by_mac(mac) else { return };
         if let Some(moment) = moment(&hardware) {
             self.tell(&hardware, &moment);
@@ -216,7 +216,7 @@ impl Observers {
             && let Some((from, to)) = self.loaders.asked(hardware, mac, file, Instant::now())
         {
             let (from, to) = (from.to_owned(), to.to_owned());
-            self.tell(hardware, &Moment::ChangedLoader { from, to });
+            self.tell(hardware, &BootEvent::ChangedLoader { from, to });
         }
     }
 }
@@ -232,7 +232,7 @@ impl netboot::Observer for Observers {
             return tracing::debug!(?fetched, "an unknown machine fetched");
         };
         if let Some(moment) = fetch_moment(fetched) {
-            if let Moment::FetchedLoader { file, .. } = &moment {
+            if let BootEvent::FetchedLoader { file, .. } = &moment {
                 let file = file.rsplit('/').next().unwrap_or_default();
                 for mac in hardware.spec.macs() {
                     self.loaders.fetched(&hardware, mac, file, Instant::now());
@@ -243,10 +243,10 @@ impl netboot::Observer for Observers {
     }
 }
 
-fn fetch_moment(fetched: Fetched) -> Option<Moment> {
+fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
     Some(match fetched {
         Fetched::Tftp { file, bytes, millis, outcome, .. } => match outcome {
-            Outcome::Completed => Moment::FetchedLoader { file, via: Via::Tftp, bytes, millis },
+            Outcome::Completed => BootEvent::FetchedLoader { file, via: Via::Tftp, bytes, millis },
             Outcome::SizeOnly => return None,
             Outcome::Aborted { message, .. } => failed(file, Via::Tftp, &message),
             Outcome::TimedOut => failed(file, Via::Tftp, "it fell silent"),
@@ -265,24 +265,24 @@ fn fetch_moment(fetched: Fetched) -> Option<Moment> {
                 (_, 404) if let Some(why) = no_loader(&file) => failed(path, via, &why),
                 (_, 400..) => failed(path, via, &format!("HTTP status {status}")),
                 (Some("agent"), _) if file.starts_with("vmlinuz") => {
-                    Moment::FetchedKernel { bytes, millis }
+                    BootEvent::FetchedKernel { bytes, millis }
                 }
                 (Some("agent"), _) if file.starts_with("initramfs") => {
-                    Moment::FetchedInitrd { bytes, millis }
+                    BootEvent::FetchedInitrd { bytes, millis }
                 }
-                (Some("ipxe"), _) => Moment::FetchedLoader { file, via, bytes, millis },
+                (Some("ipxe"), _) => BootEvent::FetchedLoader { file, via, bytes, millis },
                 (Some("images" | "agent" | "iso" | "uki"), _) => {
-                    Moment::FetchedFile { file, via, bytes, millis }
+                    BootEvent::FetchedFile { file, via, bytes, millis }
                 }
                 _ => return None,
             }
         }
         Fetched::Script { boot, status: 200, .. } => match boot {
-            "agent" => Moment::FetchedScript,
-            "local-disk" => Moment::SentToDisk,
+            "agent" => BootEvent::FetchedScript,
+            "local-disk" => BootEvent::SentToDisk,
             other => {
                 let file = format!("{other}.ipxe");
-                Moment::FetchedFile { file, via: Via::Http, bytes: 0, millis: 0 }
+                BootEvent::FetchedFile { file, via: Via::Http, bytes: 0, millis: 0 }
             }
         },
         Fetched::Script { boot: "withheld", .. } => {
@@ -306,8 +306,8 @@ fn no_loader(file: &str) -> Option<String> {
     })
 }
 
-fn failed(file: String, via: Via, why: &str) -> Moment {
-    Moment::FetchFailed { file, via, why: why.to_owned() }
+fn failed(file: String, via: Via, why: &str) -> BootEvent {
+    BootEvent::FetchFailed { file, via, why: why.to_owned() }
 }
 
 impl metadata::Observer for Observers {
@@ -325,7 +325,7 @@ impl metadata::Observer for Observers {
             )
             && let Some(hardware) = self.index.requester(peer).machine()
         {
-            self.tell(&hardware, &Moment::AskedMetadata { path: path.to_owned() });
+            self.tell(&hardware, &BootEvent::AskedMetadata { path: path.to_owned() });
         }
     }
 
@@ -338,14 +338,14 @@ impl metadata::Observer for Observers {
         if let Some(hardware) = self.index.by_address(peer) {
             let what = "metadata".to_owned();
             let why = format!("NIC {mac} uses its address {peer} and is not in its record");
-            self.tell(&hardware, &Moment::Refused { what, why });
+            self.tell(&hardware, &BootEvent::Refused { what, why });
         }
     }
 
     fn phoned_home(&self, news: PhoneHome) {
         if let Some(hardware) = self.index.requester(news.peer).machine() {
             let hostname = news.hostname.unwrap_or_default();
-            self.tell(&hardware, &Moment::PhonedHome { hostname });
+            self.tell(&hardware, &BootEvent::PhonedHome { hostname });
         }
     }
 }

@@ -11,7 +11,7 @@ use controllers::runtime::Signals;
 use objects::{Objects, fetch, read};
 use resources::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
 use serde_json::Value;
-use status::story::Moment;
+use status::boot_event::BootEvent;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -281,16 +281,18 @@ impl Pump {
     }
 }
 
-fn task_moment(action: &Action) -> Option<Moment> {
+fn task_moment(action: &Action) -> Option<BootEvent> {
     let armed = action
         .one_time_boot_device_action
         .as_ref()
         .is_some_and(|boot| boot.device.first() == Some(&BootDevice::Pxe))
         || action.boot_device.as_ref().is_some_and(|boot| boot.device == BootDevice::Pxe);
     match action.power_action {
-        Some(PowerAction::On | PowerAction::Cycle | PowerAction::Reset) => Some(Moment::PoweredOn),
-        Some(PowerAction::Off | PowerAction::Soft) => Some(Moment::PoweredOff),
-        _ if armed => Some(Moment::NetworkBootArmed),
+        Some(PowerAction::On | PowerAction::Cycle | PowerAction::Reset) => {
+            Some(BootEvent::PoweredOn)
+        }
+        Some(PowerAction::Off | PowerAction::Soft) => Some(BootEvent::PoweredOff),
+        _ if armed => Some(BootEvent::NetworkBootArmed),
         _ => None,
     }
 }

@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use status::boot_event::BootEvent;
 use agent_service::{Rack, Service, Settings, TokenUse};
 use controllers::enrollment::{AgentReport, Discovery};
 use objects::Objects;
-use status::story::Moment;
 use tokio_util::sync::CancellationToken;
 
 use crate::hardware_views::HardwareViews;
@@ -96,7 +96,7 @@ impl Rack for Machines {
         }
     }
 
-    fn tell(&self, agent_id: &str, moment: &Moment) {
+    fn tell(&self, agent_id: &str, moment: &BootEvent) {
         if let Some(hardware) = self.views.index.by_agent(agent_id) {
             self.observers.tell(&hardware, moment);
         }

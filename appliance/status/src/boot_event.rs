@@ -1,17 +1,16 @@
-//! One boot of one machine as sentences.
+//! Events of a machine's boot, as sentences.
 //!
-//! A boot service sees something and makes a [`Moment`] of it; it is kept as a core/v1 Event on the
-//! machine's Hardware: [`Moment::reason`] is the Event's reason, [`Moment::sentence`] its message.
-//! The subject of every sentence is the machine.
+//! A boot service records a [`BootEvent`], stored as a core/v1 Event on the machine's Hardware:
+//! [`BootEvent::reason`] is the Event's reason, [`BootEvent::sentence`] its message. The subject of
+//! every sentence is the machine.
 
 use std::net::IpAddr;
 
 use stdx::MacAddr;
 
-/// The longest text taken over from a machine into a sentence, in characters.
-pub const TEXT_CHARS_MAX: usize = 200;
+use crate::plain;
 
-/// Which program on the machine asks.
+/// Program on the machine that sends a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The boot ROM of a BIOS machine.
@@ -20,7 +19,7 @@ pub enum Stage {
     UefiFirmware,
     /// UEFI firmware that loads by HTTP.
     UefiHttpFirmware,
-    /// iPXE.
+    /// The iPXE loader.
     Ipxe,
     /// The agent's operating system.
     Agent,
@@ -31,40 +30,40 @@ pub enum Stage {
 /// The protocol that carried a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Via {
-    /// TFTP.
+    /// Trivial File Transfer Protocol (RFC 1350).
     Tftp,
-    /// HTTP.
+    /// HTTP or HTTPS.
     Http,
 }
 
 /// Something that happened to a machine.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Moment {
+pub enum BootEvent {
     /// Its BMC confirmed that it is on.
     PoweredOn,
     /// Its BMC confirmed that it is off.
     PoweredOff,
     /// Its BMC accepted that the next boot comes from the network.
     NetworkBootArmed,
-    /// A DHCP discover (or an inform that asks for boot options).
+    /// The machine sent a DHCP discover, or an inform that requests boot options.
     AskedForAddress {
-        /// Who asked.
+        /// Program that sent the request.
         stage: Stage,
     },
     /// A DHCP acknowledgement was sent.
     GotAddress {
-        /// The address.
+        /// Address that was given.
         ip: IpAddr,
-        /// Who got it.
+        /// Program that got the address.
         stage: Stage,
     },
     /// A network boot loader was sent whole.
     FetchedLoader {
-        /// File name.
+        /// Name of the file.
         file: String,
-        /// Protocol.
+        /// Protocol of the transfer.
         via: Via,
-        /// Size.
+        /// Size in bytes.
         bytes: u64,
         /// First packet to last.
         millis: u64,
@@ -75,41 +74,41 @@ pub enum Moment {
     SentToDisk,
     /// The agent's kernel was sent whole.
     FetchedKernel {
-        /// Size.
+        /// Size in bytes.
         bytes: u64,
         /// First byte to last.
         millis: u64,
     },
     /// The agent's initramfs was sent whole.
     FetchedInitrd {
-        /// Size.
+        /// Size in bytes.
         bytes: u64,
         /// First byte to last.
         millis: u64,
     },
-    /// Some other file was sent, or as much of it as was asked for.
+    /// Another file was sent, or the requested part of it.
     FetchedFile {
-        /// File name.
+        /// Name of the file.
         file: String,
-        /// Protocol.
+        /// Protocol of the transfer.
         via: Via,
-        /// Bytes sent.
+        /// Number of bytes sent.
         bytes: u64,
         /// First byte to last.
         millis: u64,
     },
     /// A file was not sent, or not to its end.
     FetchFailed {
-        /// What was asked for.
+        /// Requested file.
         file: String,
-        /// Protocol.
+        /// Protocol of the request.
         via: Via,
-        /// Why, as a phrase: `no such file`.
+        /// Reason, as a phrase: `no such file`.
         why: String,
     },
-    /// The agent said hello.
+    /// The agent connected.
     AgentHello {
-        /// Its version.
+        /// Version of the agent.
         version: String,
     },
     /// The agent began an action.
@@ -121,14 +120,14 @@ pub enum Moment {
     ActionEnded {
         /// Name of the action.
         name: String,
-        /// It ended well.
+        /// True if the action succeeded.
         ok: bool,
-        /// What the agent says of it; may be empty.
+        /// Message of the agent; may be empty.
         message: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         millis: u64,
     },
-    /// It read metadata; worth telling once a boot.
+    /// The machine read its metadata; reported once per boot.
     AskedMetadata {
         /// Path of the request.
         path: String,
@@ -138,41 +137,41 @@ pub enum Moment {
         /// The name it gave itself.
         hostname: String,
     },
-    /// Something asked that no Hardware describes.
+    /// A machine without Hardware sent a request.
     UnknownMachine {
-        /// Its address.
+        /// MAC address of the machine.
         mac: MacAddr,
     },
     /// Something that no Hardware describes boots the agent, to become known.
     Enrolls {
-        /// Its address.
+        /// MAC address of the machine.
         mac: MacAddr,
     },
     /// Another station has the address that it was to get.
     AddressInUse {
-        /// The address.
+        /// Address in conflict.
         ip: IpAddr,
-        /// Who answers for it.
+        /// MAC address of the other owner.
         by: MacAddr,
     },
     /// The boot loader it was given did not start, so that it gets another.
     ChangedLoader {
-        /// What it fetched.
+        /// File that the firmware fetched.
         from: String,
-        /// What it gets next.
+        /// File that it gets next.
         to: String,
     },
     /// A request of the machine was refused.
     Refused {
-        /// What it asked for, as a noun: `work`, `user data`.
+        /// Requested thing, as a noun: `work`, `user data`.
         what: String,
-        /// Why, as a phrase: `its token is not of this boot`.
+        /// Reason, as a phrase: `its token is not of this boot`.
         why: String,
     },
 }
 
 /// The name under which the story of a machine is kept that no Hardware describes.
-pub fn stranger(mac: MacAddr) -> String {
+pub fn unknown_machine(mac: MacAddr) -> String {
     format!("unknown-{}", mac.dashed())
 }
 
@@ -200,64 +199,64 @@ impl Via {
     }
 }
 
-impl Moment {
+impl BootEvent {
     /// The stable word of this kind of moment, in upper camel case: an Event's `reason`.
     pub fn reason(&self) -> &'static str {
         match self {
-            Moment::PoweredOn => reason::POWERED_ON,
-            Moment::PoweredOff => reason::POWERED_OFF,
-            Moment::NetworkBootArmed => "NetworkBootArmed",
-            Moment::AskedForAddress { .. } => reason::ASKED_FOR_ADDRESS,
-            Moment::GotAddress { .. } => reason::GOT_ADDRESS,
-            Moment::FetchedLoader { .. } => reason::FETCHED_LOADER,
-            Moment::FetchedScript => reason::FETCHED_SCRIPT,
-            Moment::SentToDisk => reason::SENT_TO_DISK,
-            Moment::FetchedKernel { .. } => reason::FETCHED_KERNEL,
-            Moment::FetchedInitrd { .. } => reason::FETCHED_INITRD,
-            Moment::FetchedFile { .. } => "FetchedFile",
-            Moment::FetchFailed { .. } => "FetchFailed",
-            Moment::AgentHello { .. } => reason::AGENT_STARTED,
-            Moment::ActionStarted { .. } => reason::ACTION_STARTED,
-            Moment::ActionEnded { ok: true, .. } => reason::ACTION_SUCCEEDED,
-            Moment::ActionEnded { ok: false, .. } => reason::ACTION_FAILED,
-            Moment::AskedMetadata { .. } => reason::ASKED_METADATA,
-            Moment::PhonedHome { .. } => reason::PHONED_HOME,
-            Moment::UnknownMachine { .. } => "UnknownMachine",
-            Moment::Enrolls { .. } => "Enrolls",
-            Moment::AddressInUse { .. } => "AddressInUse",
-            Moment::ChangedLoader { .. } => "ChangedLoader",
-            Moment::Refused { .. } => "Refused",
+            BootEvent::PoweredOn => reason::POWERED_ON,
+            BootEvent::PoweredOff => reason::POWERED_OFF,
+            BootEvent::NetworkBootArmed => "NetworkBootArmed",
+            BootEvent::AskedForAddress { .. } => reason::ASKED_FOR_ADDRESS,
+            BootEvent::GotAddress { .. } => reason::GOT_ADDRESS,
+            BootEvent::FetchedLoader { .. } => reason::FETCHED_LOADER,
+            BootEvent::FetchedScript => reason::FETCHED_SCRIPT,
+            BootEvent::SentToDisk => reason::SENT_TO_DISK,
+            BootEvent::FetchedKernel { .. } => reason::FETCHED_KERNEL,
+            BootEvent::FetchedInitrd { .. } => reason::FETCHED_INITRD,
+            BootEvent::FetchedFile { .. } => "FetchedFile",
+            BootEvent::FetchFailed { .. } => "FetchFailed",
+            BootEvent::AgentHello { .. } => reason::AGENT_STARTED,
+            BootEvent::ActionStarted { .. } => reason::ACTION_STARTED,
+            BootEvent::ActionEnded { ok: true, .. } => reason::ACTION_SUCCEEDED,
+            BootEvent::ActionEnded { ok: false, .. } => reason::ACTION_FAILED,
+            BootEvent::AskedMetadata { .. } => reason::ASKED_METADATA,
+            BootEvent::PhonedHome { .. } => reason::PHONED_HOME,
+            BootEvent::UnknownMachine { .. } => "UnknownMachine",
+            BootEvent::Enrolls { .. } => "Enrolls",
+            BootEvent::AddressInUse { .. } => "AddressInUse",
+            BootEvent::ChangedLoader { .. } => "ChangedLoader",
+            BootEvent::Refused { .. } => "Refused",
         }
     }
 
-    /// What happened, with the machine as the unsaid subject and without a full stop.
+    /// Sentence about the event, without the machine as subject and without a full stop.
     pub fn sentence(&self) -> String {
         match self {
-            Moment::PoweredOn => "is on, says its BMC".to_owned(),
-            Moment::PoweredOff => "is off, says its BMC".to_owned(),
-            Moment::NetworkBootArmed => "will boot from the network next".to_owned(),
-            Moment::AskedForAddress { stage } => {
-                format!("asked for an address ({})", stage.word())
+            BootEvent::PoweredOn => "is on, according to its BMC".to_owned(),
+            BootEvent::PoweredOff => "is off, according to its BMC".to_owned(),
+            BootEvent::NetworkBootArmed => "will boot from the network next".to_owned(),
+            BootEvent::AskedForAddress { stage } => {
+                format!("requested an address ({})", stage.word())
             }
-            Moment::GotAddress { ip, stage } => format!("got {ip} ({})", stage.word()),
-            Moment::FetchedLoader { file, via, bytes, millis }
-            | Moment::FetchedFile { file, via, bytes, millis } => {
+            BootEvent::GotAddress { ip, stage } => format!("got {ip} ({})", stage.word()),
+            BootEvent::FetchedLoader { file, via, bytes, millis }
+            | BootEvent::FetchedFile { file, via, bytes, millis } => {
                 fetched(&plain(file), *via, *bytes, *millis)
             }
-            Moment::FetchedScript => "fetched the script that boots the agent".to_owned(),
-            Moment::SentToDisk => "was told to boot its disk".to_owned(),
-            Moment::FetchedKernel { bytes, millis } => {
+            BootEvent::FetchedScript => "fetched the script that boots the agent".to_owned(),
+            BootEvent::SentToDisk => "boots its disk".to_owned(),
+            BootEvent::FetchedKernel { bytes, millis } => {
                 fetched("the agent's kernel", Via::Http, *bytes, *millis)
             }
-            Moment::FetchedInitrd { bytes, millis } => {
+            BootEvent::FetchedInitrd { bytes, millis } => {
                 fetched("the agent's initramfs", Via::Http, *bytes, *millis)
             }
-            Moment::FetchFailed { file, via, why } => {
+            BootEvent::FetchFailed { file, via, why } => {
                 format!("did not get {} by {}: {}", plain(file), via.word(), plain(why))
             }
-            Moment::AgentHello { version } => format!("runs agent {}", plain(version)),
-            Moment::ActionStarted { name } => format!("{ACTION}{} started", plain(name)),
-            Moment::ActionEnded { name, ok, message, millis } => {
+            BootEvent::AgentHello { version } => format!("runs agent {}", plain(version)),
+            BootEvent::ActionStarted { name } => format!("{ACTION}{} started", plain(name)),
+            BootEvent::ActionEnded { name, ok, message, millis } => {
                 let end = if *ok { SUCCEEDED } else { FAILED };
                 let mut text = format!("{ACTION}{}{end}{}", plain(name), stdx::seconds(*millis));
                 if !message.is_empty() {
@@ -266,38 +265,38 @@ impl Moment {
                 }
                 text
             }
-            Moment::AskedMetadata { path } => format!("asked who it is ({})", plain(path)),
-            Moment::PhonedHome { hostname } => {
+            BootEvent::AskedMetadata { path } => format!("read its metadata ({})", plain(path)),
+            BootEvent::PhonedHome { hostname } => {
                 format!("phoned home as {}: the installed system is up", plain(hostname))
             }
-            Moment::UnknownMachine { mac } => {
-                format!("{mac} asked for an address, and no Hardware has that MAC")
+            BootEvent::UnknownMachine { mac } => {
+                format!("{mac} requested an address, but no Hardware has this MAC")
             }
-            Moment::Enrolls { mac } => {
-                format!("{mac} is unknown and boots the agent, to say who it is")
+            BootEvent::Enrolls { mac } => {
+                format!("{mac} is unknown and boots the agent for its enrollment")
             }
-            Moment::AddressInUse { ip, by } => {
-                format!("was to get {ip}, but {by} uses it")
+            BootEvent::AddressInUse { ip, by } => {
+                format!("cannot get {ip}: {by} uses it")
             }
-            Moment::ChangedLoader { from, to } => {
+            BootEvent::ChangedLoader { from, to } => {
                 format!("did not start {}: it gets {} from now on", plain(from), plain(to))
             }
-            Moment::Refused { what, why } => {
+            BootEvent::Refused { what, why } => {
                 format!("was refused {}: {}", plain(what), plain(why))
             }
         }
     }
 
-    /// Somebody should look at it.
+    /// True for an event that needs attention.
     pub fn warning(&self) -> bool {
         matches!(
             self,
-            Moment::ActionEnded { ok: false, .. }
-                | Moment::FetchFailed { .. }
-                | Moment::UnknownMachine { .. }
-                | Moment::AddressInUse { .. }
-                | Moment::ChangedLoader { .. }
-                | Moment::Refused { .. }
+            BootEvent::ActionEnded { ok: false, .. }
+                | BootEvent::FetchFailed { .. }
+                | BootEvent::UnknownMachine { .. }
+                | BootEvent::AddressInUse { .. }
+                | BootEvent::ChangedLoader { .. }
+                | BootEvent::Refused { .. }
         )
     }
 }
@@ -325,7 +324,7 @@ const ACTION: &str = "action ";
 const SUCCEEDED: &str = " succeeded after ";
 const FAILED: &str = " failed after ";
 
-/// The action a sentence of [`Moment::ActionEnded`] speaks of; `None` for other sentences.
+/// The action a sentence of [`BootEvent::ActionEnded`] speaks of; `None` for other sentences.
 pub(crate) fn ended_action(sentence: &str) -> Option<&str> {
     let rest = sentence.strip_prefix(ACTION)?;
     let at = rest.find(SUCCEEDED).or_else(|| rest.find(FAILED))?;
@@ -334,24 +333,6 @@ pub(crate) fn ended_action(sentence: &str) -> Option<&str> {
 
 fn fetched(what: &str, via: Via, bytes: u64, millis: u64) -> String {
     format!("fetched {what} by {}, {} in {}", via.word(), stdx::bytes(bytes), stdx::seconds(millis))
-}
-
-/// `text` as it may stand in a log and on a terminal: control characters become spaces, and what is
-/// over [`TEXT_CHARS_MAX`] is cut.
-pub fn plain(text: &str) -> String {
-    let mut chars = text.trim().chars();
-    let safe = |char: char| if is_unsafe(char) { ' ' } else { char };
-    let mut kept: String = chars.by_ref().take(TEXT_CHARS_MAX).map(safe).collect();
-    if chars.next().is_some() {
-        kept.push('…');
-    }
-    kept
-}
-
-/// Characters that move a cursor or turn the direction of text.
-fn is_unsafe(char: char) -> bool {
-    let turns = ['\u{200e}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
-    char.is_control() || turns.iter().any(|range| range.contains(&char))
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! Who asked for an address lately, and what became of it (NW-9), so that nobody has to guess why a
-//! machine gets none.
+//! DHCP clients of the last hour and the answer each got (NW-9), so that the reason for a missing
+//! address is visible.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use stdx::MacAddr;
 
-/// One machine, as `/apis/tinbox.dev/v1alpha1/heard` answers; a list of them, who asked last first.
+/// A DHCP client, as `/apis/tinbox.dev/v1alpha1/heard` lists them, latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Heard {
-    /// Its hardware address.
+pub struct DhcpClient {
+    /// MAC address of the client.
     pub mac: MacAddr,
     /// `namespace/name` of its Hardware; empty when it has none.
     #[serde(default)]
     pub hardware: String,
-    /// When it asked last; of a machine without Hardware to the minute.
+    /// Time of the latest request; without Hardware, to the minute.
     pub asked: Timestamp,
-    /// What it got, or the reason why not: `offered 10.77.0.11`, `not answered: …`.
+    /// Answer, or the reason for none: `offered 10.77.0.11`, `not answered: …`.
     pub decision: String,
 }

@@ -10,21 +10,22 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::story::{plain, reason};
+use crate::boot_event::reason;
+use crate::plain;
 
 pub use booting::booting;
 pub use silence::{Silence, silence};
 pub use times::{Span, times};
 
-/// Silence after which a machine that nobody powered on is taken to begin anew.
+/// Silence after which a machine that was not powered on by the box is taken to boot again.
 const SILENCE: SignedDuration = SignedDuration::from_mins(30);
-/// How long before a power-on the steps that led to it lie at most.
+/// Longest time between a power-on and the steps that prepared it.
 const PREPARATION: SignedDuration = SignedDuration::from_mins(2);
 
 /// One Event, as far as a story needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// When.
+pub struct EventRecord {
+    /// Time of the event.
     pub at: Timestamp,
     /// Store revision of the Event; orders what happened in the same microsecond.
     pub revision: u64,
@@ -32,11 +33,11 @@ pub struct Told {
     pub kind: String,
     /// Name of that object.
     pub name: String,
-    /// Stable word.
+    /// Stable reason code.
     pub reason: String,
-    /// Sentence.
+    /// Sentence for people.
     pub message: String,
-    /// Somebody should look at it.
+    /// True for an event that needs attention.
     pub warning: bool,
 }
 
@@ -46,13 +47,13 @@ pub struct Told {
 pub struct Line {
     /// Time since the power-on, or since the first line; negative for what led to the power-on.
     pub offset_millis: i64,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// Stable word.
+    /// Stable reason code.
     pub reason: String,
-    /// What happened.
+    /// Sentence for people.
     pub sentence: String,
-    /// Somebody should look at it.
+    /// True for an event that needs attention.
     pub warning: bool,
     /// Kind of the object it is about.
     #[serde(skip)]
@@ -65,31 +66,31 @@ pub struct Line {
     pub revision: u64,
 }
 
-/// How a story ends.
+/// Outcome that ends a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum Outcome {
     /// The installed system is up.
-    Home,
-    /// What was being done to the machine failed.
+    PhonedHome,
+    /// The work on the machine failed.
     Failed,
 }
 
 impl Line {
-    /// Whether the story ends here: a workflow that fails because of an action says so on its
-    /// Hardware, one whose machine cannot be booted or that takes too long says so itself.
-    pub fn end(&self) -> Option<End> {
+    /// Outcome, if the history ends with this line. A workflow that fails because of an action is
+    /// recorded on its Hardware; one whose machine cannot be booted, or that times out, on itself.
+    pub fn end(&self) -> Option<Outcome> {
         match (self.kind.as_str(), self.reason.as_str()) {
-            ("Hardware", reason::PHONED_HOME) => Some(End::Home),
-            ("Hardware", reason::ACTION_FAILED) => Some(End::Failed),
-            ("Workflow", "BootFailed" | "Timeout") => Some(End::Failed),
+            ("Hardware", reason::PHONED_HOME) => Some(Outcome::PhonedHome),
+            ("Hardware", reason::ACTION_FAILED) => Some(Outcome::Failed),
+            ("Workflow", "BootFailed" | "Timeout") => Some(Outcome::Failed),
             _ => None,
         }
     }
 }
 
-impl Told {
+impl EventRecord {
     /// Read a core/v1 Event; `None` when it has no time or no sentence.
-    pub fn from_event(event: &Value) -> Option<Told> {
+    pub fn from_event(event: &Value) -> Option<EventRecord> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
         let at = time(&event["eventTime"])
@@ -102,7 +103,7 @@ impl Told {
         if let Some(count) = event["count"].as_u64().filter(|count| *count > 1) {
             let _ = write!(message, " ({count} times)");
         }
-        Some(Told {
+        Some(EventRecord {
             at,
             revision: version.and_then(|version| version.parse().ok()).unwrap_or_default(),
             kind: text(&about["kind"]),
@@ -113,7 +114,7 @@ impl Told {
         })
     }
 
-    /// As a line of its machine's story: what is about another object says so.
+    /// Converts to a line of the machine's history; names another object as the subject.
     fn line(&self, origin: Timestamp) -> Line {
         let message = plain(&self.message);
         let sentence = match self.kind.as_str() {
@@ -138,26 +139,27 @@ impl Told {
 ///
 /// It begins at the last power-on that a BMC confirmed, with the steps that led to it; for a
 /// machine without one, after the last half hour of silence.
-pub fn timeline(mut events: Vec<Told>) -> Vec<Line> {
-    events.sort_by_key(|told| (told.at, told.revision));
+pub fn history(mut events: Vec<EventRecord>) -> Vec<Line> {
+    events.sort_by_key(|event| (event.at, event.revision));
     let (from, origin) = begin(&events);
     let Some(origin) = origin else { return Vec::new() };
-    events[from..].iter().map(|told| told.line(origin)).collect()
+    events[from..].iter().map(|event| event.line(origin)).collect()
 }
 
-/// Where the latest boot begins in sorted `events`, and the time its offsets count from.
-fn begin(events: &[Told]) -> (usize, Option<Timestamp>) {
-    if let Some(on) = events.iter().rposition(|told| told.reason == reason::POWERED_ON) {
+/// Index at which the latest boot begins in sorted `events`, and the time from which its offsets
+/// count.
+fn begin(events: &[EventRecord]) -> (usize, Option<Timestamp>) {
+    if let Some(on) = events.iter().rposition(|event| event.reason == reason::POWERED_ON) {
         let origin = events[on].at;
-        let leads = |told: &&Told| {
-            origin.duration_since(told.at) <= PREPARATION && !has_booted(&told.reason)
+        let leads = |event: &&EventRecord| {
+            origin.duration_since(event.at) <= PREPARATION && !has_booted(&event.reason)
         };
         let steps = events[..on].iter().rev().take_while(leads).count();
         return (on - steps, Some(origin));
     }
-    let pause = |pair: &[Told]| pair[1].at.duration_since(pair[0].at) > SILENCE;
+    let pause = |pair: &[EventRecord]| pair[1].at.duration_since(pair[0].at) > SILENCE;
     let from = events.windows(2).rposition(pause).map_or(0, |at| at + 1);
-    (from, events.get(from).map(|told| told.at))
+    (from, events.get(from).map(|event| event.at))
 }
 
 /// A machine that did this was running, so it belongs to the boot before.

@@ -3,65 +3,65 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::story::plain;
+use crate::plain;
 
 /// Characters of a digest that people see and may type.
 pub const SHORT_NAME: usize = 12;
 
-/// What `/apis/tinbox.dev/v1alpha1/images` answers.
+/// ImageState of the cache, as `/apis/tinbox.dev/v1alpha1/images` reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Images {
     /// Bytes of the cache's partition.
     pub capacity: u64,
-    /// Those that are taken, by whatever.
+    /// Bytes in use, by any file of the volume.
     pub used: u64,
-    /// What the owner should know of that; may be empty.
+    /// Warning about the space for the owner; may be empty.
     pub warning: String,
-    /// What is on its way, what is missing, then what is here, the next to go first.
+    /// Downloads in progress, missing images, then cached images in the order of their eviction.
     pub items: Vec<Image>,
 }
 
-/// What can be done to an image: the body of a POST there.
+/// An operation on an image: the body of a POST.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Order {
+pub struct ImageRequest {
     /// Its URL, or the digest of the file or the beginning of that.
     pub image: String,
-    /// What.
-    pub act: Act,
+    /// Operation to carry out.
+    pub act: ImageOperation,
 }
 
-/// What can be done to an image.
+/// Operations on an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Act {
+pub enum ImageOperation {
     /// Keep it whatever happens; fetch it if need be.
     Pin,
-    /// No longer.
+    /// Allows the eviction of the image.
     Unpin,
     /// Take it out of the cache.
     Remove,
 }
 
-/// How a file is.
+/// ImageState of a file in the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+pub enum ImageState {
     /// All of it is here.
     Ready,
-    /// It comes.
+    /// The download is in progress.
     Fetching,
-    /// Others come first.
+    /// The download waits for other downloads.
     Waiting,
-    /// It did not come.
+    /// The download failed.
     Failed,
-    /// It is not here, and nobody asked for it yet.
+    /// The file is not cached, and no download was requested.
     #[default]
     Missing,
 }
 
-/// One file.
+/// A file of the cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Image {
@@ -71,13 +71,13 @@ pub struct Image {
     pub origin: String,
     /// Bytes; 0 while that is not known.
     pub size: u64,
-    /// When it was last wanted.
+    /// Time of the last use.
     pub last_used: Option<Timestamp>,
-    /// How it is.
-    pub state: State,
-    /// Why it did not come.
+    /// ImageState of the file.
+    pub state: ImageState,
+    /// Reason of a failed download.
     pub message: String,
-    /// Bytes that arrived.
+    /// Bytes downloaded so far.
     pub received: u64,
     /// Bytes that arrive in a second; 0 while that is not known.
     pub bytes_per_second: u64,
@@ -89,7 +89,7 @@ pub struct Image {
     pub in_use: bool,
     /// `namespace/name` of the workflows that mention it.
     pub workflows: Vec<String>,
-    /// Its place among those that go when there is no room, from 1 on; 0: it stays.
+    /// Position in the order of eviction, from 1 on; 0: never evicted.
     pub goes: u32,
 }
 
@@ -103,11 +103,11 @@ impl Image {
     /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: it answers 404 Not Found`.
     pub fn line(&self) -> String {
         match self.state {
-            State::Ready => "ready".to_owned(),
-            State::Waiting => "waiting".to_owned(),
-            State::Missing => "missing".to_owned(),
-            State::Failed => format!("failed: {}", plain(&self.message)),
-            State::Fetching => self.fetching(),
+            ImageState::Ready => "ready".to_owned(),
+            ImageState::Waiting => "waiting".to_owned(),
+            ImageState::Missing => "missing".to_owned(),
+            ImageState::Failed => format!("failed: {}", plain(&self.message)),
+            ImageState::Fetching => self.fetching(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Image {
         line
     }
 
-    /// Why it stays, or when it goes: `pinned, needed`, `goes first`.
+    /// Reason to keep the file, or its turn of eviction: `pinned, needed`, `goes first`.
     pub fn stays(&self) -> String {
         let reasons = [(self.pinned, "pinned"), (self.needed, "needed"), (self.in_use, "in use")];
         let words: Vec<&str> =
@@ -143,12 +143,12 @@ impl Image {
 
 #[cfg(test)]
 mod tests {
-    use super::{Image, State};
+    use super::{Image, ImageState};
 
     #[test]
     fn lines() {
         let fetching = |received, size, bytes_per_second| {
-            let state = State::Fetching;
+            let state = ImageState::Fetching;
             Image { state, received, size, bytes_per_second, ..Image::default() }.line()
         };
         assert_eq!(fetching(40 << 20, 100 << 20, 0), "fetching 40 %");
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(with_rate, "fetching 40 %, 10 MiB/s, 6.0 s left");
         assert_eq!(fetching(5 << 20, 0, 0), "fetching, 5.0 MiB so far");
         assert_eq!(fetching(u64::MAX, 1, 1), "fetching 100 %, 1 B/s");
-        let failed = Image { state: State::Failed, message: "no".into(), ..Image::default() };
+        let failed = Image { state: ImageState::Failed, message: "no".into(), ..Image::default() };
         assert_eq!(failed.line(), "failed: no");
         let kept = Image { pinned: true, in_use: true, ..Image::default() };
         assert_eq!(kept.stays(), "pinned, in use");

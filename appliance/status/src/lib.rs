@@ -1,23 +1,28 @@
-//! What people are told: one vocabulary for the web page, the panel and the command line.
+//! The status view and its vocabulary, shared by web page, panel and command line.
 //!
-//! Never: I/O, a clock, a colour or a screen; it says what is meant, and each face draws it.
-//! Enter at [`view::StatusView`] (everything a face shows, in one value), [`story::Moment`] (what
-//! happened to a machine in this boot), [`timeline`] (those moments with their offsets), [`words`]
-//! (a state as a word with a tone), [`progress`] (how far it is), [`log`] (what it said), [`heard`]
+//! Never: I/O, a clock, a color or a screen. It gives the meaning, and each interface draws it.
+//!
+//! Enter at [`view::StatusView`] (everything that an interface shows, in one value),
+//! [`boot_event::BootEvent`] (an event of a machine's boot), [`history`] (the events of a machine
+//! with their offsets), [`words`] (states as words with a tone), [`progress`] (of an action),
+//! [`log`] (syslog lines), [`dhcp_client`], [`image`] (the cache) and [`settings`].
 //! (who asked for an address), [`image`] (what it may be given), [`settings`] (what the owner
 //! wrote) and [`source`] (the parts of the box that fill a view).
 
 pub mod backup;
-pub mod heard;
+pub mod boot_event;
+pub mod dhcp_client;
+pub mod history;
 pub mod image;
 pub mod log;
 pub mod pin;
+mod plain_text;
 pub mod progress;
 pub mod reset;
 pub mod settings;
 pub mod source;
-pub mod story;
-pub mod timeline;
 pub mod update;
 pub mod view;
 pub mod words;
+
+pub use plain_text::{TEXT_CHARS_MAX, plain};

@@ -1,4 +1,4 @@
-//! What a machine said over syslog, as the box keeps it: some of its last lines, in memory.
+//! Latest syslog lines of a machine, which the box keeps in memory.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogLine {
-    /// When the box received it.
+    /// Time at which the box received the line.
     pub received: Timestamp,
-    /// How bad it is, in syslog's words: `err`, `warning`, `info`; empty when it was not said.
+    /// Severity as in syslog: `err`, `warning`, `info`; empty if not given.
     pub severity: String,
     /// The program that spoke; may be empty.
     pub program: String,
-    /// What it said.
+    /// Text of the line.
     pub text: String,
 }
 
 impl LogLine {
-    /// Somebody should look at it.
+    /// True for a severity that needs attention.
     pub fn warning(&self) -> bool {
         matches!(self.severity.as_str(), "emerg" | "alert" | "crit" | "err" | "warning")
     }

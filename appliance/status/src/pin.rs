@@ -18,7 +18,7 @@ pub fn pin(key_sha256: &[u8; 32]) -> String {
     text
 }
 
-/// Whether somebody typed this pin: case, spaces and dashes do not matter, O is 0, I and L are 1.
+/// Compares a typed pin. Case, spaces and dashes do not matter; O is 0, and I and L are 1.
 pub fn is_same(typed: &str, pin: &str) -> bool {
     let plain = |text: &str| -> String {
         let chars = text.chars().filter(|char| char.is_ascii_alphanumeric());

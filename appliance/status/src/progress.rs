@@ -1,19 +1,19 @@
-//! How far the running action of a workflow is. It passes by on the wire only; it is never stored.
+//! Progress of the running action of a workflow. Only sent, never stored.
 
 use serde::{Deserialize, Serialize};
 
-/// What the box knows of a running action, as
-/// `/apis/tinbox.dev/v1alpha1/namespaces/NS/workflows/NAME/progress` answers.
+/// Progress of a running action, as
+/// `/apis/tinbox.dev/v1alpha1/namespaces/NS/workflows/NAME/progress` reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Progress {
     /// Name of the action.
     pub action: String,
-    /// What it is about; may be empty.
+    /// Current item; may be empty.
     pub message: String,
-    /// Bytes done.
+    /// Bytes processed so far.
     pub bytes_done: u64,
-    /// Bytes in all; 0 when nobody knows.
+    /// Bytes in total; 0 if unknown.
     pub bytes_total: u64,
     /// Time since it began.
     pub millis: u64,
@@ -45,7 +45,7 @@ impl Progress {
 
     /// `stream-image 40 %, 120 MiB of 300 MiB, 45 MiB/s, 4.0 s left`.
     pub fn line(&self) -> String {
-        let mut line = crate::story::plain(&self.action);
+        let mut line = crate::plain(&self.action);
         match self.percent() {
             Some(percent) => line.push_str(&format!(
                 " {percent} %, {} of {}",

@@ -1,25 +1,24 @@
-//! What a person is told before the box goes back, and what they say:
-//! `/apis/box.tinbox.dev/v1alpha1/reset`.
+//! Restart, poweroff and reset of the box: `/apis/box.tinbox.dev/v1alpha1/reset`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::view::{MachineState, StatusView, Text};
 
-/// How the box can be left.
+/// Ways to restart, switch off or reset the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Leaving {
-    /// It starts again.
+pub enum BoxAction {
+    /// Restarts the box.
     Restart,
-    /// It switches itself off.
+    /// Switches the box off.
     PowerOff,
-    /// It starts once without its settings, and serves no machine.
+    /// Restarts once without settings; no machine is served.
     Safe,
     /// Everything but the systems in its slots is erased.
     Factory,
 }
 
-impl Leaving {
+impl BoxAction {
     /// All of them, what does least first.
     pub const ALL: [Self; 4] = [Self::Restart, Self::PowerOff, Self::Safe, Self::Factory];
 
@@ -38,7 +37,7 @@ impl Leaving {
         Self::ALL.into_iter().find(|leaving| leaving.word() == word)
     }
 
-    /// As a button says it.
+    /// Text of a button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Restart => "Restart",
@@ -48,12 +47,12 @@ impl Leaving {
         }
     }
 
-    /// What comes of it, as a sentence without a full stop.
-    pub fn effect(self, erased: &Erased) -> String {
+    /// Effect, as a sentence without a full stop.
+    pub fn effect(self, erased: &ErasureSummary) -> String {
         match self {
             Self::Restart => "machines wait about 20 s, and installs go on after it".to_owned(),
             Self::PowerOff => {
-                "machines are not served until somebody presses the box's button".to_owned()
+                "machines are not served until a person presses the box's button".to_owned()
             }
             Self::Safe => "the box starts once without its settings: machines are not served, and \
                            everything is kept"
@@ -66,24 +65,24 @@ impl Leaving {
     }
 }
 
-/// What a factory reset erases now.
+/// Data that a factory reset would erase now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Erased {
-    /// What the box is called: who means it types this.
+pub struct ErasureSummary {
+    /// Name of the box, to type as confirmation.
     pub name: Text,
-    /// Machines that somebody registered.
+    /// Number of registered machines.
     pub machines: usize,
-    /// Secret keys.
+    /// Number of secret keys.
     pub keys: u32,
     /// Files in the cache.
     pub images: usize,
 }
 
-impl Erased {
-    /// What is there in this view.
+impl ErasureSummary {
+    /// Counts the data of a view.
     pub fn of(view: &StatusView) -> Self {
-        // Whoever only asked for an address is not known.
+        // Machines that only requested an address are not registered.
         let machines = view.machines.len() - view.count(&[MachineState::New]);
         Self {
             name: view.name.clone(),
@@ -114,70 +113,72 @@ impl Erased {
     }
 }
 
-/// What somebody wants.
+/// A request to restart, switch off or reset the box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Wish {
-    /// How the box is to be left.
-    pub level: Leaving,
+pub struct BoxActionRequest {
+    /// Kind of the request.
+    pub level: BoxAction,
     /// The box's name, as they typed it: for what erases it.
     #[serde(default)]
     pub name: String,
 }
 
-impl Wish {
-    /// Whether the box called `name` is meant; what does not erase needs no name.
+impl BoxActionRequest {
+    /// Checks the typed name of the box; only an erasing request needs it.
     ///
     /// # Errors
-    /// The sentence that says why not.
+    /// A sentence for people.
     pub fn is_meant(&self, name: &str) -> Result<(), String> {
-        if self.level != Leaving::Factory || self.name.trim() == name {
+        if self.level != BoxAction::Factory || self.name.trim() == name {
             return Ok(());
         }
-        let said = self.name.trim();
-        Err(format!("this box is called {name}, not {said:?}: nothing was erased"))
+        let typed = self.name.trim();
+        Err(format!("this box is called {name}, not {typed:?}: nothing was erased"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Erased, Leaving, Wish};
+    use super::{BoxAction, BoxActionRequest, ErasureSummary};
     use crate::view::{StatusView, example};
 
     #[test]
     fn what_is_erased_is_counted() {
-        let erased = Erased::of(&example::working());
+        let erased = ErasureSummary::of(&example::working());
         assert_eq!(erased.machines, 12);
         let said = erased.sentence();
         assert!(said.starts_with("12 machines, 3 keys, "), "{said}");
-        assert_eq!(Erased::of(&StatusView::default()).sentence(), "all settings");
-        let one = Erased { machines: 1, keys: 1, ..Erased::default() };
+        assert_eq!(ErasureSummary::of(&StatusView::default()).sentence(), "all settings");
+        let one = ErasureSummary { machines: 1, keys: 1, ..ErasureSummary::default() };
         assert_eq!(one.sentence(), "1 machine, 1 key and all settings");
-        assert!(Leaving::Factory.effect(&one).starts_with("erases 1 machine, 1 key and all"));
+        assert!(BoxAction::Factory.effect(&one).starts_with("erases 1 machine, 1 key and all"));
     }
 
     #[test]
     fn words_are_those_of_the_wire() {
-        for leaving in Leaving::ALL {
+        for leaving in BoxAction::ALL {
             let word = serde_json::to_value(leaving).unwrap();
             assert_eq!(word, leaving.word());
-            assert_eq!(Leaving::of(leaving.word()), Some(leaving));
+            assert_eq!(BoxAction::of(leaving.word()), Some(leaving));
         }
-        assert_eq!(Leaving::of("explode"), None);
+        assert_eq!(BoxAction::of("explode"), None);
     }
 
     #[test]
     fn only_who_names_the_box_erases_it() {
         for (level, name, meant) in [
-            (Leaving::Factory, "box-7f3a", true),
-            (Leaving::Factory, " box-7f3a ", true),
-            (Leaving::Factory, "box-7f3b", false),
-            (Leaving::Factory, "", false),
-            (Leaving::Restart, "", true),
+            (BoxAction::Factory, "box-7f3a", true),
+            (BoxAction::Factory, " box-7f3a ", true),
+            (BoxAction::Factory, "box-7f3b", false),
+            (BoxAction::Factory, "", false),
+            (BoxAction::Restart, "", true),
         ] {
-            let wish = Wish { level, name: name.to_owned() };
+            let wish = BoxActionRequest { level, name: name.to_owned() };
             assert_eq!(wish.is_meant("box-7f3a").is_ok(), meant, "{wish:?}");
         }
-        assert!(serde_json::from_str::<Wish>(r#"{"level":"factory","nmae":"x"}"#).is_err());
+        assert!(
+            serde_json::from_str::<BoxActionRequest>(r#"{"level":"factory","nmae":"x"}"#).is_err()
+        );
     }
 }

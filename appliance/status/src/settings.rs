@@ -1,5 +1,5 @@
-//! The box's settings as its API tells them: `/apis/box.tinbox.dev/v1alpha1/settings`. They are the
-//! text of `box.toml`, whole; secrets in it are hidden unless somebody asks for them.
+//! Settings of the box, as `/apis/box.tinbox.dev/v1alpha1/settings` reports them: the whole text of
+//! `box.toml`. Secrets are hidden unless they are requested.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// The settings as they are written, and what the box already does of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Report {
-    /// The file.
+pub struct SettingsReport {
+    /// Text of the file.
     pub text: String,
     /// Its sum: a change names the one that it was made from, in `If-Match`.
     pub sum: String,
-    /// Which revision it is; `None` as long as nobody changed it through the box.
+    /// Number of the revision; `None` if the settings were never changed through the box.
     pub revision: Option<u32>,
-    /// What the last change did at once, by key.
+    /// Keys whose last change took effect immediately.
     pub live: Vec<String>,
     /// Keys whose values the running box does not follow yet: it takes them at its next start.
     pub restart: Vec<String>,
@@ -28,41 +28,41 @@ pub struct Report {
 pub struct Revision {
     /// Its number, counted from 1.
     pub number: u32,
-    /// When it was written; `None`: while the box did not look.
+    /// Time of writing; `None` if it was written while the box was off.
     pub at: Option<Timestamp>,
-    /// Who wrote it.
+    /// User or interface that wrote it.
     pub actor: String,
-    /// What they said about it; may be empty.
+    /// Note of the author; may be empty.
     pub note: String,
     /// The sum of its text.
     pub sum: String,
-    /// It is the one that is written on the boot volume.
+    /// True for the revision on the boot volume.
     pub current: bool,
 }
 
 /// Some keys to change, and no others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Change {
+pub struct SettingsChange {
     /// By key, `time.zone` or `network[1].mode`: the value, in TOML or as a bare text; `None` takes
     /// the key away.
     pub set: BTreeMap<String, Option<String>>,
-    /// What is to be said about it.
+    /// Note for the history.
     pub note: String,
 }
 
-/// Which revision to write again.
+/// A request to restore an older revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Revert {
-    /// Its number.
+pub struct RevertRequest {
+    /// Number of the revision.
     pub revision: u32,
-    /// What is to be said about it.
+    /// Note for the history.
     #[serde(default)]
     pub note: String,
 }
 
-/// What differs between two revisions.
+/// Difference between two revisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Diff {

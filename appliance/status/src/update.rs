@@ -7,7 +7,7 @@ use crate::view::{Slot, Text, Update};
 /// The answer to a GET.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Report {
+pub struct UpdateReport {
     /// The release that runs.
     pub version: Text,
     /// Both slots, A first.

@@ -1,9 +1,9 @@
-//! The one read model of every face: web page, panel, console, command line.
+//! The read model of every interface: web page, panel, console, command line.
 //!
-//! Plain data without a clock: it carries the time it was taken at. Whoever knows something fills
-//! its field; what nobody filled is empty and every face can live with that. What follows from the
-//! data is decided here, once: [`headline`] (the sentence on top), [`problem`] (what needs a
-//! person, the most urgent first), [`health`] (the box in a word), [`led`] (the lights).
+//! Plain data without a clock: it carries its time. Each subsystem fills its own fields; fields
+//! that no subsystem filled are empty, and every interface accepts that. Conclusions are drawn
+//! here, once: [`headline`] (the sentence on top), [`problem`] (problems that need a person, most
+//! urgent first), [`health`] (the box in a word), [`led`] (the LEDs).
 
 pub mod claim;
 pub mod example;
@@ -22,7 +22,7 @@ pub mod work;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::heard::Heard;
+use crate::dhcp_client::DhcpClient;
 use crate::image::Images;
 use crate::log::LogLine;
 
@@ -42,26 +42,26 @@ pub use work::Work;
 pub struct StatusView {
     /// The store's revision that it shows; the `id` of an event of the live stream.
     pub revision: u64,
-    /// When it was taken. No face asks a clock of its own.
+    /// Time of the view. No interface reads a clock of its own.
     pub now: Timestamp,
     /// The box's name: `box-7f3a`.
     pub name: Text,
-    /// Its version: `1.4.0`.
+    /// Version of the system: `1.4.0`.
     pub version: Text,
     /// The slot it runs from: `A`.
     pub slot: Text,
     /// Fingerprint of the certificate as people compare it: `F3A9-1C20-8BQK-77TM`.
     pub pin: Text,
-    /// How long the box is up.
+    /// Seconds since the start of the system.
     pub uptime_seconds: u64,
-    /// Why the box is in safe mode, as a phrase; empty when it is not.
+    /// Reason of safe mode, as a phrase; empty if the box is not in safe mode.
     pub safe_mode: Text,
-    /// The box's state volume cannot be used, so it knows nothing of its owner and its machines.
-    /// It is in safe mode then, which says why.
+    /// True if the state volume cannot be used: owner and machines are unknown. The box is in safe
+    /// mode then.
     pub without_state: bool,
     /// The steps from power to service; done all of them, or empty: it serves.
     pub boot: Vec<BootStep>,
-    /// What a person needs to make the box theirs; `None` when it has an owner.
+    /// Data to claim the box; `None` if it has an owner.
     pub claim: Option<Claim>,
     /// The clock, as far as it can be trusted.
     pub clock: Clock,
@@ -71,42 +71,41 @@ pub struct StatusView {
     pub machines: Vec<Machine>,
     /// Workflows: those that go on first, the newest of each before the others.
     pub workflows: Vec<Work>,
-    /// Who asked for an address lately, and what became of it; who asked last first.
-    pub heard: Vec<Heard>,
-    /// The cache.
+    /// DHCP clients of the last hour, latest first.
+    pub heard: Vec<DhcpClient>,
+    /// State of the image cache.
     pub images: Images,
     /// The update that is looked for, made or undone.
     pub update: Option<Update>,
     /// Figures of the box itself.
     pub system: System,
-    /// What happened lately, the newest first.
+    /// Latest events, newest first.
     pub events: Vec<Event>,
-    /// The box's own log, the oldest line first. Its text is as it was said: see
-    /// [`crate::story::plain`].
+    /// Log of the box, oldest line first. The text is not cleaned: see [`crate::plain`].
     pub log: Vec<LogLine>,
-    /// What services report wrong beyond what the other fields tell.
+    /// Faults of services that no other field shows.
     pub faults: Vec<Fault>,
     /// Bytes a second sent to booting machines, one sample each 5 s, the newest last.
     pub boot_traffic: Vec<u64>,
-    /// Somebody looks for the box: blink.
+    /// True while the box blinks to be found.
     pub identifying: bool,
 }
 
-/// Something that happened.
+/// An event of a machine or of the box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// To whom: a machine's name, or empty for the box.
+    /// Name of the machine; empty for the box.
     pub subject: Text,
-    /// What, with the subject unsaid.
+    /// Sentence without the subject.
     pub sentence: Text,
-    /// Somebody should look at it.
+    /// True for an event that needs attention.
     pub warning: bool,
 }
 
-/// Something wrong with the box that no other field tells.
+/// A fault of the box that no other field shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fault {
@@ -114,9 +113,9 @@ pub struct Fault {
     pub title: Text,
     /// The whole of it.
     pub trouble: Trouble,
-    /// Since when.
+    /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
-    /// It stops the box from doing its work.
+    /// True if the box cannot do its work.
     pub urgent: bool,
 }
 
@@ -149,12 +148,12 @@ impl StatusView {
         moment::time_of_day(at, self.clock.utc_offset_seconds)
     }
 
-    /// How long it is since `at`: `43 s`, `2 days`.
+    /// Time from `at` to the view: `43 s`, `2 days`.
     pub fn since(&self, at: Timestamp) -> String {
         moment::rough(u64::try_from(self.now.duration_since(at).as_secs()).unwrap_or(0))
     }
 
-    /// How long ago `at` was: `43 s ago`, `2 days ago`.
+    /// Age of `at`: `43 s ago`, `2 days ago`.
     pub fn ago(&self, at: Timestamp) -> String {
         moment::ago(at, self.now)
     }

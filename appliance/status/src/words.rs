@@ -1,9 +1,9 @@
-//! States as words, each with a tone. A face chooses the colour or shape of a tone.
+//! States as words, each with a tone. Each interface chooses the color or shape of a tone.
 
 use api::tinkerbell::{ActionState, State};
 use serde::{Deserialize, Serialize};
 
-/// What a word asks of the reader.
+/// Meaning of a word for the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Tone {
@@ -11,24 +11,24 @@ pub enum Tone {
     Quiet,
     /// Something is under way.
     Busy,
-    /// Something else comes first, or somebody is waited for.
+    /// Waiting for something else, or for a person.
     Waiting,
-    /// It ended well.
+    /// Success.
     Good,
-    /// Somebody should look.
+    /// A problem that needs attention.
     Bad,
 }
 
 /// A state in one or two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
-    /// For people.
+    /// Word for people.
     pub text: &'static str,
-    /// What it asks of the reader.
+    /// Meaning for the reader.
     pub tone: Tone,
 }
 
-/// What stands beside a word, so that no state is told by its colour alone.
+/// Shape beside a word, so that no state is shown by color alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Shape {
@@ -38,17 +38,17 @@ pub enum Shape {
     FilledDot,
     /// Something else comes first.
     HalfDot,
-    /// On its way.
+    /// In progress.
     Triangle,
     /// Part of the way is done.
     Arc,
-    /// Done.
+    /// Success.
     Tick,
-    /// Failed.
+    /// Failure.
     Cross,
-    /// Took too long.
+    /// Time limit exceeded.
     CrossClock,
-    /// Nobody knows.
+    /// State unknown.
     Question,
     /// Off, or not in use.
     Ring,
@@ -62,7 +62,7 @@ const fn word(text: &'static str, tone: Tone) -> Word {
     Word { text, tone }
 }
 
-/// A workflow's state.
+/// Word for a workflow's state.
 pub fn workflow(state: State) -> Word {
     match state {
         State::New => word("new", Tone::Quiet),
@@ -76,10 +76,10 @@ pub fn workflow(state: State) -> Word {
     }
 }
 
-/// A workflow's word and shape; `held`: a person keeps it from going on.
+/// A workflow's word and shape; `held`: it is paused.
 pub fn work(state: State, held: bool) -> (Word, Shape) {
     if held && !state.ended() {
-        return (word("held", Tone::Quiet), Shape::Bars);
+        return (word("paused", Tone::Quiet), Shape::Bars);
     }
     let shape = match state {
         State::New => Shape::Ring,
@@ -93,7 +93,7 @@ pub fn work(state: State, held: bool) -> (Word, Shape) {
     (workflow(state), shape)
 }
 
-/// An action's state.
+/// Word for an action's state.
 pub fn action(state: ActionState) -> Word {
     match state {
         ActionState::Pending => word("waiting", Tone::Quiet),

@@ -17,7 +17,7 @@ use provisioning::images::{self, Images};
 use provisioning::observers::Observers;
 use serde::Deserialize;
 use serde_json::json;
-use status::heard::Heard;
+use status::dhcp_client::DhcpClient;
 use status::log::LogLine;
 use status::progress::Progress;
 
@@ -52,7 +52,7 @@ pub fn router(
 }
 
 /// Who asked for an address in the last hour, the last first; nobody is an empty list.
-async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<Heard>> {
+async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>> {
     Json(observers.heard())
 }
 

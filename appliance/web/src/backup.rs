@@ -8,7 +8,7 @@ use axum::extract::{Form, State};
 use axum::http::header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_LENGTH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use serde::Deserialize;
-use status::backup::Report;
+use status::backup::BackupSummary;
 use stdx::Secret;
 use tokio::sync::mpsc;
 
@@ -108,7 +108,7 @@ pub async fn restore_stored(
     sentence_response(&site, &headers, status, &words).await
 }
 
-fn became(report: &Report) -> String {
+fn became(report: &BackupSummary) -> String {
     format!(
         "This box is now {} as it was at {:.0}: {}. It restarts; log in with its passphrase of \
          then.",

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use config::Panel;
 use config::panel::{Buttons, Input};
 use panel::backends::PICTURE_EVERY;
-use panel::buttons::Change;
+use panel::buttons::KeyChange;
 use panel::front::{Event, Frame, Front};
 use panel::model::Button;
 use status::view::{StatusView, led};
@@ -151,7 +151,7 @@ fn keys_of(buttons: &Buttons) -> Vec<(u16, Button)> {
 async fn follow(
     keys: &[(u16, Button)],
     buttons: Option<&Buttons>,
-    changed: mpsc::Sender<(Change, Instant)>,
+    changed: mpsc::Sender<(KeyChange, Instant)>,
 ) {
     if keys.is_empty() {
         return;
@@ -162,12 +162,12 @@ async fn follow(
 }
 
 /// What a key's change is to the panel; `None`: it is none of its buttons.
-fn event(change: Change, keys: &[(u16, Button)]) -> Option<Event> {
+fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
     let button = |code| keys.iter().find(|(known, _)| *known == code).map(|(_, button)| *button);
     match change {
-        Change::Down(code) => button(code).map(Event::Down),
-        Change::Up(code) => button(code).map(Event::Up),
-        Change::Lost => Some(Event::Lost),
+        KeyChange::Down(code) => button(code).map(Event::Down),
+        KeyChange::Up(code) => button(code).map(Event::Up),
+        KeyChange::Lost => Some(Event::Lost),
     }
 }
 

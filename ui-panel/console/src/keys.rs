@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use panel::buttons::{Change, Decoder, devices_with};
+use panel::buttons::{Decoder, KeyChange, devices_with};
 use tokio::sync::mpsc;
 
 /// Between two looks for devices.
@@ -48,7 +48,7 @@ impl Wanted {
 
 /// Follows the keys until nobody listens. Of a device that is gone, everything is said to be lost:
 /// what was down there may be up.
-pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(Change, Instant)>) {
+pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(KeyChange, Instant)>) {
     let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
     let mut told: HashMap<PathBuf, String> = HashMap::new();
     let mut looks = tokio::time::interval(LOOK);
@@ -77,13 +77,13 @@ pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(Change, Instant)>) {
     }
 }
 
-fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(Change, Instant)>) {
+fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(KeyChange, Instant)>) {
     let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
     while let Ok(count @ 1..) = device.read(&mut bytes) {
         let changes = decoder.feed(&bytes[..count]);
         let all = changes.into_iter().all(|change| to.try_send((change, Instant::now())).is_ok());
         // A release that is lost would leave its key held down. This thread may wait for room.
-        if !all && to.blocking_send((Change::Lost, Instant::now())).is_err() {
+        if !all && to.blocking_send((KeyChange::Lost, Instant::now())).is_err() {
             return;
         }
         if to.is_closed() {
@@ -91,7 +91,7 @@ fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(Change, Instant)>) {
         }
     }
     tracing::debug!(path = %path.display(), "an input device is gone");
-    let _ = to.blocking_send((Change::Lost, Instant::now()));
+    let _ = to.blocking_send((KeyChange::Lost, Instant::now()));
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use config::panel::DOES;
 use panel::backends::PICTURE_EVERY;
 use panel::backends::fbdev::{Framebuffer, Geometry};
-use panel::buttons::{Change, KEYBOARD, key};
+use panel::buttons::{KEYBOARD, KeyChange, key};
 use panel::console::Console;
 use panel::screens::{Size, monitor};
 use platform::liveness::Pulse;
@@ -64,7 +64,7 @@ async fn draw(
     (source, actions): (&dyn ViewSource, &dyn Actions),
     pulse: &Pulse,
     mut monitor: Framebuffer,
-    changes: &mut mpsc::Receiver<(Change, Instant)>,
+    changes: &mut mpsc::Receiver<(KeyChange, Instant)>,
 ) {
     let size = monitor.size();
     tracing::info!(width = size.width, height = size.height, "drawing on the monitor");
@@ -75,7 +75,7 @@ async fn draw(
         let view = tokio::select! {
             _ = ticks.tick() => source.view().await,
             Some((change, _)) = changes.recv() => {
-                let Change::Down(code) = change else { continue };
+                let KeyChange::Down(code) = change else { continue };
                 let Some(key) = key(code) else { continue };
                 let view = source.view().await;
                 if let Some(order) = console.key(key, &view, began.elapsed()) {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use panel::buttons::{Change, Decoder, KEY_POWER, devices_with};
+use panel::buttons::{Decoder, KEY_POWER, KeyChange, devices_with};
 
 /// Calls `on_press` for each press after this call, for as long as this process lives.
 pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
@@ -27,7 +27,7 @@ pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
 fn follow(mut device: File, on_press: &impl Fn()) {
     let (mut decoder, mut bytes) = (Decoder::default(), [0; 1024]);
     while let Ok(count @ 1..) = device.read(&mut bytes) {
-        let pressed = decoder.feed(&bytes[..count]).contains(&Change::Down(KEY_POWER));
+        let pressed = decoder.feed(&bytes[..count]).contains(&KeyChange::Down(KEY_POWER));
         if !pressed {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Keys as the kernel reports them: the panel's buttons (gpio-keys) and a keyboard alike.
 //!
-//! Bytes of `/dev/input/event*` go in, in pieces of any length; keys come out. Nothing here opens a
-//! device: [`devices_with`] says which ones are worth it.
+//! Takes bytes of `/dev/input/event*` in pieces of any length, and returns keys. Opens no device:
+//! [`devices_with`] finds the right ones.
 
 use std::path::{Path, PathBuf};
 
@@ -29,18 +29,18 @@ pub const KEY_POWER: u16 = 116;
 const BTN_0: u16 = 0x100;
 const KEY_SELECT: u16 = 0x161;
 
-/// What happened to a key.
+/// A change of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// It went down.
+pub enum KeyChange {
+    /// The key was pressed.
     Down(u16),
-    /// It came up.
+    /// The key was released.
     Up(u16),
     /// The kernel threw events away: whatever was down may be up.
     Lost,
 }
 
-/// Bytes to changes.
+/// Decodes bytes to key changes.
 #[derive(Debug, Default)]
 pub struct Decoder {
     rest: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// The changes that `bytes` complete. A key that repeats itself does not change.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Change> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<KeyChange> {
         self.rest.extend_from_slice(bytes);
         let whole = self.rest.len() / EVENT_BYTES * EVENT_BYTES;
         let events: Vec<u8> = self.rest.drain(..whole).collect();
@@ -56,18 +56,18 @@ impl Decoder {
     }
 }
 
-fn change(event: &[u8]) -> Option<Change> {
+fn change(event: &[u8]) -> Option<KeyChange> {
     let half = |at: usize| Some(u16::from_ne_bytes(event.get(at..at + 2)?.try_into().ok()?));
     let value = i32::from_ne_bytes(event.get(20..24)?.try_into().ok()?);
     match (half(16)?, half(18)?, value) {
-        (EV_KEY, code, 0) => Some(Change::Up(code)),
-        (EV_KEY, code, 1) => Some(Change::Down(code)),
-        (EV_SYN, SYN_DROPPED, _) => Some(Change::Lost),
+        (EV_KEY, code, 0) => Some(KeyChange::Up(code)),
+        (EV_KEY, code, 1) => Some(KeyChange::Down(code)),
+        (EV_SYN, SYN_DROPPED, _) => Some(KeyChange::Lost),
         _ => None,
     }
 }
 
-/// Keys that a panel can be told to take for its buttons, by the kernel's names
+/// Keys that can be configured as panel buttons, by the kernel's names
 /// (`linux/input-event-codes.h`).
 const NAMED: [(&str, u16); 36] = [
     ("KEY_ESC", KEY_ESC),
@@ -113,7 +113,7 @@ pub fn named(name: &str) -> Option<u16> {
     NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, code)| code)
 }
 
-/// The names that [`named`] knows, for whoever gave another.
+/// Names that [`named`] accepts, for an error message.
 pub fn names() -> String {
     NAMED.map(|(name, _)| name).join(", ")
 }
@@ -167,8 +167,7 @@ pub fn devices_with(sys: &Path, codes: &[u16]) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Whether bit `code` is set in the kernel's bitmap: words of 64 bits in hexadecimal, the highest
-/// first.
+/// True if bit `code` is set in the kernel's bitmap: hexadecimal words of 64 bits, highest first.
 fn has(bitmap: &str, code: u16) -> bool {
     let word = bitmap.split_whitespace().rev().nth(usize::from(code / 64));
     let word = word.and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0);

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use status::view::{Machine, StatusView};
 
-use crate::model::{Action, CANCEL_AFTER, Order, SECRET_FOR};
+use crate::model::{Action, CANCEL_AFTER, PanelOrder, SECRET_FOR};
 
 /// Characters of a filter.
 const FILTER_CHARS_MAX: usize = 40;
 /// Characters of a box's name (RFC 1123 section 2.1).
 const NAME_CHARS_MAX: usize = 63;
-/// What else F12 can do, by the key that chooses it.
+/// Actions of the F12 menu, by the key that chooses each.
 pub const LEAVING: [(char, Action); 4] = [
     ('r', Action::Restart),
     ('p', Action::PowerOff),
@@ -19,38 +19,38 @@ pub const LEAVING: [(char, Action); 4] = [
     ('e', Action::FactoryReset),
 ];
 
-/// A key.
+/// A key of the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// F1 to F12.
+    /// A function key, F1 to F12.
     Function(u8),
-    /// A character.
+    /// A printable character.
     Char(char),
-    /// Up.
+    /// The cursor key up.
     Up,
-    /// Down.
+    /// The cursor key down.
     Down,
-    /// Do it.
+    /// The key Enter: confirms.
     Enter,
-    /// Back.
+    /// The key Escape: goes back.
     Escape,
     /// Take the last character back.
     Backspace,
 }
 
-/// What the monitor shows.
+/// A tab of the monitor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tab {
     /// Is all well? What happens?
     #[default]
     Now,
-    /// Every machine.
+    /// List of all machines.
     Machines,
-    /// Every interface.
+    /// List of all networks.
     Network,
-    /// The box's log.
+    /// Log of the box.
     Logs,
-    /// The box.
+    /// State of the box.
     Box,
 }
 
@@ -66,14 +66,14 @@ pub const TABS: [(u8, Tab, &str); 5] = [
 /// The box's name as it is typed by who erases the box: no key of a keyboard can be held by
 /// accident for as long as a name takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Erasing {
-    /// So far.
+pub struct ErasePrompt {
+    /// Text typed so far.
     pub typed: String,
-    /// When it was asked for, on the steady clock.
+    /// Time of the prompt, on the steady clock.
     pub since: Duration,
 }
 
-impl Erasing {
+impl ErasePrompt {
     /// Seconds until the question is withdrawn; `None` when it is.
     pub fn seconds(&self, now: Duration) -> Option<u64> {
         let left = CANCEL_AFTER.checked_sub(now.saturating_sub(self.since))?;
@@ -83,42 +83,42 @@ impl Erasing {
 
 /// The question whether an action is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asking {
-    /// The action.
+pub struct Confirmation {
+    /// Action to confirm.
     pub action: Action,
     /// Moment of the question on the steady clock.
     pub since: Duration,
 }
 
-impl Asking {
+impl Confirmation {
     /// The action, unless the question is withdrawn.
     pub fn action(&self, now: Duration) -> Option<Action> {
         (now.saturating_sub(self.since) < CANCEL_AFTER).then_some(self.action)
     }
 }
 
-/// The console.
+/// State of the keyboard console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console {
-    /// What it shows.
+    /// Tab that is shown.
     pub tab: Tab,
     /// The machine under the cursor, by name; empty: the first.
     pub cursor: String,
-    /// That machine's story is open.
+    /// True while the history of the selected machine is open.
     pub story: bool,
-    /// When somebody asked for the pin of a box that has an owner, on the steady clock.
+    /// Time at which a person requested the pin of a claimed box, on the steady clock.
     pub secret: Option<Duration>,
     /// The log's warnings alone.
     pub warnings: bool,
-    /// What names must contain.
+    /// Text that shown names must contain.
     pub filter: String,
     /// The filter is being typed.
     pub typing: bool,
-    /// Is it meant?
-    pub asking: Option<Asking>,
+    /// Open confirmation prompt, if any.
+    pub asking: Option<Confirmation>,
     /// Is it meant that everything is erased?
-    pub erasing: Option<Erasing>,
-    /// What it may do.
+    pub erasing: Option<ErasePrompt>,
+    /// Actions that the configuration allows.
     pub actions: Vec<Action>,
 }
 
@@ -150,7 +150,7 @@ impl Console {
     }
 
     /// A key went down.
-    pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<Order> {
+    pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         if let Some(erasing) = self.erasing.take() {
             return self.erase(erasing, key, view, now);
         }
@@ -173,7 +173,7 @@ impl Console {
                 let failed = self.chosen(view).filter(|machine| machine.needs_person())?;
                 let machine = Some(failed.name.to_string());
                 let allowed = self.actions.contains(&Action::Retry);
-                return allowed.then_some(Order { action: Action::Retry, machine });
+                return allowed.then_some(PanelOrder { action: Action::Retry, machine });
             }
             Key::Enter if self.tab == Tab::Machines => self.story = self.chosen(view).is_some(),
             Key::Up => self.move_cursor(view, -1),
@@ -186,28 +186,28 @@ impl Console {
     }
 
     /// A key after a question: yes, another one, or no.
-    fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<Order> {
+    fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<PanelOrder> {
         if key == Key::Enter {
-            return self.actions.contains(&action).then_some(Order { action, machine: None });
+            return self.actions.contains(&action).then_some(PanelOrder { action, machine: None });
         }
         let chosen = LEAVING.into_iter().find(|(char, _)| key == Key::Char(*char));
         let (_, action) = chosen.filter(|(_, action)| self.actions.contains(action))?;
         if action == Action::FactoryReset {
-            self.erasing = Some(Erasing { typed: String::new(), since: now });
+            self.erasing = Some(ErasePrompt { typed: String::new(), since: now });
         } else {
-            self.asking = Some(Asking { action, since: now });
+            self.asking = Some(Confirmation { action, since: now });
         }
         None
     }
 
-    /// A key of the name that erases the box. Whoever types another one is asked no more.
+    /// Takes a key of the typed name that confirms the erasure. A wrong name ends the prompt.
     fn erase(
         &mut self,
-        mut erasing: Erasing,
+        mut erasing: ErasePrompt,
         key: Key,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         erasing.seconds(now)?;
         match key {
             Key::Char(char) if erasing.typed.chars().count() < NAME_CHARS_MAX => {
@@ -219,7 +219,7 @@ impl Console {
                 let action = Action::FactoryReset;
                 let meant = erasing.typed == view.name.to_lowercase();
                 let may = meant && self.actions.contains(&action);
-                return may.then_some(Order { action, machine: None });
+                return may.then_some(PanelOrder { action, machine: None });
             }
             _ => return None,
         }
@@ -250,7 +250,7 @@ impl Console {
         true
     }
 
-    fn function(&mut self, number: u8, now: Duration) -> Option<Order> {
+    fn function(&mut self, number: u8, now: Duration) -> Option<PanelOrder> {
         if let Some((_, tab, _)) = TABS.into_iter().find(|(key, ..)| *key == number) {
             self.tab = tab;
             self.story = false;
@@ -258,10 +258,10 @@ impl Console {
         }
         match number {
             8 if self.actions.contains(&Action::Support) => {
-                Some(Order { action: Action::Support, machine: None })
+                Some(PanelOrder { action: Action::Support, machine: None })
             }
             12 if self.actions.contains(&Action::Restart) => {
-                self.asking = Some(Asking { action: Action::Restart, since: now });
+                self.asking = Some(Confirmation { action: Action::Restart, since: now });
                 None
             }
             _ => None,

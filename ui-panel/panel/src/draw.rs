@@ -19,26 +19,26 @@ use embedded_graphics::prelude::{Point, Primitive, Size};
 use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Baseline, Text};
 
-/// Pixels in memory.
+/// An image in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet<C> {
     size: Size,
     pixels: Vec<C>,
-    written: Vec<Written>,
+    written: Vec<DrawnText>,
     spilled: usize,
 }
 
 /// A text on a sheet, or what stands for a drawing in the sheet's transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// Where.
+pub struct DrawnText {
+    /// Area of the text.
     pub area: Rectangle,
-    /// What.
+    /// Text that was drawn.
     pub text: String,
 }
 
 impl<C: PixelColor> Sheet<C> {
-    /// A sheet of one colour.
+    /// A sheet of one color.
     pub fn new(size: Size, ground: C) -> Self {
         let count = size.width as usize * size.height as usize;
         Self { size, pixels: vec![ground; count], written: Vec::new(), spilled: 0 }
@@ -49,8 +49,8 @@ impl<C: PixelColor> Sheet<C> {
         &self.pixels
     }
 
-    /// What was written.
-    pub fn written(&self) -> &[Written] {
+    /// Texts that were drawn, with their areas.
+    pub fn written(&self) -> &[DrawnText] {
         &self.written
     }
 
@@ -60,23 +60,23 @@ impl<C: PixelColor> Sheet<C> {
     }
 
     /// Write one line, its upper left corner at `at`; the caller has seen to it that it fits.
-    pub fn write(&mut self, at: Point, font: &MonoFont<'_>, colour: C, text: &str) {
+    pub fn write(&mut self, at: Point, font: &MonoFont<'_>, color: C, text: &str) {
         let text = text::glyphs(text);
         if text.trim().is_empty() {
             return;
         }
-        let line = Text::with_baseline(&text, at, MonoTextStyle::new(font, colour), Baseline::Top);
+        let line = Text::with_baseline(&text, at, MonoTextStyle::new(font, color), Baseline::Top);
         let area = line.bounding_box();
         let Ok(_) = line.draw(self);
         self.note(area, text.trim_end().to_owned());
     }
 
-    /// Fill a rectangle.
-    pub fn fill(&mut self, area: Rectangle, colour: C) {
-        self.stroke(&area, PrimitiveStyle::with_fill(colour));
+    /// Fills a rectangle.
+    pub fn fill(&mut self, area: Rectangle, color: C) {
+        self.stroke(&area, PrimitiveStyle::with_fill(color));
     }
 
-    /// Draw a primitive.
+    /// Draws a primitive.
     pub fn stroke<P>(&mut self, primitive: &P, style: PrimitiveStyle<C>)
     where
         P: Primitive + Copy,
@@ -87,17 +87,17 @@ impl<C: PixelColor> Sheet<C> {
 
     /// Say in the transcript what was drawn at `area`.
     pub fn note(&mut self, area: Rectangle, text: String) {
-        self.written.push(Written { area, text });
+        self.written.push(DrawnText { area, text });
     }
 
-    /// The same picture, moved; what comes in is `ground`.
+    /// Returns the picture moved by an offset; new pixels get the color `ground`.
     pub fn shifted(&self, by: Point, ground: C) -> Self {
         let mut moved = Self::new(self.size, ground);
-        for (at, colour) in self.pixels.iter().enumerate() {
+        for (at, color) in self.pixels.iter().enumerate() {
             let (x, y) = (at as u32 % self.size.width, at as u32 / self.size.width);
             let to = Point::new(x as i32, y as i32) + by;
             if let Some(pixel) = moved.pixel(to) {
-                *pixel = *colour;
+                *pixel = *color;
             }
         }
         moved.written.clone_from(&self.written);
@@ -105,7 +105,7 @@ impl<C: PixelColor> Sheet<C> {
         moved
     }
 
-    /// One pixel.
+    /// Borrows a pixel; `None` outside the image.
     pub fn pixel(&mut self, at: Point) -> Option<&mut C> {
         let (x, y) = (u32::try_from(at.x).ok()?, u32::try_from(at.y).ok()?);
         let inside = x < self.size.width && y < self.size.height;
@@ -113,11 +113,11 @@ impl<C: PixelColor> Sheet<C> {
         if inside { self.pixels.get_mut(index) } else { None }
     }
 
-    /// What is written, as lines of text; `column` pixels are a column.
+    /// Lays out the drawn texts as lines; `column` is the width of a column in pixels.
     pub fn transcript(&self, column: u32) -> String {
-        let mut written: Vec<&Written> = self.written.iter().collect();
+        let mut written: Vec<&DrawnText> = self.written.iter().collect();
         written.sort_by_key(|it| (it.area.top_left.y, it.area.top_left.x));
-        let mut lines: Vec<(i32, Vec<&Written>)> = Vec::new();
+        let mut lines: Vec<(i32, Vec<&DrawnText>)> = Vec::new();
         for it in written {
             let y = it.area.top_left.y + it.area.size.height as i32 / 2;
             match lines.iter_mut().find(|(middle, _)| (*middle - y).abs() < LINE_PIXELS_MIN) {
@@ -133,7 +133,7 @@ impl<C: PixelColor> Sheet<C> {
 /// Texts whose middles are nearer than this stand in one line of the transcript.
 const LINE_PIXELS_MIN: i32 = 7;
 
-fn transcribe(mut line: Vec<&Written>, column: u32) -> String {
+fn transcribe(mut line: Vec<&DrawnText>, column: u32) -> String {
     line.sort_by_key(|it| it.area.top_left.x);
     let mut text = String::new();
     for it in line {
@@ -158,9 +158,9 @@ impl<C: PixelColor> DrawTarget for Sheet<C> {
     type Error = Infallible;
 
     fn draw_iter<I: IntoIterator<Item = Pixel<C>>>(&mut self, pixels: I) -> Result<(), Infallible> {
-        for Pixel(at, colour) in pixels {
+        for Pixel(at, color) in pixels {
             match self.pixel(at) {
-                Some(pixel) => *pixel = colour,
+                Some(pixel) => *pixel = color,
                 None => self.spilled += 1,
             }
         }

@@ -1,5 +1,5 @@
-//! A small screen as its drivers see it: what fingers do and how the box is go in, orders and
-//! frames for the glass come out. Pure, as the pages are: time is told.
+//! Logic of a small screen: takes button events and views, and returns orders and frames. Pure,
+//! like the pages: the caller brings the time.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use status::view::StatusView;
 
 use crate::backends::PICTURE_EVERY;
 use crate::draw::Sheet;
-use crate::model::{Button, Kind, Light, Order, Panel, Settings};
+use crate::model::{Button, Kind, Light, Panel, PanelOrder, Settings};
 use crate::screens::{Picture, draw, oled, tft};
 
-/// What happened to the buttons.
+/// An event of the buttons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// One went down.
+    /// The button was pressed.
     Down(Button),
-    /// One came up.
+    /// The button was released.
     Up(Button),
-    /// Nobody knows any more which are down.
+    /// Events were lost: the state of the buttons is unknown.
     Lost,
 }
 
-/// What the glass is to show.
+/// A frame to show on the display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// The page; of a screen that is dark, nothing.
     pub picture: Picture,
-    /// How bright.
+    /// Brightness of the display.
     pub light: Light,
 }
 
@@ -47,7 +47,7 @@ impl Front {
     }
 
     /// Something happened to the buttons.
-    pub fn event(&mut self, event: Event, view: &StatusView, now: Duration) -> Option<Order> {
+    pub fn event(&mut self, event: Event, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         // What was held until now is judged before what comes next.
         let held = self.panel.tick(view, now);
         let given = match event {
@@ -65,12 +65,11 @@ impl Front {
     }
 
     /// Time went by, or the view changed.
-    pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<Order> {
+    pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.panel.tick(view, now)
     }
 
-    /// The frame to put on the glass now: one that differs from the last, at most twice a second.
-    /// Whoever takes it shows it.
+    /// Next frame, if it differs from the last one; at most two per second. The caller shows it.
     pub fn frame(&mut self, view: &StatusView, now: Duration) -> Option<&Frame> {
         let soon = |(_, at): &(Frame, Duration)| now.saturating_sub(*at) < PICTURE_EVERY;
         if self.last.as_ref().is_some_and(soon) {
@@ -96,7 +95,7 @@ fn blank(kind: Kind) -> Picture {
         Kind::Oled => {
             Picture::Mono(Sheet::new(Size::new(oled::WIDTH, oled::HEIGHT), BinaryColor::Off))
         }
-        Kind::Tft => Picture::Colour(Sheet::new(Size::new(tft::WIDTH, tft::HEIGHT), Rgb565::BLACK)),
+        Kind::Tft => Picture::Color(Sheet::new(Size::new(tft::WIDTH, tft::HEIGHT), Rgb565::BLACK)),
     }
 }
 

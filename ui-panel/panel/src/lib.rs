@@ -1,10 +1,11 @@
-//! The box's own screen: what is shown on it, how it is drawn, and how it gets onto the glass.
+//! The box's own screen: its pages, their drawing, and the display drivers.
 //!
 //! Never: a clock, a thread, a decision about the box; it shows a
-//! [`StatusView`](status::view::StatusView) and says which [`model::Order`] a finger gave.
+//! [`StatusView`](status::view::StatusView) and returns the [`model::PanelOrder`] of a press.
+//!
 //! Enter at [`front::Front`] (a small screen and its buttons, over [`model::Panel`]),
 //! [`console::Console`] (a monitor and its keyboard), [`screens`] (a page as a picture),
-//! [`backends`] (a picture onto hardware), [`buttons`] (what the kernel says of keys) and
+//! [`backends`] (a picture onto hardware), [`buttons`] (key events of the kernel) and
 //! [`serial`] (the same facts as lines of text).
 
 pub mod backends;

@@ -1,8 +1,8 @@
-//! What the panel shows and what its buttons do: a pure machine of pages, presses and time.
+//! Pages of the panel and effects of its buttons: a pure state machine of pages, presses and time.
 //!
-//! Time is the steady clock's, so that setting the wall clock wakes nobody. The caller tells it of
-//! each press and release ([`Panel::press`], [`Panel::release`]), lets it look at the newest view
-//! twice a second ([`Panel::tick`]), carries out the [`Order`]s that come back, and draws
+//! Time is the steady clock's, so that setting the wall clock wakes no screen. The caller reports
+//! presses and releases ([`Panel::press`], [`Panel::release`]), passes the newest view twice a
+//! second ([`Panel::tick`]), carries out the [`PanelOrder`]s that come back, and draws
 //! [`Panel::shown`].
 
 mod action;
@@ -23,11 +23,11 @@ pub use page::{Kind, Page, find};
 pub const HOLD: Duration = Duration::from_secs(1);
 /// The hold that erases the box.
 pub const ERASE_HOLD: Duration = Duration::from_secs(5);
-/// A question that nobody answers is withdrawn.
+/// Time after which an unanswered prompt is withdrawn.
 pub const CANCEL_AFTER: Duration = Duration::from_secs(20);
-/// How long pin and code are shown on request.
+/// Time for which pin and code are shown on request.
 pub const SECRET_FOR: Duration = Duration::from_secs(60);
-/// A page that nobody turns goes back to rest.
+/// Time without a press after which the panel returns to its resting page.
 pub const REST_AFTER: Duration = Duration::from_secs(60);
 /// Without buttons, a page stays so long.
 pub const PAGE_FOR: Duration = Duration::from_secs(6);
@@ -42,18 +42,18 @@ pub const DETAIL_LINES_MAX: usize = 24;
 /// Pixels that the walking dot has for its way, at most.
 const WAY_MAX: u64 = 1 << 16;
 
-/// A button.
+/// A button of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Button {
     /// Back, or up.
     Up,
-    /// On, or down.
+    /// Forward, or down.
     Down,
-    /// Do it.
+    /// Confirms the selection.
     Select,
 }
 
-/// Which buttons there are.
+/// Number of buttons of the panel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Buttons {
     /// Up, down and select.
@@ -65,21 +65,21 @@ pub enum Buttons {
     None,
 }
 
-/// How the panel is built and what it may do.
+/// Hardware and permissions of the panel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its screen.
+    /// Kind of the screen.
     pub kind: Kind,
-    /// Its buttons.
+    /// Buttons that are present.
     pub buttons: Buttons,
-    /// What it may do: the setting `panel.actions`.
+    /// Allowed actions: the setting `panel.actions`.
     pub actions: Vec<Action>,
 }
 
-/// What the box is to do now.
+/// An action for the box to carry out now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
-    /// What.
+pub struct PanelOrder {
+    /// Action to carry out.
     pub action: Action,
     /// To which machine; `None`: to the box.
     pub machine: Option<String>,
@@ -87,54 +87,54 @@ pub struct Order {
 
 /// A button that is down.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct PressedButton {
     button: Button,
     since: Duration,
-    /// It has done what it could do.
+    /// True if the press has had its effect.
     spent: bool,
 }
 
-/// What a finger said.
+/// Kind of a press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gesture {
+enum PressKind {
     Up,
     Down,
     Select,
     Hold,
 }
 
-/// The panel.
+/// State of the panel.
 #[derive(Debug)]
 pub struct Panel {
     settings: Settings,
     page: Page,
     turned: Duration,
     awake: Duration,
-    held: Option<Held>,
+    held: Option<PressedButton>,
     known: BTreeSet<String>,
     claimed: Option<String>,
 }
 
 /// All that a screen needs beside the view.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
-    /// The page.
+pub struct ScreenInput {
+    /// Page that is shown.
     pub page: Page,
-    /// The screen.
+    /// Kind of the screen.
     pub kind: Kind,
     /// The buttons, for what is written beside them.
     pub buttons: Buttons,
-    /// What the menu has.
+    /// Entries of the menu.
     pub actions: Vec<Action>,
-    /// How bright.
+    /// Brightness of the screen.
     pub light: Light,
     /// Seconds of the hold that erases, so far.
     pub held_seconds: u64,
     /// Seconds until the question is withdrawn.
     pub cancel_seconds: u64,
-    /// Where the walking dot is: one pixel on, each second.
+    /// Position of the walking dot: it moves one pixel per second.
     pub dot: u32,
-    /// Where the picture is moved to, by 0 or 1 pixels each way.
+    /// Offset of the picture, 0 or 1 pixel in each direction, against burn-in.
     pub shift: (i32, i32),
 }
 
@@ -157,44 +157,49 @@ impl Panel {
         let dark = self.light(view, now) == Light::Off;
         self.awake = now;
         // Whoever wakes the screen has not seen what the press would do.
-        self.held = Some(Held { button, since: now, spent: dark });
+        self.held = Some(PressedButton { button, since: now, spent: dark });
     }
 
     /// A button came up.
-    pub fn release(&mut self, button: Button, view: &StatusView, now: Duration) -> Option<Order> {
+    pub fn release(
+        &mut self,
+        button: Button,
+        view: &StatusView,
+        now: Duration,
+    ) -> Option<PanelOrder> {
         let held = self.held.take_if(|held| held.button == button)?;
         self.awake = now;
         if held.spent {
             return None;
         }
         let gesture = match (self.settings.buttons, button) {
-            (Buttons::One, _) | (_, Button::Down) => Gesture::Down,
-            (_, Button::Up) => Gesture::Up,
-            (_, Button::Select) => Gesture::Select,
+            (Buttons::One, _) | (_, Button::Down) => PressKind::Down,
+            (_, Button::Up) => PressKind::Up,
+            (_, Button::Select) => PressKind::Select,
         };
         self.gesture(gesture, view, now)
     }
 
-    /// Nobody knows any more which buttons are down: none of them does anything.
+    /// Forgets the pressed buttons: their state is unknown.
     pub fn let_go(&mut self) {
         self.held = None;
     }
 
     /// Time went by, or the view changed.
-    pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<Order> {
+    pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.notice(view, now);
         let order = self.holding(view, now);
         self.turn_by_itself(view, now);
         order
     }
 
-    /// What is to be drawn.
-    pub fn shown(&self, view: &StatusView, now: Duration) -> Shown {
+    /// Data to draw.
+    pub fn shown(&self, view: &StatusView, now: Duration) -> ScreenInput {
         let minute = now.as_secs() / 60;
         let since = now.saturating_sub(self.turned);
-        let erasing = |held: Held| now.saturating_sub(held.since).as_secs();
+        let erasing = |held: PressedButton| now.saturating_sub(held.since).as_secs();
         let held = self.held.filter(|held| self.page == Page::Erase && !held.spent);
-        Shown {
+        ScreenInput {
             page: self.page.clone(),
             kind: self.settings.kind,
             buttons: self.settings.buttons,
@@ -212,7 +217,7 @@ impl Panel {
         light::light(self.settings.kind, self.settings.buttons, view, idle)
     }
 
-    /// What the menu has.
+    /// Entries of the menu.
     fn menu(&self) -> Vec<Action> {
         let allowed = |action: &Action| action.in_menu() && self.allows(*action);
         ACTIONS.into_iter().filter(allowed).collect()
@@ -222,8 +227,8 @@ impl Panel {
         self.settings.actions.contains(&action)
     }
 
-    /// A claim or a problem that was not there before wakes the screen, and so does whoever looks
-    /// for the box; a problem jumps the queue.
+    /// Wakes the screen for a new claim, a new problem or a request to identify the box. A problem
+    /// comes first.
     fn notice(&mut self, view: &StatusView, now: Duration) {
         let code = view.claim.as_ref().map(|claim| claim.code.to_string());
         if code != self.claimed {
@@ -253,7 +258,7 @@ impl Panel {
     }
 
     /// A button that stays down.
-    fn holding(&mut self, view: &StatusView, now: Duration) -> Option<Order> {
+    fn holding(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         let held = self.held.filter(|held| !held.spent)?;
         let long = now.saturating_sub(held.since);
         let selects = held.button == Button::Select || self.settings.buttons == Buttons::One;
@@ -270,7 +275,7 @@ impl Panel {
             return None;
         }
         self.spend();
-        self.gesture(Gesture::Hold, view, now)
+        self.gesture(PressKind::Hold, view, now)
     }
 
     fn spend(&mut self) {
@@ -279,7 +284,7 @@ impl Panel {
         }
     }
 
-    /// What happens because nobody does anything.
+    /// Changes pages after a time without presses.
     fn turn_by_itself(&mut self, view: &StatusView, now: Duration) {
         let since = now.saturating_sub(self.turned);
         let idle = since.min(now.saturating_sub(self.awake));
@@ -345,8 +350,8 @@ impl Panel {
         self.turned = now;
     }
 
-    fn order(&self, action: Action, machine: Option<String>) -> Option<Order> {
-        self.allows(action).then_some(Order { action, machine })
+    fn order(&self, action: Action, machine: Option<String>) -> Option<PanelOrder> {
+        self.allows(action).then_some(PanelOrder { action, machine })
     }
 }
 

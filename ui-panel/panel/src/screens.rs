@@ -10,27 +10,27 @@ use status::view::problem::Urgency;
 use status::view::{Role, StatusView, Update, UpdateState};
 
 use crate::draw::Sheet;
-use crate::model::{Kind, Page, Shown, find};
+use crate::model::{Kind, Page, ScreenInput, find};
 
 /// A drawn page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
-    /// On and off.
+    /// Monochrome.
     Mono(Sheet<BinaryColor>),
-    /// In colour.
-    Colour(Sheet<Rgb565>),
+    /// Color.
+    Color(Sheet<Rgb565>),
 }
 
 /// Draw what the panel shows.
-pub fn draw(view: &StatusView, shown: &Shown) -> Picture {
+pub fn draw(view: &StatusView, shown: &ScreenInput) -> Picture {
     match shown.kind {
         Kind::Oled => Picture::Mono(oled::draw(view, shown)),
-        Kind::Tft => Picture::Colour(tft::draw(view, shown)),
+        Kind::Tft => Picture::Color(tft::draw(view, shown)),
     }
 }
 
 /// `2/6`; `!/6` for what stops the whole box; nothing beside the round.
-fn number(view: &StatusView, shown: &Shown) -> String {
+fn number(view: &StatusView, shown: &ScreenInput) -> String {
     let count = Page::round(shown.kind, view).len();
     let urgency = match &shown.page {
         Page::Problem(key) => find(view, key).map(|problem| problem.urgency),
@@ -55,7 +55,7 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What an update does now.
+/// State of an update, in words.
 fn update_step(update: &Update) -> String {
     match update.state {
         UpdateState::Verified => format!("writing slot {}", update.slot),
@@ -63,7 +63,7 @@ fn update_step(update: &Update) -> String {
     }
 }
 
-/// Which interface an address is waited for on, and how long already.
+/// Interface whose address is awaited, and for how long.
 fn waiting(view: &StatusView) -> String {
     let person = view.nics.iter().find(|nic| nic.role != Role::Provisioning);
     match person.or_else(|| view.nics.first()) {

@@ -1,5 +1,5 @@
 //! The serial console: what the screens show, as plain lines when it changes, so that a capture of
-//! them is a log. No colours, and only ASCII: a terminal there may be from any decade.
+//! them is a log. No colors, and only ASCII: a terminal there may be from any decade.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::draw::text::glyphs;
 /// Lines at once; a rack that fails as a whole is not worth more.
 const LINES_MAX: usize = 40;
 
-/// What was said so far.
+/// Lines that were printed so far.
 #[derive(Debug, Default)]
 pub struct Serial {
     facts: Vec<String>,

@@ -74,7 +74,7 @@ impl Path {
     /// Path of the DHCP clients of the last hour: an extension of the API.
     pub fn heard() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();
-        Path { path, shown: "list of who asked for an address".to_owned() }
+        Path { path, shown: "list of DHCP clients".to_owned() }
     }
 
     /// The files of other servers that the box keeps: its own extension of the API.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::WARNING;
-use status::story::plain;
+use status::plain;
 
 /// Different warnings that are shown; no box has so many.
 const SHOWN_MAX: usize = 16;

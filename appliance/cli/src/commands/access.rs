@@ -1,7 +1,7 @@
 //! `access`: the access tokens of the box.
 
 use serde_json::{Value, json};
-use status::story::plain;
+use status::plain;
 
 use crate::client::Path;
 use crate::commands::Context;

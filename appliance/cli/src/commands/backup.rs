@@ -9,9 +9,9 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path as FilePath, PathBuf};
 
 use serde_json::{Value, json};
-use status::backup::Report;
+use status::backup::BackupSummary;
+use status::plain;
 use status::progress::Progress;
-use status::story::plain;
 use stdx::Secret;
 use tokio::time::Instant;
 
@@ -143,7 +143,7 @@ async fn asked(
     which: &BackupChoice,
     what: &str,
     secret: &Source,
-) -> Result<Report, Error> {
+) -> Result<BackupSummary, Error> {
     match (&which.kept, &which.file) {
         (Some(name), _) => stored::ask(context, name, what).await,
         (None, Some(file)) => {
@@ -222,7 +222,7 @@ async fn send(
     path: &FilePath,
     (to, what): (&Path, &str),
     secret: Option<Secret>,
-) -> Result<Report, Error> {
+) -> Result<BackupSummary, Error> {
     let read = |source| Error::Read { file: path.display().to_string(), source };
     let file = tokio::fs::File::open(path).await.map_err(read)?;
     let size = file.metadata().await.map_err(read)?.len();
@@ -235,7 +235,7 @@ async fn send(
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
 }
 
-fn show(context: &Context, report: &Report, how: &str) -> Result<(), Error> {
+fn show(context: &Context, report: &BackupSummary, how: &str) -> Result<(), Error> {
     let value: Value = serde_json::to_value(report).unwrap_or_default();
     if let Some(printed) = context.printer.values(std::slice::from_ref(&value)) {
         return printed;
@@ -244,8 +244,8 @@ fn show(context: &Context, report: &Report, how: &str) -> Result<(), Error> {
 }
 
 /// `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212 objects …`.
-fn summary(report: &Report, how: &str) -> String {
-    let Report { name, version, made, pin, .. } = report;
+fn summary(report: &BackupSummary, how: &str) -> String {
+    let BackupSummary { name, version, made, pin, .. } = report;
     format!(
         "the backup of {} (pin {}), made {made:.0} by {}, {how}: {}",
         plain(name),
@@ -315,18 +315,18 @@ fn read(source: &Source) -> Result<Option<Secret>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use status::backup::Report;
+    use status::backup::BackupSummary;
 
     #[test]
     fn what_is_said_of_a_backup() {
-        let report = Report {
+        let report = BackupSummary {
             name: "box-7f3a".into(),
             version: "1.4.0".into(),
             pin: "F3A9-1C20-8BQK-77TM".into(),
             made: "2026-11-25T08:00:00.123Z".parse().unwrap(),
             objects: 212,
             hardware: 12,
-            ..Report::default()
+            ..BackupSummary::default()
         };
         let want = "the backup of box-7f3a (pin F3A9-1C20-8BQK-77TM), made 2026-11-25T08:00:00Z by \
                     1.4.0, is good: 212 objects (12 machines, 0 secrets), 0 leases, 0 files";

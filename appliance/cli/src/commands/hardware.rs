@@ -89,7 +89,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
 }
 
 fn dash(text: String) -> String {
-    if text.is_empty() { "-".to_owned() } else { status::story::plain(&text) }
+    if text.is_empty() { "-".to_owned() } else { status::plain(&text) }
 }
 
 #[cfg(test)]

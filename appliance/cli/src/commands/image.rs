@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use status::image::{Act, Image, Images, Order, State};
-use status::story::plain;
+use status::image::{Image, ImageOperation, ImageRequest, ImageState, Images};
+use status::plain;
 use status::words::Tone;
 
 use super::Context;
@@ -43,9 +43,9 @@ pub struct ImageArgument {
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::List => list(context).await,
-        Command::Pin(named) => act(context, named, Act::Pin).await,
-        Command::Unpin(named) => act(context, named, Act::Unpin).await,
-        Command::Rm(named) => act(context, named, Act::Remove).await,
+        Command::Pin(named) => act(context, named, ImageOperation::Pin).await,
+        Command::Unpin(named) => act(context, named, ImageOperation::Unpin).await,
+        Command::Rm(named) => act(context, named, ImageOperation::Remove).await,
     }
 }
 
@@ -65,9 +65,10 @@ async fn list(context: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-async fn act(context: &Context, named: ImageArgument, act: Act) -> Result<(), Error> {
+async fn act(context: &Context, named: ImageArgument, act: ImageOperation) -> Result<(), Error> {
     let ImageArgument { image } = named;
-    let order = serde_json::to_value(Order { image: image.clone(), act }).unwrap_or_default();
+    let order =
+        serde_json::to_value(ImageRequest { image: image.clone(), act }).unwrap_or_default();
     let answer = context.client.create(&Path::images(), &order).await?;
     let message = answer.get("message").and_then(Value::as_str).unwrap_or_default();
     context.printer.line(&format!("{image}: {}", plain(message)))
@@ -92,23 +93,23 @@ fn table(items: &[Image], now: Timestamp) -> Table {
     table
 }
 
-/// State in a few words; the reason of a failure is a note below the table.
+/// ImageState in a few words; the reason of a failure is a note below the table.
 fn state(item: &Image) -> String {
-    if item.state == State::Failed { "failed".to_owned() } else { item.line() }
+    if item.state == ImageState::Failed { "failed".to_owned() } else { item.line() }
 }
 
 /// Reasons of failures, one per line.
 fn notes(items: &[Image]) -> Vec<String> {
-    let failed = items.iter().filter(|item| item.state == State::Failed);
+    let failed = items.iter().filter(|item| item.state == ImageState::Failed);
     failed.map(|item| format!("{} {}", plain(&item.origin), item.line())).collect()
 }
 
-fn tone(state: State) -> Tone {
+fn tone(state: ImageState) -> Tone {
     match state {
-        State::Ready => Tone::Good,
-        State::Fetching => Tone::Busy,
-        State::Failed => Tone::Bad,
-        State::Waiting | State::Missing => Tone::Quiet,
+        ImageState::Ready => Tone::Good,
+        ImageState::Fetching => Tone::Busy,
+        ImageState::Failed => Tone::Bad,
+        ImageState::Waiting | ImageState::Missing => Tone::Quiet,
     }
 }
 

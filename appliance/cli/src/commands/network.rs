@@ -3,8 +3,8 @@
 use api::network::{Mode, NETWORK, Network};
 use jiff::Timestamp;
 use serde_json::Value;
-use status::heard::Heard;
-use status::story::plain;
+use status::dhcp_client::DhcpClient;
+use status::plain;
 
 use super::{Context, name_of};
 use crate::client::Path;
@@ -91,7 +91,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 
 async fn clients(context: &Context) -> Result<(), Error> {
     let answer = context.client.get(&Path::heard()).await?;
-    let list: Vec<Heard> = serde_json::from_value(answer).unwrap_or_default();
+    let list: Vec<DhcpClient> = serde_json::from_value(answer).unwrap_or_default();
     match context.printer.values(&list) {
         Some(printed) => printed,
         None if list.is_empty() => {
@@ -146,7 +146,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     table
 }
 
-fn clients_table(list: &[Heard]) -> Table {
+fn clients_table(list: &[DhcpClient]) -> Table {
     let mut table = Table::new(&["MAC", "HARDWARE", "TIME", "ANSWER"]);
     for heard in list {
         table.row([
@@ -161,12 +161,12 @@ fn clients_table(list: &[Heard]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, ModeArgument, clients_table, set_mode, table};
+    use super::{DhcpClient, ModeArgument, clients_table, set_mode, table};
     use serde_json::json;
 
     #[test]
     fn the_clients() {
-        let heard = |mac: &str, hardware: &str, decision: &str| Heard {
+        let heard = |mac: &str, hardware: &str, decision: &str| DhcpClient {
             mac: mac.parse().unwrap(),
             hardware: hardware.to_owned(),
             asked: "2026-01-01T00:05:00Z".parse().unwrap(),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use status::plain;
 use status::progress::Progress;
-use status::story::plain;
-use status::update::Report;
+use status::update::UpdateReport;
 use status::view::{Slot, Update, UpdateState};
 use tokio::fs::File;
 use tokio::time::{Instant, sleep};
@@ -147,14 +147,18 @@ async fn send(context: &Context, path: &std::path::Path, restart: &Restart) -> R
     Ok(())
 }
 
-async fn report(context: &Context) -> Result<Report, Error> {
+async fn report(context: &Context) -> Result<UpdateReport, Error> {
     let answer = context.client.get(&Path::update()).await?;
     serde_json::from_value(answer)
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
 }
 
 /// Waits for the end of the update. The box is unreachable during its restart.
-async fn until_end(context: &Context, mut report: Report, limit: Duration) -> Result<(), Error> {
+async fn until_end(
+    context: &Context,
+    mut report: UpdateReport,
+    limit: Duration,
+) -> Result<(), Error> {
     let (mut bar, began, mut told) = (context.printer.bar(), Instant::now(), String::new());
     loop {
         let Some(update) = &report.update else {
@@ -166,7 +170,7 @@ async fn until_end(context: &Context, mut report: Report, limit: Duration) -> Re
                 bar.clear();
                 return show(context, &report);
             }
-            UpdateState::Undone => return Err(rolled_back(update)),
+            UpdateState::RolledBack => return Err(rolled_back(update)),
             _ => say(&mut bar, &mut told, line(update)),
         }
         if began.elapsed() > limit {
@@ -204,7 +208,7 @@ fn rolled_back(update: &Update) -> Error {
     }
 }
 
-fn show(context: &Context, report: &Report) -> Result<(), Error> {
+fn show(context: &Context, report: &UpdateReport) -> Result<(), Error> {
     let value: Value = serde_json::to_value(report).unwrap_or_default();
     if let Some(printed) = context.printer.values(std::slice::from_ref(&value)) {
         return printed;
@@ -248,11 +252,11 @@ fn line(update: &Update) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use status::update::Report;
+    use status::update::UpdateReport;
 
     #[test]
     fn the_report() {
-        let report: Report = serde_json::from_value(json!({
+        let report: UpdateReport = serde_json::from_value(json!({
             "version": "1.4.0",
             "slots": [
                 { "name": "A", "version": "1.4.0", "good": true, "running": true },

@@ -10,7 +10,7 @@ use std::time::Duration;
 use api::tinkerbell::{RetryFrom, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::Value;
-use status::story::plain;
+use status::plain;
 
 use super::{Context, name_of};
 use crate::args::duration;

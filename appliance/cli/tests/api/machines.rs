@@ -5,7 +5,7 @@ use api::tinkerbell::HARDWARE;
 use jiff::{SignedDuration, Timestamp};
 use resources::{ListOptions, WriteOptions};
 use serde_json::json;
-use status::story::{Moment, Stage};
+use status::boot_event::{BootEvent, Stage};
 
 use crate::place::{NUC1, Outcome, Place, end, until};
 
@@ -75,7 +75,7 @@ async fn a_bmc_that_fails_is_told() {
     assert!(err.contains(error), "{err}");
 }
 
-async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &Moment) {
+async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &BootEvent) {
     let happening = Happening {
         about: HARDWARE,
         namespace: "default".into(),
@@ -99,13 +99,13 @@ async fn a_story_is_told_as_it_happens() {
 
     let begin = Timestamp::now();
     let stage = Stage::UefiFirmware;
-    tell(&place, begin, 0, &Moment::PoweredOn).await;
-    tell(&place, begin, 5_400, &Moment::AskedForAddress { stage }).await;
+    tell(&place, begin, 0, &BootEvent::PoweredOn).await;
+    tell(&place, begin, 5_400, &BootEvent::AskedForAddress { stage }).await;
     let child = place.spawn(&["machine", "history", "nuc1", "--follow"]);
     let ip = [10, 77, 0, 11].into();
-    tell(&place, begin, 5_450, &Moment::GotAddress { ip, stage }).await;
-    tell(&place, begin, 12_000, &Moment::AgentHello { version: "0.1.0".into() }).await;
-    tell(&place, begin, 60_300, &Moment::PhonedHome { hostname: "nuc1".into() }).await;
+    tell(&place, begin, 5_450, &BootEvent::GotAddress { ip, stage }).await;
+    tell(&place, begin, 12_000, &BootEvent::AgentHello { version: "0.1.0".into() }).await;
+    tell(&place, begin, 60_300, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
     let want = include_str!("../golden/machine-history.txt");
     assert_eq!(end(child).await.good(), want);
     assert_eq!(place.run(&["machine", "history", "10.77.0.11"]).await.good(), want);
@@ -121,14 +121,14 @@ async fn a_story_is_told_as_it_happens() {
 async fn a_story_about_a_running_workflow_does_not_end_with_the_one_before() {
     let place = rack().await;
     let begin = Timestamp::now() - SignedDuration::from_mins(5);
-    tell(&place, begin, 0, &Moment::PoweredOn).await;
-    tell(&place, begin, 60_000, &Moment::PhonedHome { hostname: "nuc1".into() }).await;
+    tell(&place, begin, 0, &BootEvent::PoweredOn).await;
+    tell(&place, begin, 60_000, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
     place.file("t.yaml", crate::place::DEBIAN);
     place.run(&["template", "create", "-f", "t.yaml"]).await.good();
     place.run(&["workflow", "create", "-t", "debian", "-r", "nuc1"]).await.good();
     let child = place.spawn(&["machine", "history", "nuc1", "-f"]);
     let (name, message) = ("reboot".into(), "no such disk".into());
-    let failed = Moment::ActionEnded { name, ok: false, message, millis: 100 };
+    let failed = BootEvent::ActionEnded { name, ok: false, message, millis: 100 };
     tell(&place, Timestamp::now(), 1_000, &failed).await;
     let ended = end(child).await;
     assert_eq!(ended.code, 1, "{ended:?}");

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use status::settings::{Change, Revert};
+use status::settings::{RevertRequest, SettingsChange};
 use std::collections::BTreeMap;
 
 use crate::place::{Place, end};
@@ -76,7 +76,7 @@ async fn replace(
     write(&told, &headers, text, query.get("note").map_or("", String::as_str))
 }
 
-async fn change(told: Here, headers: HeaderMap, Json(change): Json<Change>) -> Response {
+async fn change(told: Here, headers: HeaderMap, Json(change): Json<SettingsChange>) -> Response {
     let set = |(key, value): (&String, &Option<String>)| match value {
         Some(value) => format!("{key} = {value}\n"),
         None => format!("# no {key}\n"),
@@ -98,7 +98,7 @@ async fn diff(Query(query): Query<BTreeMap<String, String>>) -> Json<Value> {
     Json(json!({ "text": format!("@@ {query:?} @@\n-  a\u{1b}[31m\n") }))
 }
 
-async fn revert(told: Here, headers: HeaderMap, Json(order): Json<Revert>) -> Response {
+async fn revert(told: Here, headers: HeaderMap, Json(order): Json<RevertRequest>) -> Response {
     let text = told.lock().unwrap_or_else(PoisonError::into_inner).texts
         [order.revision as usize - 1]
         .clone();

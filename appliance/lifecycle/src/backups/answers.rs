@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use percent_encoding::percent_decode;
-use status::backup::{Last, Order, Report};
+use status::backup::{BackupRequest, BackupSummary, LastBackup};
 use stdx::Secret;
 use tokio::sync::mpsc;
 
@@ -22,11 +22,11 @@ use crate::upload;
 /// keep.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
-/// `/backup`: a GET is answered with a [`Last`]; a POST of an [`Order`] with a backup.
-/// `/backup/verify` and `/backup/restore`: a POST has a backup as its body and is answered with a
-/// [`Report`]; after the latter the box restarts. `/backup/kept`: a GET is answered with the
-/// [`status::backup::Kept`] that the box made itself, a POST with one that it makes now;
-/// `/backup/kept/NAME/…` are as above.
+/// `/backup`: a GET is answered with a [`LastBackup`]; a POST of an [`BackupRequest`] with a
+/// backup. `/backup/verify` and `/backup/restore`: a POST has a backup as its body and is answered
+/// with a [`BackupSummary`]; after the latter the box restarts. `/backup/kept`: a GET is answered
+/// with the [`status::backup::StoredBackup`] that the box made itself, a POST with one that it
+/// makes now; `/backup/kept/NAME/…` are as above.
 pub fn router(backups: Arc<Backups>) -> Router {
     Router::new()
         .route("/backup", get(last).post(create))
@@ -38,7 +38,7 @@ pub fn router(backups: Arc<Backups>) -> Router {
         .with_state(backups)
 }
 
-async fn last(State(backups): State<Arc<Backups>>) -> Json<Last> {
+async fn last(State(backups): State<Arc<Backups>>) -> Json<LastBackup> {
     Json(backups.last())
 }
 
@@ -65,7 +65,7 @@ async fn restore_kept(State(backups): State<Arc<Backups>>, Path(name): Path<Stri
     answer(backups.restore_kept(name).await)
 }
 
-async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<Order>) -> Response {
+async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<BackupRequest>) -> Response {
     let made = backups.create(order).await;
     match made.and_then(|made| download(&backups, made)) {
         Ok(response) => response,
@@ -107,7 +107,7 @@ fn passphrase(headers: &HeaderMap) -> Option<Secret> {
     (!text.is_empty()).then(|| Secret::from(text.into_owned()))
 }
 
-fn answer(read: Result<Report, Refused>) -> Response {
+fn answer(read: Result<BackupSummary, Refused>) -> Response {
     match read {
         Ok(report) => Json(report).into_response(),
         Err(refused) => refusal(&refused),
@@ -124,7 +124,7 @@ fn refusal(refused: &Refused) -> Response {
         Refused::Nowhere | Refused::NoSuch(_) => {
             failure(StatusCode::NOT_FOUND, "NotFound", &message)
         }
-        Refused::Order | Refused::Backup(_) | Refused::Plain | Refused::Unfit(_) => {
+        Refused::Request | Refused::Backup(_) | Refused::Plain | Refused::Unfit(_) => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
         }
         Refused::Disk { .. } | Refused::Store(_) | Refused::Leases(_) | Refused::Ended => {

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ::backup::{Header, Identity, Key, Lock, Reader, head};
 use durable_file::replace_private;
 use jiff::{SignedDuration, Timestamp};
-use status::backup::{Kept, Report};
+use status::backup::{BackupSummary, StoredBackup};
 use stdx::Secret;
 use tokio_util::sync::CancellationToken;
 
@@ -84,7 +84,7 @@ impl Backups {
     ///
     /// # Errors
     /// Why not.
-    pub async fn keep_now(self: &Arc<Self>) -> Result<Kept, Refused> {
+    pub async fn keep_now(self: &Arc<Self>) -> Result<StoredBackup, Refused> {
         let folder = self.kept_in.clone().ok_or(Refused::Nowhere)?;
         self.is_known()?;
         self.alone(move |this, _| this.keep_one(&folder)).await?;
@@ -124,7 +124,7 @@ impl Backups {
         }
     }
 
-    pub(super) fn kept_place(&self) -> MutexGuard<'_, Vec<Kept>> {
+    pub(super) fn kept_place(&self) -> MutexGuard<'_, Vec<StoredBackup>> {
         self.now.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,11 +132,11 @@ impl Backups {
     ///
     /// # Errors
     /// The disk's.
-    pub fn kept(&self) -> Result<Vec<Kept>, Refused> {
+    pub fn kept(&self) -> Result<Vec<StoredBackup>, Refused> {
         let Some(folder) = &self.kept_in else { return Ok(Vec::new()) };
         let mut all = listed(folder)?;
         all.reverse();
-        let kept = all.into_iter().map(|(name, header)| Kept {
+        let kept = all.into_iter().map(|(name, header)| StoredBackup {
             name: name.into(),
             made: header.made,
             bytes: header.size,
@@ -150,7 +150,7 @@ impl Backups {
     ///
     /// # Errors
     /// There is none, or what is wrong with it.
-    pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<Report, Refused> {
+    pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
         self.alone(move |this, handle| this.rehearse(this.open_kept(&name)?, handle)).await
     }
 
@@ -158,7 +158,7 @@ impl Backups {
     ///
     /// # Errors
     /// There is none, or what is wrong with it; this box is then as it was.
-    pub async fn restore_kept(self: &Arc<Self>, name: String) -> Result<Report, Refused> {
+    pub async fn restore_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
         let restored =
             self.alone(move |this, handle| this.become_that(this.open_kept(&name)?, handle));
         Ok(self.restart_as(restored.await?))

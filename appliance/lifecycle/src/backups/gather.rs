@@ -7,8 +7,8 @@ use std::path::Path;
 
 use ::backup::{Contents, ENTRY_BYTES_MAX, Header, Lock, NEEDS, Part, Writer};
 use serde_json::json;
-use status::backup::Last;
-use status::image::State;
+use status::backup::LastBackup;
+use status::image::ImageState;
 use store::{Frozen, Key, Stored};
 
 use super::{Backups, Made, Refused, disk, leases, spool};
@@ -116,7 +116,7 @@ impl Backups {
         let bytes = file.metadata().map_err(disk("measure the backup"))?.len();
         let day = made.strftime("%Y-%m-%d");
         let name = format!("{}-{day}.boxbak", file_name(&self.name));
-        Ok(Made { file, name, last: Last { at: Some(made), bytes } })
+        Ok(Made { file, name, last: LastBackup { at: Some(made), bytes } })
     }
 
     /// Every object that is kept, in one moment of the store.
@@ -173,7 +173,7 @@ impl Backups {
     /// Where the cache's files are from, and what they are.
     fn listed(&self) -> Result<Vec<u8>, Refused> {
         let items = self.images.report().items;
-        let ready = items.iter().filter(|image| image.state == State::Ready);
+        let ready = items.iter().filter(|image| image.state == ImageState::Ready);
         let images = ready.map(|image| {
             json!({
                 "origin": image.origin,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use futures_util::TryStreamExt as _;
-use status::backup::Last;
+use status::backup::LastBackup;
 use tokio_util::io::ReaderStream;
 
 use super::{Backups, Refused, disk};
@@ -24,7 +24,7 @@ pub struct Made {
     /// What it may be called.
     pub name: String,
     /// Its size and time.
-    pub last: Last,
+    pub last: LastBackup,
 }
 
 /// A file in `folder` that goes when it is closed.

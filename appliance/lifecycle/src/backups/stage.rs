@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use ::backup::{Part, Reader};
 use apiserver::{Authenticator, Pki};
+use status::backup::{BackupSummary, LastBackup};
 use durable_file::replace_private;
-use status::backup::{Last, Report};
 use store::{Key, MAX_VALUE_BYTES, Store};
 use tokio::runtime::Handle;
 
@@ -128,7 +128,7 @@ impl Backups {
         mut reader: Reader<R>,
         folder: &Folder,
         handle: &Handle,
-    ) -> Result<Report, Refused> {
+    ) -> Result<BackupSummary, Refused> {
         let files = folder.files();
         let header = reader.header().clone();
         let store =
@@ -164,14 +164,14 @@ impl Backups {
         if header.encryption != "none" {
             self.try_start(&files)?;
         }
-        let last = Last { at: Some(header.made), bytes: 0 };
+        let last = LastBackup { at: Some(header.made), bytes: 0 };
         let last = serde_json::to_vec(&last).unwrap_or_default();
         write(&files, LAST, &last)?;
         names.extend([LAST, "objects.redb", "sealing.key"].map(str::to_owned));
         let names = serde_json::to_vec(&names).unwrap_or_default();
         write(&folder.path, place::NAMES, &names)?;
         let contents = header.contents;
-        Ok(Report {
+        Ok(BackupSummary {
             name: header.name.into(),
             version: header.version.into(),
             made: header.made,

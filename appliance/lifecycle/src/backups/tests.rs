@@ -13,8 +13,8 @@ use config::{Config, Home};
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
+use status::backup::{BackupRequest, BackupSummary};
 use provisioning::images::Images;
-use status::backup::{Order, Report};
 use stdx::{Secret, SystemClock};
 use store::{Key, Store};
 use tempfile::TempDir;
@@ -119,7 +119,7 @@ impl Place {
         self.folder.path().join("state")
     }
 
-    async fn backup(&self, order: Order) -> Result<Vec<u8>, Refused> {
+    async fn backup(&self, order: BackupRequest) -> Result<Vec<u8>, Refused> {
         let made = self.backups.create(order).await?;
         let (bytes, body) = (made.last.bytes, made.body(&self.backups)?);
         let file = body.collect().await.unwrap().to_bytes();
@@ -155,8 +155,8 @@ impl Place {
     }
 }
 
-fn order() -> Order {
-    Order { passphrase: Some(Secret::from(WORDS)), ..Order::default() }
+fn order() -> BackupRequest {
+    BackupRequest { passphrase: Some(Secret::from(WORDS)), ..BackupRequest::default() }
 }
 
 fn pieces(file: &[u8]) -> mpsc::Receiver<Bytes> {
@@ -218,7 +218,7 @@ async fn a_fresh_box_becomes_the_one_that_was_backed_up() {
     // Both are closed before each other's files are read: only then is a redb file what it says.
     fs::write(spare.state().join("of-before"), b"goes").unwrap();
     let done = spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
-    assert_eq!(done, Report { restarts: true, ..rehearsed });
+    assert_eq!(done, BackupSummary { restarts: true, ..rehearsed });
     let busy = spare.backups.create(order()).await;
     assert!(matches!(busy, Err(Refused::Restarting)));
     let spare = spare.restart();
@@ -251,7 +251,7 @@ async fn a_fresh_box_becomes_the_one_that_was_backed_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_for_everybody_has_no_secret_and_makes_no_box() {
     let old = Place::used().await;
-    let plain = Order { plain: true, ..Order::default() };
+    let plain = BackupRequest { plain: true, ..BackupRequest::default() };
     let file = old.backup(plain).await.unwrap();
     let unpacked = read(&file, None);
     assert!(unpacked.iter().any(|content| content == CONFIG));
@@ -294,11 +294,11 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     changed[middle] ^= 1;
     assert_eq!(said(&changed, words(WORDS)).await, "this backup is damaged: its end was changed");
     assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "this is no backup of a Tinbox");
-    let short = Order { passphrase: words("short"), ..Order::default() };
+    let short = BackupRequest { passphrase: words("short"), ..BackupRequest::default() };
     assert!(matches!(old.backups.create(short).await, Err(Refused::Backup(_))));
-    let both = Order { plain: true, ..order() };
-    for unclear in [Order::default(), both] {
-        assert!(matches!(old.backups.create(unclear).await, Err(Refused::Order)));
+    let both = BackupRequest { plain: true, ..order() };
+    for unclear in [BackupRequest::default(), both] {
+        assert!(matches!(old.backups.create(unclear).await, Err(Refused::Request)));
     }
     let turn = old.backups.turn().unwrap();
     assert!(matches!(old.backups.create(order()).await, Err(Refused::Busy)));

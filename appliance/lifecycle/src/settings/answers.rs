@@ -11,16 +11,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde::Deserialize;
-use status::settings::{Change, Diff, Report, Revert};
+use status::settings::{Diff, RevertRequest, SettingsChange, SettingsReport};
 
 use super::{By, Refused, Settings};
 
 type Here = State<Option<Arc<Settings>>>;
 type Who = Extension<User>;
 
-/// `/apis/box.tinbox.dev/v1alpha1/settings`: a GET is answered with a [`Report`]; a PUT has the
-/// new text as its body, a PATCH a [`Change`]. `…/history` and `…/diff?from=3&to=5` are read;
-/// `…/revert` takes a [`Revert`]. Whatever writes says in `If-Match` the sum that it was made of.
+/// `/apis/box.tinbox.dev/v1alpha1/settings`: a GET is answered with a [`SettingsReport`]; a PUT has
+/// the new text as its body, a PATCH a [`SettingsChange`]. `…/history` and `…/diff?from=3&to=5` are
+/// read; `…/revert` takes a [`RevertRequest`]. Whatever writes says in `If-Match` the sum that it
+/// was made of.
 pub fn router(settings: Option<Arc<Settings>>) -> Router {
     const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/settings";
     Router::new()
@@ -80,7 +81,7 @@ async fn change(
     State(settings): Here,
     Extension(user): Who,
     headers: HeaderMap,
-    Json(Change { set, note }): Json<Change>,
+    Json(SettingsChange { set, note }): Json<SettingsChange>,
 ) -> Response {
     let Some(based) = based(&headers) else { return unconditional() };
     answer(settings, move |settings| {
@@ -93,7 +94,7 @@ async fn revert(
     State(settings): Here,
     Extension(user): Who,
     headers: HeaderMap,
-    Json(Revert { revision, note }): Json<Revert>,
+    Json(RevertRequest { revision, note }): Json<RevertRequest>,
 ) -> Response {
     let Some(based) = based(&headers) else { return unconditional() };
     answer(settings, move |settings| {
@@ -117,7 +118,7 @@ fn unconditional() -> Response {
 /// The settings, with their sum as the entity tag.
 async fn answer(
     settings: Option<Arc<Settings>>,
-    work: impl FnOnce(&Settings) -> Result<Report, Refused> + Send + 'static,
+    work: impl FnOnce(&Settings) -> Result<SettingsReport, Refused> + Send + 'static,
 ) -> Response {
     match done(settings, work).await {
         Ok(report) => {

@@ -18,11 +18,11 @@ use crate::upload;
 /// Pieces of a bundle that may wait for the disk.
 const PIECES: usize = 4;
 
-/// `/apis/box.tinbox.dev/v1alpha1/update`: a GET is answered with a [`status::update::Report`]; a
-/// POST has a bundle as its body and is answered with a report once the bundle is in its slot.
-/// `…/update/rollback`: a POST starts the other slot's system again. `…/update/restart`: a POST
-/// lets an update that is in its slot not wait for its hours or for a word. All take `?now=true`,
-/// which lets the restart not wait for machines either.
+/// `/apis/box.tinbox.dev/v1alpha1/update`: a GET is answered with a
+/// [`status::update::UpdateReport`]; a POST has a bundle as its body and is answered with a report
+/// once the bundle is in its slot. `…/update/rollback`: a POST starts the other slot's system
+/// again. `…/update/restart`: a POST lets an update that is in its slot not wait for its hours or
+/// for a word. All take `?now=true`, which lets the restart not wait for machines either.
 pub fn router(updates: Option<Arc<Updates>>) -> Router {
     Router::new()
         .route("/apis/box.tinbox.dev/v1alpha1/update", get(report).post(apply))

@@ -9,12 +9,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
-use status::image::{Act, Order};
+use status::image::{ImageOperation, ImageRequest};
 
 use super::{Images, Inner, Refused};
 
 /// `/apis/tinbox.dev/v1alpha1/images`: a GET is answered with
-/// [`status::image::Images`], a POST of an [`Order`] with a message.
+/// [`status::image::Images`], a POST of an [`ImageRequest`] with a message.
 pub fn router(images: Images) -> Router {
     Router::new().route("/apis/tinbox.dev/v1alpha1/images", get(list).post(act)).with_state(images)
 }
@@ -24,12 +24,12 @@ async fn list(State(images): State<Images>) -> Response {
     off_the_runtime(images, look).await
 }
 
-async fn act(State(images): State<Images>, Json(order): Json<Order>) -> Response {
+async fn act(State(images): State<Images>, Json(order): Json<ImageRequest>) -> Response {
     let act = move |inner: &Arc<Inner>| {
         let done = match order.act {
-            Act::Pin => inner.pin(&order.image),
-            Act::Unpin => inner.unpin(&order.image),
-            Act::Remove => inner.remove(&order.image),
+            ImageOperation::Pin => inner.pin(&order.image),
+            ImageOperation::Unpin => inner.unpin(&order.image),
+            ImageOperation::Remove => inner.remove(&order.image),
         };
         done.map(|message| Json(json!({ "message": message })).into_response())
     };

@@ -7,7 +7,7 @@ use api::meta::ObjectKey;
 use artifact_cache::room::{self, Held, Space};
 use artifact_cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
 use jiff::Timestamp;
-use status::image::{Image, Images, State};
+use status::image::{Image, ImageState, Images};
 
 use super::Mention;
 use super::pins::Pin;
@@ -92,7 +92,7 @@ fn named(wanted: &Wanted) -> Image {
 }
 
 fn arriving(wanted: &Wanted, progress: &Progress) -> Image {
-    let state = if progress.received > 0 { State::Fetching } else { State::Waiting };
+    let state = if progress.received > 0 { ImageState::Fetching } else { ImageState::Waiting };
     Image {
         state,
         size: progress.total.unwrap_or(0),
@@ -106,7 +106,7 @@ fn missing(wanted: &Wanted, cache: &Cache) -> Image {
     match cache.failure(wanted) {
         Some(error) => {
             let message = stdx::chain(&error);
-            Image { state: State::Failed, message, ..named(wanted) }
+            Image { state: ImageState::Failed, message, ..named(wanted) }
         }
         None => named(wanted),
     }
@@ -125,7 +125,7 @@ fn whole(file: &Held, place: &mut u32) -> Image {
         origin: shown(&file.origin),
         size: file.size,
         last_used: Timestamp::try_from(file.last_used).ok(),
-        state: State::Ready,
+        state: ImageState::Ready,
         received: file.size,
         pinned: file.pinned,
         needed: file.needed,

@@ -97,8 +97,8 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
     let images = Images(Some(Arc::clone(&inner)));
     images.put_workflow(&workflow("one", &[GOOD, BAD], State::Pending));
     let over = |items: &[image::Image]| {
-        let states: Vec<image::State> = items.iter().map(|item| item.state).collect();
-        states == [image::State::Failed, image::State::Ready]
+        let states: Vec<image::ImageState> = items.iter().map(|item| item.state).collect();
+        states == [image::ImageState::Failed, image::ImageState::Ready]
     };
     let items = until(&inner, over).await;
     assert!(items[0].needed && items[0].message.ends_with("it answers 404 Not Found"));
@@ -133,7 +133,7 @@ async fn a_pin_fetches_and_outlives_a_restart() {
     assert_eq!(inner.pin(GOOD).unwrap(), "pinned, and being fetched");
     let is_pinned = |items: &[image::Image]| {
         let [one] = items else { return false };
-        one.pinned && one.state == image::State::Ready
+        one.pinned && one.state == image::ImageState::Ready
     };
     until(&inner, is_pinned).await;
     drop(inner);

@@ -147,7 +147,7 @@ fn a_loader_that_no_artifact_is_says_that_the_architecture_has_none() {
     let path = "/ipxe/snp-arm64.efi".to_owned();
     let http = Fetched::Http { peer: ADDRESS.into(), path, bytes: 0, millis: 1, status: 404 };
     for fetched in [tftp, http] {
-        let Some(super::Moment::FetchFailed { why, .. }) = super::fetch_moment(fetched) else {
+        let Some(super::BootEvent::FetchFailed { why, .. }) = super::fetch_moment(fetched) else {
             panic!("it did not fail");
         };
         assert!(why.contains("no boot loader for the machine's architecture"), "{why}");

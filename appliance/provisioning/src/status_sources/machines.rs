@@ -7,7 +7,7 @@ use agent_service::{Latest, Service};
 use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, State};
 use jiff::Timestamp;
-use status::heard::Heard;
+use status::dhcp_client::DhcpClient;
 use status::progress::Progress;
 use status::source::{Filling, StatusSource};
 use status::view::{Machine, MachineState, Power, StatusView, Work};
@@ -149,9 +149,9 @@ fn step(work: &Work, state: MachineState) -> &str {
 }
 
 /// Those that asked for an address and have no Hardware.
-fn strangers(heard: &[Heard]) -> Vec<Machine> {
+fn strangers(heard: &[DhcpClient]) -> Vec<Machine> {
     let unknown = heard.iter().filter(|heard| heard.hardware.is_empty()).take(NEW_MAX);
-    let machine = |heard: &Heard| Machine {
+    let machine = |heard: &DhcpClient| Machine {
         name: heard.mac.to_string().into(),
         state: MachineState::New,
         step: heard.decision.as_str().into(),

@@ -1,48 +1,49 @@
-use super::{Moment, Stage, TEXT_CHARS_MAX, Via, ended_action, plain};
+use super::{BootEvent, Stage, Via, ended_action};
+use crate::{TEXT_CHARS_MAX, plain};
 
-fn all() -> Vec<Moment> {
+fn all() -> Vec<BootEvent> {
     let text = |text: &str| text.to_owned();
     vec![
-        Moment::NetworkBootArmed,
-        Moment::PoweredOff,
-        Moment::PoweredOn,
-        Moment::AskedForAddress { stage: Stage::UefiFirmware },
-        Moment::GotAddress { ip: [10, 77, 0, 11].into(), stage: Stage::UefiFirmware },
-        Moment::FetchedLoader {
+        BootEvent::NetworkBootArmed,
+        BootEvent::PoweredOff,
+        BootEvent::PoweredOn,
+        BootEvent::AskedForAddress { stage: Stage::UefiFirmware },
+        BootEvent::GotAddress { ip: [10, 77, 0, 11].into(), stage: Stage::UefiFirmware },
+        BootEvent::FetchedLoader {
             file: text("snponly.efi"),
             via: Via::Tftp,
             bytes: 256 << 10,
             millis: 300,
         },
-        Moment::FetchedScript,
-        Moment::FetchedKernel { bytes: 9 << 20, millis: 1200 },
-        Moment::FetchedInitrd { bytes: 3 << 20, millis: 400 },
-        Moment::AgentHello { version: text("0.1.0") },
-        Moment::ActionStarted { name: text("stream-image") },
-        Moment::FetchedFile {
+        BootEvent::FetchedScript,
+        BootEvent::FetchedKernel { bytes: 9 << 20, millis: 1200 },
+        BootEvent::FetchedInitrd { bytes: 3 << 20, millis: 400 },
+        BootEvent::AgentHello { version: text("0.1.0") },
+        BootEvent::ActionStarted { name: text("stream-image") },
+        BootEvent::FetchedFile {
             file: text("debian.raw.zst"),
             via: Via::Http,
             bytes: 300 << 20,
             millis: 6000,
         },
-        Moment::ActionEnded {
+        BootEvent::ActionEnded {
             name: text("stream-image"),
             ok: true,
             message: text(""),
             millis: 6200,
         },
-        Moment::ActionEnded {
+        BootEvent::ActionEnded {
             name: text("stream-image"),
             ok: false,
             message: text("sha256 of the image is 00, expected ff"),
             millis: 6200,
         },
-        Moment::SentToDisk,
-        Moment::AskedMetadata { path: text("/latest/meta-data/") },
-        Moment::PhonedHome { hostname: text("nuc1") },
-        Moment::UnknownMachine { mac: "52:54:00:77:00:09".parse().unwrap() },
-        Moment::Refused { what: text("work"), why: text("its token is not of this boot") },
-        Moment::FetchFailed { file: text("x.efi"), via: Via::Tftp, why: text("no such file") },
+        BootEvent::SentToDisk,
+        BootEvent::AskedMetadata { path: text("/latest/meta-data/") },
+        BootEvent::PhonedHome { hostname: text("nuc1") },
+        BootEvent::UnknownMachine { mac: "52:54:00:77:00:09".parse().unwrap() },
+        BootEvent::Refused { what: text("work"), why: text("its token is not of this boot") },
+        BootEvent::FetchFailed { file: text("x.efi"), via: Via::Tftp, why: text("no such file") },
     ]
 }
 
@@ -70,7 +71,7 @@ fn reasons_are_upper_camel_case() {
 #[test]
 fn an_ended_action_can_be_read_back() {
     for moment in all() {
-        let ended = matches!(moment, Moment::ActionEnded { .. }).then_some("stream-image");
+        let ended = matches!(moment, BootEvent::ActionEnded { .. }).then_some("stream-image");
         assert_eq!(ended_action(&moment.sentence()), ended);
     }
 }
@@ -80,6 +81,6 @@ fn a_machine_cannot_write_on_a_terminal() {
     assert_eq!(plain("a\u{1b}[2Jb\r\nc\u{202e}"), "a [2Jb  c ");
     let long = plain(&"é".repeat(TEXT_CHARS_MAX + 1));
     assert_eq!(long.chars().count(), TEXT_CHARS_MAX + 1);
-    let moment = Moment::PhonedHome { hostname: "x\n\u{7}".into() };
+    let moment = BootEvent::PhonedHome { hostname: "x\n\u{7}".into() };
     assert!(!moment.sentence().chars().any(char::is_control));
 }

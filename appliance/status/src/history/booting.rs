@@ -1,19 +1,19 @@
-//! How far a machine is on its way to the agent.
+//! Progress of a machine on its way to the agent.
 
 use jiff::Timestamp;
 
 use super::Line;
-use crate::story::{Stage, reason};
+use crate::boot_event::{Stage, reason};
 
-/// What a machine does that began to boot after `since` and whose agent has not spoken yet; `None`:
-/// it is not on its way, as far as anybody heard.
+/// Latest step of a machine that began to boot after `since` and whose agent has not connected yet;
+/// `None` if no boot is in progress.
 pub fn booting(lines: &[Line], since: Timestamp) -> Option<&'static str> {
     let said = |line: &&Line| line.kind == "Hardware" && !line.warning;
     let last = lines.iter().rev().find(said).filter(|line| line.at >= since)?;
     let is_system = last.sentence.ends_with(&format!("({})", Stage::System.word()));
     match last.reason.as_str() {
         reason::POWERED_ON => Some("starts"),
-        reason::ASKED_FOR_ADDRESS if !is_system => Some("asks for an address"),
+        reason::ASKED_FOR_ADDRESS if !is_system => Some("requests an address"),
         reason::GOT_ADDRESS if !is_system => Some("has its address"),
         reason::FETCHED_LOADER => Some("loads iPXE"),
         reason::FETCHED_SCRIPT => Some("loads the agent"),
@@ -27,7 +27,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
 
     use super::booting;
-    use crate::timeline::Line;
+    use crate::history::Line;
 
     fn line(second: i64, reason: &str, sentence: &str, warning: bool) -> Line {
         Line {
@@ -46,8 +46,8 @@ mod tests {
     fn on_the_way_or_not() {
         let since = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(10);
         let cases = [
-            (12, "AskedForAddress", "asked for an address (iPXE)", Some("asks for an address")),
-            (12, "AskedForAddress", "asked for an address (operating system)", None),
+            (12, "AskedForAddress", "requested an address (iPXE)", Some("requests an address")),
+            (12, "AskedForAddress", "requested an address (operating system)", None),
             (
                 12,
                 "FetchedScript",

@@ -1,16 +1,16 @@
-//! A machine that stopped talking in the middle of its boot: for how long, and what it usually is.
+//! A machine that stopped reporting during its boot: duration and usual causes.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::Line;
-use crate::story::{Stage, reason};
+use crate::boot_event::{Stage, reason};
 
 /// A silence that is longer than the step before it explains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
     /// Since the last line.
     pub millis: u64,
-    /// What it usually is after such a line, the likeliest first; each a clause.
+    /// Usual causes of the silence, most likely first; each a clause.
     pub causes: &'static [&'static str],
 }
 
@@ -22,11 +22,9 @@ impl Silence {
     }
 }
 
-/// The silence at the end of a story, if it has not come to its end and the machine should have
-/// been heard by now.
+/// Silence at the end of a history that has no outcome yet, if it is longer than expected.
 pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
-    // What is said about the machine, by its BMC or its workflow, is not said by the machine; a
-    // story that ended there has ended.
+    // Events of its BMC and its workflow are not reports of the machine, but can end its history.
     if lines.last()?.end().is_some() {
         return None;
     }
@@ -37,8 +35,8 @@ pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
     (quiet >= patience).then_some(Silence { millis, causes })
 }
 
-/// How long a machine is quiet after a line when all is well, at most, and what is wrong when it is
-/// quiet for longer. `None`: nothing is expected of it.
+/// Longest expected silence after a line, and the usual causes of a longer one. `None` if no
+/// further event is expected.
 fn usual(line: &Line) -> Option<(SignedDuration, &'static [&'static str])> {
     let by = |stage: Stage| line.sentence.ends_with(&format!("({})", stage.word()));
     let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
@@ -65,18 +63,18 @@ const AFTER_POWER_ON: &[&str] = &[
 const AFTER_QUESTION: &[&str] = &[
     "another DHCP server answered it",
     "the answer is lost on its way: a switch port that learns slowly (spanning tree), a VLAN",
-    "it gave up on its network card and went on to its disk",
+    "it gave up on its NIC and went on to its disk",
 ];
 const AFTER_ADDRESS: &[&str] = &[
     "it cannot reach the box by TFTP or HTTP: a firewall or another VLAN is between",
-    "its firmware has no network boot for this card",
+    "its firmware has no network boot for this NIC",
 ];
 const AFTER_LOADER: &[&str] = &[
     "Secure Boot refused the loader: its screen says “Access Denied” or “Security Violation”",
-    "the loader does not drive its network card: the next attempt gets another one",
+    "the loader does not drive its NIC: the next attempt gets another one",
 ];
 const AFTER_IPXE_ADDRESS: &[&str] = &[
-    "iPXE waits at its prompt, or for another network card: look at its screen",
+    "iPXE waits at its prompt, or for another NIC: look at its screen",
     "it cannot reach the box by HTTP: a firewall is between",
 ];
 const AFTER_SCRIPT: &[&str] = &[
@@ -84,7 +82,7 @@ const AFTER_SCRIPT: &[&str] = &[
     "the kernel is not among the box's artifacts",
 ];
 const AFTER_KERNEL: &[&str] = &[
-    "the agent OS has no driver for its network card",
+    "the agent OS has no driver for its NIC",
     "it has less memory than the agent OS needs: 512 MiB",
     "the kernel stopped: look at its screen or serial console",
 ];
@@ -103,21 +101,21 @@ mod tests {
 
     use super::super::tests::told;
     use super::{Silence, silence};
-    use crate::story::{Moment, Stage, Via};
-    use crate::timeline::timeline;
+    use crate::boot_event::{BootEvent, Stage, Via};
+    use crate::history::history;
 
     const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-    fn after(moments: &[Moment], secs: i64) -> Option<Silence> {
+    fn after(moments: &[BootEvent], secs: i64) -> Option<Silence> {
         let events = moments.iter().map(|moment| told(0, moment)).collect();
-        silence(&timeline(events), ZERO + SignedDuration::from_secs(secs))
+        silence(&history(events), ZERO + SignedDuration::from_secs(secs))
     }
 
     #[test]
     fn a_machine_that_took_its_loader_and_fell_silent() {
         let file = "snponly.efi".to_owned();
-        let loader = Moment::FetchedLoader { file, via: Via::Tftp, bytes: 1, millis: 1 };
-        let moments = [Moment::PoweredOn, loader];
+        let loader = BootEvent::FetchedLoader { file, via: Via::Tftp, bytes: 1, millis: 1 };
+        let moments = [BootEvent::PoweredOn, loader];
         assert_eq!(after(&moments, 19), None, "it may be busy");
         let sentence = after(&moments, 43).unwrap().sentence();
         assert!(sentence.starts_with("silent for 43 s; usual causes: Secure Boot"), "{sentence}");
@@ -125,16 +123,16 @@ mod tests {
 
     #[test]
     fn what_the_silence_means_depends_on_who_spoke_last() {
-        let asked = |stage| Moment::AskedForAddress { stage };
-        let got = |stage| Moment::GotAddress { ip: [10, 77, 0, 11].into(), stage };
+        let asked = |stage| BootEvent::AskedForAddress { stage };
+        let got = |stage| BootEvent::GotAddress { ip: [10, 77, 0, 11].into(), stage };
         let causes = |moment| after(&[moment], 60).map(|silence| silence.causes[0]);
         let first = [
-            causes(Moment::PoweredOn),
+            causes(BootEvent::PoweredOn),
             causes(asked(Stage::UefiFirmware)),
             causes(got(Stage::UefiFirmware)),
             causes(got(Stage::Ipxe)),
-            causes(Moment::FetchedScript),
-            causes(Moment::FetchedKernel { bytes: 1, millis: 1 }),
+            causes(BootEvent::FetchedScript),
+            causes(BootEvent::FetchedKernel { bytes: 1, millis: 1 }),
         ];
         assert!(first.iter().all(Option::is_some));
         let distinct: std::collections::BTreeSet<_> = first.iter().collect();
@@ -143,12 +141,15 @@ mod tests {
 
     #[test]
     fn nothing_is_expected_of_a_machine_that_is_off_or_installed() {
-        let phoned = Moment::PhonedHome { hostname: "nuc1".into() };
-        for moments in [&[Moment::PoweredOff][..], &[Moment::PoweredOn, phoned], &[]] {
+        let phoned = BootEvent::PhonedHome { hostname: "nuc1".into() };
+        for moments in [&[BootEvent::PoweredOff][..], &[BootEvent::PoweredOn, phoned], &[]] {
             assert_eq!(after(moments, 100_000), None, "{moments:?}");
         }
         assert_eq!(
-            after(&[Moment::GotAddress { ip: [10, 0, 0, 1].into(), stage: Stage::System }], 9999),
+            after(
+                &[BootEvent::GotAddress { ip: [10, 0, 0, 1].into(), stage: Stage::System }],
+                9999
+            ),
             None
         );
     }

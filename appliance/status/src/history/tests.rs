@@ -2,12 +2,12 @@ use api::core::Happening;
 use api::tinkerbell::HARDWARE;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{End, Line, Told, timeline, times};
-use crate::story::{Moment, Stage, Via};
+use super::{EventRecord, Line, Outcome, history, times};
+use crate::boot_event::{BootEvent, Stage, Via};
 
 const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-pub(super) fn told(millis: i64, moment: &Moment) -> Told {
+pub(super) fn told(millis: i64, moment: &BootEvent) -> EventRecord {
     let happening = Happening {
         about: HARDWARE,
         namespace: "default".into(),
@@ -19,41 +19,41 @@ pub(super) fn told(millis: i64, moment: &Moment) -> Told {
         component: "test".into(),
         at: ZERO + SignedDuration::from_millis(millis),
     };
-    Told::from_event(&happening.to_event("1")).unwrap()
+    EventRecord::from_event(&happening.to_event("1")).unwrap()
 }
 
-fn install() -> Vec<Told> {
+fn install() -> Vec<EventRecord> {
     let firmware = Stage::UefiFirmware;
-    let ended = |name: &str, millis| Moment::ActionEnded {
+    let ended = |name: &str, millis| BootEvent::ActionEnded {
         name: name.into(),
         ok: true,
         message: String::new(),
         millis,
     };
     [
-        (-2_000, Moment::PoweredOff),
-        (-1_000, Moment::NetworkBootArmed),
-        (0, Moment::PoweredOn),
-        (5_000, Moment::AskedForAddress { stage: firmware }),
-        (6_000, Moment::GotAddress { ip: [10, 77, 0, 11].into(), stage: firmware }),
+        (-2_000, BootEvent::PoweredOff),
+        (-1_000, BootEvent::NetworkBootArmed),
+        (0, BootEvent::PoweredOn),
+        (5_000, BootEvent::AskedForAddress { stage: firmware }),
+        (6_000, BootEvent::GotAddress { ip: [10, 77, 0, 11].into(), stage: firmware }),
         (
             7_000,
-            Moment::FetchedLoader {
+            BootEvent::FetchedLoader {
                 file: "snponly.efi".into(),
                 via: Via::Tftp,
                 bytes: 262_144,
                 millis: 300,
             },
         ),
-        (8_000, Moment::GotAddress { ip: [10, 77, 0, 11].into(), stage: Stage::Ipxe }),
-        (9_000, Moment::FetchedScript),
-        (10_000, Moment::FetchedKernel { bytes: 9_000_000, millis: 900 }),
-        (13_000, Moment::AgentHello { version: "0.1.0".into() }),
+        (8_000, BootEvent::GotAddress { ip: [10, 77, 0, 11].into(), stage: Stage::Ipxe }),
+        (9_000, BootEvent::FetchedScript),
+        (10_000, BootEvent::FetchedKernel { bytes: 9_000_000, millis: 900 }),
+        (13_000, BootEvent::AgentHello { version: "0.1.0".into() }),
         (33_000, ended("stream-image", 20_000)),
         (34_000, ended("reboot", 500)),
-        (40_000, Moment::SentToDisk),
-        (52_000, Moment::AskedMetadata { path: "/latest".into() }),
-        (60_000, Moment::PhonedHome { hostname: "nuc1".into() }),
+        (40_000, BootEvent::SentToDisk),
+        (52_000, BootEvent::AskedMetadata { path: "/latest".into() }),
+        (60_000, BootEvent::PhonedHome { hostname: "nuc1".into() }),
     ]
     .iter()
     .map(|(millis, moment)| told(*millis, moment))
@@ -66,46 +66,47 @@ fn shown(lines: &[Line]) -> String {
 
 #[test]
 fn a_story_counts_from_its_power_on_whatever_order_it_comes_in() {
-    let want = timeline(install());
-    assert!(shown(&want).starts_with("-2000 is off, says its BMC\n-1000 will boot"));
+    let want = history(install());
+    assert!(shown(&want).starts_with("-2000 is off, according to its BMC\n-1000 will boot"));
     assert!(shown(&want).ends_with("60000 phoned home as nuc1: the installed system is up\n"));
     let mut turned = install();
     turned.reverse();
-    assert_eq!(timeline(turned), want);
+    assert_eq!(history(turned), want);
 }
 
 #[test]
 fn an_earlier_boot_is_another_story() {
-    let mut events: Vec<Told> = install();
+    let mut events: Vec<EventRecord> = install();
     for event in &mut events {
         event.at -= SignedDuration::from_secs(70);
     }
     events.extend(install());
-    assert_eq!(timeline(events), timeline(install()));
+    assert_eq!(history(events), history(install()));
 }
 
 #[test]
 fn without_a_bmc_silence_separates() {
     let hour = 3_600_000;
-    let asked = Moment::AskedForAddress { stage: Stage::BiosFirmware };
-    let events = vec![told(0, &asked), told(hour, &asked), told(hour + 3, &Moment::FetchedScript)];
-    let offsets: Vec<_> = timeline(events).iter().map(|it| it.offset_millis).collect();
+    let asked = BootEvent::AskedForAddress { stage: Stage::BiosFirmware };
+    let events =
+        vec![told(0, &asked), told(hour, &asked), told(hour + 3, &BootEvent::FetchedScript)];
+    let offsets: Vec<_> = history(events).iter().map(|it| it.offset_millis).collect();
     assert_eq!(offsets, [0, 3]);
-    assert_eq!(timeline(Vec::new()), []);
+    assert_eq!(history(Vec::new()), []);
 }
 
 #[test]
 fn what_is_about_a_workflow_says_so() {
-    let mut event = told(0, &Moment::PoweredOn);
+    let mut event = told(0, &BootEvent::PoweredOn);
     event.kind = "Workflow".into();
     event.name = "install".into();
     event.message = "every action succeeded".into();
-    assert_eq!(timeline(vec![event])[0].sentence, "workflow install: every action succeeded");
+    assert_eq!(history(vec![event])[0].sentence, "workflow install: every action succeeded");
 }
 
 #[test]
 fn the_table_of_times() {
-    let spans: Vec<String> = times(&timeline(install()))
+    let spans: Vec<String> = times(&history(install()))
         .iter()
         .map(|it| format!("{} {} {}", it.label, it.millis, it.total_millis))
         .collect();
@@ -135,19 +136,19 @@ fn events_of_others_are_read_too() {
         "type": "Warning",
         "message": "looked odd",
     });
-    let told = Told::from_event(&event).unwrap();
+    let told = EventRecord::from_event(&event).unwrap();
     assert_eq!((told.revision, told.warning), (7, true));
-    assert_eq!(Told::from_event(&serde_json::json!({ "message": "no time" })), None);
+    assert_eq!(EventRecord::from_event(&serde_json::json!({ "message": "no time" })), None);
 }
 
 #[test]
 fn a_story_ends_at_home_or_in_failure() {
-    let ends: Vec<_> = timeline(install()).iter().filter_map(Line::end).collect();
-    assert_eq!(ends, [End::Home]);
+    let ends: Vec<_> = history(install()).iter().filter_map(Line::end).collect();
+    assert_eq!(ends, [Outcome::PhonedHome]);
     let failed =
-        Moment::ActionEnded { name: "a".into(), ok: false, message: String::new(), millis: 1 };
-    assert_eq!(timeline(vec![told(0, &failed)])[0].end(), Some(End::Failed));
-    let mut boot = told(0, &Moment::PoweredOff);
+        BootEvent::ActionEnded { name: "a".into(), ok: false, message: String::new(), millis: 1 };
+    assert_eq!(history(vec![told(0, &failed)])[0].end(), Some(Outcome::Failed));
+    let mut boot = told(0, &BootEvent::PoweredOff);
     (boot.kind, boot.reason) = ("Workflow".into(), "BootFailed".into());
-    assert_eq!(timeline(vec![boot])[0].end(), Some(End::Failed));
+    assert_eq!(history(vec![boot])[0].end(), Some(Outcome::Failed));
 }

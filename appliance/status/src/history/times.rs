@@ -1,7 +1,7 @@
-//! Where the time of a boot went.
+//! Duration of each part of a boot.
 
 use super::Line;
-use crate::story::{Stage, ended_action, reason};
+use crate::boot_event::{Stage, ended_action, reason};
 
 /// The time up to one milestone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Span {
     pub label: String,
     /// Since the milestone before.
     pub millis: u64,
-    /// Since the beginning.
+    /// Milliseconds since the beginning.
     pub total_millis: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a person needs to make a box theirs.
+//! Data with which a person claims a box.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ pub const LINK_CHARS_MAX: usize = 38;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Claim {
-    /// Where the box answers, the best first: `https://10.20.30.40`, `https://box-7f3a.local`.
+    /// URLs of the box, best first: `https://10.20.30.40`, `https://box-7f3a.local`.
     pub urls: Vec<Text>,
-    /// Six characters: `7KQ4M2`.
+    /// Code of six characters: `7KQ4M2`.
     pub code: Text,
     /// Wrong codes that are still allowed before it changes.
     pub tries_left: u32,
@@ -22,7 +22,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What the QR code says: `HTTPS://10.20.30.40/S/7KQ4M2`, in upper case because that takes half
+    /// Text of the QR code: `HTTPS://10.20.30.40/S/7KQ4M2`, in upper case because that takes half
     /// the modules. `None` while the box has no address, or none that fits.
     pub fn link(&self) -> Option<String> {
         let links = self.urls.iter().map(|url| {

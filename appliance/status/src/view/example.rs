@@ -11,8 +11,8 @@ use super::{
     BootStep, Claim, Clock, Event, ForeignServer, Machine, MachineState, Nic, Power, Role,
 };
 use super::{StatusView, Text, TimeState, Trouble, Update, UpdateState, Work};
-use crate::heard::Heard;
-use crate::image::{Image, Images, State};
+use crate::dhcp_client::DhcpClient;
+use crate::image::{Image, ImageState, Images};
 use crate::log::LogLine;
 
 /// Monday, 23 November 2026, 14:02:23 in UTC.
@@ -58,7 +58,7 @@ pub fn working() -> StatusView {
     }
 }
 
-/// Without its settings, because somebody wants it so.
+/// Safe mode, chosen by a person.
 pub fn safe_mode() -> StatusView {
     let mut view = working();
     view.safe_mode = "somebody chose it in the boot menu".into();
@@ -104,7 +104,7 @@ pub fn unclaimed() -> StatusView {
     view
 }
 
-/// Fresh from the factory, and nobody gives it an address.
+/// A new box that gets no address.
 pub fn without_address() -> StatusView {
     let mut view = unclaimed();
     view.nics[0].address = Text::default();
@@ -124,7 +124,7 @@ pub fn calm() -> StatusView {
     view
 }
 
-/// Another DHCP server was heard.
+/// DHCP stopped because of another DHCP server.
 pub fn dhcp_stopped() -> StatusView {
     let mut view = working();
     view.nics[1].armed_since = None;
@@ -138,7 +138,7 @@ pub fn dhcp_stopped() -> StatusView {
     view
 }
 
-/// Somebody pulled the rack's cable.
+/// The cable of the rack is unplugged.
 pub fn no_cable() -> StatusView {
     let mut view = working();
     view.nics[1].link_mbps = None;
@@ -163,7 +163,7 @@ pub fn updating() -> StatusView {
 pub fn undone() -> StatusView {
     let update = Update {
         version: "1.5.0".into(),
-        state: UpdateState::Undone,
+        state: UpdateState::RolledBack,
         slot: "B".into(),
         reason: "eth1 could not serve".into(),
         since: Some(before(95)),
@@ -253,8 +253,11 @@ fn installing(machine: &mut Machine, percent: u8) {
     machine.bytes_per_second = Some(108 << 20);
     machine.millis_left = Some(u64::from(100 - percent) * 290);
     machine.since = Some(before(84));
-    let told =
-        [(84, "is on, says its BMC"), (61, "runs agent 0.1.0"), (19, "action image2disk started")];
+    let told = [
+        (84, "is on, according to its BMC"),
+        (61, "runs agent 0.1.0"),
+        (19, "action image2disk started"),
+    ];
     machine.story = told.map(|(ago, text)| sentence(ago, text, false)).into();
 }
 
@@ -305,8 +308,8 @@ fn workflows() -> Vec<Work> {
     ]
 }
 
-fn heard() -> Vec<Heard> {
-    let heard = |mac, hardware: &str, ago, decision: &str| Heard {
+fn heard() -> Vec<DhcpClient> {
+    let heard = |mac, hardware: &str, ago, decision: &str| DhcpClient {
         mac: MacAddr(mac),
         hardware: hardware.to_owned(),
         asked: before(ago),
@@ -332,13 +335,13 @@ fn images() -> Images {
         last_used: Some(before(3_600)),
         ..Image::default()
     };
-    let mut coming = image("rocky-10.raw.zst", 1_610_612_736, State::Fetching);
+    let mut coming = image("rocky-10.raw.zst", 1_610_612_736, ImageState::Fetching);
     coming.received = 644_245_094;
     coming.bytes_per_second = 45 << 20;
     let items = vec![
         coming,
-        Image { pinned: true, ..image("ubuntu-24.04.raw.zst", 943_718_400, State::Ready) },
-        Image { goes: 1, ..image("debian-13.raw.zst", 419_430_400, State::Ready) },
+        Image { pinned: true, ..image("ubuntu-24.04.raw.zst", 943_718_400, ImageState::Ready) },
+        Image { goes: 1, ..image("debian-13.raw.zst", 419_430_400, ImageState::Ready) },
     ];
     Images { capacity: 47_663_742_976, used: 19_542_101_197, warning: String::new(), items }
 }
@@ -347,7 +350,7 @@ fn events() -> Vec<Event> {
     let told = [
         (12, "nuc-04", "fetched rocky-10.raw.zst by HTTP, 2.1 GiB in 19 s", false),
         (71, "nuc-07", "action image2disk failed after 60 s: checksum does not match", true),
-        (84, "nuc-05", "is on, says its BMC", false),
+        (84, "nuc-05", "is on, according to its BMC", false),
         (131, "nuc-07", "action image2disk started", false),
         (300, "", "probed eth1: no other DHCP server", false),
     ];

@@ -3,17 +3,17 @@
 use super::problem::{Urgency, problems};
 use super::{MachineState, StatusView};
 
-/// Who is meant when it is no machine.
+/// Subject of a problem that belongs to no machine.
 const THIS_BOX: &str = "this box";
 
 /// The headline in its two halves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// What happens: `3 of 12 machines are installing`.
+    /// State of the machines: `3 of 12 machines are installing`.
     pub doing: String,
     /// The same without its verb, for a small screen: `3 of 12 installing`.
     pub brief: String,
-    /// Who wants a person: `nuc-07 needs you`; `None`: nobody does.
+    /// Problem that needs a person, if any: `nuc-07 needs you`.
     pub needs: Option<String>,
 }
 
@@ -43,7 +43,7 @@ fn begun(needs: &str) -> String {
     }
 }
 
-/// What the view comes to.
+/// Summarizes a view.
 pub fn headline(view: &StatusView) -> Headline {
     let (doing, brief) = doing(view);
     Headline { doing, brief, needs: needs(view) }
@@ -55,8 +55,8 @@ fn doing(view: &StatusView) -> (String, String) {
         return (text.clone(), text);
     }
     if view.claim.is_some() {
-        let text = "This box waits for its owner".to_owned();
-        return (text, "Waiting for its owner".to_owned());
+        let text = "This box is not claimed yet".to_owned();
+        return (text, "Not claimed yet".to_owned());
     }
     if view.without_state {
         let text = "State volume lost: no machine is served".to_owned();
@@ -66,18 +66,18 @@ fn doing(view: &StatusView) -> (String, String) {
         let text = "Safe mode: no machine is served".to_owned();
         return (text, "Safe mode, nothing served".to_owned());
     }
-    // Whoever only asked for an address may be anybody's.
+    // Machines that only requested an address may not belong to the rack.
     let new = view.count(&[MachineState::New]);
     let all = view.machines.len() - new;
     if all == 0 {
         let text = match new {
             0 => "No machines yet".to_owned(),
-            1 => "No machines yet, 1 new one asked".to_owned(),
-            _ => format!("No machines yet, {new} new ones asked"),
+            1 => "No machines yet, 1 new request".to_owned(),
+            _ => format!("No machines yet, {new} new requests"),
         };
         return (text.clone(), text);
     }
-    // Where nothing moves, whoever waits for something in particular waits all the same.
+    // If nothing is in progress, waiting machines are named.
     let moves = view.count(&[MachineState::Booting, MachineState::Installing]) > 0;
     let under_way = view.machines.iter().filter(|machine| machine.under_way()).count();
     let installing = if moves { under_way } else { 0 };

@@ -1,32 +1,32 @@
-//! What the lights of the box say, by rhythm and not by colour (LE-1 … LE-3).
+//! LED patterns of the box: the meaning lies in the rhythm, not in the color (LE-1 … LE-3).
 
 use super::problem::{Urgency, problems};
 use super::{Nic, StatusView};
 
-/// A rhythm.
+/// Rhythm of an LED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Dark.
+    /// The LED is off.
     Off,
-    /// Lit.
+    /// The LED is on.
     Solid,
     /// Once a second: it starts, or updates itself.
     Slow,
     /// Twice, then a pause: it wants an owner.
     Double,
-    /// Four times a second: somebody should look.
+    /// Blinks four times a second: a problem needs a person.
     Fast,
-    /// Long, long, dark: this is the box somebody looks for.
+    /// Long, long, dark: identifies the box among others.
     Identify,
     /// Irregular, as long as bytes go out.
     Flicker,
 }
 
-/// How long a flickering light stays as it is, in milliseconds.
+/// Time between two changes of a flickering LED, in milliseconds.
 const FLICKER_MILLIS: u64 = 50;
 
 impl Pattern {
-    /// Whether the light is on, so many milliseconds after the rhythm began.
+    /// True if the LED is on, so many milliseconds after the rhythm began.
     pub fn lit(self, millis: u64) -> bool {
         match self {
             Pattern::Off => false,
@@ -45,7 +45,7 @@ impl Pattern {
         }
     }
 
-    /// When a rhythm changes, in milliseconds; it begins lit, and anew at the last of them.
+    /// Times of changes in milliseconds. The LED begins lit; the rhythm repeats at the last one.
     fn changes(self) -> &'static [u64] {
         match self {
             Pattern::Slow => &[500, 1000],

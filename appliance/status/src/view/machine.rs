@@ -20,21 +20,21 @@ pub enum MachineState {
     Waiting,
     /// On its way to the agent.
     Booting,
-    /// The agent works.
+    /// The agent runs actions.
     Installing,
-    /// What was to be done is done.
+    /// All work is done.
     InService,
-    /// It failed.
+    /// The work failed.
     Failed,
-    /// It took too long.
+    /// The work exceeded its time limit.
     TimedOut,
-    /// It should have said something and did not.
+    /// The machine has not reported in time.
     Silent,
     /// Off, and nothing is expected of it.
     Off,
     /// A person paused it.
     Held,
-    /// It is being wiped or deleted.
+    /// The machine is being wiped or deleted.
     Removing,
 }
 
@@ -68,13 +68,13 @@ impl MachineState {
             MachineState::TimedOut => ("Timed out", Tone::Bad),
             MachineState::Silent => ("Silent", Tone::Waiting),
             MachineState::Off => ("Off", Tone::Quiet),
-            MachineState::Held => ("Held", Tone::Quiet),
+            MachineState::Held => ("Paused", Tone::Quiet),
             MachineState::Removing => ("Removing", Tone::Waiting),
         };
         Word { text, tone }
     }
 
-    /// The state's shape.
+    /// Shape that stands for the state.
     pub fn shape(self) -> Shape {
         match self {
             MachineState::New => Shape::DottedRing,
@@ -93,21 +93,21 @@ impl MachineState {
     }
 }
 
-/// Whether it is switched on, as far as its BMC says.
+/// Power state, as the BMC reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Power {
-    /// Nobody knows.
+    /// The power state is not known.
     #[default]
     Unknown,
-    /// On.
+    /// The machine is powered on.
     On,
-    /// Off.
+    /// The machine is powered off.
     Off,
 }
 
 impl Power {
-    /// In one word.
+    /// Word for the state.
     pub fn word(self) -> &'static str {
         match self {
             Power::Unknown => "unknown",
@@ -117,47 +117,47 @@ impl Power {
     }
 }
 
-/// A machine.
+/// A machine with its state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Machine {
     /// Its name; its hardware address while it has none.
     pub name: Text,
-    /// How it is.
+    /// State of the machine.
     pub state: MachineState,
-    /// It is silent for longer than any machine should be.
+    /// True if it is silent for longer than any machine should be.
     pub overdue: bool,
-    /// What it does or waits for: `image2disk`, `waits for BMC`; may be empty.
+    /// Current step: `image2disk`, `waits for BMC`; may be empty.
     pub step: Text,
-    /// How far the step is; `None` when nobody knows.
+    /// Progress of the step in percent; `None` if unknown.
     pub percent: Option<u8>,
     /// Bytes of the step that are done.
     pub bytes_done: u64,
-    /// Bytes of the step in all; 0 when nobody knows.
+    /// Bytes of the step in total; 0 if unknown.
     pub bytes_total: u64,
-    /// Bytes a second.
+    /// Throughput in bytes per second.
     pub bytes_per_second: Option<u64>,
     /// Time that the step still takes.
     pub millis_left: Option<u64>,
-    /// Its hardware address.
+    /// MAC address of its first interface.
     pub mac: Option<MacAddr>,
     /// Its address; may be empty.
     pub ip: Text,
-    /// Whether it is on.
+    /// Power state of the machine.
     pub power: Power,
     /// Its workflow; may be empty.
     pub workflow: Text,
-    /// Which try of the step this is.
+    /// Number of this attempt at the step.
     pub attempt: u32,
-    /// How many there are.
+    /// Limit of attempts.
     pub attempts_max: u32,
     /// Its latest boot as sentences, the newest last.
     pub story: Vec<Sentence>,
-    /// What went wrong.
+    /// Failure of the machine, if any.
     pub trouble: Option<Trouble>,
     /// Since when it is in this state.
     pub since: Option<Timestamp>,
-    /// When it was heard last.
+    /// Time of its last request.
     pub last_seen: Option<Timestamp>,
 }
 
@@ -165,11 +165,11 @@ pub struct Machine {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sentence {
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// What, with the machine as the unsaid subject.
+    /// Sentence without the machine as subject.
     pub text: Text,
-    /// Somebody should look at it.
+    /// True for an event that needs attention.
     pub warning: bool,
 }
 
@@ -210,7 +210,7 @@ impl Machine {
         self.state == MachineState::Waiting && self.step.is_empty()
     }
 
-    /// It is well, and nothing happens to it.
+    /// True if the machine is well and no work is in progress.
     pub fn settled(&self) -> bool {
         matches!(self.state, MachineState::Ready | MachineState::InService)
     }

@@ -1,4 +1,4 @@
-//! A network interface: whom it is for, and what the box answers there.
+//! A NIC: its role, its DHCP mode and its state.
 
 use api::network::Mode;
 use jiff::Timestamp;
@@ -7,23 +7,23 @@ use stdx::MacAddr;
 
 use super::Text;
 
-/// Whom an interface is for.
+/// Role of a NIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
-    /// Nobody.
+    /// The NIC is not used.
     #[default]
     Unused,
-    /// People.
+    /// People reach the box through it.
     Management,
-    /// Machines.
+    /// Machines boot through it.
     Provisioning,
-    /// People and machines.
+    /// People and machines share it.
     Both,
 }
 
 impl Role {
-    /// In one word.
+    /// Word for the role.
     pub fn word(self) -> &'static str {
         match self {
             Role::Unused => "unused",
@@ -34,31 +34,31 @@ impl Role {
     }
 }
 
-/// An interface.
+/// A NIC of the box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Nic {
-    /// `eth1`.
+    /// Name of the interface: `eth1`.
     pub name: Text,
-    /// Its hardware address.
+    /// MAC address of the NIC.
     pub mac: Option<MacAddr>,
     /// Megabits a second; `None` without a cable.
     pub link_mbps: Option<u32>,
-    /// When the cable was plugged or pulled last.
+    /// Time at which the cable was last plugged or unplugged.
     pub link_since: Option<Timestamp>,
-    /// Whom it is for.
+    /// Role of the NIC.
     pub role: Role,
     /// Its address with the length of the prefix: `10.20.30.40/24`; empty when it has none.
     pub address: Text,
-    /// What DHCP clients are to be answered.
+    /// DHCP mode of the network.
     pub mode: Mode,
     /// Since when they are; `None`: they are not.
     pub armed_since: Option<Timestamp>,
-    /// Why nothing is answered although it should be; may be empty.
+    /// Reason why DHCP does not answer although it should; may be empty.
     pub held: Text,
-    /// Other DHCP servers that were heard.
+    /// Other DHCP servers on the network.
     pub foreign: Vec<ForeignServer>,
-    /// When other servers were looked for last.
+    /// Time of the last probe for other servers.
     pub probed: Option<Timestamp>,
     /// Addresses of the pools that are given away.
     pub leased: u32,
@@ -70,15 +70,15 @@ pub struct Nic {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForeignServer {
-    /// Its address.
+    /// IP address of the server.
     pub address: Text,
     /// Its hardware address, or that of the relay in front of it.
     pub mac: Text,
-    /// Who made it, by that; may be empty.
+    /// Vendor of its MAC address; may be empty.
     pub vendor: Text,
-    /// The first address it was heard to offer; may be empty.
+    /// First address that it offered; may be empty.
     pub offered: Text,
-    /// When it was heard last.
+    /// Time of its last packet.
     pub heard: Option<Timestamp>,
 }
 
@@ -99,7 +99,7 @@ impl Nic {
         self.mode != Mode::Off && self.armed_since.is_some()
     }
 
-    /// It gave addresses away and stopped, because somebody else does (NW-6).
+    /// True if DHCP stopped because of another DHCP server (NW-6).
     pub fn stopped(&self) -> bool {
         matches!(self.mode, Mode::Reserved | Mode::Pool) && !self.foreign.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What needs a person, the most urgent first.
+//! Problems that need a person, most urgent first.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,7 +12,7 @@ pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
 /// Use of the cache that gets a notice (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
-/// How urgent. What stops all machines comes before what stops one.
+/// Urgency of a problem. A problem that stops all machines comes before one that stops one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
     /// The box does not do its work.
@@ -23,23 +23,23 @@ pub enum Urgency {
     Notice,
 }
 
-/// What can be done about it from where one stands.
+/// Remedy that can be started from the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Remedy {
     /// Start the machine's workflow again.
     Retry,
     /// Look again for other DHCP servers.
     Rescan,
-    /// Read it.
+    /// No action; the message itself is the remedy.
     Read,
 }
 
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The same for the same problem as long as it lasts: `machine/nuc-07/Failed`.
+    /// Stable key for as long as the problem lasts: `machine/nuc-07/Failed`.
     pub key: String,
-    /// How urgent.
+    /// Urgency of the problem.
     pub urgency: Urgency,
     /// A few words for a small screen: `DHCP STOPPED`, `nuc-07 FAILED`.
     pub title: Text,
@@ -47,13 +47,13 @@ pub struct Problem {
     pub brief: Vec<Text>,
     /// The whole of it.
     pub trouble: Trouble,
-    /// Since when.
+    /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
     /// The machine it is about.
     pub machine: Option<Text>,
-    /// Which try it was, and of how many.
+    /// Number of the failed attempt, and the limit.
     pub attempt: Option<(u32, u32)>,
-    /// What can be done about it here.
+    /// Remedy that can be started here.
     pub remedy: Remedy,
 }
 
@@ -66,7 +66,7 @@ pub fn problems(view: &StatusView) -> Vec<Problem> {
         let unplugged = nic.link_mbps.is_none() && nic.provisions();
         found.extend((unplugged && view.claim.is_none()).then(|| no_cable(nic)));
     }
-    let undone = |update: &&Update| update.state == UpdateState::Undone;
+    let undone = |update: &&Update| update.state == UpdateState::RolledBack;
     found.extend(view.update.as_ref().filter(undone).map(|update| update_undone(view, update)));
     found.extend(view.faults.iter().map(fault));
     found.extend(view.machines.iter().filter(|it| it.needs_person()).map(machine));
@@ -101,7 +101,7 @@ fn stopped(nic: &Nic, by: &ForeignServer) -> Problem {
         what: "DHCP stopped".into(),
         on: nic.name.clone(),
         why: format!("{} ({}{vendor}) answers there too", by.address, by.mac).into(),
-        now: format!("Unplug it or move the cable, then arm {} again", nic.name).into(),
+        now: format!("Unplug it or move the cable, then resume {}", nic.name).into(),
         code: "ForeignDhcpServer".into(),
     };
     let key = format!("dhcp/{}/{}", nic.name, by.mac);
@@ -119,7 +119,7 @@ fn safe_mode(view: &StatusView) -> Problem {
     box_problem(key.to_owned(), title.to_owned(), &brief, trouble)
 }
 
-/// What safe mode is, and how it ends.
+/// Explains safe mode, and how it ends.
 pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
     if view.without_state {
         return without_state(view);
@@ -128,18 +128,18 @@ pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
         what: "This box is in safe mode, without its settings".into(),
         on: Text::default(),
         why: view.safe_mode.clone(),
-        now: "Restart it to have its settings and its machines served again".into(),
+        now: "Restart the box to leave safe mode".into(),
         code: "SafeMode".into(),
     }
 }
 
 fn without_state(view: &StatusView) -> Trouble {
     Trouble {
-        what: "This box cannot read what it knows, serves no machine and cannot be claimed".into(),
+        what: "This box cannot read its data, serves no machine and cannot be claimed".into(),
         on: Text::default(),
         why: view.safe_mode.clone(),
         now: "Restart it; if that does not help, replace its disk, or choose the factory reset in \
-              its boot menu, at its panel or by the file \"reset\", which erases what it knew. \
+              its boot menu, at its panel or by the file \"reset\", which erases its data. \
               Then restore a backup"
             .into(),
         code: "StateLost".into(),
@@ -171,14 +171,14 @@ fn update_undone(view: &StatusView, update: &Update) -> Problem {
         format!("back on {}", view.version),
     ];
     let trouble = Trouble {
-        what: format!("{version} was undone").into(),
+        what: format!("{version} was rolled back").into(),
         on: Text::default(),
         why: update.reason.clone(),
         now: format!("Running {}. See that boot's log before you try again", view.version).into(),
         code: "UpdateUndone".into(),
     };
     let key = format!("update/{version}");
-    let problem = box_problem(key, "UPDATE UNDONE".to_owned(), &brief, trouble);
+    let problem = box_problem(key, "UPDATE FAILED".to_owned(), &brief, trouble);
     Problem { since: update.since, ..problem }
 }
 
@@ -220,9 +220,9 @@ fn machine(machine: &Machine) -> Problem {
 /// A machine in trouble that gave no reason.
 fn without_reason(machine: &Machine) -> Trouble {
     let (what, now) = match machine.state {
-        MachineState::Silent => ("Nothing was heard", "See its screen, or switch it off and on"),
-        MachineState::TimedOut => ("The workflow took too long", "See its story, then retry it"),
-        _ => ("The workflow failed", "See its story, then retry it"),
+        MachineState::Silent => ("No report came", "Check its screen, or power it off and on"),
+        MachineState::TimedOut => ("The workflow timed out", "See its history, then retry it"),
+        _ => ("The workflow failed", "See its history, then retry it"),
     };
     let on = machine.name.clone();
     Trouble { what: what.into(), on, now: now.into(), ..Trouble::default() }

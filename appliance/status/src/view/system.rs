@@ -4,24 +4,24 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Text;
-use crate::backup::Kept;
+use crate::backup::StoredBackup;
 
 /// A step from power to service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BootStep {
-    /// What is done: `opening the store`.
+    /// Name of the step: `opening the store`.
     pub name: Text,
-    /// What it usually takes.
+    /// Usual duration in milliseconds.
     pub usual_millis: u64,
-    /// What it took, or takes so far; `None` before it began.
+    /// Duration so far in milliseconds; `None` before it began.
     pub took_millis: Option<u64>,
-    /// It is done.
+    /// True if the step is complete.
     pub done: bool,
 }
 
 impl BootStep {
-    /// It takes longer than usual, and is not done: slow is not broken (FB-6).
+    /// True if the step takes longer than usual and is not complete. Slow is not broken (FB-6).
     pub fn slow(&self) -> bool {
         !self.done && self.took_millis.is_some_and(|took| took > self.usual_millis)
     }
@@ -40,21 +40,21 @@ impl BootStep {
     }
 }
 
-/// How far the clock can be trusted.
+/// Trust in the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TimeState {
-    /// Nobody told the box the time.
+    /// The clock was never set.
     #[default]
     Unset,
-    /// Somebody did, a while ago.
+    /// The clock was set, but has no source now.
     Holdover,
-    /// A server tells it.
+    /// A time server sets the clock.
     Synced,
 }
 
 impl TimeState {
-    /// In one word.
+    /// Word for the state.
     pub fn word(self) -> &'static str {
         match self {
             TimeState::Unset => "unset",
@@ -64,54 +64,55 @@ impl TimeState {
     }
 }
 
-/// The clock.
+/// State of the box's clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Clock {
-    /// How far it can be trusted.
+    /// Trust in the clock.
     pub state: TimeState,
-    /// Who tells the time; may be empty.
+    /// Source of the time; may be empty.
     pub source: Text,
     /// The owner's time zone, seconds east of UTC.
     pub utc_offset_seconds: i32,
-    /// What it is called now: `CEST`; may be empty.
+    /// Abbreviation of the time zone: `CEST`; may be empty.
     pub zone: Text,
 }
 
-/// Where an update is (UP-1).
+/// State of an update (UP-1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UpdateState {
-    /// Looking for one.
+    /// Checking for an update.
     #[default]
     Checking,
-    /// There is one.
+    /// An update is available.
     Available,
-    /// It comes.
+    /// Downloading.
     Downloading,
-    /// It is what its maker signed.
+    /// The signature of the bundle is valid.
     Verified,
-    /// It is written to the other slot.
+    /// Written to the other slot.
     Installed,
-    /// Machines come first.
+    /// Waiting until no machine is in use.
     Waiting,
-    /// Its hours come, or somebody's word.
+    /// Waiting for the configured hours, or for a person.
     Scheduled,
     /// The box starts anew.
     Restarting,
     /// The new version shows that it works.
     Proving,
-    /// It does.
+    /// The new version works.
     Good,
-    /// It does not, and the old one is back.
-    Undone,
+    /// The new version failed, and the old one runs again.
+    #[serde(rename = "undone")]
+    RolledBack,
 }
 
 impl UpdateState {
-    /// What happens, in words.
+    /// State in words.
     pub fn words(self) -> &'static str {
         match self {
-            UpdateState::Checking => "looking for updates",
+            UpdateState::Checking => "checking for updates",
             UpdateState::Available => "available",
             UpdateState::Downloading => "downloading",
             UpdateState::Verified => "writing",
@@ -119,9 +120,9 @@ impl UpdateState {
             UpdateState::Waiting => "waiting for machines",
             UpdateState::Scheduled => "waiting to restart",
             UpdateState::Restarting => "restarting",
-            UpdateState::Proving => "proving itself",
+            UpdateState::Proving => "testing the new version",
             UpdateState::Good => "good",
-            UpdateState::Undone => "undone",
+            UpdateState::RolledBack => "rolled back",
         }
     }
 
@@ -135,24 +136,24 @@ impl UpdateState {
     }
 }
 
-/// An update.
+/// An update of the box's system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Update {
-    /// To which version.
+    /// New version.
     pub version: Text,
-    /// Where it is.
+    /// State of the update.
     pub state: UpdateState,
-    /// How far that is; `None` when nobody knows.
+    /// Progress of the state in percent; `None` if unknown.
     pub percent: Option<u8>,
     /// The slot it goes to: `B`.
     pub slot: Text,
-    /// Why it was undone, as a phrase: `eth1 could not serve (address in use)`; or until when it
-    /// waits: `until 02:00 CET`.
+    /// Reason of the rollback, as a phrase: `eth1 could not serve (address in use)`; or the end of
+    /// the wait: `until 02:00 CET`.
     pub reason: Text,
     /// Machines that it waits for.
     pub waits_for: Vec<Text>,
-    /// When it came to this.
+    /// Time at which the state began.
     pub since: Option<Timestamp>,
 }
 
@@ -160,11 +161,11 @@ pub struct Update {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Slot {
-    /// `A` or `B`.
+    /// Name of the slot: `A` or `B`.
     pub name: Text,
-    /// What it holds; empty when nothing.
+    /// Version in the slot; empty if it holds none.
     pub version: Text,
-    /// It has shown that it works.
+    /// True if the version has proven that it works.
     pub good: bool,
     /// The box runs from it.
     pub running: bool,
@@ -176,31 +177,31 @@ pub struct Slot {
 pub struct System {
     /// Work of all cores.
     pub cpu_percent: Option<u8>,
-    /// Memory in use.
+    /// Bytes of memory in use.
     pub ram_used: u64,
-    /// Memory in all.
+    /// Bytes of memory in total.
     pub ram_total: u64,
     /// Bytes of the state partition in use.
     pub disk_used: u64,
     /// Bytes of the state partition in all.
     pub disk_total: u64,
-    /// Degrees Celsius.
+    /// Temperature in degrees Celsius.
     pub temperature: Option<i16>,
     /// Share of the flash memory's life that is used up.
     pub flash_life_percent: Option<u8>,
-    /// When the last backup was made.
+    /// Time of the last backup.
     pub backup_at: Option<Timestamp>,
     /// Backups that the box made itself, the newest first.
-    pub kept_backups: Vec<Kept>,
-    /// Whether the way out was open lately; `None`: nobody looked.
+    pub kept_backups: Vec<StoredBackup>,
+    /// True if the internet was reachable lately; `None` if not checked.
     pub internet: Option<bool>,
-    /// Both slots.
+    /// System slots, A and B.
     pub slots: Vec<Slot>,
     /// SHA-256 of the certificate's public key, in hexadecimal.
     pub certificate_sha256: Text,
     /// Rights that the supervisor still has, and what holds it.
     pub confinement: Text,
-    /// Accounts of people.
+    /// Number of user accounts.
     pub accounts: u32,
     /// Secret keys that a factory reset destroys.
     pub keys: u32,

@@ -21,7 +21,7 @@ fn a_headline_says_what_happens_and_who_needs_somebody() {
             example::booting(true),
             "Starting: taking longer than usual (usually 2 s, now 9 s): opening the store",
         ),
-        (example::unclaimed(), "This box waits for its owner"),
+        (example::unclaimed(), "This box is not claimed yet"),
         (StatusView::default(), "No machines yet"),
     ];
     for (view, sentence) in cases {
@@ -41,7 +41,7 @@ fn a_headline_counts_as_people_do() {
     assert_eq!(of(&[Waiting]), "1 machine is waiting");
     assert_eq!(of(&[Waiting, Installing]), "All 2 machines are installing");
     assert_eq!(of(&[Installing, New]), "1 machine is installing");
-    assert_eq!(of(&[New, New]), "No machines yet, 2 new ones asked");
+    assert_eq!(of(&[New, New]), "No machines yet, 2 new requests");
     assert_eq!(of(&[Installing]), "1 machine is installing");
     assert_eq!(of(&[Installing, Off]), "1 of 2 machines is installing");
     assert_eq!(of(&[Installing, Installing]), "All 2 machines are installing");
@@ -234,7 +234,7 @@ fn safe_mode_is_said_whatever_else_there_is() {
         let told = problems.iter().find(|problem| problem.key == "safe-mode").unwrap();
         assert_eq!(told.urgency, Urgency::Box);
         let said = "This box is in safe mode, without its settings: somebody chose it in the boot \
-                    menu. Restart it to have its settings and its machines served again.";
+                    menu. Restart the box to leave safe mode.";
         assert_eq!(told.trouble.sentence(), said);
         assert_eq!(health::health(&view).0.text, "safe mode");
         let said = headline(&view).sentence();
@@ -249,7 +249,7 @@ fn a_box_without_its_state_says_so_and_how_it_ends() {
     let problems = problems(&view);
     assert_eq!((problems[0].key.as_str(), problems[0].urgency), ("without-state", Urgency::Box));
     let said = problems[0].trouble.sentence();
-    for part in ["cannot read what it knows", "cannot mount /dev/mmcblk0p4", "factory reset"] {
+    for part in ["cannot read its data", "cannot mount /dev/mmcblk0p4", "factory reset"] {
         assert!(said.contains(part), "{said}");
     }
     assert!(headline(&view).sentence().starts_with("State volume lost: no machine is served; "));

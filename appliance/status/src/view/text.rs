@@ -1,20 +1,20 @@
-//! Text that may be shown anywhere: whoever wrote it, it moves no cursor and has a length.
+//! Text that can be shown anywhere: without control characters and of limited length.
 
 use std::fmt;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::story::plain;
+use crate::plain;
 
-/// A line of text without control characters, cut at [`crate::story::TEXT_CHARS_MAX`]. There is no
-/// other way to make one, so that no field of a view needs a reminder.
+/// A line of text without control characters, cut at [`crate::TEXT_CHARS_MAX`]. Every
+/// constructor cleans it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Text(String);
 
 impl Text {
-    /// The text.
+    /// Borrows the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

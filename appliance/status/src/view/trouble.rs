@@ -1,20 +1,20 @@
-//! What went wrong, in the four parts that every error has.
+//! A failure, in the four parts that every error has.
 
 use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// What failed, on what, why, and what to do now.
+/// A failure: attempt, object, cause and remedy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Trouble {
-    /// What failed: `image2disk failed`.
+    /// Failed attempt: `image2disk failed`.
     pub what: Text,
     /// On what: `nuc-07`; may be empty.
     pub on: Text,
-    /// Why, as a phrase: `checksum does not match`.
+    /// Cause, as a phrase: `checksum does not match`.
     pub why: Text,
-    /// What to do now, as a sentence without a full stop.
+    /// Remedy, as a sentence without a full stop.
     pub now: Text,
     /// The stable code, as in the manual: `ChecksumMismatch`; may be empty.
     pub code: Text,

@@ -6,43 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, Trouble};
 
-/// What the controller writes where a template makes no workflow.
+/// Value of `templateRendering` when the template makes no workflow.
 const NOT_RENDERED: &str = "failed";
-/// The condition that says why.
+/// Condition that holds the reason.
 const RENDERED: &str = "TemplateRenderedSuccess";
 
-/// What is to be done to a machine, and how far that is.
+/// A workflow with its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Work {
-    /// Its name.
+    /// Name of the workflow.
     pub name: Text,
-    /// The machine's.
+    /// Name of the machine.
     pub machine: Text,
-    /// The template's.
+    /// Name of the template.
     pub template: Text,
-    /// Its state.
+    /// State of the workflow.
     pub state: State,
     /// A person holds it.
     pub held: bool,
     /// The action that runs, or that ended it; may be empty.
     pub step: Text,
-    /// Actions that succeeded.
+    /// Number of succeeded actions.
     pub done: u32,
-    /// Actions in all.
+    /// Number of actions.
     pub actions: u32,
-    /// Which attempt this is.
+    /// Number of this attempt.
     pub attempt: u32,
-    /// How many there are at most.
+    /// Limit of attempts.
     pub attempts_max: u32,
-    /// Since when it is in its state, as far as it says so.
+    /// Time at which the state began, if known.
     pub since: Option<Timestamp>,
-    /// What went wrong.
+    /// Failure of the workflow, if any.
     pub trouble: Option<Trouble>,
 }
 
 impl Work {
-    /// What people are told of a Workflow.
+    /// Summarizes a Workflow.
     pub fn of(workflow: &Workflow) -> Self {
         let (spec, status) = (&workflow.spec, &workflow.status);
         let actions = || status.tasks.iter().flat_map(|task| &task.actions);
@@ -74,7 +74,7 @@ impl Work {
         work
     }
 
-    /// Its template makes no workflow of it: nothing moves until somebody mends that.
+    /// True if the template makes no workflow: it does not begin until the template is corrected.
     pub fn cannot_begin(&self) -> bool {
         self.state == State::New && self.trouble.is_some()
     }
@@ -92,16 +92,16 @@ fn since(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Timestamp> {
     }
 }
 
-/// Why it ended badly, in the four parts; `None` while it goes well.
+/// Failure of the workflow in four parts; `None` if there is none.
 fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
     let (name, status) = (&workflow.metadata.name, &workflow.status);
     if status.state == State::New && status.template_rendering == NOT_RENDERED {
         let why = status.conditions.iter().find(|it| it.kind == RENDERED);
         return Some(Trouble {
-            what: format!("Template {} makes no workflow", workflow.spec.template_ref).into(),
+            what: format!("Template {} cannot be rendered", workflow.spec.template_ref).into(),
             on: workflow.spec.hardware_ref.as_str().into(),
             why: phrase(why.map_or("", |it| &it.message)).into(),
-            now: "Mend the Template; the box looks again by itself".into(),
+            now: "Correct the Template; the box retries automatically".into(),
             code: "NotRendered".into(),
         });
     }
@@ -112,12 +112,12 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
     let failed = at.filter(|it| it.state != ActionState::Running);
     let what = match failed {
         Some(action) if action.state == ActionState::Timeout => {
-            format!("{} took too long", action.name)
+            format!("{} timed out", action.name)
         }
         Some(action) => format!("{} failed", action.name),
         None if ended.reason == "BootFailed" => "The boot failed".to_owned(),
         None if ended.reason == "Cancelled" => format!("Workflow {name} was cancelled"),
-        None if status.state == State::Timeout => format!("Workflow {name} took too long"),
+        None if status.state == State::Timeout => format!("Workflow {name} timed out"),
         None => format!("Workflow {name} failed"),
     };
     let said = failed.map_or("", |it| it.message.trim());
@@ -126,12 +126,12 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
         what: what.into(),
         on: workflow.spec.hardware_ref.as_str().into(),
         why: phrase(why).into(),
-        now: format!("See its story, mend it, then: tinbox workflow retry {name}").into(),
+        now: format!("See its history, fix the cause, then: tinbox workflow retry {name}").into(),
         code: ended.reason.into(),
     })
 }
 
-/// What was said as the end of a sentence: its first line, without the full stop.
+/// First line of a message without the full stop, to end a sentence with.
 fn phrase(said: &str) -> &str {
     said.trim().lines().next().unwrap_or_default().trim_end_matches('.')
 }

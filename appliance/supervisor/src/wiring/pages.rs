@@ -26,12 +26,12 @@ use durable_file::replace_private;
 use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
+use status::backup::{BackupRequest, BackupSummary};
+use status::reset::BoxAction;
 use provisioning::event_history::Chronicle;
 use provisioning::status_sources::contested::ContestedNames;
 use provisioning::status_sources::images::Cached;
 use provisioning::status_sources::machines::Machines;
-use status::backup::{Order, Report};
-use status::reset::Leaving;
 use status::source::StatusSource;
 use status::source::ViewSource as _;
 use status::view::StatusView;
@@ -95,7 +95,7 @@ impl Source for Given {
         let size = if self.of_its_own { console::monitor::size() } else { None };
         let size = size.unwrap_or(monitor::SIZE);
         let sheet = monitor::draw(view, &console, size, Duration::ZERO);
-        png::encode(&Picture::Colour(sheet)).ok()
+        png::encode(&Picture::Color(sheet)).ok()
     }
 
     fn kubeconfig(&self, host: &str) -> Option<String> {
@@ -118,7 +118,7 @@ impl Source for Given {
         self.screens.as_ref().map(|screens| screens as &dyn Setup)
     }
 
-    fn leave(&self, leaving: Leaving) -> Result<(), String> {
+    fn leave(&self, leaving: BoxAction) -> Result<(), String> {
         if !self.of_its_own {
             return Err(reset::NOT_OWN.to_owned());
         }
@@ -131,18 +131,22 @@ impl Source for Given {
 
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async move {
-            let order = Order { passphrase: Some(passphrase), ..Order::default() };
+            let order = BackupRequest { passphrase: Some(passphrase), ..BackupRequest::default() };
             let made = self.backups.create(order).await.map_err(sentence)?;
             let (name, size) = (made.name.clone(), made.last.bytes);
             Ok(Download { name, size, body: made.body(&self.backups).map_err(sentence)? })
         })
     }
 
-    fn restore_kept(&self, name: String) -> SourceFuture<'_, Report> {
+    fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentence) })
     }
 
-    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> SourceFuture<'_, Report> {
+    fn restore(
+        &self,
+        pieces: Receiver<Bytes>,
+        passphrase: Secret,
+    ) -> SourceFuture<'_, BackupSummary> {
         Box::pin(
             async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentence) },
         )

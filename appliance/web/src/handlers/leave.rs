@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Form, State};
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
-use status::reset::{Erased, Leaving};
+use status::reset::{BoxAction, ErasureSummary};
 use stdx::Secret;
 
 use super::{PageResponse, Peer, SiteState, csrf, prove};
@@ -33,7 +33,7 @@ pub(super) async fn leave(
     }
     let view = site.view().await;
     let said = |status, title: &str, text: &str| html(status, page::sentence(&view, title, text));
-    let Some(leaving) = Leaving::of(&form.level) else {
+    let Some(leaving) = BoxAction::of(&form.level) else {
         return text(StatusCode::UNPROCESSABLE_ENTITY, "There is no such level.");
     };
     let name = form.name.trim();
@@ -48,7 +48,7 @@ pub(super) async fn leave(
     let left = tokio::task::spawn_blocking(move || source.leave(leaving)).await;
     match left.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(()) => {
-            let effect = leaving.effect(&Erased::of(&view));
+            let effect = leaving.effect(&ErasureSummary::of(&view));
             let text = format!("The box goes down now: {effect}.");
             said(StatusCode::OK, leaving.label(), &text)
         }

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use axum::body::{Body, Bytes};
-use status::backup::Report;
-use status::reset::Leaving;
+use status::backup::BackupSummary;
+use status::reset::BoxAction;
 use status::view::StatusView;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
@@ -48,14 +48,18 @@ pub trait Source: Send + Sync + 'static {
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;
     /// Makes this box the one of the backup that comes in pieces.
-    fn restore(&self, pieces: Receiver<Bytes>, passphrase: Secret) -> SourceFuture<'_, Report>;
+    fn restore(
+        &self,
+        pieces: Receiver<Bytes>,
+        passphrase: Secret,
+    ) -> SourceFuture<'_, BackupSummary>;
     /// Makes this box the one of a backup that it made itself.
-    fn restore_kept(&self, name: String) -> SourceFuture<'_, Report>;
+    fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary>;
     /// Writes a request to the pages into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.
     ///
     /// # Errors
     /// A sentence for people; nothing was done.
-    fn leave(&self, leaving: Leaving) -> Result<(), String>;
+    fn leave(&self, leaving: BoxAction) -> Result<(), String>;
 }

@@ -11,8 +11,8 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use status::backup::Report;
-use status::reset::Leaving;
+use status::backup::BackupSummary;
+use status::reset::BoxAction;
 use status::view::{StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
@@ -38,7 +38,7 @@ impl PrivateFiles for Memory {
 
 /// Requests that arrived.
 #[derive(Default)]
-struct Example(Arc<Mutex<Vec<Leaving>>>, Arc<Mutex<Vec<PageRequest>>>);
+struct Example(Arc<Mutex<Vec<BoxAction>>>, Arc<Mutex<Vec<PageRequest>>>);
 
 impl Source for Example {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
@@ -61,23 +61,29 @@ impl Source for Example {
         let (name, size) = ("box.boxbak".to_owned(), text.len() as u64);
         Box::pin(async move { Ok(Download { name, size, body: text.into() }) })
     }
-    fn restore(&self, mut pieces: Receiver<Bytes>, passphrase: Secret) -> SourceFuture<'_, Report> {
+    fn restore(
+        &self,
+        mut pieces: Receiver<Bytes>,
+        passphrase: Secret,
+    ) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async move {
             let mut file = Vec::new();
             while let Some(piece) = pieces.recv().await {
                 file.extend(piece);
             }
             match (passphrase.expose(), file.as_slice()) {
-                ("its own", b"a backup") => Ok(Report { name: "b".into(), ..Report::default() }),
+                ("its own", b"a backup") => {
+                    Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
+                }
                 _ => Err("That is not the passphrase of this backup.".to_owned()),
             }
         })
     }
-    fn restore_kept(&self, name: String) -> SourceFuture<'_, Report> {
+    fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async move {
             match name.as_str() {
                 "2026-11-25T02-30-00Z.boxbak" => {
-                    Ok(Report { name: "b".into(), ..Report::default() })
+                    Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
                 }
                 _ => Err("There is none of that name.".to_owned()),
             }
@@ -86,8 +92,8 @@ impl Source for Example {
     fn record(&self, request: PageRequest) {
         self.1.lock().unwrap().push(request);
     }
-    fn leave(&self, leaving: Leaving) -> Result<(), String> {
-        if leaving == Leaving::PowerOff {
+    fn leave(&self, leaving: BoxAction) -> Result<(), String> {
+        if leaving == BoxAction::PowerOff {
             return Err("the disk is full".to_owned());
         }
         self.0.lock().unwrap().push(leaving);
@@ -106,7 +112,7 @@ fn site_without_state() -> Router {
     router(Site::new(Arc::new(owner.out_of_reach()), Arc::new(Example::default())))
 }
 
-fn site_that_leaves() -> (Arc<Owner>, Router, Arc<Mutex<Vec<Leaving>>>) {
+fn site_that_leaves() -> (Arc<Owner>, Router, Arc<Mutex<Vec<BoxAction>>>) {
     let keep = Arc::new(Memory::default());
     let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
     let source = Example::default();
@@ -260,7 +266,7 @@ async fn only_the_owner_who_types_its_name_leaves_the_box() {
     let (status, page) = post(&mine, &form(&csrf, "factory", "+box-7f3a")).await;
     assert_eq!(status, StatusCode::OK);
     assert!(page.contains("erases 12 machines, 3 keys, 3 images and all settings"), "{page}");
-    assert_eq!(*left.lock().unwrap(), [Leaving::Factory]);
+    assert_eq!(*left.lock().unwrap(), [BoxAction::Factory]);
 }
 
 #[tokio::test]

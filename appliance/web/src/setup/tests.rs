@@ -7,8 +7,8 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use status::backup::Report;
-use status::reset::Leaving;
+use status::backup::BackupSummary;
+use status::reset::BoxAction;
 use status::view::{Role, StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
@@ -102,14 +102,14 @@ impl Source for FakeSource {
     fn backup(&self, _: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
-    fn restore(&self, _: Receiver<Bytes>, _: Secret) -> SourceFuture<'_, Report> {
+    fn restore(&self, _: Receiver<Bytes>, _: Secret) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
-    fn restore_kept(&self, _: String) -> SourceFuture<'_, Report> {
+    fn restore_kept(&self, _: String) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
     fn record(&self, _: crate::PageRequest) {}
-    fn leave(&self, _: Leaving) -> Result<(), String> {
+    fn leave(&self, _: BoxAction) -> Result<(), String> {
         Err(NOT_HERE.to_owned())
     }
 }

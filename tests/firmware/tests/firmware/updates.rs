@@ -102,7 +102,10 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
 fn faces_say(owner: &Owner<'_>, reason: &str) {
     owner.log_in();
     let page = run(&mut owner.curl("/")).unwrap();
-    assert!(page.contains("9.1.0 was undone") && page.contains("kill init"), "{reason}: {page}");
+    assert!(
+        page.contains("9.1.0 was rolled back") && page.contains("kill init"),
+        "{reason}: {page}"
+    );
     let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join("undone.png");
     run(owner.curl("/panel.png").arg("-o").arg(&picture)).unwrap();
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "not a picture");

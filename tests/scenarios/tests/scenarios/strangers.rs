@@ -15,7 +15,7 @@ fn an_unknown_machine_is_not_answered_and_is_recorded() {
     lab.rack.nuc(1).power_on().unwrap();
     let recorded = || {
         let story = lab.story("52:54:00:77:00:01").ok()?;
-        story.contains("no Hardware has that MAC").then_some(())
+        story.contains("no Hardware has this MAC").then_some(())
     };
     poll("the unknown machine to be recorded", SMALL, recorded).unwrap();
     lab.rack.nuc(1).serial().wait_for("No more network devices", SMALL).unwrap();

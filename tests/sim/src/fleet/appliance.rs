@@ -21,7 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use objects::{ObjectError, Objects, Pending, read};
 use serde_json::Value;
-use status::story::Moment;
+use status::boot_event::BootEvent;
 use stdx::Clock;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -288,7 +288,7 @@ impl Rack for Machines {
 
     fn met(&self, _: AgentReport, _: bool) {}
 
-    fn tell(&self, agent_id: &str, moment: &Moment) {
+    fn tell(&self, agent_id: &str, moment: &BootEvent) {
         if let Some(world) = self.0.upgrade() {
             world.history().moments.push((agent_id.to_owned(), format!("{moment:?}")));
         }

@@ -59,7 +59,7 @@ impl Tft {
 
 impl Glass for Tft {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
-        let Picture::Colour(sheet) = &frame.picture else { anyhow::bail!("it has colours") };
+        let Picture::Color(sheet) = &frame.picture else { anyhow::bail!("it has colours") };
         self.pixels.show(sheet)?;
         if let Some(backlight) = &mut self.backlight {
             backlight.set(frame.light)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use config::Panel;
 use embedded_graphics::pixelcolor::BinaryColor;
-use panel::buttons::Change;
+use panel::buttons::KeyChange;
 use panel::draw::Sheet;
 use panel::front::{Event, Frame};
 use panel::model::{Button, Light};
@@ -151,10 +151,10 @@ fn buttons_are_sorted_by_where_they_are() {
     assert_eq!(wires, [("/dev/gpiochip0".into(), vec![down]), ("/dev/gpiochip1".into(), vec![up])]);
     let keys = keys_of(&buttons);
     assert_eq!(keys, [(352, Button::Select)]);
-    assert_eq!(event(Change::Down(352), &keys), Some(Event::Down(Button::Select)));
-    assert_eq!(event(Change::Up(352), &keys), Some(Event::Up(Button::Select)));
-    assert_eq!(event(Change::Down(353), &keys), None);
-    assert_eq!(event(Change::Lost, &keys), Some(Event::Lost));
+    assert_eq!(event(KeyChange::Down(352), &keys), Some(Event::Down(Button::Select)));
+    assert_eq!(event(KeyChange::Up(352), &keys), Some(Event::Up(Button::Select)));
+    assert_eq!(event(KeyChange::Down(353), &keys), None);
+    assert_eq!(event(KeyChange::Lost, &keys), Some(Event::Lost));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use panel::buttons::{Change, named};
+use panel::buttons::{KeyChange, named};
 use tokio::sync::mpsc;
 
 use super::{CHANGES_MAX, Wanted, follow, listen};
@@ -77,15 +77,15 @@ async fn keys_of_devices_are_heard_until_they_are_unplugged() {
     device.write_all(&bytes[..30]).unwrap();
     device.write_all(&bytes[30..]).unwrap();
     let (change, at) = changes.recv().await.unwrap();
-    assert_eq!(change, Change::Down(up));
+    assert_eq!(change, KeyChange::Down(up));
     assert!(at >= began && at.elapsed() < began.elapsed());
-    assert_eq!(changes.recv().await.unwrap().0, Change::Up(up));
+    assert_eq!(changes.recv().await.unwrap().0, KeyChange::Up(up));
     drop(device);
-    assert_eq!(changes.recv().await.unwrap().0, Change::Lost);
+    assert_eq!(changes.recv().await.unwrap().0, KeyChange::Lost);
     // Plugged in again, and heard again: whoever opens it waits until it is listened to.
     let mut device = opened(&machine.path("dev/event3")).await;
     device.write_all(&event(enter, 1)).unwrap();
-    assert_eq!(changes.recv().await.unwrap().0, Change::Down(enter));
+    assert_eq!(changes.recv().await.unwrap().0, KeyChange::Down(enter));
     following.abort();
 }
 
@@ -109,6 +109,6 @@ fn a_full_queue_says_that_keys_were_lost() {
         heard.push(change);
     }
     listener.join().unwrap();
-    assert_eq!(heard.pop(), Some(Change::Lost), "the end of the device");
-    assert!(heard.len() == 42 || heard.last() == Some(&Change::Lost), "{heard:?}");
+    assert_eq!(heard.pop(), Some(KeyChange::Lost), "the end of the device");
+    assert!(heard.len() == 42 || heard.last() == Some(&KeyChange::Lost), "{heard:?}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::fbdev::Error;
 use crate::model::{Light, TFT_DIM_PERCENT};
 
-/// A backlight.
+/// The backlight of a display.
 #[derive(Debug)]
 pub struct Backlight {
     brightness: PathBuf,

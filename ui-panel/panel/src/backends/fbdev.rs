@@ -17,7 +17,7 @@ use crate::draw::Sheet;
 /// Pixels of a side that a framebuffer may claim to have.
 const SIDE_MAX: u32 = 16_384;
 
-/// Why there is no picture.
+/// Errors of a framebuffer.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file could not be read or written.
@@ -25,19 +25,19 @@ pub enum Error {
     File {
         /// `read`, `open`, `write to`.
         what: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// sysfs says something else than numbers.
+    /// A sysfs file does not contain numbers.
     #[error("{} says {text:?}, which is no {wanted}", path.display())]
     Text {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says.
+        /// Content of the file.
         text: String,
-        /// What it should be.
+        /// Expected content.
         wanted: &'static str,
     },
     /// Neither 16 nor 32 bits.
@@ -45,7 +45,7 @@ pub enum Error {
     Depth(u32),
 }
 
-/// How pixels lie in the device.
+/// Layout of the pixels in the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Pixels across and down.
@@ -57,10 +57,10 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What sysfs says: `sys` is `/sys/class/graphics/fb0`.
+    /// Reads the layout from `/sys/class/graphics/fb0`.
     ///
     /// # Errors
-    /// Says which file has no or the wrong words.
+    /// A file is missing or malformed.
     pub fn read(sys: &Path) -> Result<Self, Error> {
         let path = sys.join("virtual_size");
         let text = read(&path)?;
@@ -81,11 +81,11 @@ impl Geometry {
     }
 
     fn row(self, row: &[Rgb565]) -> Vec<u8> {
-        let pixel = |colour: &Rgb565| match self.bits_per_pixel {
-            16 => RawU16::from(*colour).into_inner().to_le_bytes().to_vec(),
+        let pixel = |color: &Rgb565| match self.bits_per_pixel {
+            16 => RawU16::from(*color).into_inner().to_le_bytes().to_vec(),
             _ => {
-                let colour = Rgb888::from(*colour);
-                vec![colour.b(), colour.g(), colour.r(), 0]
+                let color = Rgb888::from(*color);
+                vec![color.b(), color.g(), color.r(), 0]
             }
         };
         let mut bytes: Vec<u8> = row.iter().flat_map(pixel).collect();
@@ -94,7 +94,7 @@ impl Geometry {
     }
 }
 
-/// A framebuffer.
+/// An open framebuffer device.
 #[derive(Debug)]
 pub struct Framebuffer {
     device: File,
@@ -104,10 +104,10 @@ pub struct Framebuffer {
 }
 
 impl Framebuffer {
-    /// Open the device whose geometry `sys` tells: `/sys/class/graphics/fb0` and `/dev/fb0`.
+    /// Opens the device with the layout in `sys`: `/sys/class/graphics/fb0` and `/dev/fb0`.
     ///
     /// # Errors
-    /// Says what could not be read or opened.
+    /// A file cannot be read or opened.
     pub fn open(sys: &Path, device: &Path) -> Result<Self, Error> {
         let geometry = Geometry::read(sys)?;
         let path = device.to_owned();
@@ -118,16 +118,16 @@ impl Framebuffer {
         Ok(Self { device, path, geometry, rows })
     }
 
-    /// How large a page can be.
+    /// Largest size of a page, in pixels.
     pub fn size(&self) -> Size {
         self.geometry.size
     }
 
-    /// Show a page in the middle. Of a page that is too large, its middle is seen. Says how many
-    /// rows differed from what was shown.
+    /// Shows a page in the center; a larger page is cropped. Returns the number of rows that
+    /// differed.
     ///
     /// # Errors
-    /// Says that the device could not be written to; the next call writes all rows again.
+    /// The device cannot be written. The next call writes all rows again.
     pub fn show(&mut self, sheet: &Sheet<Rgb565>) -> Result<usize, Error> {
         let size = self.geometry.size;
         let row = |y| self.geometry.row(&row_of(sheet, size, y));

@@ -21,13 +21,13 @@ pub struct Error(#[from] ::png::EncodingError);
 /// Only if the encoder cannot write to memory.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     match picture {
-        Picture::Mono(sheet) => write(sheet, MONO_SCALE, |colour| match colour {
+        Picture::Mono(sheet) => write(sheet, MONO_SCALE, |color| match color {
             BinaryColor::On => [0xff; 3],
             BinaryColor::Off => [0; 3],
         }),
-        Picture::Colour(sheet) => write(sheet, 1, |colour| {
-            let colour = Rgb888::from(colour);
-            [colour.r(), colour.g(), colour.b()]
+        Picture::Color(sheet) => write(sheet, 1, |color| {
+            let color = Rgb888::from(color);
+            [color.r(), color.g(), color.b()]
         }),
     }
 }
@@ -40,7 +40,7 @@ fn write<C: PixelColor>(
     let size = sheet.size();
     let mut bytes = Vec::new();
     for row in sheet.pixels().chunks_exact(size.width.max(1) as usize) {
-        let wide = |colour: &C| std::iter::repeat_n(rgb(*colour), scale as usize).flatten();
+        let wide = |color: &C| std::iter::repeat_n(rgb(*color), scale as usize).flatten();
         let line: Vec<u8> = row.iter().flat_map(wide).collect();
         (0..scale).for_each(|_| bytes.extend_from_slice(&line));
     }

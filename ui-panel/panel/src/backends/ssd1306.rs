@@ -15,34 +15,34 @@ use thiserror::Error;
 use crate::draw::Sheet;
 use crate::model::{Light, OLED_DIM};
 
-/// Why there is no picture.
+/// Errors of a display on an I2C bus.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The bus could not be opened.
     #[error("could not open the I2C bus {}", path.display())]
     Open {
-        /// Which.
+        /// Path of the bus.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: linux_embedded_hal::i2cdev::linux::LinuxI2CError,
     },
-    /// Nobody answered on it.
+    /// No display answered at the address.
     #[error("could not {what}: no answer from an SSD1306 at address {address:#04x} of the I2C bus")]
     Display {
         /// `start the display`, `write to the display`.
         what: &'static str,
-        /// Where it was spoken to.
+        /// Address on the bus.
         address: u8,
     },
 }
 
-/// Where an SSD1306 can be: its SA0 pin makes the one or the other (its data sheet, 8.1.5).
+/// Addresses of an SSD1306: its SA0 pin selects one (data sheet, 8.1.5).
 pub const ADDRESSES: [u8; 2] = [0x3c, 0x3d];
 
 type Driver<I> =
     Ssd1306<I2CInterface<I>, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
 
-/// The display.
+/// An SSD1306 display.
 pub struct Oled<I> {
     driver: Driver<I>,
     address: u8,
@@ -50,10 +50,10 @@ pub struct Oled<I> {
     light: Option<Light>,
 }
 
-/// The display at one of [`ADDRESSES`] on a bus of this machine: `/dev/i2c-1`.
+/// Opens the display at one of [`ADDRESSES`] on a bus of this machine: `/dev/i2c-1`.
 ///
 /// # Errors
-/// Says whether the bus or the display is missing.
+/// The bus or the display is missing.
 pub fn open(path: &Path, address: u8) -> Result<Oled<I2cdev>, Error> {
     let bus = I2cdev::new(path);
     let bus = bus.map_err(|source| Error::Open { path: path.to_owned(), source })?;
@@ -111,13 +111,13 @@ impl<I: I2c> Oled<I> {
     fn pixels(&mut self, sheet: &Sheet<BinaryColor>) {
         let width = sheet.size().width.max(1);
         let last = self.shown.as_ref().map(Sheet::pixels);
-        for (at, colour) in sheet.pixels().iter().enumerate() {
-            if last.and_then(|last| last.get(at)) == Some(colour) {
+        for (at, color) in sheet.pixels().iter().enumerate() {
+            if last.and_then(|last| last.get(at)) == Some(color) {
                 continue;
             }
             let (x, y) = (at as u32 % width, at as u32 / width);
             let at = Point::new(x as i32, y as i32);
-            self.driver.set_pixel(at.x as u32, at.y as u32, colour.is_on());
+            self.driver.set_pixel(at.x as u32, at.y as u32, color.is_on());
         }
     }
 }

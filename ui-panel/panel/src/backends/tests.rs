@@ -14,7 +14,7 @@ use crate::draw::Sheet;
 use crate::model::Light;
 use crate::screens::Picture;
 
-/// A bus that keeps what was written to it, and stops answering when it is told to.
+/// A fake bus that records the written bytes, and can be made to fail.
 #[derive(Clone, Default)]
 struct Bus {
     sent: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -53,7 +53,7 @@ impl I2c for Bus {
 }
 
 impl Bus {
-    /// Bytes of pixels since the last look; the first byte of each message says what it is.
+    /// Number of pixel bytes since the last call; the first byte of each message tells its kind.
     fn pixels(&self) -> usize {
         let sent = self.sent.take();
         sent.iter().filter(|it| it[0] == 0x40).map(|it| it.len() - 1).sum()
@@ -131,7 +131,7 @@ fn device(folder: &Path, size: &str, stride: &str, bits: &str) -> Result<Framebu
 }
 
 /// A sheet of 2×1 pixels: red, white.
-fn colour() -> Sheet<Rgb565> {
+fn color() -> Sheet<Rgb565> {
     let mut sheet = Sheet::new(Size::new(2, 1), Rgb565::RED);
     *sheet.pixel(Point::new(1, 0)).unwrap() = Rgb565::WHITE;
     sheet
@@ -147,7 +147,7 @@ fn a_framebuffer_gets_its_own_kind_of_pixels_in_the_middle() {
     for (bits, stride, middle) in cases {
         let mut screen = device(folder.path(), "4,3", stride, bits).unwrap();
         assert_eq!(screen.size(), Size::new(4, 3));
-        assert_eq!(screen.show(&colour()).unwrap(), 3);
+        assert_eq!(screen.show(&color()).unwrap(), 3);
         let bytes = std::fs::read(folder.path().join("fb0")).unwrap();
         let (stride, pixel) = (stride.parse::<usize>().unwrap(), middle.len() / 2);
         let at = stride + pixel;
@@ -211,7 +211,7 @@ fn a_device_that_takes_nothing_is_told() {
     let folder = tempfile::tempdir().unwrap();
     device(folder.path(), "2,1", "4", "16").unwrap();
     let mut screen = Framebuffer::open(folder.path(), Path::new("/dev/full")).unwrap();
-    let error = screen.show(&colour()).unwrap_err();
+    let error = screen.show(&color()).unwrap_err();
     assert_eq!(error.to_string(), "could not write to /dev/full");
 }
 

@@ -1,7 +1,7 @@
-use super::{Change, Decoder, KEY_POWER, KEYBOARD, devices_with, has, key, named, names};
+use super::{Decoder, KEY_POWER, KEYBOARD, KeyChange, devices_with, has, key, named, names};
 use crate::console::Key;
 
-/// What a keyboard said as somebody pressed Enter for a while: press, report, two repeats, release.
+/// Events of a keyboard while Enter was held for a while: press, report, two repeats, release.
 /// Recorded on a 64-bit little-endian machine.
 const ENTER: [[u8; 24]; 7] = [
     event(4, 4, 28),
@@ -25,7 +25,7 @@ const fn event(kind: u8, code: u8, value: u8) -> [u8; 24] {
 #[test]
 fn a_key_goes_down_and_up_once() {
     let whole = ENTER.concat();
-    assert_eq!(Decoder::default().feed(&whole), [Change::Down(28), Change::Up(28)]);
+    assert_eq!(Decoder::default().feed(&whole), [KeyChange::Down(28), KeyChange::Up(28)]);
 }
 
 #[test]
@@ -33,15 +33,15 @@ fn events_may_come_in_pieces() {
     let whole = ENTER.concat();
     for size in 1..whole.len() {
         let mut decoder = Decoder::default();
-        let changes: Vec<Change> =
+        let changes: Vec<KeyChange> =
             whole.chunks(size).flat_map(|piece| decoder.feed(piece)).collect();
-        assert_eq!(changes, [Change::Down(28), Change::Up(28)], "pieces of {size}");
+        assert_eq!(changes, [KeyChange::Down(28), KeyChange::Up(28)], "pieces of {size}");
     }
 }
 
 #[test]
 fn a_lost_event_is_told() {
-    assert_eq!(Decoder::default().feed(&event(0, 3, 0)), [Change::Lost]);
+    assert_eq!(Decoder::default().feed(&event(0, 3, 0)), [KeyChange::Lost]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn the_pin_is_shown_for_a_minute() {
     assert!(!console.shows_pin(at(202)));
 }
 
-fn typed(console: &mut Console, text: &str, at: Duration) -> Option<super::Order> {
+fn typed(console: &mut Console, text: &str, at: Duration) -> Option<super::PanelOrder> {
     let view = example::working();
     text.chars().find_map(|char| match char {
         '\n' => console.key(Key::Enter, &view, at),

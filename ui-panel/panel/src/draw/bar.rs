@@ -7,7 +7,7 @@ use embedded_graphics::primitives::{PrimitiveStyleBuilder, Rectangle, StrokeAlig
 
 use super::Sheet;
 
-/// How many of `cells` stand for `done` of `all`.
+/// Number of `cells` that stand for `done` of `all`.
 pub fn cells(done: u64, all: u64, cells: u64) -> u64 {
     let done = u128::from(done.min(all));
     let (all, count) = (u128::from(all.max(1)), u128::from(cells));
@@ -26,7 +26,7 @@ pub fn of_characters(done: u64, all: u64, width: usize) -> String {
     format!("[{}{}]", "#".repeat(filled), ".".repeat(inner - filled))
 }
 
-/// A bar of pixels: the groove in one colour, what is done in another.
+/// A bar of pixels: the groove in one color, what is done in another.
 pub fn of_pixels<C: PixelColor>(
     sheet: &mut Sheet<C>,
     area: Rectangle,

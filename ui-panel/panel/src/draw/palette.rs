@@ -1,4 +1,4 @@
-//! Colours of the dark tokens, as the panel's screens show them: on black.
+//! Colors of the dark tokens, as the panel's screens show them: on black.
 
 use embedded_graphics::pixelcolor::Rgb565;
 use embedded_graphics::prelude::RgbColor;
@@ -11,19 +11,19 @@ const fn token(hex: u32) -> Rgb565 {
 
 /// The ground of every screen.
 pub const GROUND: Rgb565 = Rgb565::BLACK;
-/// The light modules' colour of a QR code.
+/// The light modules' color of a QR code.
 pub const PAPER: Rgb565 = Rgb565::WHITE;
-/// Text.
+/// Color of text.
 pub const INK: Rgb565 = token(0x00ee_f1f5);
 /// Text of second rank.
 pub const INK_2: Rgb565 = token(0x00b3_bccb);
-/// What is under way.
+/// Color of work in progress.
 pub const RUN: Rgb565 = token(0x007d_b7f5);
-/// What is well.
+/// Color of success.
 pub const OK: Rgb565 = token(0x006f_cf8f);
-/// What waits.
+/// Color of waiting.
 pub const WAIT: Rgb565 = token(0x00f2_b84b);
-/// What is wrong.
+/// Color of a problem.
 pub const BAD: Rgb565 = token(0x00ff_8a80);
 /// Edges of what can be chosen.
 pub const BORDER: Rgb565 = token(0x007a_869a);
@@ -32,7 +32,7 @@ pub const HAIRLINE: Rgb565 = token(0x0032_3b49);
 /// A bar across the screen.
 pub const RAISED: Rgb565 = token(0x0019_1f28);
 
-/// The colour of a tone.
+/// The color of a tone.
 pub fn of(tone: Tone) -> Rgb565 {
     match tone {
         Tone::Quiet => INK_2,
@@ -50,20 +50,20 @@ mod tests {
     use embedded_graphics::prelude::RgbColor;
 
     /// Relative luminance, as WCAG has it.
-    fn luminance(colour: Rgb565) -> f64 {
-        let colour = Rgb888::from(colour);
+    fn luminance(color: Rgb565) -> f64 {
+        let color = Rgb888::from(color);
         let linear = |channel: u8| match f64::from(channel) / 255.0 {
             low if low <= 0.04045 => low / 12.92,
             high => ((high + 0.055) / 1.055).powf(2.4),
         };
-        0.2126 * linear(colour.r()) + 0.7152 * linear(colour.g()) + 0.0722 * linear(colour.b())
+        0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b())
     }
 
     #[test]
     fn text_can_be_read_across_the_rack() {
-        for colour in [INK, INK_2, OK, RUN, WAIT, BAD] {
-            let contrast = (luminance(colour) + 0.05) / (luminance(GROUND) + 0.05);
-            assert!(contrast >= 9.0, "{colour:?} {contrast:.1}");
+        for color in [INK, INK_2, OK, RUN, WAIT, BAD] {
+            let contrast = (luminance(color) + 0.05) / (luminance(GROUND) + 0.05);
+            assert!(contrast >= 9.0, "{color:?} {contrast:.1}");
         }
         assert!((luminance(BORDER) + 0.05) / 0.05 >= 3.0);
     }

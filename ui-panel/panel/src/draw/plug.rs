@@ -1,4 +1,4 @@
-//! A plug on its cable: where there is no address yet, somebody should look there.
+//! Picture of a plug on its cable, shown while the box has no address.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Point, Size};
@@ -15,16 +15,16 @@ const CONTACTS: i32 = 4;
 pub const SIZE: Size = Size::new(24, 48);
 
 /// Draw it; a unit is `unit` pixels.
-pub fn draw<C: PixelColor>(sheet: &mut Sheet<C>, at: Point, unit: u32, (colour, ground): (C, C)) {
+pub fn draw<C: PixelColor>(sheet: &mut Sheet<C>, at: Point, unit: u32, (color, ground): (C, C)) {
     let scale = i32::try_from(unit).unwrap_or(1);
     let part = |(x, y, width, height): (i32, i32, u32, u32)| {
         let corner = at + Point::new(x, y) * scale;
         Rectangle::new(corner, Size::new(width, height) * unit)
     };
-    LIGHT.map(part).into_iter().for_each(|area| sheet.fill(area, colour));
+    LIGHT.map(part).into_iter().for_each(|area| sheet.fill(area, color));
     DARK.map(part).into_iter().for_each(|area| sheet.fill(area, ground));
     for contact in 0..CONTACTS {
-        sheet.fill(part((3 + contact * 5, 3, 3, 8)), colour);
+        sheet.fill(part((3 + contact * 5, 3, 3, 8)), color);
     }
     sheet.note(Rectangle::new(at, SIZE * unit), "<cable>".to_owned());
 }

@@ -24,11 +24,11 @@ fn frames(front: &mut Front, view: &StatusView, time: std::ops::Range<u64>) -> V
     seen
 }
 
-/// How many pixels of a picture are lit.
+/// Number of lit pixels of a picture.
 fn lit(picture: &Picture) -> usize {
     match picture {
         Picture::Mono(sheet) => sheet.pixels().iter().filter(|pixel| pixel.is_on()).count(),
-        Picture::Colour(sheet) => {
+        Picture::Color(sheet) => {
             use embedded_graphics::pixelcolor::Rgb565;
             use embedded_graphics::prelude::RgbColor as _;
             sheet.pixels().iter().filter(|pixel| **pixel != Rgb565::BLACK).count()

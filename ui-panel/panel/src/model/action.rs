@@ -1,9 +1,9 @@
-//! What can be done at the panel.
+//! Actions that the panel offers.
 
 /// Something the panel can ask the box to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Blink.
+    /// Blinks the LED.
     Identify,
     /// Show pin and code for a minute: nothing leaves the panel.
     ShowPin,
@@ -13,7 +13,7 @@ pub enum Action {
     Support,
     /// Start without settings, and serve nothing.
     SafeMode,
-    /// Start anew.
+    /// Restarts the box.
     Restart,
     /// Switch the box off.
     PowerOff,
@@ -61,7 +61,7 @@ impl Action {
         ACTIONS.into_iter().find(|action| action.setting() == setting)
     }
 
-    /// For people.
+    /// Text of the menu entry.
     pub fn label(self) -> &'static str {
         match self {
             Action::Identify => "Identify",
@@ -77,23 +77,23 @@ impl Action {
         }
     }
 
-    /// What comes of it, for whoever is asked whether it is meant.
+    /// Effect of the action, for the confirmation prompt.
     pub fn effect(self) -> &'static str {
         match self {
             Action::SafeMode => "starts without settings; machines are not served",
             Action::Restart => "machines wait about 20 s; installs go on after it",
-            Action::PowerOff => "machines are not served until somebody presses the button",
+            Action::PowerOff => "machines are not served until a person presses the button",
             Action::MachinePower => "switches the machine on or off at once",
             _ => "",
         }
     }
 
-    /// It stands in the menu.
+    /// True if the action is an entry of the menu.
     pub fn in_menu(self) -> bool {
         !matches!(self, Action::Retry | Action::MachinePower)
     }
 
-    /// It is asked once more whether it is meant.
+    /// True if the action needs a second, long press as confirmation.
     pub fn wants_hold(self) -> bool {
         use Action::{MachinePower, PowerOff, Restart, SafeMode};
         matches!(self, SafeMode | Restart | PowerOff | MachinePower)

@@ -1,4 +1,4 @@
-//! How bright the screen is: an OLED fades where it is lit, and nobody looks at it at night.
+//! Brightness of the screen: an OLED wears out where it is lit, so it dims when idle.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use status::view::{StatusView, problems};
 
 use super::{Buttons, Kind};
 
-/// How bright.
+/// Brightness of a display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Light {
-    /// All of it.
+    /// Full brightness.
     Full,
     /// Enough to read in the dark.
     Dim,
-    /// None.
+    /// Dark.
     Off,
 }
 
@@ -24,7 +24,7 @@ pub const DIM_AFTER: Duration = Duration::from_secs(60);
 pub const OLED_OFF_AFTER: Duration = Duration::from_mins(10);
 /// Time without a reason to look before a backlight goes dark.
 pub const TFT_OFF_AFTER: Duration = Duration::from_mins(30);
-/// How long an unclaimed box shows its code without a break.
+/// Time for which an unclaimed box shows its code without a break.
 pub const UNCLAIMED_ON: Duration = Duration::from_mins(60);
 /// After that: so much of each minute.
 pub const GLIMPSE: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ pub const OLED_DIM: u8 = 26;
 /// Of a backlight, in per cent.
 pub const TFT_DIM_PERCENT: u8 = 20;
 
-/// How bright the screen is after `idle` without a reason to look at it.
+/// Brightness after `idle` without an event.
 pub fn light(kind: Kind, buttons: Buttons, view: &StatusView, idle: Duration) -> Light {
     if idle < DIM_AFTER {
         return Light::Full;

@@ -4,12 +4,12 @@ use status::view::{Problem, StatusView, UpdateState, problems};
 
 use super::Action;
 
-/// Which screen the panel has.
+/// Kind of the panel's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// 128×64, on or off: an SSD1306.
     Oled,
-    /// 320×240 in colour.
+    /// A TFT of 320×240 pixels, in color.
     Tft,
 }
 
@@ -17,13 +17,13 @@ pub enum Kind {
 /// changed, and the wrong machine must not be the one that is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
-    /// The box starts.
+    /// Progress of the box's start.
     Boot,
     /// The box has no owner.
     Claim,
-    /// Is all well?
+    /// Summary of the box's health.
     Home,
-    /// What is being installed, from so many machines on (small screens).
+    /// Machines in progress, beginning with this index (small screens).
     Installing(usize),
     /// All machines, with the cursor on one (larger screens).
     Rack(usize),
@@ -33,23 +33,23 @@ pub enum Page {
     Details(String, usize),
     /// A machine, by its name.
     Machine(String),
-    /// Interfaces.
+    /// List of networks.
     Network,
-    /// The cache.
+    /// State of the image cache.
     Images,
-    /// The box.
+    /// State of the box's system.
     System,
-    /// The update.
+    /// State of the update.
     Update,
-    /// What can be done, with the cursor on one.
+    /// Menu, with the cursor at this entry.
     Menu(usize),
     /// Is it meant? To the machine of that name; empty: to the box.
     Confirm(Action, String),
-    /// What a factory reset is, before anything can happen.
+    /// Explanation of the factory reset.
     Reset,
-    /// What it erases; the next hold does it.
+    /// List of data to be erased; the next long press starts the reset.
     Erase,
-    /// Pin, and code if there is one, because somebody asked.
+    /// Pin, and code if there is one, on request.
     Secret,
 }
 
@@ -72,11 +72,11 @@ static TFT: [Page; 7] = [
     Page::System,
     Page::Update,
 ];
-/// What an unclaimed box shows.
+/// Pages of an unclaimed box.
 static UNCLAIMED: [Page; 3] = [Page::Claim, Page::Network, Page::System];
 
 impl Page {
-    /// Where the panel rests.
+    /// Resting page for this view.
     pub fn rest(view: &StatusView) -> Page {
         match (view.starting(), &view.claim) {
             (Some(_), _) => Page::Boot,
@@ -124,7 +124,7 @@ impl Page {
         }
     }
 
-    /// What it is about is still there.
+    /// True if the subject of the page still exists.
     pub fn stands(&self, view: &StatusView) -> bool {
         match self {
             Page::Boot => view.starting().is_some(),

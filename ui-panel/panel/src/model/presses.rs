@@ -1,20 +1,22 @@
-//! What a press does on each page.
+//! Effect of a press on each page.
 
 use std::time::Duration;
 
 use status::view::StatusView;
 
-use super::{Action, Buttons, DETAIL_LINES_MAX, Gesture, INSTALLING_ROWS, Order, Page, Panel};
+use super::{
+    Action, Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, Page, Panel, PanelOrder, PressKind,
+};
 use super::{Remedy, SCROLL_LINES, find};
 
 impl Panel {
-    /// A finger said something.
+    /// Handles a press.
     pub(super) fn gesture(
         &mut self,
-        gesture: Gesture,
+        gesture: PressKind,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         let gesture = self.meant(gesture);
         let page = self.page.clone();
         match page {
@@ -23,10 +25,10 @@ impl Panel {
             Page::Confirm(action, machine) => {
                 self.go(Page::rest(view), now);
                 let machine = (!machine.is_empty()).then_some(machine);
-                if gesture == Gesture::Hold { self.order(action, machine) } else { None }
+                if gesture == PressKind::Hold { self.order(action, machine) } else { None }
             }
             Page::Reset => {
-                let on = gesture == Gesture::Select;
+                let on = gesture == PressKind::Select;
                 self.go(if on { Page::Erase } else { Page::rest(view) }, now);
                 None
             }
@@ -50,10 +52,10 @@ impl Panel {
     }
 
     /// With one button, a hold is the select of the pages that have one.
-    fn meant(&self, gesture: Gesture) -> Gesture {
+    fn meant(&self, gesture: PressKind) -> PressKind {
         let holds = matches!(self.page, Page::Home | Page::Claim | Page::Confirm(..) | Page::Erase);
         match gesture {
-            Gesture::Hold if self.settings.buttons == Buttons::One && !holds => Gesture::Select,
+            PressKind::Hold if self.settings.buttons == Buttons::One && !holds => PressKind::Select,
             gesture => gesture,
         }
     }
@@ -61,18 +63,18 @@ impl Panel {
     fn in_menu(
         &mut self,
         at: usize,
-        gesture: Gesture,
+        gesture: PressKind,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         let menu = self.menu();
         // The line after the last action leads back.
         let lines = menu.len() + 1;
         match gesture {
-            Gesture::Up => self.go(Page::Menu((at + lines - 1) % lines), now),
-            Gesture::Down => self.go(Page::Menu((at + 1) % lines), now),
-            Gesture::Hold => self.go(Page::rest(view), now),
-            Gesture::Select => match menu.get(at) {
+            PressKind::Up => self.go(Page::Menu((at + lines - 1) % lines), now),
+            PressKind::Down => self.go(Page::Menu((at + 1) % lines), now),
+            PressKind::Hold => self.go(Page::rest(view), now),
+            PressKind::Select => match menu.get(at) {
                 None => self.go(Page::rest(view), now),
                 Some(Action::ShowPin) => self.go(Page::Secret, now),
                 Some(Action::FactoryReset) => self.go(Page::Reset, now),
@@ -91,18 +93,18 @@ impl Panel {
     fn on_problem(
         &mut self,
         key: &str,
-        gesture: Gesture,
+        gesture: PressKind,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         let problem = find(view, key);
         match (gesture, problem) {
-            (Gesture::Down, _) => {
+            (PressKind::Down, _) => {
                 let next = self.after(view);
                 self.go(next, now);
             }
             (_, None) => self.go(self.page.turned(self.settings.kind, view, -1), now),
-            (Gesture::Select, Some(problem)) if problem.remedy == Remedy::Retry => {
+            (PressKind::Select, Some(problem)) if problem.remedy == Remedy::Retry => {
                 let next = self.after(view);
                 self.go(next, now);
                 return self.order(Action::Retry, problem.machine.map(String::from));
@@ -115,18 +117,18 @@ impl Panel {
     fn on_machine(
         &mut self,
         name: &str,
-        gesture: Gesture,
+        gesture: PressKind,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         let place = view.machines.iter().position(|machine| machine.name.as_str() == name);
         let back = Page::Rack(place.unwrap_or(0));
         match gesture {
-            Gesture::Select | Gesture::Hold if self.allows(Action::MachinePower) => {
+            PressKind::Select | PressKind::Hold if self.allows(Action::MachinePower) => {
                 self.go(Page::Confirm(Action::MachinePower, name.to_owned()), now);
                 None
             }
-            Gesture::Up => {
+            PressKind::Up => {
                 let failed = place.is_some_and(|at| view.machines[at].needs_person());
                 failed.then(|| self.order(Action::Retry, Some(name.to_owned())))?
             }
@@ -141,42 +143,44 @@ impl Panel {
     fn on_round(
         &mut self,
         page: Page,
-        gesture: Gesture,
+        gesture: PressKind,
         view: &StatusView,
         now: Duration,
-    ) -> Option<Order> {
+    ) -> Option<PanelOrder> {
         let next = match (gesture, page) {
-            (Gesture::Hold, _) => Page::Menu(0),
-            (Gesture::Down, Page::Rack(at)) if at + 1 < view.machines.len() => Page::Rack(at + 1),
-            (Gesture::Up, Page::Rack(at)) if at > 0 => Page::Rack(at - 1),
-            (Gesture::Select, Page::Rack(at)) => match view.machines.get(at) {
+            (PressKind::Hold, _) => Page::Menu(0),
+            (PressKind::Down, Page::Rack(at)) if at + 1 < view.machines.len() => Page::Rack(at + 1),
+            (PressKind::Up, Page::Rack(at)) if at > 0 => Page::Rack(at - 1),
+            (PressKind::Select, Page::Rack(at)) => match view.machines.get(at) {
                 Some(machine) => Page::Machine(machine.name.to_string()),
                 None => return None,
             },
-            (Gesture::Select, Page::Installing(from)) => {
+            (PressKind::Select, Page::Installing(from)) => {
                 let count = view.machines.iter().filter(|machine| machine.under_way()).count();
                 let on = from + INSTALLING_ROWS;
                 Page::Installing(if on < count { on } else { 0 })
             }
-            (Gesture::Select, Page::Home) => match find(view, "") {
+            (PressKind::Select, Page::Home) => match find(view, "") {
                 Some(problem) => Page::Problem(problem.key),
                 None => return None,
             },
-            (Gesture::Select, _) => Page::rest(view),
-            (Gesture::Up, page) => self.named(page.turned(self.settings.kind, view, -1), view),
-            (Gesture::Down, page) => self.named(page.turned(self.settings.kind, view, 1), view),
+            (PressKind::Select, _) => Page::rest(view),
+            (PressKind::Up, page) => self.named(page.turned(self.settings.kind, view, -1), view),
+            (PressKind::Down, page) => self.named(page.turned(self.settings.kind, view, 1), view),
         };
         self.go(next, now);
         None
     }
 }
 
-fn details(key: &str, line: usize, gesture: Gesture) -> Page {
+fn details(key: &str, line: usize, gesture: PressKind) -> Page {
     match gesture {
-        Gesture::Down if line + SCROLL_LINES < DETAIL_LINES_MAX => {
+        PressKind::Down if line + SCROLL_LINES < DETAIL_LINES_MAX => {
             Page::Details(key.to_owned(), line + SCROLL_LINES)
         }
-        Gesture::Up if line > 0 => Page::Details(key.to_owned(), line.saturating_sub(SCROLL_LINES)),
+        PressKind::Up if line > 0 => {
+            Page::Details(key.to_owned(), line.saturating_sub(SCROLL_LINES))
+        }
         _ => Page::Problem(key.to_owned()),
     }
 }

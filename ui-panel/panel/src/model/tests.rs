@@ -16,7 +16,7 @@ fn settings(kind: Kind, buttons: Buttons) -> Settings {
 struct Rig {
     panel: Panel,
     now: Duration,
-    orders: Vec<Order>,
+    orders: Vec<PanelOrder>,
 }
 
 impl Rig {
@@ -134,7 +134,7 @@ fn select_retries_the_machine_that_was_shown() {
     changed.machines[0].since = Some(jiff::Timestamp::MIN);
     rig.panel.known.insert("machine/nuc-01/Failed".to_owned());
     rig.tap(&[Select], &changed);
-    let order = Order { action: Action::Retry, machine: Some("nuc-07".to_owned()) };
+    let order = PanelOrder { action: Action::Retry, machine: Some("nuc-07".to_owned()) };
     assert_eq!(rig.orders, [order]);
 }
 
@@ -194,7 +194,7 @@ fn only_five_seconds_on_the_second_screen_erase_the_box() {
     assert_eq!((rig.page(&view), rig.orders.len()), (Page::Home, 0), "the wrong button");
     to_erase(&mut rig, &view);
     rig.pass(&view, s(18)).hold(Select, &view, s(6));
-    assert_eq!(rig.orders, [Order { action: Action::FactoryReset, machine: None }]);
+    assert_eq!(rig.orders, [PanelOrder { action: Action::FactoryReset, machine: None }]);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn one_button_can_do_everything() {
     rig.hold(Select, &view, s(2));
     assert_eq!(rig.page(&view), Page::Erase);
     rig.hold(Select, &view, s(6));
-    assert_eq!(rig.orders, [Order { action: Action::FactoryReset, machine: None }]);
+    assert_eq!(rig.orders, [PanelOrder { action: Action::FactoryReset, machine: None }]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_machine_is_opened_from_the_rack_and_switched_only_after_a_hold() {
     assert_eq!(rig.orders, [], "it did not fail, so there is nothing to retry");
     rig.tap(&[Select], &view).hold(Select, &view, s(2));
     let machine = Some("nuc-03".to_owned());
-    assert_eq!(rig.orders, [Order { action: Action::MachinePower, machine }]);
+    assert_eq!(rig.orders, [PanelOrder { action: Action::MachinePower, machine }]);
 }
 
 #[test]

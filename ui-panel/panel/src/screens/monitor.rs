@@ -1,5 +1,5 @@
-//! A monitor of at least 800×600 pixels: a grid of FONT_9X18, a header above, the function keys
-//! below, between them what the tab tells.
+//! A monitor of at least 800×600 pixels: a grid of FONT_9X18 with a header, the content of the tab,
+//! and the function keys.
 
 mod facts;
 mod list;
@@ -11,12 +11,12 @@ use embedded_graphics::mono_font::iso_8859_1::{FONT_9X18, FONT_9X18_BOLD};
 use embedded_graphics::pixelcolor::Rgb565;
 use embedded_graphics::prelude::{Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use status::reset::Erased;
+use status::reset::ErasureSummary;
 use status::view::health::health;
 use status::view::{StatusView, TimeState, moment, problems};
 use status::words::{Shape, Tone};
 
-use crate::console::{Console, Erasing, LEAVING, TABS, Tab};
+use crate::console::{Console, ErasePrompt, LEAVING, TABS, Tab};
 use crate::draw::palette::{BAD, GROUND, INK, INK_2, RAISED, RUN, WAIT};
 use crate::draw::text::fit;
 use crate::draw::{Sheet, palette, shape};
@@ -26,14 +26,14 @@ use crate::model::Action;
 pub const SIZE: Size = Size::new(1024, 768);
 /// The smallest that all of it fits on.
 pub const SIZE_MIN: Size = Size::new(800, 600);
-/// A cell.
+/// Size of a cell in pixels.
 pub const CELL: Size = Size::new(9, 18);
 
-/// Function keys that are no tabs, where they may do anything.
+/// Function keys for actions, if these are allowed.
 const FUNCTIONS: [(Action, &str, &str); 2] =
     [(Action::Support, "F8", "Support"), (Action::Restart, "F12", "Restart…")];
 
-/// The grid.
+/// Grid of character cells.
 struct Grid<'a> {
     sheet: Sheet<Rgb565>,
     columns: usize,
@@ -73,12 +73,12 @@ pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> 
 
 impl Grid<'_> {
     /// Text at a cell, of at most `width` columns.
-    fn put(&mut self, column: usize, row: usize, colour: Rgb565, text: &str, width: usize) {
+    fn put(&mut self, column: usize, row: usize, color: Rgb565, text: &str, width: usize) {
         let width = width.min(self.columns.saturating_sub(column));
-        self.sheet.write(cell(column, row), &FONT_9X18, colour, &fit(text, width));
+        self.sheet.write(cell(column, row), &FONT_9X18, color, &fit(text, width));
     }
 
-    /// A heading.
+    /// Draws a heading.
     fn head(&mut self, column: usize, row: usize, text: &str, width: usize) {
         let width = width.min(self.columns.saturating_sub(column));
         self.sheet.write(cell(column, row), &FONT_9X18_BOLD, INK_2, &fit(text, width));
@@ -90,11 +90,11 @@ impl Grid<'_> {
         shape::draw(&mut self.sheet, at, 13, sign, palette::of(tone));
     }
 
-    /// A bar across.
-    fn ground(&mut self, row: usize, colour: Rgb565) {
+    /// Fills a row with a color.
+    fn ground(&mut self, row: usize, color: Rgb565) {
         let size = Size::new(self.columns as u32 * CELL.width, CELL.height);
         let size = Size::new(size.width.max(self.width()), size.height);
-        self.sheet.fill(Rectangle::new(cell(0, row), size), colour);
+        self.sheet.fill(Rectangle::new(cell(0, row), size), color);
     }
 
     fn width(&self) -> u32 {
@@ -143,20 +143,20 @@ impl Grid<'_> {
     }
 
     /// The question that erases the box, unless it is withdrawn.
-    fn erasing(&self) -> Option<(&Erasing, u64)> {
+    fn erasing(&self) -> Option<(&ErasePrompt, u64)> {
         let erasing = self.console.erasing.as_ref()?;
         Some((erasing, erasing.seconds(self.now)?))
     }
 
-    /// The action that a person is asked about, unless the question is withdrawn.
+    /// Action of the open prompt, if it is not withdrawn.
     fn asking(&self) -> Option<Action> {
         self.console.asking?.action(self.now)
     }
 
-    /// What stands over an open question.
+    /// Text above an open prompt.
     fn question_above(&self) -> Option<String> {
         if self.erasing().is_some() {
-            let erased = Erased::of(self.view).sentence();
+            let erased = ErasureSummary::of(self.view).sentence();
             return Some(format!("FACTORY RESET erases {erased}. The systems in both slots stay."));
         }
         let asked = self.asking()?;
@@ -169,7 +169,7 @@ impl Grid<'_> {
         (!other.is_empty()).then(|| format!("or: {}", other.join("   ")))
     }
 
-    /// What the function keys do; or the question that is open.
+    /// Draws the function keys, or the open prompt.
     fn keys(&mut self) {
         let row = self.rows - 1;
         self.ground(row, RAISED);
@@ -189,8 +189,8 @@ impl Grid<'_> {
         }
         let mut column = 1;
         for (key, tab, name) in TABS {
-            let colour = if tab == self.console.tab { RUN } else { INK };
-            column = self.hint(column, &format!("F{key}"), name, colour);
+            let color = if tab == self.console.tab { RUN } else { INK };
+            column = self.hint(column, &format!("F{key}"), name, color);
         }
         for (action, key, name) in FUNCTIONS {
             if self.console.actions.contains(&action) {
@@ -199,11 +199,11 @@ impl Grid<'_> {
         }
     }
 
-    fn hint(&mut self, column: usize, key: &str, name: &str, colour: Rgb565) -> usize {
+    fn hint(&mut self, column: usize, key: &str, name: &str, color: Rgb565) -> usize {
         let row = self.rows - 1;
         self.put(column, row, INK_2, key, key.len());
         let at = column + key.len() + 1;
-        self.put(at, row, colour, name, 9);
+        self.put(at, row, color, name, 9);
         at + name.chars().count() + 2
     }
 }

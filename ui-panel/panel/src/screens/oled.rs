@@ -12,15 +12,15 @@ use embedded_graphics::primitives::Rectangle;
 use status::view::StatusView;
 
 use crate::draw::Sheet;
-use crate::model::{Page, Shown};
+use crate::model::{Page, ScreenInput};
 
-/// Pixels across.
+/// Width in pixels.
 pub const WIDTH: u32 = 128;
-/// Pixels down.
+/// Height in pixels.
 pub const HEIGHT: u32 = 64;
 /// Columns of a row.
 pub const COLUMNS: usize = 21;
-/// Rows.
+/// Number of text rows.
 pub const ROWS: usize = 6;
 /// A column of FONT_6X10.
 pub const COLUMN_PIXELS: u32 = 6;
@@ -37,7 +37,7 @@ const ROW: i32 = 10;
 type Rows = Vec<String>;
 
 /// A page as a picture.
-pub fn draw(view: &StatusView, shown: &Shown) -> Sheet<BinaryColor> {
+pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<BinaryColor> {
     let mut sheet = Sheet::new(Size::new(WIDTH, HEIGHT), BinaryColor::Off);
     match (&shown.page, &view.claim) {
         (Page::Claim, Some(wanted)) => claim::draw(&mut sheet, view, wanted),
@@ -49,7 +49,7 @@ pub fn draw(view: &StatusView, shown: &Shown) -> Sheet<BinaryColor> {
 }
 
 /// A page as rows of text.
-pub fn rows(view: &StatusView, shown: &Shown) -> Rows {
+pub fn rows(view: &StatusView, shown: &ScreenInput) -> Rows {
     let number = super::number(view, shown);
     match &shown.page {
         Page::Boot => pages::boot(view),
@@ -76,16 +76,16 @@ fn write(sheet: &mut Sheet<BinaryColor>, rows: &Rows) {
     sheet.fill(bar, BinaryColor::On);
     for (at, row) in rows.iter().take(ROWS).enumerate() {
         let below = i32::try_from(at).unwrap_or(0) - 1;
-        let (y, colour) = match at {
+        let (y, color) = match at {
             0 => (0, BinaryColor::Off),
             _ => (BODY + ROW * below, BinaryColor::On),
         };
-        sheet.write(Point::new(LEFT, y), &FONT_6X10, colour, row);
+        sheet.write(Point::new(LEFT, y), &FONT_6X10, color, row);
     }
 }
 
 /// One pixel that walks along the bottom edge: a frozen screen shows that it is.
-fn walk(sheet: &mut Sheet<BinaryColor>, shown: &Shown) {
+fn walk(sheet: &mut Sheet<BinaryColor>, shown: &ScreenInput) {
     // Not through the quiet zone of the code.
     let from = if shown.page == Page::Claim { WIDTH / 2 } else { 0 };
     let x = from + shown.dot % (WIDTH - from);

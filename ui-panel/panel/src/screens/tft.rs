@@ -1,4 +1,4 @@
-//! 320×240 pixels in colour: a header, seven rows, and over the buttons what they do.
+//! 320×240 pixels in color: a header, seven rows, and over the buttons what they do.
 
 mod boot;
 mod claim;
@@ -21,11 +21,11 @@ use status::view::health::health;
 use crate::draw::palette::{BORDER, GROUND, HAIRLINE, INK, INK_2};
 use crate::draw::text::{fit, fit_name};
 use crate::draw::{Sheet, palette, shape};
-use crate::model::{Buttons, Page, Shown};
+use crate::model::{Buttons, Page, ScreenInput};
 
-/// Pixels across.
+/// Width in pixels.
 pub const WIDTH: u32 = 320;
-/// Pixels down.
+/// Height in pixels.
 pub const HEIGHT: u32 = 240;
 /// A column of the transcript.
 pub const COLUMN_PIXELS: u32 = 9;
@@ -47,11 +47,11 @@ const FOOTER: i32 = 216;
 struct Frame<'a> {
     sheet: Sheet<Rgb565>,
     view: &'a StatusView,
-    shown: &'a Shown,
+    shown: &'a ScreenInput,
 }
 
 /// A page as a picture.
-pub fn draw(view: &StatusView, shown: &Shown) -> Sheet<Rgb565> {
+pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<Rgb565> {
     let sheet = Sheet::new(Size::new(WIDTH, HEIGHT), GROUND);
     let mut frame = Frame { sheet, view, shown };
     frame.header();
@@ -82,7 +82,7 @@ pub fn draw(view: &StatusView, shown: &Shown) -> Sheet<Rgb565> {
 }
 
 impl Frame<'_> {
-    /// Name, clock, health.
+    /// Draws name, clock and health.
     fn header(&mut self) {
         let view = self.view;
         let name = fit_name(&view.name, 22);
@@ -99,12 +99,12 @@ impl Frame<'_> {
         self.rule(HEADER);
     }
 
-    /// A line across.
+    /// Draws a horizontal line.
     fn rule(&mut self, y: i32) {
         self.sheet.fill(Rectangle::new(Point::new(0, y), Size::new(WIDTH, 1)), HAIRLINE);
     }
 
-    /// What the buttons do, in the order select, up, down; and where in the round this is.
+    /// Draws the labels of the buttons select, up and down, and the position among the pages.
     fn footer(&mut self, labels: [&str; 3]) {
         self.rule(FOOTER);
         let labels = match self.shown.buttons {
@@ -141,35 +141,35 @@ impl Frame<'_> {
     }
 
     /// A line of text in a row.
-    fn row(&mut self, row: i32, colour: Rgb565, text: &str) {
-        self.text(Point::new(MARGIN, row_y(row)), &FONT_9X15, colour, text, COLUMNS);
+    fn row(&mut self, row: i32, color: Rgb565, text: &str) {
+        self.text(Point::new(MARGIN, row_y(row)), &FONT_9X15, color, text, COLUMNS);
     }
 
     /// Text of at most so many columns.
-    fn text(&mut self, at: Point, font: &MonoFont<'_>, colour: Rgb565, text: &str, columns: usize) {
-        self.sheet.write(at, font, colour, &fit(text, columns));
+    fn text(&mut self, at: Point, font: &MonoFont<'_>, color: Rgb565, text: &str, columns: usize) {
+        self.sheet.write(at, font, color, &fit(text, columns));
     }
 
     /// Text that ends at the right margin; returns the columns that it took.
-    fn right(&mut self, y: i32, colour: Rgb565, text: &str, columns: usize) -> usize {
+    fn right(&mut self, y: i32, color: Rgb565, text: &str, columns: usize) -> usize {
         let text = fit(text, columns);
         let taken = text.chars().count();
         let x = WIDTH as i32 - MARGIN - 9 * taken as i32;
-        self.sheet.write(Point::new(x, y), &FONT_9X15, colour, &text);
+        self.sheet.write(Point::new(x, y), &FONT_9X15, color, &text);
         taken
     }
 
     /// A line with something at each end; the left gives way.
-    fn ends(&mut self, y: i32, colour: Rgb565, left: &str, right: &str) {
-        let taken = self.right(y, colour, right, COLUMNS);
+    fn ends(&mut self, y: i32, color: Rgb565, left: &str, right: &str) {
+        let taken = self.right(y, color, right, COLUMNS);
         let room = COLUMNS.saturating_sub(taken + 1);
-        self.text(Point::new(MARGIN, y), &FONT_9X15, colour, left, room);
+        self.text(Point::new(MARGIN, y), &FONT_9X15, color, left, room);
     }
 
     /// The edge of a box.
-    fn edge(&mut self, area: Rectangle, colour: Rgb565, width: u32) {
+    fn edge(&mut self, area: Rectangle, color: Rgb565, width: u32) {
         let style = PrimitiveStyleBuilder::new()
-            .stroke_color(colour)
+            .stroke_color(color)
             .stroke_width(width)
             .stroke_alignment(StrokeAlignment::Inside)
             .build();

@@ -1,5 +1,4 @@
-//! What comes out of an SSD1306 that is spoken to as the panel speaks to it: each page looks as it
-//! should on the glass, not only in memory.
+//! Pictures as an emulated SSD1306 shows them, from the bytes on its bus.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -115,7 +114,7 @@ impl Chip {
         };
     }
 
-    /// What can be seen on a module that is built as they all are, with its flat cable on top.
+    /// Picture on a module with the usual orientation, its flat cable on top.
     fn seen(&self) -> Picture {
         let mut sheet = Sheet::new(Size::new(COLUMNS as u32, 8 * PAGES as u32), BinaryColor::Off);
         assert!(self.remapped && self.reversed, "it stands on its head");
@@ -175,11 +174,11 @@ impl I2c for Bus {
 }
 
 fn mono(picture: Picture) -> Sheet<BinaryColor> {
-    let Picture::Mono(sheet) = picture else { panic!("an OLED has no colours") };
+    let Picture::Mono(sheet) = picture else { panic!("an OLED has no colors") };
     sheet
 }
 
-/// Whether the glass shows what the golden of that name does.
+/// True if the display shows the golden of that name.
 fn looks_like(bus: &Bus, name: &str) -> bool {
     let file = std::fs::read(golden(&format!("oled/{name}.png"))).unwrap();
     let want = pixels(&file);

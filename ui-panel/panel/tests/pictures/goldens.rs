@@ -14,7 +14,7 @@ pub fn golden(name: &str) -> PathBuf {
 fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
     let text = match picture {
         Picture::Mono(sheet) => sheet.transcript(column),
-        Picture::Colour(sheet) => sheet.transcript(column),
+        Picture::Color(sheet) => sheet.transcript(column),
     };
     let file = encode(picture).unwrap();
     let (as_text, as_image) = (golden(&format!("{name}.txt")), golden(&format!("{name}.png")));

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use embedded_graphics::prelude::{OriginDimensions, PixelColor, Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use panel::console::{Asking, Console, Tab};
+use panel::console::{Confirmation, Console, Tab};
 use panel::draw::Sheet;
 use panel::model::{ACTIONS, Action, Buttons, Kind, Page};
 use panel::screens::{Picture, draw, monitor, oled};
@@ -64,7 +64,7 @@ fn machine() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// A box with machines and texts that nobody would think of.
+/// Generates boxes with unusual machines and texts.
 fn view() -> impl Strategy<Value = StatusView> {
     let bases = [
         example::working as fn() -> StatusView,
@@ -126,7 +126,7 @@ fn view() -> impl Strategy<Value = StatusView> {
             reason: text(5),
             percent: share,
             waits_for: vec![text(6); 9],
-            state: if count % 3 == 0 { UpdateState::Undone } else { UpdateState::Waiting },
+            state: if count % 3 == 0 { UpdateState::RolledBack } else { UpdateState::Waiting },
             ..Update::default()
         };
         view.update = (count % 5 > 1).then_some(update);
@@ -196,7 +196,7 @@ proptest! {
                     shown.held_seconds = u64::from(shift.unsigned_abs());
                     match draw(&view, &shown) {
                         Picture::Mono(sheet) => holds(&format!("{page:?}"), &sheet)?,
-                        Picture::Colour(sheet) => holds(&format!("{page:?}"), &sheet)?,
+                        Picture::Color(sheet) => holds(&format!("{page:?}"), &sheet)?,
                     }
                 }
                 let mut shown = shown(Kind::Oled, page.clone());
@@ -216,7 +216,7 @@ proptest! {
         let name = view.machines.last().map(|it| it.name.to_string()).unwrap_or_default();
         for tab in [Tab::Now, Tab::Machines, Tab::Network, Tab::Logs, Tab::Box] {
             for story in [false, true] {
-                let asking = Asking { action: Action::PowerOff, since: Duration::ZERO };
+                let asking = Confirmation { action: Action::PowerOff, since: Duration::ZERO };
                 let console = Console {
                     tab,
                     cursor: name.clone(),

@@ -7,7 +7,7 @@ use status::view::{StatusView, example};
 
 use crate::stage;
 
-/// What zbar reads from a picture; it must be the one code in it.
+/// Text of the only QR code in a picture, as zbar reads it.
 fn scan(name: &str, file: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("panel.png");

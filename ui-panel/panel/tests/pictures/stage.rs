@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use panel::console::{Asking, Console, Erasing};
-use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, Shown};
+use panel::console::{Confirmation, Console, ErasePrompt};
+use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, ScreenInput};
 use panel::screens::{Picture, monitor};
 use status::view::{StatusView, example};
 
-/// What a screen is given to draw `page`.
-pub fn shown(kind: Kind, page: Page) -> Shown {
-    Shown {
+/// Input of a screen to draw `page`.
+pub fn shown(kind: Kind, page: Page) -> ScreenInput {
+    ScreenInput {
         page,
         kind,
         buttons: Buttons::Three,
@@ -65,9 +65,9 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     story.cursor = "nuc-07".to_owned();
     story.story = true;
     let mut asking = console(Tab::Now);
-    asking.asking = Some(Asking { action: Action::Restart, since: Duration::ZERO });
+    asking.asking = Some(Confirmation { action: Action::Restart, since: Duration::ZERO });
     let mut erasing = console(Tab::Box);
-    erasing.erasing = Some(Erasing { typed: "box-7".to_owned(), since: Duration::ZERO });
+    erasing.erasing = Some(ErasePrompt { typed: "box-7".to_owned(), since: Duration::ZERO });
     let mut pin = console(Tab::Now);
     pin.secret = Some(Duration::ZERO);
     vec![
@@ -89,5 +89,5 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
 
 /// A tab on a monitor of the usual size.
 pub fn monitor(view: &StatusView, console: &Console) -> Picture {
-    Picture::Colour(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
+    Picture::Color(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use http::Method;
 use http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use status::story::plain;
+use status::plain;
 use stdx::Secret;
 
 use super::pinned::{ask, request};

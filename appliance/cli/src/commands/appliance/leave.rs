@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal as _};
 
 use serde_json::json;
-use status::reset::{Erased, Leaving, Wish};
-use status::story::plain;
+use status::plain;
+use status::reset::{BoxAction, BoxActionRequest, ErasureSummary};
 
 use super::question::question;
 use crate::client::Path;
@@ -60,13 +60,13 @@ pub struct Confirm {
 /// The box goes on as before.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let (leaving, ask) = match command {
-        Command::Restart => (Leaving::Restart, false),
-        Command::Poweroff(sure) => (Leaving::PowerOff, !sure.yes),
-        Command::Reset(Reset { level: Level::Safe, sure }) => (Leaving::Safe, !sure.yes),
-        Command::Reset(Reset { level: Level::Factory, sure }) => (Leaving::Factory, !sure.yes),
+        Command::Restart => (BoxAction::Restart, false),
+        Command::Poweroff(sure) => (BoxAction::PowerOff, !sure.yes),
+        Command::Reset(Reset { level: Level::Safe, sure }) => (BoxAction::Safe, !sure.yes),
+        Command::Reset(Reset { level: Level::Factory, sure }) => (BoxAction::Factory, !sure.yes),
     };
     let answer = context.client.get(&Path::reset()).await?;
-    let erased: Erased = serde_json::from_value(answer).map_err(|error| Error::Answer {
+    let erased: ErasureSummary = serde_json::from_value(answer).map_err(|error| Error::Answer {
         what: "read what is there".to_owned(),
         why: error.to_string(),
     })?;
@@ -77,10 +77,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     if ask {
         prove(&name)?;
     }
-    let wish = Wish { level: leaving, name: erased.name.to_string() };
+    let wish = BoxActionRequest { level: leaving, name: erased.name.to_string() };
     context.client.post(&Path::reset(), "", &json!(wish)).await?;
     printer.line(&format!("{name} {}", what_happens(leaving)))?;
-    if leaving == Leaving::Factory {
+    if leaving == BoxAction::Factory {
         printer.note(
             "next: `tinbox --kubeconfig NEW box claim ADDRESS` with the code that its screen \
              shows; the kubeconfig that you have opens nothing any more",
@@ -103,11 +103,11 @@ fn prove(name: &str) -> Result<(), Error> {
     Err(Error::Usage(format!("{said:?} is not {name}: nothing was done")))
 }
 
-fn what_happens(leaving: Leaving) -> &'static str {
+fn what_happens(leaving: BoxAction) -> &'static str {
     match leaving {
-        Leaving::Restart => "restarts",
-        Leaving::PowerOff => "switches itself off",
-        Leaving::Safe => "restarts in safe mode; `tinbox box restart` ends it",
-        Leaving::Factory => "restarts and erases everything of its owner",
+        BoxAction::Restart => "restarts",
+        BoxAction::PowerOff => "switches itself off",
+        BoxAction::Safe => "restarts in safe mode; `tinbox box restart` ends it",
+        BoxAction::Factory => "restarts and erases everything of its owner",
     }
 }

@@ -9,8 +9,8 @@ use std::process::Command as Program;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use status::settings::{Change, Diff, Report, Revert, Revision};
-use status::story::plain;
+use status::plain;
+use status::settings::{Diff, RevertRequest, Revision, SettingsChange, SettingsReport};
 
 use crate::client::{NewContent, Path, query};
 use crate::commands::Context;
@@ -29,7 +29,7 @@ pub enum Command {
         #[arg(long)]
         secrets: bool,
     },
-    /// Change some keys; all other text, including comments, stays
+    /// SettingsChange some keys; all other text, including comments, stays
     ///
     /// Example: `tinbox box settings set time.zone=Europe/Berlin 'upgrade.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
@@ -104,7 +104,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Diff { from, to } => diff(context, from, to).await,
         Command::Revert { revision, note } => {
             let now = report(context, false).await?;
-            let order = serde_json::to_value(Revert { revision, note }).unwrap_or_default();
+            let order = serde_json::to_value(RevertRequest { revision, note }).unwrap_or_default();
             let path = Path::of_settings("revert");
             let answer =
                 context.client.change_if(&path, "", &now.sum, NewContent::Order(&order)).await?;
@@ -121,14 +121,14 @@ pub async fn change(
     context: &Context,
     set: BTreeMap<String, Option<String>>,
     note: String,
-) -> Result<Report, Error> {
+) -> Result<SettingsReport, Error> {
     let now = report(context, false).await?;
-    let part = serde_json::to_value(Change { set, note }).unwrap_or_default();
+    let part = serde_json::to_value(SettingsChange { set, note }).unwrap_or_default();
     let path = Path::settings();
     read(context.client.change_if(&path, "", &now.sum, NewContent::Part(&part)).await?)
 }
 
-async fn report(context: &Context, secrets: bool) -> Result<Report, Error> {
+async fn report(context: &Context, secrets: bool) -> Result<SettingsReport, Error> {
     let query = if secrets { "?secrets=true" } else { "" };
     read(context.client.get_with(&Path::settings(), query).await?)
 }
@@ -138,7 +138,7 @@ fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, Error> {
     serde_json::from_value(answer).map_err(|error| Error::Answer { what, why: error.to_string() })
 }
 
-fn changed(context: &Context, report: &Report) -> Result<(), Error> {
+fn changed(context: &Context, report: &SettingsReport) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(std::slice::from_ref(report)) {
         return printed;
     }
@@ -151,7 +151,7 @@ fn changed(context: &Context, report: &Report) -> Result<(), Error> {
     Ok(())
 }
 
-fn restart_note(context: &Context, report: &Report) {
+fn restart_note(context: &Context, report: &SettingsReport) {
     if !report.restart.is_empty() {
         let keys = plain(&report.restart.join(", "));
         context.printer.note(&format!("effective after a restart of the box: {keys}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::CONTENT_TYPE;
-use status::story::plain;
+use status::plain;
 use stdx::Secret;
 
 use super::super::appliance::claim::{bare, trusted};

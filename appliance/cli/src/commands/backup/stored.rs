@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use status::backup::{Kept, Report};
-use status::story::plain;
+use status::backup::{BackupSummary, StoredBackup};
+use status::plain;
 
 use crate::client::Path;
 use crate::commands::Context;
@@ -13,7 +13,8 @@ use crate::output::{Table, since};
 
 /// Makes a backup now.
 pub async fn keep(context: &Context) -> Result<(), Error> {
-    let made: Kept = read(context.client.post(&Path::backup("/kept"), "", &json!({})).await?)?;
+    let made: StoredBackup =
+        read(context.client.post(&Path::backup("/kept"), "", &json!({})).await?)?;
     if let Some(printed) = context.printer.values(std::slice::from_ref(&made)) {
         return printed;
     }
@@ -22,7 +23,7 @@ pub async fn keep(context: &Context) -> Result<(), Error> {
 
 /// Lists the backups.
 pub async fn list(context: &Context) -> Result<(), Error> {
-    let kept: Vec<Kept> = read(context.client.get(&Path::backup("/kept")).await?)?;
+    let kept: Vec<StoredBackup> = read(context.client.get(&Path::backup("/kept")).await?)?;
     if let Some(printed) = context.printer.values(&kept) {
         return printed;
     }
@@ -33,7 +34,7 @@ pub async fn list(context: &Context) -> Result<(), Error> {
 }
 
 /// Starts `verify` or `restore` of the backup with this name.
-pub async fn ask(context: &Context, name: &str, what: &str) -> Result<Report, Error> {
+pub async fn ask(context: &Context, name: &str, what: &str) -> Result<BackupSummary, Error> {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
         let why = format!("{name:?} is not a valid name of a backup on a box: see `backup list`");
         return Err(Error::Usage(why));
@@ -42,7 +43,7 @@ pub async fn ask(context: &Context, name: &str, what: &str) -> Result<Report, Er
     read(context.client.post(&path, "", &json!({})).await?)
 }
 
-fn table(kept: &[Kept], now: Timestamp) -> Table {
+fn table(kept: &[StoredBackup], now: Timestamp) -> Table {
     let mut table = Table::new(&["NAME", "AGE", "SIZE", "MACHINES", "OBJECTS"]);
     for one in kept {
         table.row([

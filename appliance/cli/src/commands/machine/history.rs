@@ -7,8 +7,8 @@ use api::core::EVENT;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use status::story::stranger;
-use status::timeline::{End, Line, Told, silence, timeline, times};
+use status::boot_event::unknown_machine;
+use status::history::{EventRecord, Line, Outcome, history, silence, times};
 use status::words::Tone;
 use tokio::time::{Instant, timeout_at};
 
@@ -44,7 +44,9 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = match (context.find(HARDWARE, &arguments.machine).await, arguments.machine.parse())
     {
         // A machine without Hardware has a history too: its requests.
-        (Err(Error::Unknown { .. }), Ok(mac)) => json!({ "metadata": { "name": stranger(mac) } }),
+        (Err(Error::Unknown { .. }), Ok(mac)) => {
+            json!({ "metadata": { "name": unknown_machine(mac) } })
+        }
         (found, _) => found?,
     };
     let mut printer = HistoryPrinter::new(context, &object);
@@ -54,7 +56,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
     let (events, _) = context.client.list(&Path::collection(EVENT, &context.namespace), "").await?;
     printer.keep(&events).await?;
-    let lines = timeline(printer.told);
+    let lines = history(printer.events);
     match context.printer.values(&lines) {
         Some(printed) => printed,
         None if lines.is_empty() => {
@@ -90,7 +92,7 @@ struct HistoryPrinter<'a> {
     bmc: Option<String>,
     /// Workflows seen so far; true for those of this machine.
     workflows: BTreeMap<String, bool>,
-    told: Vec<Told>,
+    events: Vec<EventRecord>,
     /// Revisions of the Events whose lines are printed.
     printed: BTreeSet<u64>,
     /// Time before which events belong to an older history.
@@ -105,7 +107,7 @@ impl<'a> HistoryPrinter<'a> {
             name: name_of(object),
             bmc: hardware.spec.bmc_ref.map(|it| it.name),
             workflows: BTreeMap::new(),
-            told: Vec::new(),
+            events: Vec::new(),
             printed: BTreeSet::new(),
             since: Timestamp::MIN,
         }
@@ -113,26 +115,29 @@ impl<'a> HistoryPrinter<'a> {
 
     /// Keeps the events of this machine.
     async fn keep(&mut self, events: &[Value]) -> Result<(), Error> {
-        for told in events.iter().filter_map(Told::from_event) {
-            if told.at >= self.since && self.told.len() < EVENTS_MAX && self.is_ours(&told).await? {
-                self.told.push(told);
+        for event in events.iter().filter_map(EventRecord::from_event) {
+            if event.at >= self.since
+                && self.events.len() < EVENTS_MAX
+                && self.is_ours(&event).await?
+            {
+                self.events.push(event);
             }
         }
         Ok(())
     }
 
-    async fn is_ours(&mut self, told: &Told) -> Result<bool, Error> {
-        match told.kind.as_str() {
-            "Hardware" => Ok(told.name == self.name),
-            "Machine" => Ok(self.bmc.as_ref() == Some(&told.name)),
+    async fn is_ours(&mut self, event: &EventRecord) -> Result<bool, Error> {
+        match event.kind.as_str() {
+            "Hardware" => Ok(event.name == self.name),
+            "Machine" => Ok(self.bmc.as_ref() == Some(&event.name)),
             "Workflow" => {
-                if let Some(ours) = self.workflows.get(&told.name) {
+                if let Some(ours) = self.workflows.get(&event.name) {
                     return Ok(*ours);
                 }
-                let path = self.context.path(WORKFLOW, &told.name);
+                let path = self.context.path(WORKFLOW, &event.name);
                 let object = self.context.client.get_if_any(&path).await?;
                 let ours = object.is_some_and(|it| it["spec"]["hardwareRef"] == *self.name);
-                self.workflows.insert(told.name.clone(), ours);
+                self.workflows.insert(event.name.clone(), ours);
                 Ok(ours)
             }
             _ => Ok(false),
@@ -153,7 +158,7 @@ impl<'a> HistoryPrinter<'a> {
             };
             match change? {
                 WatchEvent::Listed(events) => {
-                    self.told.clear();
+                    self.events.clear();
                     self.keep_if_reachable(&events).await?;
                 }
                 WatchEvent::Changed(event) => self.keep_if_reachable(&[event]).await?,
@@ -181,7 +186,7 @@ impl<'a> HistoryPrinter<'a> {
     /// Prints the new events; true when the machine has phoned home.
     fn print_new(&mut self) -> Result<bool, Error> {
         let printer = &self.context.printer;
-        let lines = timeline(self.told.clone());
+        let lines = history(self.events.clone());
         let mut home = false;
         for line in &lines {
             if !self.printed.insert(line.revision) {
@@ -192,8 +197,8 @@ impl<'a> HistoryPrinter<'a> {
                 _ => printer.line(&serde_json::to_string(line).unwrap_or_default())?,
             }
             match line.end() {
-                Some(End::Home) => home = true,
-                Some(End::Failed) => return Err(self.failure(line)),
+                Some(Outcome::PhonedHome) => home = true,
+                Some(Outcome::Failed) => return Err(self.failure(line)),
                 None => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE};
 use serde_json::{Value, json};
-use status::story::plain;
+use status::plain;
 
 use super::super::{Context, name_of};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use api::tinkerbell::HARDWARE;
 use status::log::LogLine;
-use status::story::plain;
+use status::plain;
 use status::words::Tone;
 
 use super::super::{Context, name_of};

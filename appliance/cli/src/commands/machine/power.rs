@@ -108,7 +108,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
                 said?.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
             let done = task.status.condition("Completed").map(|it| it.message.clone());
             let done = done.unwrap_or_else(|| format!("power {} done", action.word()));
-            context.printer.line(&format!("{}: {}", target.name, status::story::plain(&done)))
+            context.printer.line(&format!("{}: {}", target.name, status::plain(&done)))
         }
         _ => context.printer.object(&ended),
     }
@@ -174,13 +174,13 @@ async fn until_end(
         let object = object.ok_or_else(gone)?;
         let job: Job = serde_json::from_value(object.clone()).unwrap_or_default();
         if let Some(condition) = job.status.condition("Failed").filter(|it| it.status == "True") {
-            return Err(failed("failed", status::story::plain(&condition.message)));
+            return Err(failed("failed", status::plain(&condition.message)));
         }
         if job.status.is("Completed") {
             return Ok(object);
         }
         if let Some(running) = job.status.condition("Running") {
-            bar.note(&format!("{what}: {}", status::story::plain(&running.message)));
+            bar.note(&format!("{what}: {}", status::plain(&running.message)));
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use api::tinkerbell::{ActionState, State, WORKFLOW, Workflow};
 use jiff::Timestamp;
 use serde_json::Value;
+use status::plain;
 use status::progress::Progress;
-use status::story::plain;
 use status::words;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 

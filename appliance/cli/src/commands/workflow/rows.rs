@@ -3,7 +3,7 @@
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
 use serde::Serialize;
-use status::story::plain;
+use status::plain;
 use status::words;
 
 use crate::output::{Cell, Table};

@@ -100,7 +100,7 @@ fn how_far_an_action_is() {
 
 #[test]
 fn who_only_asked_is_new() {
-    let heard = |last: u8, hardware: &str| Heard {
+    let heard = |last: u8, hardware: &str| DhcpClient {
         mac: stdx::MacAddr([2, 0, 0, 0, 0, last]),
         hardware: hardware.to_owned(),
         asked: second(last.into()),
@@ -110,7 +110,7 @@ fn who_only_asked_is_new() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name.as_str(), "02:00:00:00:00:02");
     assert_eq!((found[0].state, found[0].last_seen), (MachineState::New, Some(second(2))));
-    let many: Vec<Heard> = (0..=255).map(|last| heard(last, "")).collect();
+    let many: Vec<DhcpClient> = (0..=255).map(|last| heard(last, "")).collect();
     assert_eq!(strangers(&many).len(), NEW_MAX);
 }
 

@@ -1,7 +1,7 @@
-//! The example's figures.
+//! Resource figures of the example.
 
 use super::before;
-use crate::backup::Kept;
+use crate::backup::StoredBackup;
 use crate::view::{Slot, System};
 
 pub(super) fn system() -> System {
@@ -20,7 +20,7 @@ pub(super) fn system() -> System {
         temperature: Some(52),
         flash_life_percent: Some(3),
         backup_at: Some(before(2 * 86_400)),
-        kept_backups: vec![Kept {
+        kept_backups: vec![StoredBackup {
             name: "2026-11-24T02-30-00Z.boxbak".into(),
             made: before(6 * 3600),
             bytes: 212_000,

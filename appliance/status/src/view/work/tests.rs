@@ -45,7 +45,7 @@ fn ended(reason: &str) -> Value {
 
 #[test]
 fn a_failed_one_says_why() {
-    let retry = "See its story, mend it, then: tinbox workflow retry wf-1.";
+    let retry = "See its history, fix the cause, then: tinbox workflow retry wf-1.";
     let cases = [
         (
             "FAILED",
@@ -57,14 +57,14 @@ fn a_failed_one_says_why() {
             "TIMEOUT",
             ("slow", "TIMEOUT", ""),
             "ActionTimedOut",
-            "slow took too long on nuc-07: it ended. ",
+            "slow timed out on nuc-07: it ended. ",
         ),
         ("FAILED", ("never", "PENDING", ""), "BootFailed", "The boot failed on nuc-07: it ended. "),
         (
             "TIMEOUT",
             ("never", "PENDING", ""),
             "TimeRanOut",
-            "Workflow wf-1 took too long on nuc-07: it ended. ",
+            "Workflow wf-1 timed out on nuc-07: it ended. ",
         ),
     ];
     for (state, action, reason, said) in cases {
@@ -82,5 +82,5 @@ fn a_template_that_makes_none_is_said() {
     let work = work(json!({ "templateRendering": "failed", "conditions": why }));
     assert!(work.cannot_begin() && work.state == State::New);
     let sentence = work.trouble.unwrap().sentence();
-    assert!(sentence.contains("debian makes no workflow on nuc-07: line 3: no such"));
+    assert!(sentence.contains("debian cannot be rendered on nuc-07: line 3: no such"));
 }

@@ -12,7 +12,7 @@ struct Claimed {
     router: Router,
     clock: TestClock,
     records: Arc<Mutex<Vec<PageRequest>>>,
-    left: Arc<Mutex<Vec<Leaving>>>,
+    left: Arc<Mutex<Vec<BoxAction>>>,
 }
 
 impl Claimed {
@@ -64,7 +64,7 @@ async fn keys_leave_the_box_and_it_is_erased_only_with_the_passphrase_of_now() {
         let form = format!("csrf={csrf}{rest}&owner={PASSPHRASE}");
         assert_eq!(claimed.post(&cookie, path, &form).await, StatusCode::OK, "{path}");
     }
-    assert_eq!(*claimed.left.lock().unwrap(), [Leaving::Factory]);
+    assert_eq!(*claimed.left.lock().unwrap(), [BoxAction::Factory]);
 }
 
 #[tokio::test]

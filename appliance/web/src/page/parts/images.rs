@@ -1,8 +1,8 @@
 //! The images' cache: what is in it, and will it fit.
 
 use askama::Template;
-use status::image::{Image, State};
-use status::story::plain;
+use status::image::{Image, ImageState};
+use status::plain;
 use status::view::StatusView;
 use status::view::moment::bytes;
 use status::view::system::percent;
@@ -54,11 +54,11 @@ pub fn images(view: &StatusView) -> String {
 
 fn row(view: &StatusView, image: &Image) -> Row {
     let (tone, shape) = match image.state {
-        State::Ready => (Tone::Good, Shape::FilledDot),
-        State::Fetching => (Tone::Busy, Shape::Arc),
-        State::Waiting => (Tone::Waiting, Shape::HalfDot),
-        State::Failed => (Tone::Bad, Shape::Cross),
-        State::Missing => (Tone::Quiet, Shape::Ring),
+        ImageState::Ready => (Tone::Good, Shape::FilledDot),
+        ImageState::Fetching => (Tone::Busy, Shape::Arc),
+        ImageState::Waiting => (Tone::Waiting, Shape::HalfDot),
+        ImageState::Failed => (Tone::Bad, Shape::Cross),
+        ImageState::Missing => (Tone::Quiet, Shape::Ring),
     };
     let origin = plain(&image.origin);
     let name = origin.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();

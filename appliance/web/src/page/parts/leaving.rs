@@ -1,7 +1,7 @@
 //! Form to restart, switch off or reset the box.
 
 use askama::Template;
-use status::reset::{Erased, Leaving};
+use status::reset::{BoxAction, ErasureSummary};
 use status::view::StatusView;
 
 use super::rendered;
@@ -17,8 +17,8 @@ struct Leave<'a> {
 /// The form, with the CSRF token of the session. It names the effect of each choice and requires
 /// the box's name.
 pub fn leave(view: &StatusView, csrf: &str) -> String {
-    let erased = Erased::of(view);
-    let choice = |leaving: Leaving| (leaving.word(), leaving.label(), leaving.effect(&erased));
-    let choices = Leaving::ALL.map(choice).into();
+    let erased = ErasureSummary::of(view);
+    let choice = |leaving: BoxAction| (leaving.word(), leaving.label(), leaving.effect(&erased));
+    let choices = BoxAction::ALL.map(choice).into();
     rendered(&Leave { csrf, name: &view.name, choices })
 }

@@ -1,6 +1,6 @@
 //! Networks and their DHCP clients.
 
-use status::story::plain;
+use status::plain;
 use status::view::{Nic, StatusView};
 
 use super::{Events, Facts, Line, Part, part, rendered};
@@ -10,7 +10,7 @@ pub fn network(view: &StatusView) -> Vec<Part> {
 }
 
 fn clients(view: &StatusView) -> String {
-    let line = |it: &status::heard::Heard| Line {
+    let line = |it: &status::dhcp_client::DhcpClient| Line {
         at: it.asked,
         time: view.time_of_day(it.asked),
         subject: "",

@@ -1,6 +1,6 @@
 //! State of the box itself.
 
-use status::story::plain;
+use status::plain;
 use status::view::moment::uptime;
 use status::view::{StatusView, System, Update};
 

@@ -11,17 +11,17 @@ use crate::draw::palette::{BAD, INK, INK_2, WAIT};
 use crate::draw::text::wrap;
 use crate::screens::update_step;
 
-/// Where the facts stand beside their names.
+/// Column of the facts, beside their names.
 const FACT: usize = 25;
 
 impl Grid<'_> {
     /// A name and what is so; returns the next row.
-    fn fact(&mut self, row: usize, name: &str, colour: Rgb565, text: &str) -> usize {
+    fn fact(&mut self, row: usize, name: &str, color: Rgb565, text: &str) -> usize {
         if row >= self.bottom() {
             return row;
         }
         self.put(3, row, INK_2, name, FACT - 4);
-        self.put(FACT, row, colour, text, self.columns - FACT - 1);
+        self.put(FACT, row, color, text, self.columns - FACT - 1);
         row + 1
     }
 }

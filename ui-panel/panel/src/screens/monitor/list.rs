@@ -1,6 +1,6 @@
 //! F2 and F4: machines, the story of one, and the log.
 
-use status::story::plain;
+use status::plain;
 use status::view::Machine;
 
 use super::Grid;
@@ -33,7 +33,7 @@ pub fn machines(grid: &mut Grid<'_>) {
             format!("{} of {} machines with “{filter}”", machines.len(), grid.view.machines.len())
         }
     };
-    let note = "Enter = story   / = filter   r = retry";
+    let note = "Enter = history   / = filter   r = retry";
     grid.put(1, 2, INK, &title, grid.columns - note.len() - 4);
     grid.put(grid.columns - note.len() - 1, 2, INK_2, note, note.len());
     let mut column = 3;
@@ -46,7 +46,7 @@ pub fn machines(grid: &mut Grid<'_>) {
     if machines.is_empty() {
         let text = match console.filter.as_str() {
             "" => "No machines yet.".to_owned(),
-            filter => format!("Nothing called ‘{filter}’."),
+            filter => format!("No match for ‘{filter}’."),
         };
         return grid.put(3, TOP, INK_2, &text, grid.columns - 4);
     }
@@ -70,13 +70,13 @@ fn line(grid: &mut Grid<'_>, row: usize, machine: &Machine, chosen: bool) {
         if column + width > grid.columns {
             break;
         }
-        let colour = match at {
+        let color = match at {
             1 => palette::of(machine.tone()),
             0 | 2 => INK,
             _ => INK_2,
         };
         let text = text(machine, grid);
-        grid.put(column, row, colour, &text, width - 1);
+        grid.put(column, row, color, &text, width - 1);
         column += width;
     }
 }
@@ -120,7 +120,7 @@ pub fn story(grid: &mut Grid<'_>) {
         row += 1;
     }
     if machine.story.is_empty() {
-        grid.put(3, row, INK_2, "Nothing was heard of it yet.", width);
+        grid.put(3, row, INK_2, "No report yet.", width);
     }
 }
 

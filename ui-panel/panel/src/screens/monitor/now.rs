@@ -18,7 +18,7 @@ use crate::screens::{pin_lines, waiting};
 const RIGHT: usize = 40;
 /// Rows of events, their heading not counted.
 const EVENTS: usize = 8;
-/// Machines in progress.
+/// Limit of machines in progress.
 const IN_PROGRESS: usize = 8;
 /// Machines in a row of the rack.
 const RACK_COLUMNS: usize = 12;

@@ -17,7 +17,7 @@ const MODULE: u32 = 2;
 const COLUMNS: usize = 12;
 const ROWS: usize = 8;
 const ROW: i32 = 8;
-/// Where they begin.
+/// Column of the texts, in pixels.
 const LEFT: i32 = 66;
 
 pub fn draw(sheet: &mut Sheet<BinaryColor>, view: &StatusView, claim: &Claim) {

@@ -7,7 +7,7 @@ use status::view::{Machine, Nic, StatusView, TimeState, Update, UpdateState, mom
 use super::{COLUMNS, ROWS, Rows};
 use crate::draw::bar;
 use crate::draw::text::{fit, fit_name, pair, wrap};
-use crate::model::{Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, Shown, find};
+use crate::model::{Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, ScreenInput, find};
 use crate::screens::{counted, pin_lines};
 
 /// Columns of a machine's name beside its bar, and of the bar.
@@ -73,7 +73,7 @@ pub fn home(view: &StatusView, number: &str) -> Rows {
     ]
 }
 
-/// The last row of the first page: what needs somebody beside the machines above it.
+/// Last row of the first page: further problems, besides the machines above.
 fn all_else(view: &StatusView, told: bool) -> String {
     let problems = problems(view);
     match problems.iter().find(|problem| problem.urgency != Urgency::Machine) {
@@ -83,7 +83,7 @@ fn all_else(view: &StatusView, told: bool) -> String {
     }
 }
 
-pub fn installing(view: &StatusView, shown: &Shown, from: usize, number: &str) -> Rows {
+pub fn installing(view: &StatusView, shown: &ScreenInput, from: usize, number: &str) -> Rows {
     let under_way: Vec<&Machine> = view.machines.iter().filter(|it| it.under_way()).collect();
     let mut rows = vec![pair(&format!("INSTALLING {}", under_way.len()), number, COLUMNS)];
     if under_way.is_empty() {
@@ -122,7 +122,7 @@ fn progress(machine: &Machine) -> String {
     }
 }
 
-pub fn problem(view: &StatusView, shown: &Shown, key: &str, number: &str) -> Rows {
+pub fn problem(view: &StatusView, shown: &ScreenInput, key: &str, number: &str) -> Rows {
     let Some(problem) = find(view, key) else {
         return vec![pair("PROBLEMS", number, COLUMNS), "none".to_owned()];
     };
@@ -152,7 +152,7 @@ fn headed(problem: &Problem, number: &str) -> String {
     pair(if marked.chars().count() <= room { &marked } else { &title }, number, COLUMNS)
 }
 
-/// `14:01  try 2 of 3`, of a machine; what stops the box is told by its page alone.
+/// `14:01  try 2 of 3`, of a machine. Problems of the box have a page of their own.
 fn when(view: &StatusView, problem: &Problem) -> String {
     let Some(at) = problem.since.filter(|_| problem.urgency == Urgency::Machine) else {
         return String::new();
@@ -164,7 +164,7 @@ fn when(view: &StatusView, problem: &Problem) -> String {
     }
 }
 
-fn problem_keys(shown: &Shown, problem: &Problem) -> String {
+fn problem_keys(shown: &ScreenInput, problem: &Problem) -> String {
     let select = match problem.remedy {
         Remedy::Retry => "retry",
         Remedy::Rescan => "what to do",
@@ -289,7 +289,7 @@ pub fn update(view: &StatusView, number: &str) -> Rows {
 
 fn update_rest(view: &StatusView, update: &Update) -> Rows {
     let mut rows = Vec::new();
-    if update.state == UpdateState::Undone {
+    if update.state == UpdateState::RolledBack {
         rows.extend(wrap(&update.reason, COLUMNS, 2));
         rows.push(fit(&format!("back on {}", view.version), COLUMNS));
     } else if update.state.under_way() {

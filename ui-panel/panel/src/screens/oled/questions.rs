@@ -1,13 +1,13 @@
-//! The menu, and what is asked before something cannot be taken back.
+//! Menu and confirmation prompts.
 
 use status::view::StatusView;
 
 use super::{COLUMNS, ROWS, Rows};
 use crate::draw::text::{fit, fit_name, pair, wrap};
-use crate::model::{Action, Buttons, ERASE_HOLD, Shown};
+use crate::model::{Action, Buttons, ERASE_HOLD, ScreenInput};
 use crate::screens::counted;
 
-pub fn menu(shown: &Shown, at: usize) -> Rows {
+pub fn menu(shown: &ScreenInput, at: usize) -> Rows {
     let mut lines: Vec<&str> = shown.actions.iter().map(|action| action.label()).collect();
     lines.push("Back");
     let at = at.min(lines.len() - 1);
@@ -21,7 +21,7 @@ pub fn menu(shown: &Shown, at: usize) -> Rows {
     rows
 }
 
-pub fn confirm(shown: &Shown, action: Action, machine: &str) -> Rows {
+pub fn confirm(shown: &ScreenInput, action: Action, machine: &str) -> Rows {
     let title = action.label().to_uppercase();
     let room = COLUMNS.saturating_sub(title.chars().count() + 2);
     let mut rows = vec![match machine {
@@ -34,7 +34,7 @@ pub fn confirm(shown: &Shown, action: Action, machine: &str) -> Rows {
     rows
 }
 
-pub fn reset(shown: &Shown) -> Rows {
+pub fn reset(shown: &ScreenInput) -> Rows {
     let mut rows = vec!["FACTORY RESET?".to_owned()];
     rows.extend(wrap("erases everything but the system itself", COLUMNS, 2));
     rows.push(String::new());
@@ -46,7 +46,7 @@ pub fn reset(shown: &Shown) -> Rows {
     rows
 }
 
-pub fn erase(view: &StatusView, shown: &Shown) -> Rows {
+pub fn erase(view: &StatusView, shown: &ScreenInput) -> Rows {
     let whole = ERASE_HOLD.as_secs();
     let mut rows = vec!["FACTORY RESET".to_owned()];
     rows.push(fit(&format!("erases {},", counted(view.machines.len(), "machine")), COLUMNS));
@@ -65,7 +65,7 @@ pub fn erase(view: &StatusView, shown: &Shown) -> Rows {
     rows
 }
 
-fn select(shown: &Shown) -> &'static str {
+fn select(shown: &ScreenInput) -> &'static str {
     match shown.buttons {
         Buttons::One => "key",
         _ => "SEL",

@@ -18,13 +18,13 @@ pub fn draw(frame: &mut Frame<'_>) {
     let view = frame.view;
     for (at, step) in view.boot.iter().take(STEPS).enumerate() {
         let y = TOP + HEIGHT * at as i32;
-        let (sign, colour, ink) = match (step.done, step.took_millis) {
+        let (sign, color, ink) = match (step.done, step.took_millis) {
             (true, _) => (Shape::Tick, OK, INK_2),
             (false, Some(_)) if step.slow() => (Shape::Arc, WAIT, INK),
             (false, Some(_)) => (Shape::Arc, RUN, INK),
             (false, None) => (Shape::Minus, BORDER, INK_2),
         };
-        shape::draw(&mut frame.sheet, Point::new(MARGIN, y + 1), 14, sign, colour);
+        shape::draw(&mut frame.sheet, Point::new(MARGIN, y + 1), 14, sign, color);
         let taken = frame.right(y, ink, &took(step), 10);
         let room = (COLUMNS - 3).saturating_sub(taken);
         frame.text(Point::new(MARGIN + 24, y), &FONT_9X15, ink, &step.name, room);

@@ -1,4 +1,4 @@
-//! The page of a box without an owner; and the pin for whoever asks for it later.
+//! Page of an unclaimed box, and the pin on request.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_7X13, FONT_9X15, FONT_10X20};
 use embedded_graphics::pixelcolor::Rgb565;
@@ -31,8 +31,8 @@ pub fn draw(frame: &mut Frame<'_>) {
         return frame.footer(["Back", "", ""]);
     };
     left(&mut frame.sheet, claim);
-    let mut write = |y, font, colour, text: &str, columns| {
-        frame.text(Point::new(RIGHT, y), font, colour, text, columns);
+    let mut write = |y, font, color, text: &str, columns| {
+        frame.text(Point::new(RIGHT, y), font, color, text, columns);
     };
     match claim.address() {
         Some(address) => {

@@ -1,4 +1,4 @@
-//! Is all well?
+//! Summary of the box's health.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15, FONT_10X20};
 use embedded_graphics::pixelcolor::Rgb565;
@@ -12,7 +12,7 @@ use crate::draw::palette::{BAD, HAIRLINE, INK, INK_2, OK, RUN};
 use crate::draw::text::{fit, wrap};
 use crate::draw::{bar, shape};
 
-/// The tiles.
+/// Size of a tile in pixels.
 const TILE: Size = Size::new(72, 48);
 const TILE_STEP: i32 = 77;
 const TILES_TOP: i32 = 74;
@@ -36,9 +36,9 @@ pub fn draw(frame: &mut Frame<'_>) {
         (Shape::Cross, BAD, count(&|it| it.needs_person()), "Failed"),
         (Shape::Ring, INK_2, count(&|it| is_off(it)), "Off"),
     ];
-    for (at, (sign, colour, number, word)) in tiles.into_iter().enumerate() {
+    for (at, (sign, color, number, word)) in tiles.into_iter().enumerate() {
         let corner = Point::new(MARGIN + TILE_STEP * at as i32, TILES_TOP);
-        tile(frame, corner, (sign, colour), (number, word));
+        tile(frame, corner, (sign, color), (number, word));
     }
     let power = format!("{} of {} on", view.powered_on(), view.machines.len());
     let dhcp = match view.nics.iter().find(|nic| nic.armed()) {
@@ -62,11 +62,11 @@ fn is_off(machine: &status::view::Machine) -> bool {
 fn tile(
     frame: &mut Frame<'_>,
     corner: Point,
-    (sign, colour): (Shape, Rgb565),
+    (sign, color): (Shape, Rgb565),
     (number, word): (usize, &str),
 ) {
     frame.edge(Rectangle::new(corner, TILE), HAIRLINE, 1);
-    shape::draw(&mut frame.sheet, corner + Point::new(7, 9), 15, sign, colour);
+    shape::draw(&mut frame.sheet, corner + Point::new(7, 9), 15, sign, color);
     let number = number.min(999).to_string();
     let x = TILE.width as i32 - 7 - 10 * number.chars().count() as i32;
     frame.text(corner + Point::new(x, 6), &FONT_10X20, INK, &number, 3);

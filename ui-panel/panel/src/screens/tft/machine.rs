@@ -1,4 +1,4 @@
-//! One machine.
+//! Details of a machine.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::{Point, Size};
@@ -19,9 +19,9 @@ pub fn draw(frame: &mut Frame<'_>, name: &str) {
         frame.row(0, INK_2, "This machine is gone");
         return frame.footer(["", "", "Back"]);
     };
-    let colour = palette::of(machine.tone());
-    shape::draw(&mut frame.sheet, Point::new(MARGIN, 36), 16, machine.state.shape(), colour);
-    let taken = frame.right(37, colour, &machine.status(), 16);
+    let color = palette::of(machine.tone());
+    shape::draw(&mut frame.sheet, Point::new(MARGIN, 36), 16, machine.state.shape(), color);
+    let taken = frame.right(37, color, &machine.status(), 16);
     let name = fit_name(&machine.name, COLUMNS.saturating_sub(taken + 4));
     frame.text(Point::new(MARGIN + 24, 35), &FONT_9X18_BOLD, INK, &name, COLUMNS);
     progress(frame, machine);
@@ -47,8 +47,8 @@ fn progress(frame: &mut Frame<'_>, machine: &Machine) {
     frame.text(Point::new(MARGIN, 60), &FONT_9X15, INK, &machine.step, COLUMNS);
     let Some(percent) = machine.percent else { return };
     let area = Rectangle::new(Point::new(MARGIN, 82), Size::new(160, 14));
-    let colour = palette::of(machine.tone());
-    bar::of_pixels(&mut frame.sheet, area, percent, (BORDER, colour));
+    let color = palette::of(machine.tone());
+    bar::of_pixels(&mut frame.sheet, area, percent, (BORDER, color));
     let left =
         machine.millis_left.map_or(String::new(), |it| format!(" {} left", stdx::seconds(it)));
     let text = format!("{}%{left}", percent.min(100));

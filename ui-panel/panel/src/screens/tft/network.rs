@@ -1,4 +1,4 @@
-//! The interfaces.
+//! List of networks.
 
 use api::network::Mode;
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15};
@@ -36,12 +36,12 @@ pub fn draw(frame: &mut Frame<'_>) {
 }
 
 fn interface(frame: &mut Frame<'_>, nic: &Nic, y: i32) {
-    let (sign, colour) = match (nic.armed(), nic.stopped()) {
+    let (sign, color) = match (nic.armed(), nic.stopped()) {
         (_, true) => (Shape::Cross, BAD),
         (true, _) => (Shape::FilledDot, OK),
         (false, _) => (Shape::Ring, INK_2),
     };
-    shape::draw(&mut frame.sheet, Point::new(MARGIN, y), 14, sign, colour);
+    shape::draw(&mut frame.sheet, Point::new(MARGIN, y), 14, sign, color);
     let address = if nic.address.is_empty() { "no address" } else { &nic.address };
     let text = format!("{} {address}", nic.name);
     frame.text(Point::new(MARGIN + 24, y), &FONT_9X15, INK, &text, COLUMNS - 3);

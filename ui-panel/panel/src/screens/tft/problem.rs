@@ -52,13 +52,13 @@ pub fn details(frame: &mut Frame<'_>, key: &str, line: usize) {
 }
 
 fn title(frame: &mut Frame<'_>, problem: &Problem) {
-    let (sign, colour) = match problem.urgency {
+    let (sign, color) = match problem.urgency {
         Urgency::Notice => (Shape::HalfDot, WAIT),
         Urgency::Box | Urgency::Machine => (Shape::Cross, BAD),
     };
-    shape::draw(&mut frame.sheet, Point::new(MARGIN, 37), 16, sign, colour);
+    shape::draw(&mut frame.sheet, Point::new(MARGIN, 37), 16, sign, color);
     let at = Point::new(MARGIN + 24, 36);
-    frame.text(at, &FONT_9X18_BOLD, colour, &problem.title, COLUMNS - 3);
+    frame.text(at, &FONT_9X18_BOLD, color, &problem.title, COLUMNS - 3);
 }
 
 fn write(frame: &mut Frame<'_>, sentence: &str, from: usize) {

@@ -1,4 +1,4 @@
-//! The menu, and what is asked before something cannot be taken back.
+//! Menu and confirmation prompts.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::{Point, Size};
@@ -29,7 +29,7 @@ pub fn menu(frame: &mut Frame<'_>, at: usize) {
         }
         frame.text(Point::new(MARGIN, y), &FONT_9X15, ink, line, COLUMNS);
     }
-    frame.footer(["Do it", "Up", "Down"]);
+    frame.footer(["Select", "Up", "Down"]);
 }
 
 pub fn confirm(frame: &mut Frame<'_>, action: Action, machine: &str) {

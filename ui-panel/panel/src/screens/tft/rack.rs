@@ -38,13 +38,13 @@ pub fn draw(frame: &mut Frame<'_>, cursor: usize) {
 fn cell(frame: &mut Frame<'_>, corner: Point, machine: &Machine, chosen: bool) {
     let (edge, width) = if chosen { (INK, 2) } else { (HAIRLINE, 1) };
     frame.edge(Rectangle::new(corner, CELL), edge, width);
-    let colour = palette::of(machine.tone());
+    let color = palette::of(machine.tone());
     let sign = corner + Point::new(5, 6);
-    shape::draw(&mut frame.sheet, sign, 11, machine.state.shape(), colour);
+    shape::draw(&mut frame.sheet, sign, 11, machine.state.shape(), color);
     let name = fit_name(&machine.name, 8);
     frame.text(corner + Point::new(20, 7), &FONT_6X10, INK, &name, 8);
     if let Some(percent) = machine.percent {
         let area = Rectangle::new(corner + Point::new(5, 22), Size::new(62, 6));
-        bar::of_pixels(&mut frame.sheet, area, percent, (HAIRLINE, colour));
+        bar::of_pixels(&mut frame.sheet, area, percent, (HAIRLINE, color));
     }
 }

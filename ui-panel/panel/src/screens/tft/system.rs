@@ -3,7 +3,7 @@
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::{Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use status::image::State;
+use status::image::ImageState;
 use status::view::{UpdateState, moment, system::percent};
 
 use super::{COLUMNS, Frame, MARGIN, ROW, SMALL_COLUMNS, row_y};
@@ -52,8 +52,8 @@ fn gauge(frame: &mut Frame<'_>, row: i32, name: &str, percent: u8, figure: &str)
     let y = row_y(row);
     frame.text(Point::new(MARGIN, y), &FONT_9X15, INK_2, name, 4);
     let area = Rectangle::new(Point::new(MARGIN + 45, y + 1), Size::new(150, 13));
-    let colour = if percent >= MUCH { WAIT } else { RUN };
-    bar::of_pixels(&mut frame.sheet, area, percent, (BORDER, colour));
+    let color = if percent >= MUCH { WAIT } else { RUN };
+    bar::of_pixels(&mut frame.sheet, area, percent, (BORDER, color));
     frame.right(y, INK, figure, 12);
 }
 
@@ -66,11 +66,11 @@ pub fn images(frame: &mut Frame<'_>) {
         let y = row_y(1) + (ROW + 6) * at as i32;
         let name = image.origin.rsplit('/').next().unwrap_or_default();
         let name = if name.is_empty() { image.short_name() } else { name };
-        let ink = if image.state == State::Failed { BAD } else { INK };
+        let ink = if image.state == ImageState::Failed { BAD } else { INK };
         frame.text(Point::new(MARGIN, y), &FONT_9X15, ink, name, COLUMNS);
         let note = match (image.state, image.stays().as_str()) {
-            (State::Ready, "") => moment::bytes(image.size),
-            (State::Ready, stays) => format!("{} · {stays}", moment::bytes(image.size)),
+            (ImageState::Ready, "") => moment::bytes(image.size),
+            (ImageState::Ready, stays) => format!("{} · {stays}", moment::bytes(image.size)),
             _ => image.line(),
         };
         frame.text(Point::new(MARGIN, y + 16), &FONT_6X10, INK_2, &note, SMALL_COLUMNS);
@@ -81,7 +81,7 @@ pub fn images(frame: &mut Frame<'_>) {
     frame.footer(["Home", "Back", "Next"]);
 }
 
-/// How many more would fit of the first one's size.
+/// Estimate of how many more images of the first one's size fit.
 fn room(frame: &Frame<'_>) -> Option<String> {
     let images = &frame.view.images;
     let size = images.items.iter().map(|image| image.size).find(|size| *size > 0)?;
@@ -97,7 +97,7 @@ pub fn update(frame: &mut Frame<'_>) {
         frame.row(1, INK_2, &format!("Running v{}", view.version));
         return frame.footer(["Home", "Back", "Next"]);
     };
-    let undone = update.state == UpdateState::Undone;
+    let undone = update.state == UpdateState::RolledBack;
     let ink = if undone { BAD } else { INK };
     let title = format!("Update {}", update.version);
     frame.text(Point::new(MARGIN, row_y(0) - 2), &FONT_9X18_BOLD, ink, &title, COLUMNS);

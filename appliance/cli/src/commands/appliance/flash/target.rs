@@ -158,7 +158,7 @@ fn name_of(sys: &Path) -> String {
 /// Reads a file of sysfs, trimmed; empty if it does not exist.
 fn text(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
-    status::story::plain(String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n']))
+    status::plain(String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ', '\n']))
 }
 
 fn model(sys: &Path) -> String {
@@ -176,7 +176,7 @@ fn serial(sys: &Path) -> String {
     let page = fs::read(sys.join("device/vpd_pg80")).unwrap_or_default();
     let scsi = String::from_utf8_lossy(page.get(4..).unwrap_or_default()).trim().to_owned();
     if !scsi.is_empty() {
-        return status::story::plain(&scsi);
+        return status::plain(&scsi);
     }
     let usb = sys.ancestors().find(|folder| folder.join("idVendor").exists());
     usb.map(|usb| text(&usb.join("serial"))).unwrap_or_default()
