@@ -55,4 +55,4 @@ cargo clippy --workspace --all-targets --quiet -- --deny warnings
 unit='kind(lib) + kind(bin) + binary(schema)'
 # --no-tests=pass: a change of documents affects no crate; the laws hold for them too.
 cargo nextest run --workspace --profile check --no-tests=pass \
-  --filterset "(($unit) & ($scope)) + package(tidy)"
+  --filterset "(($unit) & ($scope)) + package(tidy) + package(docs)"

@@ -53,6 +53,11 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// The definition of every command, for what prints or checks it.
+pub fn command() -> clap::Command {
+    Args::command().name("tinbox").bin_name("tinbox")
+}
+
 /// `tink` when called so, else `tinbox`.
 fn program(called: Option<&OsString>) -> &'static str {
     let stem = called.map(std::path::Path::new).and_then(std::path::Path::file_stem);

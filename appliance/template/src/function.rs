@@ -107,17 +107,33 @@ const REFUSED: [(&[&str], &str); 3] = [
     (&["derivePassword"], "takes 32 MiB of memory at each call, which a box has not to spare"),
 ];
 
+/// Every function; of two with one name the first counts.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    // Sprig's come first: its `slice` hides Go's.
+    tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS)
+}
+
+/// Names of functions that are refused, with the reason.
+pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSED.iter().flat_map(|(names, why)| names.iter().map(|name| (*name, *why)))
+}
+
+impl Function {
+    /// Its parameters in Go's words: `string, int, ...interface {}`.
+    pub fn parameters(&self) -> String {
+        let fixed = self.fixed.iter().map(|kind| kind.name().to_owned());
+        let rest = self.rest.map(|kind| format!("...{}", kind.name()));
+        fixed.chain(rest).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The function of a name.
 ///
 /// # Errors
 /// There is none.
 pub fn find(name: &str) -> Result<&'static Function, String> {
-    // Sprig's come first: its `slice` hides Go's.
-    let tables = tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS);
-    for function in tables {
-        if function.name == name {
-            return Ok(function);
-        }
+    if let Some(function) = all().find(|function| function.name == name) {
+        return Ok(function);
     }
     let refused = REFUSED.iter().find(|(names, _)| names.contains(&name));
     Err(match refused {

@@ -28,6 +28,22 @@ use serde_json::Value;
 /// (tink/controller/internal/workflow/hardware.go).
 pub const STRUCTS: &[&str] = &["Hardware"];
 
+/// Names of the functions that a template can call, with their parameters, each name once.
+pub fn functions() -> Vec<(&'static str, String)> {
+    let mut functions: Vec<(&'static str, String)> = Vec::new();
+    for function in function::all() {
+        if !functions.iter().any(|(name, _)| *name == function.name) {
+            functions.push((function.name, function.parameters()));
+        }
+    }
+    functions
+}
+
+/// Names of Sprig's functions that are refused, with the reason.
+pub fn refused_functions() -> Vec<(&'static str, &'static str)> {
+    function::refused().collect()
+}
+
 /// Reason why a template cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("template line {line}: {message}")]

@@ -1,0 +1,145 @@
+//! `docs/reference/events.md`: the reasons of the box's Events.
+//!
+//! The table is written here. A reason that only the table or only the code has is a mistake.
+
+use regex::Regex;
+
+use crate::page::{cell, head};
+use crate::source::product;
+
+const ABOUT: &str = "\
+`kubectl get events` shows them; `tinbox machine history` shows those of a machine. Programs may \
+match on the reason. The message is a sentence for people and may change.";
+
+/// An object, and its reasons with their meanings.
+type Group = (&'static str, &'static [(&'static str, &'static str)]);
+
+const GROUPS: &[Group] = &[
+    (
+        "Hardware: the history of a machine",
+        &[
+            ("PoweredOn", "The BMC reports that the machine is on."),
+            ("PoweredOff", "The BMC reports that the machine is off."),
+            ("NetworkBootArmed", "The machine boots from the network next."),
+            ("AskedForAddress", "The machine asked for an address; the firmware stage is given."),
+            ("GotAddress", "The machine got an address."),
+            ("FetchedLoader", "The firmware fetched a boot loader."),
+            ("FetchedScript", "iPXE fetched the script that boots the agent."),
+            ("FetchedKernel", "The agent's kernel was fetched."),
+            ("FetchedInitrd", "The agent's initramfs was fetched."),
+            ("FetchedFile", "Another file was fetched."),
+            ("FetchFailed", "A file was not delivered; the cause is given."),
+            ("SentToDisk", "The machine was sent to its disk."),
+            ("AgentStarted", "The agent reported for the first time in this boot."),
+            ("ActionStarted", "An action started."),
+            ("ActionSucceeded", "An action succeeded; its message and duration are given."),
+            ("ActionFailed", "An action failed; its message is given."),
+            ("AskedMetadata", "The installed system asked for its metadata."),
+            ("PhonedHome", "The installed system is up."),
+            ("UnknownMachine", "A machine without Hardware asked for an address."),
+            ("Enrolls", "An unknown machine boots the agent."),
+            ("AddressInUse", "The machine's address is used by another one."),
+            ("ChangedLoader", "The loader did not start; the machine gets another from now on."),
+            ("Refused", "A request of the machine was refused; the cause is given."),
+            ("Resembles", "An unknown machine has serial numbers, disks or a TPM of this one."),
+            ("Contested", "Hardware that a person wrote and enrolled Hardware have the same MAC."),
+        ],
+    ),
+    (
+        "Workflow",
+        &[
+            ("Rendered", "The Template was rendered."),
+            ("NotRendered", "The Template cannot be rendered; the line and the cause are given."),
+            ("UnknownKeys", "The rendered document has keys that are not known."),
+            ("Prepared", "The machine is ready to boot the agent."),
+            ("BootFailed", "The machine could not be booted."),
+            ("AgentSilent", "The agent was silent for too long; its machine is booted again."),
+            ("AgentBack", "The agent reports again."),
+            ("AgentLost", "The machine stayed unreachable; the workflow ended."),
+            ("ActionTimedOut", "An action ran out of time."),
+            ("Timeout", "The workflow ran out of time."),
+            ("Retried", "A new attempt started."),
+            ("NothingToRetry", "A retry was requested and there is nothing to retry."),
+            ("NothingToCancel", "A cancel was requested and every action is done."),
+            ("Paused", "No new action starts."),
+            ("Resumed", "Actions start again."),
+            ("Succeeded", "Every action succeeded."),
+        ],
+    ),
+    (
+        "Network",
+        &[
+            ("Off", "No machine is answered, as the mode says."),
+            ("Probing", "The box looks for other DHCP servers."),
+            ("Serving", "Machines are answered."),
+            ("Stopped", "Another DHCP server answered; `tinbox network resume` serves again."),
+            ("Failed", "The network cannot be served; the cause is given."),
+        ],
+    ),
+    (
+        "Workflow: conditions",
+        &[
+            ("Waiting", "Another workflow of the machine is ahead; it is named."),
+            ("Retrying", "The next attempt starts after a wait."),
+            ("Paused", "No new action starts."),
+            ("Cancelled", "The workflow was cancelled."),
+            ("Unreachable", "Agent and BMC are silent, or no agent at all reports."),
+            ("TemplateRenderedSuccess", "The Template was rendered, or the cause why not."),
+            ("BootJobComplete", "The Job that boots the machine is complete."),
+            ("BootJobFailed", "The Job that boots the machine failed."),
+            ("AllowNetbootTrue", "Network boot is permitted."),
+            ("AllowNetbootFalse", "Network boot is forbidden again."),
+            ("TidiedUp", "The machine is left as it must be after the run, or the cause why not."),
+        ],
+    ),
+    ("WorkflowRuleSet", &[("BadRule", "A rule cannot be used, or the Template is missing.")]),
+];
+
+/// Prints the page.
+pub fn page() -> String {
+    let mut text = head("Events", ABOUT);
+    for (object, reasons) in GROUPS {
+        text.push_str(&format!("\n## {object}\n\n| reason | meaning |\n|---|---|\n"));
+        for (reason, meaning) in *reasons {
+            text.push_str(&format!("| `{reason}` | {} |\n", cell(meaning)));
+        }
+    }
+    text
+}
+
+/// Crates that record events.
+const RECORDERS: [&str; 6] =
+    ["supervisor", "controllers", "status", "provisioning", "lifecycle", "agent-service"];
+
+/// Returns reasons that only the table or only the code has.
+///
+/// # Panics
+/// Never: the patterns are valid.
+pub fn mistakes() -> Vec<String> {
+    let before = r#"(?:reason: |=> |moved\([^"]*|(?:answered|told)\(status, |&str = )"#;
+    let written = Regex::new(&format!(r#"{before}"([A-Z]\w+)""#)).expect("a valid pattern");
+    let quoted = Regex::new(r#""([A-Z]\w+)""#).expect("a valid pattern");
+    let sources = product();
+    let texts = || sources.iter().filter(|it| RECORDERS.contains(&it.krate())).map(|it| &it.text);
+    let known: Vec<&str> =
+        GROUPS.iter().flat_map(|(_, rows)| rows.iter().map(|(reason, _)| *reason)).collect();
+    let mut mistakes = Vec::new();
+    for text in texts() {
+        let recording = text.contains("reason: ") || text.contains("fn reason(");
+        for found in written.captures_iter(text).filter(|_| recording) {
+            if !known.contains(&&found[1]) && !OTHERS.contains(&&found[1]) {
+                mistakes.push(format!("{} has no row in docs/reference/events.md", &found[1]));
+            }
+        }
+    }
+    let (_, network) = GROUPS[2];
+    for reason in known.iter().filter(|it| !network.iter().any(|(phase, _)| phase == *it)) {
+        if !texts().any(|text| quoted.captures_iter(text).any(|found| found[1] == **reason)) {
+            mistakes.push(format!("{reason}: the code has no such reason"));
+        }
+    }
+    mistakes
+}
+
+/// Words of the same form that are not reasons of Events, such as conditions and their reasons.
+const OTHERS: &[&str] = &["AllSilent", "HTTP", "NoAnswer", "TFTP", "True"];

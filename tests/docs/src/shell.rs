@@ -1,0 +1,139 @@
+//! Commands of a shell block, split into words. The shell of the pages is small: comments, line
+//! continuation, quotes, `NAME=value` in front, `sudo`, pipes and redirection to a file.
+
+/// A command of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The number of its first line in the block, from 0.
+    pub line: usize,
+    /// Variables that are set for it.
+    pub variables: Vec<String>,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+}
+
+/// Returns the commands of a block; each part of a pipe is one.
+///
+/// # Errors
+/// A quote that is not closed.
+pub fn commands(text: &str) -> Result<Vec<Command>, String> {
+    let mut commands = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (number, line) in text.lines().enumerate() {
+        let (first, before) = open.take().unwrap_or((number, String::new()));
+        match line.strip_suffix('\\') {
+            Some(part) => open = Some((first, before + part)),
+            None => commands.extend(parts(first, &(before + line))?),
+        }
+    }
+    Ok(commands)
+}
+
+fn parts(line: usize, text: &str) -> Result<Vec<Command>, String> {
+    let mut commands = Vec::new();
+    for part in words(text)?.split(|word| *word == Word::Pipe) {
+        let mut words = part.iter().filter_map(|word| match word {
+            Word::Text(text) => Some(text.clone()),
+            Word::Pipe | Word::File(_) => None,
+        });
+        let mut command = Command { line, variables: Vec::new(), words: Vec::new() };
+        for word in words.by_ref() {
+            if word.split_once('=').is_some_and(|(name, _)| is_name(name)) {
+                command.variables.push(word);
+            } else if word != "sudo" {
+                command.words.push(word);
+                break;
+            }
+        }
+        command.words.extend(words);
+        if !command.words.is_empty() {
+            commands.push(command);
+        }
+    }
+    Ok(commands)
+}
+
+/// Reports that `name` can be the name of an environment variable.
+pub fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char == '_')
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    Text(String),
+    /// The target of a redirection.
+    File(String),
+    Pipe,
+}
+
+fn words(text: &str) -> Result<Vec<Word>, String> {
+    let mut words = Vec::new();
+    let mut chars = text.chars().peekable();
+    let mut redirected = false;
+    while let Some(char) = chars.next() {
+        match char {
+            ' ' => {}
+            '#' => break,
+            '|' | ';' => words.push(Word::Pipe),
+            '>' => redirected = true,
+            first => {
+                let mut word = String::new();
+                let mut next = Some(first);
+                while let Some(char) = next {
+                    match char {
+                        '\'' | '"' => word.push_str(&quoted(&mut chars, char, text)?),
+                        other => word.push(other),
+                    }
+                    next = chars.next_if(|it| !" ;|>".contains(*it));
+                }
+                let is_file = std::mem::take(&mut redirected);
+                words.push(if is_file { Word::File(word) } else { Word::Text(word) });
+            }
+        }
+    }
+    Ok(words)
+}
+
+/// Takes the rest of a quoted text.
+fn quoted(
+    chars: &mut impl Iterator<Item = char>,
+    quote: char,
+    text: &str,
+) -> Result<String, String> {
+    let mut found = String::new();
+    for char in chars {
+        if char == quote {
+            return Ok(found);
+        }
+        found.push(char);
+    }
+    Err(format!("a quote is not closed: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::commands;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(usize, &str)]) {
+        let found = commands(text).unwrap();
+        let found: Vec<_> = found.iter().map(|it| (it.line, it.words.join("·"))).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(line, words)| (*line, (*words).to_owned())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_does() {
+        check("make a  # b\n\n# c\n", &[(0, "make·a")]);
+        check("tinbox a \\\n  --b c\nmake d", &[(0, "tinbox·a·--b·c"), (2, "make·d")]);
+        check(
+            "tail -n +3 a | age -d | tar -xz",
+            &[(0, "tail·-n·+3·a"), (0, "age·-d"), (0, "tar·-xz")],
+        );
+        check("sudo A=1 make b", &[(0, "make·b")]);
+        check("tinbox a > b.kubeconfig", &[(0, "tinbox·a")]);
+        check("tinbox a 'b c' d=\"e f\"", &[(0, "tinbox·a·b c·d=e f")]);
+        assert!(commands("tinbox 'a").is_err());
+    }
+}
