@@ -30,7 +30,7 @@ const TASK: &str = "
 /// Purposes of actions and meanings of settings.
 const MEANINGS: &str = include_str!("actions.txt");
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let mut text = head("Actions", ABOUT);
     text.push_str(TASK);

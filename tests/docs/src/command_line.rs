@@ -7,7 +7,7 @@ use crate::page::{cell, head};
 const ABOUT: &str = "\
 `tinbox COMMAND --help` shows the same. `tinbox` also answers as `tink`, with the older verbs.";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let mut command = cli::command();
     command.build();

@@ -95,7 +95,7 @@ const GROUPS: &[Group] = &[
     ("WorkflowRuleSet", &[("BadRule", "A rule cannot be used, or the Template is missing.")]),
 ];
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let mut text = head("Events", ABOUT);
     for (object, reasons) in GROUPS {
@@ -116,7 +116,7 @@ const RECORDERS: [&str; 6] =
 /// # Panics
 /// Never: the patterns are valid.
 pub fn mistakes() -> Vec<String> {
-    let before = r#"(?:reason: |=> |moved\([^"]*|(?:answered|told)\(status, |&str = )"#;
+    let before = r#"(?:reason: |=> |moved\([^"]*|\w+\(status, |&str = )"#;
     let written = Regex::new(&format!(r#"{before}"([A-Z]\w+)""#)).expect("a valid pattern");
     let quoted = Regex::new(r#""([A-Z]\w+)""#).expect("a valid pattern");
     let sources = product();

@@ -7,7 +7,7 @@ Go's `text/template` language works as in Go, with `missingkey=error`. The funct
 Sprig's repeatable ones, and Tinkerbell's. Types are Go's. Another page lists the \
 [differences](differences.md).";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let mut text = head("Template functions", ABOUT);
     text.push_str("\n| function | parameters |\n|---|---|\n");

@@ -11,7 +11,7 @@ use crate::source::product;
 const ABOUT: &str = "\
 `kubectl explain KIND` describes the fields. CustomResourceDefinitions of your own add kinds.";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 ///
 /// # Panics
 /// When two built-in kinds collide.

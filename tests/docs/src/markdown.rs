@@ -1,6 +1,6 @@
 //! Blocks, headings and links of a page.
 
-/// A fenced block.
+/// A fenced block of a page, with its language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// The word behind the fence.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Page {
     /// The path from the root of the tree.
     pub path: String,
-    /// The text.
+    /// The content of the file, as Markdown.
     pub text: String,
 }
 

@@ -40,7 +40,7 @@ const OTHERS: [u16; 2] = [2, 4];
 /// Ports that a crate of others opens.
 const ELSEWHERE: [u16; 1] = [5353];
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let mut text = head("Ports", ABOUT);
     text.push_str("\n| port | protocol | purpose |\n|---|---|---|\n");

@@ -21,7 +21,7 @@ On a flashed box the file is `box.toml` on the volume `TINBOX`; `tinbox box sett
 changes it. On Linux `tinboxd --config FILE` names it. [Networks](../how-to/networks.md) and the \
 other how-to guides have examples.";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 ///
 /// # Panics
 /// When the sources have no struct `Config`.

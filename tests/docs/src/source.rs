@@ -88,7 +88,7 @@ pub struct Field {
     pub name: String,
     /// The type; empty for a variant.
     pub kind: String,
-    /// The doc comment.
+    /// The doc comment in front of it, on one line.
     pub doc: String,
     /// The attributes in front of it, joined.
     pub attributes: String,

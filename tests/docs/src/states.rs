@@ -20,7 +20,7 @@ const STATES: &str = "
 [Retry, cancel and pause](../how-to/retry-cancel-pause.md) a workflow.
 ";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 pub fn page() -> String {
     let diagram = api::state::workflow::diagram();
     format!("{}\n```mermaid\n{diagram}```\n{STATES}", head("Workflow states", ABOUT))

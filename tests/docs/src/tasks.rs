@@ -9,7 +9,7 @@ const ABOUT: &str = "\
 `tinboxd` runs each of these as a task of one `JoinSet`. A task that ends or panics ends the \
 process, and process 1 restarts it. A name that is a variable in the code is printed as *several*.";
 
-/// Prints the page.
+/// Returns the page as Markdown text.
 ///
 /// # Panics
 /// Never: the pattern is valid.
