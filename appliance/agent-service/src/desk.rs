@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use agent_rpc::AgentReport;
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{ActionStatus, State, TaskStatus, Workflow};
-use controllers::enrollment::AgentReport;
 use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
 use status::boot_event::BootEvent;

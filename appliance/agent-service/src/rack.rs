@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use agent_rpc::AgentReport;
 use status::boot_event::BootEvent;
-use controllers::enrollment::AgentReport;
 
 /// Boots that may use a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_rpc::AgentReport;
 use agent_rpc::{
     ActionList, Assignment, Attributes, Credentials, DiskChoice, Hello, NamedReport, Pending,
     Progress, Refusal, Report, Turn, Workflows,
@@ -11,10 +12,9 @@ use agent_rpc::{
 use api::meta::ObjectKey;
 use api::state::agents::{Agents, Life};
 use api::tinkerbell::{WORKFLOW, Workflow};
-use controllers::enrollment::AgentReport;
 use jiff::Timestamp;
-use status::boot_event::BootEvent;
 use objects::{Objects, fetch};
+use status::boot_event::BootEvent;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 

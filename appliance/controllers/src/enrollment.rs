@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent_rpc::AgentReport;
 use api::core::Happening;
 use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
@@ -27,10 +28,9 @@ use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
 
-use crate::objects::{ObjectError, Objects, read};
 pub use inventory::INVENTORY;
 use known::Known;
-pub use observe::{AgentReport, ENROLLED, KnownMachines, PROVISIONED, may_enroll};
+pub use observe::{ENROLLED, KnownMachines, PROVISIONED, may_enroll};
 use places::Places;
 pub use places::UNACCEPTED_MAX;
 pub use reports::Reports;

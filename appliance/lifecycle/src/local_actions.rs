@@ -9,9 +9,9 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
-use panel::model::{Action, PanelOrder};
 use console::Actions;
 use objects::{ObjectError, Objects, read};
+use panel::model::{Action, PanelOrder};
 use provisioning::index::Index;
 use serde_json::{Value, json};
 use status::source::{Filling, StatusSource};
@@ -99,7 +99,7 @@ pub struct Hands {
 impl Actions for Hands {
     fn carry_out<'a>(
         &'a self,
-        order: Order,
+        order: PanelOrder,
         place: &'a str,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(self.carry_out_at(order, place))

@@ -4,10 +4,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use status::boot_event::BootEvent;
+use agent_rpc::AgentReport;
 use agent_service::{Rack, Service, Settings, TokenUse};
-use controllers::enrollment::{AgentReport, Discovery};
+use controllers::enrollment::Discovery;
 use objects::Objects;
+use status::boot_event::BootEvent;
 use tokio_util::sync::CancellationToken;
 
 use crate::hardware_views::HardwareViews;

@@ -15,8 +15,8 @@ mod wire;
 mod worker;
 
 pub use message::{
-    ActionState, Assignment, Call, Credentials, DiskChoice, Hello, Namespaces, OUTPUT_LINES,
-    Pending, Progress, Refusal, Report, WAITING, Workflows,
+    ActionState, AgentReport, Assignment, Call, Credentials, DiskChoice, Hello, Namespaces,
+    OUTPUT_LINES, Pending, Progress, Refusal, Report, WAITING, Workflows,
 };
 pub use pin::Pin;
 pub use wire::proto::{

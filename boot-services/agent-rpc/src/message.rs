@@ -171,6 +171,17 @@ pub struct DiskChoice {
     pub bytes: u64,
 }
 
+/// An agent's description of its machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentReport {
+    /// Id by which the agent introduces itself.
+    pub agent_id: String,
+    /// Attributes as Tinkerbell defines them; an agent of ours sends them once a boot.
+    pub attributes: Option<Attributes>,
+    /// Inventory as this protocol defines it.
+    pub inventory: Option<Inventory>,
+}
+
 /// An agent's first words after its machine booted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {

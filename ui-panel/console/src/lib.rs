@@ -13,7 +13,7 @@ pub mod serial;
 
 use std::pin::Pin;
 
-use panel::model::Order;
+use panel::model::PanelOrder;
 pub use status::source::ViewSource;
 
 /// Carries out the orders of people at the box.
@@ -21,7 +21,7 @@ pub trait Actions: Send + Sync + 'static {
     /// Carries out an order. `place` is the name of the device in the log, such as `panel`.
     fn carry_out<'a>(
         &'a self,
-        order: Order,
+        order: PanelOrder,
         place: &'a str,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 }

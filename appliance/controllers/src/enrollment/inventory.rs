@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::objects::{ObjectError, Objects, read};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware};
+use objects::{ObjectError, Objects, read};
 use objects::{ObjectError, Objects, read};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::AgentReport;
+use agent_rpc::AgentReport;
 
 /// Annotation with the agent's inventory, as JSON.
 pub const INVENTORY: &str = "tinbox.dev/inventory";
@@ -81,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     use super::{AGENT_ATTRIBUTES, ANNOTATION_BYTES, INVENTORY, annotations, changed};
-    use crate::enrollment::AgentReport;
+    use agent_rpc::AgentReport;
 
     #[test]
     fn it_is_written_only_when_it_changes() {

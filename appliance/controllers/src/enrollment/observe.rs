@@ -14,17 +14,6 @@ pub const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 /// Label of a machine that Cluster API Provider Tinkerbell has claimed.
 const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
 
-/// What an agent said of its machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgentReport {
-    /// Who.
-    pub agent_id: String,
-    /// Its machine, in Tinkerbell's words; an agent of ours says it once a boot.
-    pub attributes: Option<Attributes>,
-    /// Its machine, in ours.
-    pub inventory: Option<Inventory>,
-}
-
 /// The machines and workflows that are known.
 pub trait KnownMachines: Send + Sync + 'static {
     /// The machine that this agent runs on.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::AgentReport;
+use agent_rpc::AgentReport;
 use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use tokio::time::Instant;
@@ -92,7 +92,7 @@ fn enrolled_itself(hardware: &Hardware) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use crate::enrollment::AgentReport;
+    use agent_rpc::AgentReport;
     use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
     use jiff::{SignedDuration, Timestamp};
     use tokio::time::Instant;

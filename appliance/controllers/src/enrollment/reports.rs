@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::AgentReport;
+use agent_rpc::AgentReport;
 use tokio::sync::Notify;
 
 /// Agents whose word waits, above the number of machines that a box serves.
@@ -72,7 +72,7 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
-    use crate::enrollment::AgentReport;
+    use agent_rpc::AgentReport;
     use agent_rpc::Attributes;
 
     use super::{AGENTS_MAX, Reports};

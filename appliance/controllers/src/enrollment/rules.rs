@@ -3,7 +3,6 @@
 //! The set with the most patterns that fit wins, of several the first by namespace and name. Names,
 //! label, annotation and owner are Tinkerbell's.
 
-use crate::objects::read;
 use api::core::Happening;
 use api::meta::ObjectKey;
 use api::tinkerbell::{
@@ -12,6 +11,7 @@ use api::tinkerbell::{
 };
 use event_pattern::{Event, Pattern};
 use jiff::Timestamp;
+use objects::read;
 use objects::read;
 use serde_json::{Value, json};
 

@@ -1,12 +1,12 @@
 //! What agents say, and what becomes of it.
 
-use agent_rpc::{Attributes, Block, Network};
+use agent_rpc::{AgentReport, Attributes, Block, Network};
 use api::identity::Verdict;
 use api::meta::ObjectKey;
 use serde_json::Value;
 
 use super::inventory::annotations;
-use super::{AGENT_ATTRIBUTES, AgentReport, Discovery, resembling};
+use super::{AGENT_ATTRIBUTES, Discovery, resembling};
 
 fn stranger(agent_id: &str, macs: &[&str]) -> AgentReport {
     let network = |mac: &&str| Network { mac: Some((*mac).to_owned()), ..Network::default() };

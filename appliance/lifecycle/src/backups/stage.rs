@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use ::backup::{Part, Reader};
 use apiserver::{Authenticator, Pki};
-use status::backup::{BackupSummary, LastBackup};
 use durable_file::replace_private;
+use status::backup::{BackupSummary, LastBackup};
 use store::{Key, MAX_VALUE_BYTES, Store};
 use tokio::runtime::Handle;
 

@@ -5,10 +5,10 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
-use panel::model::{ACTIONS, Action, PanelOrder};
 use apiserver::AuditLog;
 use config::panel::DOES;
 use objects::read;
+use panel::model::{ACTIONS, Action, PanelOrder};
 use provisioning::index::Index;
 use provisioning::objects::EngineObjects;
 use provisioning::recorder::recorder;
@@ -138,7 +138,8 @@ async fn a_machine_is_switched_to_what_it_is_not() {
 #[tokio::test]
 async fn what_is_done_at_the_box_itself_leaves_a_line() {
     let Rig { _folder: folder, hands } = Rig::start().await;
-    let order = |action, machine: Option<&str>| PanelOrder { action, machine: machine.map(Into::into) };
+    let order =
+        |action, machine: Option<&str>| PanelOrder { action, machine: machine.map(Into::into) };
     hands.carry_out_at(order(Action::Identify, None), "panel").await;
     hands.carry_out_at(order(Action::MachinePower, Some("nuc9")), "keyboard").await;
     // The log is whole once its last user is gone.

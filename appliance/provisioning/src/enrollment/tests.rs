@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use agent_rpc::{Attributes, Block, Inventory, Network};
+use agent_rpc::{AgentReport, Attributes, Block, Inventory, Network};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
-use controllers::enrollment::{
-    AgentReport, ENROLLED, INVENTORY, Memory, Reception, UNACCEPTED_MAX,
-};
+use controllers::enrollment::{ENROLLED, INVENTORY, Memory, Reception, UNACCEPTED_MAX};
 use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use apiserver::{AdminAccess, AdminTokens, Gate, Pki};
 use lifecycle::backups::{self, Backups};
 use lifecycle::{admin_tokens, opened, reset, settings};
-use apiserver::{AdminAccess, AdminTokens, Gate, Pki};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
