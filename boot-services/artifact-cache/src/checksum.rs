@@ -1,11 +1,8 @@
 //! What a file must be, and what it is called here.
 
-use std::fmt;
 use std::str::FromStr;
 
-/// A SHA-256: a file's name in the cache.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest(pub(super) [u8; 32]);
+use oci_reference::Digest;
 
 /// What a file must be, where that is known beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,32 +11,6 @@ pub enum Checksum {
     Sha256(Digest),
     /// Its SHA-512.
     Sha512([u8; 64]),
-}
-
-impl Digest {
-    /// The digest of bytes in memory.
-    pub fn of(bytes: &[u8]) -> Self {
-        use sha2::Digest as _;
-        Self(sha2::Sha256::digest(bytes).into())
-    }
-
-    /// 64 characters.
-    pub fn hex(&self) -> String {
-        stdx::hex(&self.0)
-    }
-}
-
-/// `sha256:<hex>`.
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// Neither 64 nor 128 hexadecimal digits, with or without the algorithm's name in front.

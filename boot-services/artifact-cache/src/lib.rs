@@ -42,9 +42,10 @@ use tokio::time::Instant;
 
 pub use access::{CacheAccess, Readers};
 pub use arrival::{Arrival, Begun, Download, Progress};
-pub use checksum::{Checksum, Digest, InvalidChecksum};
+pub use checksum::{Checksum, InvalidChecksum};
 pub use error::Error;
 pub use keep::Kept;
+pub use oci_reference::Digest;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
 pub(crate) use wanted::read_path;
 pub use wanted::{Wanted, shown};

@@ -9,11 +9,9 @@ mod challenge;
 mod mirror;
 mod shelf;
 
-use std::fmt;
-
+use oci_reference::Digest;
+pub use oci_reference::{Manifest, Reference};
 use serde::Deserialize;
-
-use super::{Checksum, Digest};
 
 pub use ask::{Credentials, Document, Manifests};
 pub use challenge::Challenge;
@@ -25,151 +23,6 @@ pub const SCHEME: &str = "oci://";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 /// What the URL of a blob begins with; a [`Reference`] by the blob's digest follows.
 pub(super) const BLOB_SCHEME: &str = "oci-blob://";
-/// The longest name of a repository, and of a tag.
-const REPOSITORY_LEN: usize = 255;
-const TAG_LEN: usize = 128;
-/// Docker's registry has another name than its images say.
-const DOCKER: (&str, &str) = ("docker.io", "registry-1.docker.io");
-/// Where it has images whose name has no owner.
-const LIBRARY: &str = "library/";
-
-/// `ghcr.io/owner/image:tag`, `…@sha256:<hex>`: where a file is in a registry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    /// `host` or `host:port`.
-    pub registry: String,
-    /// `owner/image`.
-    pub repository: String,
-    /// The manifest's tag or digest.
-    pub manifest: Manifest,
-}
-
-/// Which of a repository's manifests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Manifest {
-    /// The one that has the tag now.
-    Tag(String),
-    /// This one.
-    Digest(Digest),
-}
-
-impl Reference {
-    /// Reads a reference, which must name its registry.
-    ///
-    /// # Errors
-    /// What is wrong with it, as a sentence.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("{text:?} names no image in a registry: {why}"));
-        let Some((registry, rest)) = text.split_once('/') else {
-            return wrong("it is to be host/name:tag");
-        };
-        let is_host =
-            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '-' | '[' | ']');
-        if !has_sign(registry) || !registry.chars().all(is_host) {
-            return wrong("it is to begin with the registry's host, such as ghcr.io/");
-        }
-        let (rest, digest) = match rest.split_once('@') {
-            Some((rest, digest)) => (rest, Some(digest)),
-            None => (rest, None),
-        };
-        let (repository, tag) = match rest.split_once(':') {
-            Some((repository, tag)) => (repository, Some(tag)),
-            None => (rest, None),
-        };
-        let is_name = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-');
-        let is_part = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let good = repository.split('/').all(|part| is_part(part) && part.chars().all(is_name));
-        if !good || repository.len() > REPOSITORY_LEN {
-            return wrong("the name is to be lower-case letters, digits, '.', '_', '-' and '/'");
-        }
-        let is_tag = |tag: &&str| {
-            let mut rest = tag.chars();
-            let first = rest.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
-            let others = rest.all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-            tag.len() <= TAG_LEN && first && others
-        };
-        let manifest = match (digest, tag.filter(is_tag)) {
-            (Some(digest), _) => match sha256(digest) {
-                Some(digest) => Manifest::Digest(digest),
-                None => return wrong("after @ is to be sha256: and 64 digits"),
-            },
-            (None, Some(tag)) => Manifest::Tag(tag.to_owned()),
-            (None, None) => return wrong("it is to end with :tag or @sha256:digits"),
-        };
-        let (registry, repository) = (registry.to_owned(), repository.to_owned());
-        Ok(Self { registry, repository, manifest })
-    }
-
-    /// Reads what an action calls its image, as Docker does: `alpine` is
-    /// `docker.io/library/alpine:latest`.
-    ///
-    /// # Errors
-    /// As [`Reference::parse`].
-    pub fn of_image(text: &str) -> Result<Self, String> {
-        let (name, digest) = text.split_at(text.find('@').unwrap_or(text.len()));
-        let (docker, _) = DOCKER;
-        let (registry, rest) = match name.split_once('/') {
-            Some((first, rest)) if has_sign(first) => (first, rest),
-            _ => (docker, name),
-        };
-        let registry = if registry == "index.docker.io" { docker } else { registry };
-        let library = if registry == docker && !rest.contains('/') { LIBRARY } else { "" };
-        let tag = if rest.contains(':') || !digest.is_empty() { "" } else { ":latest" };
-        Self::parse(&format!("{registry}/{library}{rest}{tag}{digest}"))
-    }
-
-    /// What a client of the box's registry asks for: the manifest or blob `what` (a tag or digest)
-    /// of `name`, which is a repository of the registry `ns`, or begins with its registry's name,
-    /// or else is of Docker's.
-    ///
-    /// # Errors
-    /// As [`Reference::parse`].
-    pub fn asked(name: &str, ns: Option<&str>, what: &str) -> Result<Self, String> {
-        let mark = if what.contains(':') { '@' } else { ':' };
-        match ns {
-            Some(ns) => Self::parse(&format!("{ns}/{name}{mark}{what}")),
-            None => Self::of_image(&format!("{name}{mark}{what}")),
-        }
-    }
-
-    /// The same manifest by its digest.
-    fn by_digest(&self, digest: Digest) -> Self {
-        Self { manifest: Manifest::Digest(digest), ..self.clone() }
-    }
-
-    /// `/v2/<repository>` on the registry's server.
-    fn base(&self, is_plain: bool) -> String {
-        let (said, meant) = DOCKER;
-        let host = if self.registry == said { meant } else { &self.registry };
-        let scheme = if is_plain { "http" } else { "https" };
-        format!("{scheme}://{host}/v2/{}", self.repository)
-    }
-}
-
-/// `ghcr.io/owner/image:tag`.
-impl fmt::Display for Reference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { registry, repository, manifest } = self;
-        match manifest {
-            Manifest::Tag(tag) => write!(f, "{registry}/{repository}:{tag}"),
-            Manifest::Digest(digest) => write!(f, "{registry}/{repository}@{digest}"),
-        }
-    }
-}
-
-/// Whether the first part of a name is a registry's.
-fn has_sign(part: &str) -> bool {
-    part.contains(['.', ':']) || part == "localhost"
-}
-
-/// `sha256:<64 digits>`, and nothing shorter.
-fn sha256(text: &str) -> Option<Digest> {
-    match text.parse() {
-        Ok(Checksum::Sha256(digest)) if text.starts_with("sha256:") => Some(digest),
-        _ => None,
-    }
-}
-
 /// The part of a manifest that tells where the disk image is.
 #[derive(Deserialize)]
 struct Artifact {
@@ -207,7 +60,7 @@ pub fn file_of(manifest: &[u8]) -> Result<(Digest, u64), String> {
     };
     let layer = chosen
         .ok_or_else(|| format!("of its {count} layers none is the disk image, of type {LAYER}"))?;
-    let digest = sha256(&layer.digest)
+    let digest = Digest::parse(&layer.digest)
         .ok_or_else(|| format!("its layer's digest {:?} is not of SHA-256", layer.digest))?;
     Ok((digest, layer.size))
 }

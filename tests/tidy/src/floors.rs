@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 43] = [
+const PLACES: [Place; 44] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("go-text", 1, &[]),
@@ -37,7 +37,8 @@ const PLACES: [Place; 43] = [
     place("event-pattern", 1, &[]),
     place("resolver", 1, &[]),
     place("http-edge", 1, &[]),
-    place("artifact-cache", 1, &["stdx"]),
+    place("artifact-cache", 1, &["oci-reference", "stdx"]),
+    place("oci-reference", 1, &["stdx"]),
     place("store", 2, &["stdx"]),
     place("rbac", 2, &["stdx"]),
     place("backup", 2, &["stdx"]),
@@ -86,7 +87,7 @@ const PLACES: [Place; 43] = [
     place("cli", 3, &["api", "config", "release", "status", "stdx", "template"]),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
-    place("agent", 4, &["agent-rpc", "imaging", "inventory", "platform", "stdx"]),
+    place("agent", 4, &["agent-rpc", "imaging", "inventory", "oci-reference", "platform", "stdx"]),
     place(
         "provisioning",
         4,

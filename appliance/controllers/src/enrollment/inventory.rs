@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, Hardware};
 use objects::{ObjectError, Objects, read};
-use objects::{ObjectError, Objects, read};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use agent_rpc::{Attributes, Inventory};
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
 

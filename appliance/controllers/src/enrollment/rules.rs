@@ -12,7 +12,6 @@ use api::tinkerbell::{
 use event_pattern::{Event, Pattern};
 use jiff::Timestamp;
 use objects::read;
-use objects::read;
 use serde_json::{Value, json};
 
 /// Longest name of a Workflow, in bytes: what upstream allows.

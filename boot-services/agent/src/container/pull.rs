@@ -24,7 +24,7 @@ impl Container {
     pub(super) async fn look_up(&self, meter: &Arc<Meter>) -> Result<Image, Error> {
         meter.say(format!("asking the box for {}", self.image));
         let path = self.image.manifest_path();
-        let bytes = self.document(&path, self.image.digest.clone(), MANIFEST_BYTES, meter).await?;
+        let bytes = self.document(&path, self.image.digest(), MANIFEST_BYTES, meter).await?;
         let mut manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
         if let Manifest::Index(part) = manifest {
             let path = self.image.manifest_at(&part.digest);

@@ -1,30 +1,14 @@
-//! What an action calls its image, read as Docker reads it: `alpine` is
+//! What an action calls its image, read as Docker reads it, and where the box has it: `alpine` is
 //! `docker.io/library/alpine:latest`.
 
 use std::fmt;
 
 use imaging::stream::{Algorithm, Checksum};
-
-/// The registry of names that have none.
-const DOCKER: &str = "docker.io";
-/// Where that registry has images whose name has no owner.
-const LIBRARY: &str = "library/";
-const LATEST: &str = "latest";
-/// The longest name of a repository, and of a tag (OCI distribution specification, "Pulling
-/// manifests").
-const REPOSITORY_LEN: usize = 255;
-const TAG_LEN: usize = 128;
+use oci_reference::{Digest, Manifest};
 
 /// An image in a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    registry: String,
-    repository: String,
-    /// A tag, or a digest as it is written.
-    manifest: String,
-    /// What the manifest must hash to.
-    pub digest: Option<Checksum>,
-}
+pub struct Reference(oci_reference::Reference);
 
 impl Reference {
     /// Reads a reference.
@@ -32,77 +16,52 @@ impl Reference {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, digest) = match text.split_once('@') {
-            Some((name, digest)) => (name, Some(digest)),
-            None => (text, None),
-        };
-        let is_registry = |part: &&str| part.contains(['.', ':']) || *part == "localhost";
-        let (registry, rest) = match name.split_once('/') {
-            Some((first, rest)) if is_registry(&first) => (first, rest),
-            _ => (DOCKER, name),
-        };
-        let (repository, tag) = match rest.split_once(':') {
-            Some((repository, tag)) => (repository, tag),
-            None => (rest, LATEST),
-        };
-        let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '-');
-        if !registry.chars().all(is_host) {
-            return Err(format!("{registry:?} is no registry's host"));
+        oci_reference::Reference::of_image(text).map(Self)
+    }
+
+    /// What the manifest must hash to.
+    pub fn digest(&self) -> Option<Checksum> {
+        match &self.0.manifest {
+            Manifest::Tag(_) => None,
+            Manifest::Digest(digest) => checksum(*digest),
         }
-        let registry = if registry == "index.docker.io" { DOCKER } else { registry };
-        let bare = registry == DOCKER && !repository.contains('/');
-        let repository = format!("{}{repository}", if bare { LIBRARY } else { "" });
-        let is_sign = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-');
-        let is_part = |part: &str| {
-            part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(is_sign)
-        };
-        if !repository.split('/').all(is_part) || repository.len() > REPOSITORY_LEN {
-            let signs = "lower-case letters, digits, '.', '_', '-' and '/'";
-            return Err(format!("{rest:?} is no name made of {signs}"));
-        }
-        let is_tag = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let begins = tag.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        if !begins || tag.len() > TAG_LEN || !tag.chars().all(is_tag) {
-            return Err(format!("{tag:?} is no tag"));
-        }
-        let Some(digest) = digest else {
-            let (registry, manifest) = (registry.to_owned(), tag.to_owned());
-            return Ok(Self { registry, repository, manifest, digest: None });
-        };
-        let sum = read_digest(digest)?;
-        let (registry, manifest) = (registry.to_owned(), digest.to_owned());
-        Ok(Self { registry, repository, manifest, digest: Some(sum) })
     }
 
     /// Where the box has the manifest.
     pub fn manifest_path(&self) -> String {
-        self.manifest_at(&self.manifest)
+        match &self.0.manifest {
+            Manifest::Tag(tag) => self.manifest_at(tag),
+            Manifest::Digest(digest) => self.manifest_at(&digest.to_string()),
+        }
     }
 
     /// Where the box has another manifest of the repository.
     pub fn manifest_at(&self, digest: &str) -> String {
-        format!("/v2/{}/{}/manifests/{digest}", self.registry, self.repository)
+        format!("/v2/{}/{}/manifests/{digest}", self.0.registry, self.0.repository)
     }
 
     /// Where the box has a blob of the repository.
     pub fn blob_path(&self, digest: &str) -> String {
-        format!("/v2/{}/{}/blobs/{digest}", self.registry, self.repository)
+        format!("/v2/{}/{}/blobs/{digest}", self.0.registry, self.0.repository)
     }
 }
 
 /// `docker.io/library/alpine:latest`.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.digest.is_some() { '@' } else { ':' };
-        write!(f, "{}/{}{mark}{}", self.registry, self.repository, self.manifest)
+        self.0.fmt(f)
     }
+}
+
+fn checksum(digest: Digest) -> Option<Checksum> {
+    Checksum::parse(Algorithm::Sha256, &digest.hex())
 }
 
 /// `sha256:<64 digits>`, the one algorithm that registries have in common.
 pub fn read_digest(text: &str) -> Result<Checksum, String> {
-    let digits = text.strip_prefix("sha256:").filter(|it| !it.contains(char::is_uppercase));
-    let sum = digits.and_then(|digits| Checksum::parse(Algorithm::Sha256, digits));
-    sum.ok_or_else(|| format!("{text:?} is no digest like sha256:<64 digits>"))
+    let digest = Digest::parse(text).filter(|_| !text.contains(char::is_uppercase));
+    let sum = digest.and_then(checksum);
+    sum.ok_or_else(|| format!("expected a digest such as sha256:<64 digits>, found {text:?}"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,39 @@
+//! Digests of blobs and manifests.
+
+use std::fmt;
+
+/// A SHA-256.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The digest of bytes in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// Reads `sha256:<64 digits>`, and nothing shorter.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = stdx::unhex(text.strip_prefix("sha256:")?)?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// 64 characters.
+    pub fn hex(&self) -> String {
+        stdx::hex(&self.0)
+    }
+}
+
+/// `sha256:<hex>`.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
