@@ -3,29 +3,10 @@
 //! The HTTP façade and the box's own controllers call the same functions, so both live by the same
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
 
-mod admission;
-mod apply;
-pub(crate) mod bytes;
 mod collector;
-mod create;
-mod delete;
-pub(crate) mod fields;
-mod list;
-mod mend;
-mod metadata;
-mod modify;
-pub mod names;
-pub(crate) mod namespace;
-mod native;
 pub mod object;
-mod ownership;
-pub mod patch;
-mod room;
-mod selection;
-pub mod text;
-mod unique;
-mod watch;
-mod weight;
+mod read;
+mod write;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,17 +21,18 @@ use crate::crds::{self, compiled};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::status_error::{Reason, StatusError};
 
-pub use admission::Admission;
-pub use apply::{Applied, Configuration};
 pub use collector::Collector;
-pub use delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
-pub use fields::{FieldValidation, MAX_WARNINGS, Strictness, Warnings};
-pub use list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem};
 pub use object::MAX_OBJECT_BYTES;
-pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
-pub use patch::Patch;
-use unique::Unique;
-pub use watch::{EventKind, InitialEvents, ObjectWatch, RawEvent, WatchEvent, WatchOptions};
+pub use object::fields::{FieldValidation, MAX_WARNINGS, Strictness, Warnings};
+pub use object::ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
+pub use read::list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem};
+pub use read::text;
+pub use read::watch::{EventKind, InitialEvents, ObjectWatch, RawEvent, WatchEvent, WatchOptions};
+pub use write::admission::Admission;
+pub use write::apply::{Applied, Configuration};
+pub use write::delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
+pub use write::patch::Patch;
+use write::unique::Unique;
 
 /// Which part of an object a write may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -159,7 +141,7 @@ impl Engine {
     /// An engine for the kinds of `registry` over `store`.
     pub fn new(store: Store, registry: Registry, clock: Arc<dyn Clock>) -> Self {
         let kinds = Kinds::new(registry);
-        let (heavy, unique) = (weight::turns(), Arc::default());
+        let (heavy, unique) = (write::weight::turns(), Arc::default());
         let inner = Arc::new(Inner { store, kinds, clock, heavy, unique });
         Self { inner, admission: None }
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::bytes;
+use crate::engine::object::bytes;
 use schema::FieldError;
 
 /// The type of a Secret that holds the token of a ServiceAccount.

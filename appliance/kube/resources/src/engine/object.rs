@@ -1,5 +1,13 @@
 //! Objects as JSON: stored bytes to served value and back, and the few fields the engine reads.
 
+pub(crate) mod bytes;
+pub(crate) mod fields;
+pub(super) mod metadata;
+pub mod names;
+pub(crate) mod namespace;
+pub(super) mod native;
+pub(super) mod ownership;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value, json};
 
 use super::{Bench, HARDWARE, bench, reason};
-use crate::engine::weight::{MAX_ITEMS, MAX_OWNED_VALUES, MAX_VALUES};
+use crate::engine::write::weight::{MAX_ITEMS, MAX_OWNED_VALUES, MAX_VALUES};
 use crate::engine::{Configuration, Patch, WriteOptions};
 use crate::status_error::Reason;
 

@@ -5,15 +5,16 @@ use serde_json::{Value, json};
 use store::{Key, Txn};
 use uuid::Uuid;
 
-use super::fields::{self, Body};
-use super::object::{decode, encode, is_deleting, meta, metadata_mut, set_revision, time_text};
-use super::ownership::Ownership;
-use super::{
-    Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed, metadata, names, namespace,
-    room, weight,
-};
+use super::{room, weight};
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
+use crate::engine::object::fields::{self, Body};
+use crate::engine::object::ownership::Ownership;
+use crate::engine::object::{
+    decode, encode, is_deleting, meta, metadata, metadata_mut, names, namespace, set_revision,
+    time_text,
+};
+use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed};
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 
@@ -62,7 +63,7 @@ impl Engine {
 
 /// Everything that needs no look into the store. Without `ownership` the object says itself who
 /// owns its fields.
-pub(super) fn prepare(
+pub(in crate::engine) fn prepare(
     place: &Place,
     mut object: Value,
     validation: &FieldValidation,
@@ -128,7 +129,7 @@ fn check_any_name(definition: &ResourceDefinition, object: &Value) -> Vec<FieldE
     errors
 }
 
-pub(super) fn insert(
+pub(in crate::engine) fn insert(
     txn: &mut Txn<'_>,
     place: &Place,
     mut object: Value,

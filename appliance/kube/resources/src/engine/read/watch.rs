@@ -10,11 +10,11 @@ use store::{Change, ChangeKind, Key, Stored};
 use tokio::sync::watch::Receiver;
 
 use self::initial::Initial;
-use super::object::decode_written;
 use super::selection::Selection;
 use super::text::{write_served, write_value};
-use super::{Engine, failed};
 use crate::definition::{Registry, ResourceDefinition};
+use crate::engine::object::decode_written;
+use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};
 
@@ -257,7 +257,7 @@ impl ObjectWatch {
 
     /// Bytes of objects this watch holds before they are asked for.
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::engine) fn held(&self) -> usize {
         self.initial.as_ref().map_or(0, Initial::held) + self.live.held()
     }
 

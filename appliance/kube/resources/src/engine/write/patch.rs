@@ -7,7 +7,7 @@ use go_text::json_kind;
 use serde_json::{Map, Value};
 use stdx::json::is_within;
 
-use super::object::{MAX_DEPTH, MAX_OBJECT_BYTES};
+use crate::engine::object::{MAX_DEPTH, MAX_OBJECT_BYTES};
 use crate::status_error::{Reason, StatusError};
 
 /// Operations one JSON patch may hold.

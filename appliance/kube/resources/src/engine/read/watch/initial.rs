@@ -7,10 +7,10 @@ use std::sync::Arc;
 use store::Stored;
 use tokio::task::JoinHandle;
 
-use super::super::Engine;
 use super::super::list::Page;
 use super::super::selection::Selection;
 use crate::definition::ResourceDefinition;
+use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
 /// Bytes of objects held for one watch, or one object: thousands may stop reading.

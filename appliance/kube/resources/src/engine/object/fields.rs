@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::object::metadata_mut;
-use super::{Part, native};
+use super::{metadata_mut, native};
 use crate::definition::ResourceDefinition;
+use crate::engine::Part;
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
 
@@ -59,7 +59,7 @@ pub struct FieldValidation {
 
 /// How a body came, for the words of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(in crate::engine) enum Body {
     /// As a whole object.
     Whole,
     /// As a patch, which was applied.
@@ -94,7 +94,7 @@ const METADATA: [&str; 15] = [
 /// # Errors
 /// 400 (422 for a patch) when metadata has a field of the wrong type, the object's own or that of
 /// an object inside it, or when the client asked for strictness.
-pub(super) fn prune(
+pub(in crate::engine) fn prune(
     definition: &ResourceDefinition,
     object: &mut Value,
     old: Option<&Value>,
@@ -147,7 +147,10 @@ pub(super) fn prune(
 
 /// Drops fields that the version of the request knows and the stored one does not: they would be
 /// gone when the object is read again. Returns a warning for each.
-pub(super) fn prune_unstored(definition: &ResourceDefinition, object: &mut Value) -> Vec<String> {
+pub(in crate::engine) fn prune_unstored(
+    definition: &ResourceDefinition,
+    object: &mut Value,
+) -> Vec<String> {
     let Some(form) = definition.other_form() else { return Vec::new() };
     let dropped = form.schema().prune(object);
     let version = &definition.storage_version;
@@ -185,7 +188,7 @@ pub(crate) fn undecodable(definition: &ResourceDefinition, why: &str) -> StatusE
 
 /// Fills in what the client left out, by the schema. What it gave as null counts as left out,
 /// unless it was applied: there a null says that the field is to be null.
-pub(super) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body: Body) {
+pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body: Body) {
     match definition.schema.as_ref().filter(|_| !definition.native) {
         Some(schema) if body == Body::Apply => schema.fill_in(object),
         Some(schema) => schema.default(object),
@@ -194,7 +197,7 @@ pub(super) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body:
 }
 
 /// Brings an object that is otherwise complete to the form its kind is stored in.
-pub(super) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
+pub(in crate::engine) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
     if let Some(prepare) = &definition.prepare {
         prepare(object);
     }
@@ -205,7 +208,7 @@ pub(super) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
 ///
 /// # Errors
 /// 400 for a field of the wrong type in one of Kubernetes' own kinds, which are decoded as types.
-pub(super) fn check(
+pub(in crate::engine) fn check(
     definition: &ResourceDefinition,
     new: &Value,
     old: Option<&Value>,
@@ -249,7 +252,7 @@ fn illegal_base64(at: usize) -> String {
 
 /// How Go's JSON decoder names a field: through the fields of structs only, not the keys of maps
 /// and the places in lists.
-pub(super) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
+pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
     let mut named = definition.kind.clone();
     let mut node = definition.schema.as_ref().map(|schema| schema.root());
     for step in path.split('.') {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use stdx::json::{drop_nulls, is_within};
 
 use self::strategy::Strategy;
-use super::super::object::MAX_DEPTH;
+use crate::engine::object::MAX_DEPTH;
 use crate::status_error::{Reason, StatusError};
 
 /// `replace` or `delete`, of the object or list element it stands in.

@@ -6,8 +6,8 @@ use schema::FieldError;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::Engine;
 use crate::definition::ResourceDefinition;
+use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
 /// Items of one list in an object of a compiled-in kind. No machine has as many of anything.
@@ -20,11 +20,11 @@ pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
 const HEAVY_VALUES: usize = 10_000;
 /// Heavy objects that are written at the same time; more wait their turn, and lighter ones go
 /// between.
-pub(super) const HEAVY_AT_ONCE: usize = 1;
+pub(in crate::engine) const HEAVY_AT_ONCE: usize = 1;
 
 impl Engine {
     /// Waits for the turn of an object, where it is a heavy one. To be held until it is written.
-    pub(super) async fn turn(
+    pub(in crate::engine) async fn turn(
         &self,
         object: &Value,
     ) -> Result<Option<SemaphorePermit<'_>>, StatusError> {
@@ -37,7 +37,7 @@ impl Engine {
 }
 
 /// The turns of an engine.
-pub(super) fn turns() -> Semaphore {
+pub(in crate::engine) fn turns() -> Semaphore {
     Semaphore::new(HEAVY_AT_ONCE)
 }
 
@@ -64,7 +64,7 @@ fn has_more_than(value: &Value, limit: usize) -> bool {
 ///
 /// # Errors
 /// 413, 422.
-pub(super) fn check_items(
+pub(in crate::engine) fn check_items(
     definition: &ResourceDefinition,
     name: &str,
     object: &Value,
@@ -95,7 +95,7 @@ pub(super) fn check_items(
 ///
 /// # Errors
 /// 413.
-pub(super) fn check_owners(
+pub(in crate::engine) fn check_owners(
     definition: &ResourceDefinition,
     name: &str,
     (old, new): (&Value, &Value),

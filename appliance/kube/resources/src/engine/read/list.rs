@@ -16,10 +16,10 @@ use store::{Key, Stored, Walk, Walked};
 
 use self::pieces::Pieces;
 use self::token::Token;
-use super::object::decode;
 use super::selection::Selection;
-use super::{Engine, failed};
 use crate::definition::ResourceDefinition;
+use crate::engine::object::decode;
+use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};
 
@@ -79,7 +79,7 @@ pub type WriteItem = Arc<
 >;
 
 /// Objects of a list as they are stored.
-pub(super) struct Page {
+pub(in crate::engine) struct Page {
     /// The revision of which they are.
     pub revision: u64,
     pub objects: Vec<Stored>,
@@ -176,7 +176,7 @@ impl Engine {
     ///
     /// # Errors
     /// 410 for a token that is too old.
-    pub(super) fn page(
+    pub(in crate::engine) fn page(
         &self,
         definition: &ResourceDefinition,
         namespace: Option<&str>,

@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use store::{Key, Txn};
 
-use super::object::{decode, meta};
-use super::{Place, failed};
 use crate::definition::{UniqueValue, UniqueValues};
+use crate::engine::object::{decode, meta};
+use crate::engine::{Place, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;
 
@@ -31,7 +31,7 @@ impl Unique {
     ///
     /// # Errors
     /// 422 with the name of the object that has the value.
-    pub(super) fn check(
+    pub(in crate::engine) fn check(
         &self,
         txn: &Txn<'_>,
         (place, key): (&Place, &Key),

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::Txn;
 
-use super::object::{
+use crate::crds::lifecycle;
+use crate::engine::object::{
     bump_generation, decode, encode, finalizers, is_deleting, is_held, meta, metadata_mut,
     set_revision, time_text,
 };
-use super::{Abort, Engine, Place, failed};
-use crate::crds::lifecycle;
+use crate::engine::{Abort, Engine, Place, failed};
 use crate::status_error::{Reason, StatusError};
 
 /// What becomes of the objects that name the deleted one as their owner.
@@ -73,7 +73,7 @@ impl Deleted {
 
 impl Engine {
     /// Deletes an object. What becomes of the objects that name it as their owner is seen to by the
-    /// collector (see [`super::Collector`]).
+    /// collector (see [`crate::engine::Collector`]).
     ///
     /// # Errors
     /// 404; 409 for an unmet precondition; 403 for a permanent object.
@@ -97,7 +97,7 @@ impl Engine {
 }
 
 /// One deletion inside a transaction.
-pub(super) struct Deletion<'a> {
+pub(in crate::engine) struct Deletion<'a> {
     pub place: &'a Place,
     pub name: &'a str,
     pub now: Timestamp,

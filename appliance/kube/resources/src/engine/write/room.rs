@@ -3,7 +3,7 @@
 
 use store::Txn;
 
-use super::{Place, WriteOptions};
+use crate::engine::{Place, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
 /// Bytes by which a client may still make an object larger: enough for a condition or a finalizer.

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use structured_merge::{FieldManager, Path, Refused, Schema, Set};
 
-use super::object::metadata_mut;
-use super::{Part, Place, WriteOptions, fields};
+use super::{fields, metadata_mut};
 use crate::definition::{Registry, ResourceDefinition};
+use crate::engine::{Part, Place, WriteOptions};
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 
@@ -22,7 +22,7 @@ pub const MAX_MANAGER: usize = 128;
 const MAX_SUBRESOURCE: usize = 256;
 
 /// The rules of ownership for one write.
-pub(super) struct Ownership {
+pub(in crate::engine) struct Ownership {
     api_version: String,
     kind: String,
     subresource: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Ownership {
 
 impl Ownership {
     /// The rules for a write at `place`. `registry` tells the other versions of the resource.
-    pub(super) fn of(
+    pub(in crate::engine) fn of(
         registry: &Registry,
         place: &Place,
         options: &WriteOptions,
@@ -86,7 +86,7 @@ impl Ownership {
     }
 
     /// Notes in `new` who owns what after a write that is no apply.
-    pub(super) fn track(&self, old: Option<&Value>, new: &mut Value) {
+    pub(in crate::engine) fn track(&self, old: Option<&Value>, new: &mut Value) {
         if let Err(why) = self.rules().update(old, new, &self.manager, self.now) {
             // The write is good, only its ownership cannot be told; upstream does the same.
             let (kind, why) = (&self.kind, Excerpt(&why));
@@ -98,7 +98,7 @@ impl Ownership {
     }
 
     /// What `config` makes of `old`; `None` creates it.
-    pub(super) fn apply(
+    pub(in crate::engine) fn apply(
         &self,
         old: Option<&Value>,
         config: &Value,
@@ -150,7 +150,7 @@ fn refusal(refused: Refused) -> StatusError {
 }
 
 /// Writes what an apply made of the managed fields.
-pub(super) fn replace(old: &Value, new: &mut Value, managed: Value) {
+pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     let metadata = metadata_mut(new);
     if managed.is_null() {
         metadata.remove("managedFields");
@@ -191,7 +191,7 @@ fn same_beside(one: &Value, other: &Value) -> bool {
 
 /// What a client may not write into the entries itself (apimachinery
 /// `meta/v1/validation.ValidateManagedFields`).
-pub(super) fn check(object: &Value, errors: &mut Vec<FieldError>) {
+pub(in crate::engine) fn check(object: &Value, errors: &mut Vec<FieldError>) {
     let entries = object["metadata"]["managedFields"].as_array();
     for (at, entry) in entries.into_iter().flatten().enumerate() {
         let field = |name: &str| format!("metadata.managedFields[{at}].{name}");

@@ -57,7 +57,7 @@ impl Form {
 }
 
 /// True if objects of the kind have times or integers.
-pub(super) fn has_forms(node: &Node, name: &str) -> bool {
+pub(in crate::engine) fn has_forms(node: &Node, name: &str) -> bool {
     let fields = || node.properties().iter().any(|(name, below)| has_forms(below, name));
     let items = || node.items().is_some_and(|items| has_forms(items, ""));
     Form::of(node, name).is_some() || fields() || items()
@@ -67,7 +67,10 @@ pub(super) fn has_forms(node: &Node, name: &str) -> bool {
 ///
 /// # Errors
 /// The decoder's sentence about the first value that it cannot read.
-pub(super) fn canonical(definition: &ResourceDefinition, object: &mut Value) -> Result<(), String> {
+pub(in crate::engine) fn canonical(
+    definition: &ResourceDefinition,
+    object: &mut Value,
+) -> Result<(), String> {
     let Some(schema) = &definition.schema else { return Ok(()) };
     let mut failed = Ok(());
     walk(schema.root(), "", &mut String::new(), object, &mut |form, path, value| {
@@ -84,7 +87,7 @@ pub(super) fn canonical(definition: &ResourceDefinition, object: &mut Value) -> 
 
 /// Makes a stored object readable: times are written as Go writes them, values that Go cannot read
 /// go. True if the object changed.
-pub(super) fn mend(definition: &ResourceDefinition, object: &mut Value) -> bool {
+pub(in crate::engine) fn mend(definition: &ResourceDefinition, object: &mut Value) -> bool {
     let Some(schema) = &definition.schema else { return false };
     let mut changed = false;
     walk(schema.root(), "", &mut String::new(), object, &mut |form, _, value| {

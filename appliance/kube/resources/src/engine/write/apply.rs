@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::Txn;
 
-use super::fields::{FieldValidation, Strictness};
 use super::modify::{self, Change};
-use super::object::{meta, metadata_mut, set_revision};
-use super::ownership::Ownership;
-use super::{Abort, Engine, Part, Place, WriteOptions, create, failed, metadata, weight};
+use super::{create, weight};
+use crate::engine::object::fields::{FieldValidation, Strictness};
+use crate::engine::object::ownership::Ownership;
+use crate::engine::object::{meta, metadata, metadata_mut, set_revision};
+use crate::engine::{Abort, Engine, Part, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 
 /// What a manager wants of an object.

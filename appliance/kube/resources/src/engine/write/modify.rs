@@ -5,21 +5,20 @@ use serde_json::Value;
 use store::{Key, Stored, Txn};
 
 use super::apply::Configuration;
-use super::fields::{self, Body, FieldValidation};
-use super::object::{
-    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata_mut,
-    set_revision,
-};
-use super::ownership::{self, Ownership};
-use super::{
-    Abort, Engine, Part, Patch, Place, WriteOptions, failed, metadata, namespace, room, weight,
-};
+use super::{room, weight};
 use crate::crds::lifecycle;
+use crate::engine::object::fields::{self, Body, FieldValidation};
+use crate::engine::object::ownership::{self, Ownership};
+use crate::engine::object::{
+    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata,
+    metadata_mut, namespace, set_revision,
+};
+use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;
 
 /// What the caller wants of the object.
-pub(super) enum Change {
+pub(in crate::engine) enum Change {
     Replace(Value),
     Patch(Patch),
     Apply(Configuration),
@@ -90,7 +89,7 @@ impl Engine {
 }
 
 /// Whether objects have that part.
-pub(super) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
+pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
     let definition = place.definition.as_ref();
     let there = match part {
         Part::Main => true,
@@ -101,12 +100,12 @@ pub(super) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
 }
 
 /// How an apply looks at fields: what the kind does not know was refused when it was merged.
-pub(super) fn lenient(options: &WriteOptions) -> FieldValidation {
+pub(in crate::engine) fn lenient(options: &WriteOptions) -> FieldValidation {
     FieldValidation { warnings: options.fields.warnings.clone(), ..FieldValidation::default() }
 }
 
 /// The object as changed, and the revision it had before.
-pub(super) fn modify(
+pub(in crate::engine) fn modify(
     txn: &mut Txn<'_>,
     place: &Place,
     name: &str,

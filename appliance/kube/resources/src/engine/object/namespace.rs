@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::object::metadata_mut;
+use super::metadata_mut;
 
 /// The finalizer that stands for what a namespace holds.
 pub(crate) const KUBERNETES: &str = "kubernetes";

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use store::{Key, Stored};
 
-use super::object::decode;
 use super::text;
 use crate::definition::ResourceDefinition;
+use crate::engine::object::decode;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::StatusError;
 

@@ -28,7 +28,7 @@ impl Admission {
         Self(Arc::new(look))
     }
 
-    pub(super) fn check(
+    pub(in crate::engine) fn check(
         &self,
         definition: &ResourceDefinition,
         new: &Value,

@@ -1,14 +1,14 @@
 //! Served objects as text, made from the stored text without reading it into a tree.
 //!
-//! Stored objects are compact JSON that [`super::object::encode`] wrote: without spaces, each key
-//! once. So the places where a served object differs from its stored form, the revision and the
-//! version, are found by one pass over the bytes.
+//! Stored objects are compact JSON that [`crate::engine::object::encode`] wrote: without spaces,
+//! each key once. So the places where a served object differs from its stored form, the revision
+//! and the version, are found by one pass over the bytes.
 
 use serde_json::Value;
 use store::Stored;
 
-use super::object::decode_written;
 use crate::definition::ResourceDefinition;
+use crate::engine::object::decode_written;
 use crate::status_error::StatusError;
 
 const METADATA: &[u8] = b"\"metadata\":{";

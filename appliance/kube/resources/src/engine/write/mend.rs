@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use store::Key;
 
-use super::{Abort, Engine, failed, native, object};
 use crate::definition::ResourceDefinition;
+use crate::engine::object::native;
+use crate::engine::{Abort, Engine, failed, object};
 use crate::status_error::StatusError;
 
 /// Most objects mended in one transaction.
@@ -14,7 +15,7 @@ const BATCH: usize = 500;
 
 impl Engine {
     /// Mends the stored objects of Kubernetes' own kinds. To be called once at start.
-    pub(super) async fn mend_natives(&self) -> Result<(), StatusError> {
+    pub(in crate::engine) async fn mend_natives(&self) -> Result<(), StatusError> {
         let registry = self.registry();
         for definition in registry.resources().iter().filter(|one| one.native) {
             let schema = definition.schema.as_ref();
