@@ -201,7 +201,8 @@ impl Door {
     }
 }
 
-/// Who sent a request, as handlers find it in the request's extensions.
+/// Sender of a request, for the record of the request. Handlers find only the user, in the
+/// request's extensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// As whom the request acts.
@@ -220,8 +221,8 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     let asked = Asked::read(&head);
     let id = asked.audit_id();
     let began = door.engine.clock().now();
-    let admitted = admit(&door, &asked, &mut head).await;
-    let caller = head.extensions.get::<Caller>().cloned();
+    let mut caller = None;
+    let admitted = admit(&door, &asked, &mut head, &mut caller).await;
     let writes = asked.writes();
     let answering = async move {
         let (response, share) = match admitted {
@@ -256,9 +257,14 @@ async fn run(next: Next, request: Request) -> Response {
     })
 }
 
-/// Everything between a request and its handler. Leaves the [`Caller`] in the request, also when it
-/// is refused by what they may.
-async fn admit(door: &Door, asked: &Asked, head: &mut Parts) -> Result<Share, StatusError> {
+/// Everything between a request and its handler. Sets `known` as soon as the sender is known, also
+/// when the request is then refused; leaves the [`User`] in the request when it is admitted.
+async fn admit(
+    door: &Door,
+    asked: &Asked,
+    head: &mut Parts,
+    known: &mut Option<Caller>,
+) -> Result<Share, StatusError> {
     let really = match identity::authenticate(door, head).await? {
         Some(user) => user,
         None if asked.open => User::anonymous(),
@@ -267,9 +273,9 @@ async fn admit(door: &Door, asked: &Asked, head: &mut Parts) -> Result<Share, St
     let client = asked.client(&really, head);
     let share = asked.lane(door).enter(&client).ok_or_else(StatusError::too_many_requests)?;
     let caller = Caller { user: really, really: None };
-    head.extensions.insert(caller.clone());
+    *known = Some(caller.clone());
     let caller = identity::impersonate(door, caller, head).await?;
-    head.extensions.insert(caller.clone());
+    *known = Some(caller.clone());
     if !asked.open {
         let decision = door.roles.authorize(&caller.user, &asked.action).await?;
         if !decision.allowed {

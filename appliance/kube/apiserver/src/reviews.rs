@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::facade::path::ResourcePath;
 use crate::facade::{App, answer, body};
-use crate::gate::{Caller, Door, Written};
+use crate::gate::{Door, Written};
 use rbac::User;
 use resources::reviews::{Question, Review};
 use resources::{Reason, StatusError};
@@ -38,7 +38,7 @@ pub(crate) async fn respond(
             "the server does not allow this method on the requested resource",
         ));
     }
-    let user = request.extensions().get::<Caller>().map(|caller| caller.user.clone());
+    let user = request.extensions().get::<User>().cloned();
     let user = user.ok_or_else(|| StatusError::new(Reason::Unauthorized, "Unauthorized"))?;
     let (parts, body) = request.into_parts();
     let mut object = body::object(&parts.headers, body, true, &mut Vec::new()).await?;
