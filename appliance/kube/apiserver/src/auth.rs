@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub use access::AdminAccess;
 pub use admin_tokens::{AdminTokens, TokenError, TokenInfo};
 pub use pki::Pki;
+pub(crate) use service_account::MAX_SECONDS;
 pub use service_account::ServiceAccountTokens;
 pub use signing::SigningKey;
 pub use token::Authenticator;

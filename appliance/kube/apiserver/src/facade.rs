@@ -32,10 +32,9 @@ use http::{Method, StatusCode};
 
 use crate::gate::{self, Client, Door, Gate};
 use crate::openapi::Specifications;
-use crate::reviews;
+use crate::{reviews, version};
 use counted::{CountedAnswer, CountedRequest};
 pub use decode::Decoded;
-pub(crate) use discovery::version_text as version;
 use path::Target;
 use resources::engine::Engine;
 use resources::reviews::Review;
@@ -123,7 +122,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
     let registry = registry.as_ref();
     let document = match target {
         Target::Resource(path) => match Review::find(&path.group, &path.resource()) {
-            Some(review) => return reviews::respond(app, review, &path, request).await,
+            Some(review) => return reviews::respond(&app.door, review, &path, request).await,
             None => return objects::respond(app, path, request).await,
         },
         _ if request.method() != Method::GET => {
@@ -138,7 +137,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
             let query = request.uri().query().unwrap_or_default();
             return specification::respond(app, name, request.headers(), query).await;
         }
-        Target::Version => discovery::version(),
+        Target::Version => version::document(),
         Target::TokenIssuer => reviews::issuer(&app.door)?,
         Target::TokenKeys => reviews::keys(&app.door)?,
         target => return discovery::respond(registry, &target, request.headers()),

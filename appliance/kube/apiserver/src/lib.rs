@@ -19,6 +19,7 @@ mod hostile;
 mod openapi;
 mod reviews;
 mod serve;
+mod version;
 
 pub use auth::{
     AdminAccess, AdminTokens, Authenticator, Error, Pki, ServiceAccountTokens, SigningKey,

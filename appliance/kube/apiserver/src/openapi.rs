@@ -158,7 +158,7 @@ fn whole(groups: &[Group<'_>]) -> Value {
 }
 
 fn info() -> Value {
-    json!({ "title": "Kubernetes", "version": crate::facade::version() })
+    json!({ "title": "Kubernetes", "version": crate::version::text() })
 }
 
 #[cfg(test)]

@@ -12,16 +12,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::facade::path::ResourcePath;
-use crate::facade::{App, answer, body};
+use crate::facade::{answer, body};
 use crate::gate::{Door, Written};
 use rbac::User;
 use resources::reviews::{Question, Review};
 use resources::{Reason, StatusError};
-pub(crate) use token::MAX_SECONDS;
 
 /// Answers a request for one of [`resources::reviews::REVIEWS`].
 pub(crate) async fn respond(
-    app: &App,
+    door: &Door,
     review: &Review,
     path: &ResourcePath,
     request: Request,
@@ -48,7 +47,7 @@ pub(crate) async fn respond(
         None => format!("{}/{version}", review.group),
     };
     check_kind(&mut object, &api_version, review.kind)?;
-    let place = Place { door: &app.door, review, path, user: &user };
+    let place = Place { door, review, path, user: &user };
     place.answer(&mut object).await?;
     let mut response = answer::json(StatusCode::CREATED, &object);
     if !review.is_question() {

@@ -14,6 +14,8 @@ use resources::{Reason, StatusError};
 /// How long after the deletion of an account or Secret began its tokens still count: as long as
 /// clocks may differ.
 const DELETION_LEEWAY: SignedDuration = jwt::LEEWAY;
+/// Longest life of a token, seconds.
+pub(crate) const MAX_SECONDS: i64 = 1 << 32;
 
 /// Makes and checks tokens of one box; clones share the key.
 #[derive(Clone)]

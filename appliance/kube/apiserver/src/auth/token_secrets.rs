@@ -11,8 +11,7 @@ use rbac::jwt::{Bound, Claims, ObjectRef, Unverified};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ServiceAccountTokens;
-use crate::reviews::MAX_SECONDS;
+use super::{MAX_SECONDS, ServiceAccountTokens};
 use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
 use resources::engine::object::{is_deleting, meta};
 use resources::engine::{

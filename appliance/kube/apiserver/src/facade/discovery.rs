@@ -11,7 +11,6 @@ mod legacy;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde_json::{Value, json};
 
 use super::documents::{self, Document};
 use super::path::Target;
@@ -20,39 +19,6 @@ use aggregated::Version;
 use resources::StatusError;
 use resources::definition::Registry;
 use resources::served;
-
-/// The Kubernetes version whose API behaviour is followed; `+tinbox` says whose server it is.
-const MAJOR: &str = "1";
-const MINOR: &str = "35";
-
-/// `/version`
-pub fn version() -> Value {
-    json!({
-        "major": MAJOR,
-        "minor": MINOR,
-        "gitVersion": version_text(),
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "",
-        "goVersion": "",
-        "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
-    })
-}
-
-/// The Kubernetes version that is followed, and whose server this is.
-pub(crate) fn version_text() -> String {
-    format!("v{MAJOR}.{MINOR}.0+tinbox.{}", env!("CARGO_PKG_VERSION"))
-}
-
-/// The architecture by the name Go gives it, which is what clients expect here.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}
 
 /// The document at a path of discovery.
 ///

@@ -6,15 +6,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Place, user_info};
-use crate::auth::ServiceAccountTokens;
+use crate::auth::{MAX_SECONDS, ServiceAccountTokens};
 use resources::engine::object::{meta, time_text};
 use resources::{Reason, StatusError};
 use schema::FieldError;
 
-/// Shortest life of a token, seconds.
-pub const MIN_SECONDS: i64 = 10 * 60;
-/// Longest.
-pub const MAX_SECONDS: i64 = 1 << 32;
+/// Shortest life of a token, seconds; [`MAX_SECONDS`] is the longest.
+const MIN_SECONDS: i64 = 10 * 60;
 /// Where nothing is asked for.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 
