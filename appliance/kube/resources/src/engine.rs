@@ -29,8 +29,9 @@ pub use read::list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem
 pub use read::text;
 pub use read::watch::{EventKind, InitialEvents, ObjectWatch, RawEvent, WatchEvent, WatchOptions};
 pub use write::admission::Admission;
-pub use write::apply::{Applied, Configuration};
+pub use write::apply::Applied;
 pub use write::delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
+pub use write::modify::Configuration;
 pub use write::patch::Patch;
 use write::unique::Unique;
 

@@ -250,20 +250,6 @@ fn illegal_base64(at: usize) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// How Go's JSON decoder names a field: through the fields of structs only, not the keys of maps
-/// and the places in lists.
-pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
-    let mut named = definition.kind.clone();
-    let mut node = definition.schema.as_ref().map(|schema| schema.root());
-    for step in path.split('.') {
-        let (name, item) = step.split_once('[').map_or((step, false), |(name, _)| (name, true));
-        let Some(next) = node.and_then(|node| node.properties().get(name)) else { break };
-        named = format!("{named}.{name}");
-        node = if item { next.items() } else { Some(next) };
-    }
-    named
-}
-
 /// The mistake in the words of Go's JSON decoder, where a field is of another JSON type than its
 /// kind says. Formats are checked elsewhere: a message about one would show the value.
 fn mismatch(definition: &ResourceDefinition, error: &FieldError) -> Option<String> {
@@ -286,6 +272,6 @@ fn mismatch(definition: &ResourceDefinition, error: &FieldError) -> Option<Strin
         "byte" => return super::bytes::decode(given).err().map(illegal_base64),
         _ => return None,
     };
-    let place = decoded_field(definition, &error.field);
+    let place = native::decoded_field(definition, &error.field);
     Some(format!("json: cannot unmarshal {given} into Go struct field {place} of type {expected}"))
 }

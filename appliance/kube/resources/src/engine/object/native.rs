@@ -124,8 +124,22 @@ fn told(
     if matches!(form, Form::Time | Form::MicroTime) {
         return why;
     }
-    let place = super::fields::decoded_field(definition, path);
+    let place = decoded_field(definition, path);
     format!("json: cannot unmarshal number {value} into Go struct field {place} of type {why}")
+}
+
+/// Name that Go's JSON decoder gives to a field: through the fields of structs only, not the keys
+/// of maps and the places in lists.
+pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
+    let mut named = definition.kind.clone();
+    let mut node = definition.schema.as_ref().map(|schema| schema.root());
+    for step in path.split('.') {
+        let (name, item) = step.split_once('[').map_or((step, false), |(name, _)| (name, true));
+        let Some(next) = node.and_then(|node| node.properties().get(name)) else { break };
+        named = format!("{named}.{name}");
+        node = if item { next.items() } else { Some(next) };
+    }
+    named
 }
 
 /// Calls `act` for each time and integer, with its path; a field for which it returns false goes.

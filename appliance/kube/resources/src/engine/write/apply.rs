@@ -4,24 +4,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::Txn;
 
-use super::modify::{self, Change};
+use super::modify::{self, Change, Configuration};
 use super::{create, weight};
 use crate::engine::object::fields::{FieldValidation, Strictness};
 use crate::engine::object::ownership::Ownership;
 use crate::engine::object::{meta, metadata, metadata_mut, set_revision};
 use crate::engine::{Abort, Engine, Part, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
-
-/// What a manager wants of an object.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Configuration {
-    /// The object, with only the fields that are wanted.
-    pub object: Value,
-    /// Takes fields over that others own.
-    pub force: bool,
-    /// Why the caller may not create the object, where it is missing.
-    pub uncreatable: Option<StatusError>,
-}
 
 /// What came of an apply.
 #[derive(Debug, Clone, PartialEq)]

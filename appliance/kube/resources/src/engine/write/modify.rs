@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::{Key, Stored, Txn};
 
-use super::apply::Configuration;
 use super::{room, weight};
 use crate::crds::lifecycle;
 use crate::engine::object::fields::{self, Body, FieldValidation};
@@ -16,6 +15,17 @@ use crate::engine::object::{
 use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;
+
+/// Fields that a manager wants of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    /// The object, with only the fields that are wanted.
+    pub object: Value,
+    /// Takes fields over that others own.
+    pub force: bool,
+    /// Why the caller may not create the object, where it is missing.
+    pub uncreatable: Option<StatusError>,
+}
 
 /// What the caller wants of the object.
 pub(in crate::engine) enum Change {
