@@ -41,9 +41,9 @@ pub struct Panel {
     /// How its pages are turned; without any they turn by themselves.
     pub buttons: Option<Buttons>,
     /// How the box is.
-    pub led: Option<Lamp>,
+    pub led: Option<Led>,
     /// Bytes to machines that boot.
-    pub traffic_led: Option<Lamp>,
+    pub traffic_led: Option<Led>,
     /// What can be asked for here; all that the box can do when it is left out.
     pub actions: Option<Vec<Allowed>>,
 }
@@ -85,7 +85,7 @@ pub enum Input {
 
 /// A light.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lamp {
+pub enum Led {
     /// By its name in `/sys/class/leds`.
     Named(Name),
     /// A line of a GPIO chip.
@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Input {
     }
 }
 
-impl<'de> Deserialize<'de> for Lamp {
+impl<'de> Deserialize<'de> for Led {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_any(TextOrLine("a light's name, or a chip and a line"))? {
             Ok(line) => Ok(Self::Line(line)),

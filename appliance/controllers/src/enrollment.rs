@@ -31,10 +31,10 @@ use tokio::time::Instant;
 pub use inventory::INVENTORY;
 use known::Known;
 pub use observe::{ENROLLED, KnownMachines, PROVISIONED, may_enroll};
-use places::Places;
+use places::EnrollmentSlots;
 pub use places::UNACCEPTED_MAX;
-pub use reports::Reports;
-use rules::Mistake;
+pub use reports::ReportQueue;
+use rules::RuleMistake;
 
 /// Where discovered machines are put.
 const NAMESPACE: &str = "default";
@@ -49,14 +49,14 @@ const TOLD_MAX: usize = 1024;
 
 /// Takes in what agents say.
 #[derive(Clone, Default)]
-pub struct Discovery {
-    reports: Reports,
+pub struct ReportInbox {
+    reports: ReportQueue,
     last: Arc<Mutex<HashMap<String, Instant>>>,
 }
 
-impl Discovery {
+impl ReportInbox {
     /// Returns it with the queue that it fills.
-    pub fn new() -> (Self, Reports) {
+    pub fn new() -> (Self, ReportQueue) {
         let discovery = Self::default();
         let reports = discovery.reports.clone();
         (discovery, reports)
@@ -99,11 +99,11 @@ pub struct Memory {
     /// Sentences that owners were told.
     heard: Vec<String>,
     known: Known,
-    places: Places,
+    places: EnrollmentSlots,
 }
 
 /// Deals with what agents say.
-pub struct Reception {
+pub struct Enrollment {
     /// The objects.
     pub objects: Arc<dyn Objects>,
     /// Who is known.
@@ -114,7 +114,7 @@ pub struct Reception {
     pub enrollment: bool,
 }
 
-impl Reception {
+impl Enrollment {
     /// Over `objects`, for the machines of `index`.
     pub fn new(
         objects: &Arc<dyn Objects>,
@@ -127,7 +127,7 @@ impl Reception {
     }
 
     /// One after the other, for ever.
-    pub async fn run(self, reports: Reports) {
+    pub async fn run(self, reports: ReportQueue) {
         let mut memory = Memory::default();
         loop {
             let told = tokio::select! {
@@ -250,7 +250,7 @@ impl Reception {
         let object = match rules::workflow(&set, agent_id, hardware, attributes) {
             Ok(object) => object,
             Err(why) => {
-                self.tell_mistake(&Mistake::of(&set, why), heard);
+                self.tell_mistake(&RuleMistake::of(&set, why), heard);
                 return Ok(());
             }
         };
@@ -262,7 +262,7 @@ impl Reception {
             Err(ObjectError::AlreadyExists(_)) => {}
             Err(error) => {
                 let why = format!("no workflow {key} could be made: {error}");
-                self.tell_mistake(&Mistake::of(&set, why), heard);
+                self.tell_mistake(&RuleMistake::of(&set, why), heard);
                 return Ok(());
             }
         }
@@ -273,7 +273,7 @@ impl Reception {
         Ok(())
     }
 
-    fn tell_mistake(&self, mistake: &Mistake, heard: &mut Vec<String>) {
+    fn tell_mistake(&self, mistake: &RuleMistake, heard: &mut Vec<String>) {
         if is_news(heard, format!("{} {} {}", mistake.uid, mistake.version, mistake.sentence)) {
             self.objects.record(mistake.happening(self.clock.now()));
         }

@@ -4,9 +4,9 @@
 //! Never: a secret in a file that everybody can open, a restored file in the place of another
 //! before all of them are on disk (`place`), a passphrase in a log.
 
-mod answers;
 mod daily;
 mod gather;
+mod handlers;
 mod leases;
 mod place;
 mod spool;
@@ -33,7 +33,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-pub use answers::router;
+pub use handlers::router;
 pub use place::{resume, unrestored};
 use provisioning::images::Images;
 use provisioning::networks::leases::OpenLeases;

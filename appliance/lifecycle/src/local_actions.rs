@@ -29,9 +29,9 @@ const TRIES_MAX: usize = 4;
 
 /// Whether somebody looks for this box among others; clones share it.
 #[derive(Clone, Default)]
-pub struct Sought(Arc<Mutex<Option<Instant>>>);
+pub struct IdentifyState(Arc<Mutex<Option<Instant>>>);
 
-impl Sought {
+impl IdentifyState {
     /// How long it blinks.
     pub const SECONDS: u64 = IDENTIFY_FOR.as_secs();
 
@@ -51,7 +51,7 @@ impl Sought {
     }
 }
 
-impl StatusSource for Sought {
+impl StatusSource for IdentifyState {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.identifying = self.still();
         Box::pin(std::future::ready(()))
@@ -60,7 +60,7 @@ impl StatusSource for Sought {
 
 /// Why something was not done.
 #[derive(Debug, Error)]
-pub enum Undone {
+pub enum ActionError {
     /// Nobody of that name.
     #[error("there is no machine {0} here any more")]
     NoMachine(String),
@@ -83,7 +83,7 @@ pub enum Undone {
 
 /// Who does it.
 #[derive(Clone)]
-pub struct Hands {
+pub struct LocalActions {
     /// Objects to change.
     pub objects: Arc<dyn Objects>,
     /// Machines by name.
@@ -91,12 +91,12 @@ pub struct Hands {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Who blinks.
-    pub sought: Sought,
+    pub identify_state: IdentifyState,
     /// The audit log.
     pub audit: Audit,
 }
 
-impl Actions for Hands {
+impl Actions for LocalActions {
     fn carry_out<'a>(
         &'a self,
         order: PanelOrder,
@@ -106,7 +106,7 @@ impl Actions for Hands {
     }
 }
 
-impl Hands {
+impl LocalActions {
     /// Does what somebody asked for; `where_at` is how the log names the place.
     async fn carry_out_at(&self, order: PanelOrder, where_at: &str) {
         let PanelOrder { action, machine } = order;
@@ -130,22 +130,22 @@ impl Hands {
         }
     }
 
-    async fn do_it(&self, action: Action, machine: Option<String>) -> Result<(), Undone> {
+    async fn do_it(&self, action: Action, machine: Option<String>) -> Result<(), ActionError> {
         match (action, machine) {
-            (Action::Identify, _) => self.sought.begin(),
+            (Action::Identify, _) => self.identify_state.begin(),
             (Action::Rescan, _) => self.rescan().await?,
             (Action::Retry, Some(machine)) => self.retry(&machine).await?,
             (Action::MachinePower, Some(machine)) => self.switch(&machine).await?,
             // Nothing of it leaves the panel.
             (Action::ShowPin, _) => {}
-            _ => return Err(Undone::Unable),
+            _ => return Err(ActionError::Unable),
         }
         Ok(())
     }
 
     /// Has every network that is served looked through for other DHCP servers. One that stopped
     /// because of another serves again once that is gone: it is a person who asks.
-    async fn rescan(&self) -> Result<(), Undone> {
+    async fn rescan(&self) -> Result<(), ActionError> {
         let now = self.clock.now().to_string();
         for object in self.objects.list(NETWORK, None).await? {
             let network: Network = read(object)?;
@@ -160,14 +160,14 @@ impl Hands {
     }
 
     /// Another try of the machine's last workflow.
-    async fn retry(&self, machine: &str) -> Result<(), Undone> {
+    async fn retry(&self, machine: &str) -> Result<(), ActionError> {
         let mut last = self.named(machine)?.into_iter().filter_map(|hardware| {
             let (key, _) = self.index.runs.latest(&hardware.key())?;
             let ended = self.index.course(&key).is_some_and(|course| course.work.state.ended());
             Some((ended, key))
         });
         // Of two machines of one name, the one that can be tried again.
-        let first = last.next().ok_or_else(|| Undone::NoWorkflow(machine.to_owned()))?;
+        let first = last.next().ok_or_else(|| ActionError::NoWorkflow(machine.to_owned()))?;
         let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
         let request = stdx::random_hex(8);
         let annotate = |object: &mut Value| {
@@ -178,17 +178,17 @@ impl Hands {
     }
 
     /// The machine on if it is off, and off if it is on.
-    async fn switch(&self, machine: &str) -> Result<(), Undone> {
+    async fn switch(&self, machine: &str) -> Result<(), ActionError> {
         let hardware = self.named(machine)?;
         let reached = hardware.iter().find_map(|hardware| {
             let reference = hardware.spec.bmc_ref.as_ref()?;
             Some(ObjectKey::new(&hardware.metadata.namespace, &reference.name))
         });
-        let bmc = reached.ok_or_else(|| Undone::NoBmc(machine.to_owned()))?;
+        let bmc = reached.ok_or_else(|| ActionError::NoBmc(machine.to_owned()))?;
         let word = match self.index.power(&bmc) {
             Power::On => "off",
             Power::Off => "on",
-            Power::Unknown => return Err(Undone::PowerUnknown(machine.to_owned())),
+            Power::Unknown => return Err(ActionError::PowerUnknown(machine.to_owned())),
         };
         let job = json!({
             "apiVersion": JOB.api_version(),
@@ -207,10 +207,10 @@ impl Hands {
     }
 
     /// Machines of that name: one, but for those of several namespaces.
-    fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, Undone> {
+    fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, ActionError> {
         let mut all = self.index.machines();
         all.retain(|hardware| hardware.metadata.name == machine);
-        if all.is_empty() { Err(Undone::NoMachine(machine.to_owned())) } else { Ok(all) }
+        if all.is_empty() { Err(ActionError::NoMachine(machine.to_owned())) } else { Ok(all) }
     }
 
     async fn change(

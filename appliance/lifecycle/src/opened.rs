@@ -34,7 +34,7 @@ const LATER: &str = "boot-token.key";
 const ANSWERED: [&str; 5] = ["/apis/box.tinbox.dev/", "/backup", "/healthz", "/livez", "/version"];
 
 /// The store, and why it is not the one that was left.
-pub struct Opened {
+pub struct OpenedStore {
     /// What is written to.
     pub store: Store,
     /// Why nothing is known of what was stored, if so.
@@ -49,7 +49,7 @@ pub struct Opened {
 /// # Errors
 /// The folder cannot be made. A store that is damaged or gone, of a guest. One that another process
 /// has open, or that cannot be brought forward for want of room: trying again may help.
-pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
+pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
     if let Err(error) = close(state) {
@@ -66,7 +66,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
         }),
     };
     let error = match opened {
-        Ok(store) => return Ok(Opened { store, lost: None, folder: None }),
+        Ok(store) => return Ok(OpenedStore { store, lost: None, folder: None }),
         Err(error) => error,
     };
     let cause = error.downcast_ref::<store::Error>();
@@ -79,7 +79,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<Opened> {
     let folder = tempfile::Builder::new().prefix("tinbox-without-store-").tempdir();
     let folder = folder.context("cannot make a folder for an empty store")?;
     let store = storage::open_aside(folder.path())?;
-    Ok(Opened { store, lost: Some(lost), folder: Some(folder) })
+    Ok(OpenedStore { store, lost: Some(lost), folder: Some(folder) })
 }
 
 /// Takes all rights of other users from a folder, and from the files in it: former releases made
@@ -120,9 +120,9 @@ async fn answered(request: Request, next: Next, message: &str) -> Response {
 }
 
 /// That the store is lost, and the way back.
-pub struct Lost(pub Option<String>);
+pub struct LostStore(pub Option<String>);
 
-impl StatusSource for Lost {
+impl StatusSource for LostStore {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.as_deref().map(fault));
         Box::pin(std::future::ready(()))

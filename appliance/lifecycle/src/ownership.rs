@@ -15,7 +15,7 @@ pub const KEYS: [&str; 5] =
     ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 
 /// The owner, the code for whoever becomes it, and the box's secrets.
-pub struct Ownership {
+pub struct OwnerSource {
     /// Whose the box is.
     pub owner: Arc<Owner>,
     /// Where its pages are.
@@ -26,7 +26,7 @@ pub struct Ownership {
     pub state: PathBuf,
 }
 
-impl StatusSource for Ownership {
+impl StatusSource for OwnerSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.pin = status::pin::pin(&self.key).into();
         view.system.certificate_sha256 = stdx::hex(&self.key).into();
@@ -38,7 +38,7 @@ impl StatusSource for Ownership {
     }
 }
 
-impl Ownership {
+impl OwnerSource {
     fn claim(&self, view: &StatusView) -> Option<Claim> {
         let (code, tries_left) = self.owner.code()?;
         let url = match &self.config.web {

@@ -4,10 +4,10 @@
 //! Never: a text on the volume that the box's own parser does not take, a change that was made from
 //! another text than the one it replaces, a secret in a diff.
 
-mod answers;
 mod diff;
 mod disk;
 mod edit;
+mod handlers;
 pub mod roles;
 mod secrets;
 
@@ -21,10 +21,10 @@ use status::settings::{Revision, SettingsReport};
 use stdx::{Clock, is_full};
 use tokio::sync::watch;
 
-pub use answers::router;
 pub use config::mistakes::Mistake;
 use config::{Config, Home, Hours, Restart, zone};
 pub use disk::{Disk, Kept, OnDisk};
+pub use handlers::router;
 
 /// Revisions that are kept.
 pub const REVISIONS_MAX: usize = 100;
@@ -41,7 +41,7 @@ const OUTSIDE: &str = "the boot volume";
 
 /// What follows a change at once.
 #[derive(Debug, Clone)]
-pub struct Live {
+pub struct LiveSettings {
     /// The zone that people read times in.
     pub zone: TimeZone,
     /// When the box may restart for an update.
@@ -52,7 +52,7 @@ pub struct Live {
     pub hold: Vec<String>,
 }
 
-impl Live {
+impl LiveSettings {
     /// As a configuration says it.
     pub fn of(config: &Config) -> Self {
         let named = config.time.zone.as_deref().and_then(zone);
@@ -116,7 +116,7 @@ pub struct Settings {
     home: Home,
     /// What the box was started with.
     started: String,
-    live: watch::Sender<Live>,
+    live: watch::Sender<LiveSettings>,
     writing: Mutex<()>,
 }
 
@@ -124,12 +124,12 @@ impl Settings {
     /// Those of the box that was started with `config`, which came from the same file.
     pub fn open(disk: Box<dyn Disk>, clock: Arc<dyn Clock>, home: Home, config: &Config) -> Self {
         let started = disk.read().ok().flatten().unwrap_or_default();
-        let (live, _) = watch::channel(Live::of(config));
+        let (live, _) = watch::channel(LiveSettings::of(config));
         Self { disk, clock, home, started, live, writing: Mutex::default() }
     }
 
     /// What follows a change at once.
-    pub fn live(&self) -> watch::Receiver<Live> {
+    pub fn live(&self) -> watch::Receiver<LiveSettings> {
         self.live.subscribe()
     }
 
@@ -278,7 +278,7 @@ impl Settings {
             let kept = self.found(kept, &old)?;
             self.keep(&kept, by, &new)?;
             tracing::info!(actor = by.actor, note = note(by.note), "the settings were changed");
-            self.live.send_replace(Live::of(&config));
+            self.live.send_replace(LiveSettings::of(&config));
         }
         let done = changed(&old, &new).into_iter().filter(|key| live(key)).collect();
         Ok(SettingsReport { live: done, ..self.report(false)? })

@@ -107,9 +107,9 @@ fn try_disk(place: &Path) -> io::Result<()> {
 }
 
 /// Whether the store has stopped.
-pub struct Stopped(pub Engine);
+pub struct StoppedStore(pub Engine);
 
-impl StatusSource for Stopped {
+impl StatusSource for StoppedStore {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.stopped().map(|cause| stopped(&cause)));
         Box::pin(std::future::ready(()))
@@ -136,12 +136,12 @@ const COUNTED_EVERY: Duration = Duration::from_secs(60);
 const NAMED: usize = 3;
 
 /// Fault of a store that is short of room, with its largest kinds.
-pub struct NearlyFull {
+pub struct FullDisk {
     store: Store,
     counted: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
-impl NearlyFull {
+impl FullDisk {
     /// Watches the room of this store.
     pub fn new(store: Store) -> Self {
         Self { store, counted: Mutex::default() }
@@ -170,7 +170,7 @@ impl NearlyFull {
     }
 }
 
-impl StatusSource for NearlyFull {
+impl StatusSource for FullDisk {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async {
             let room = self.store.room();
@@ -196,9 +196,9 @@ fn nearly_full(room: Room, largest: &str) -> Fault {
 }
 
 /// What a later release stored and this one cannot read, kept beside the store (UP-6).
-pub struct SetAside(Vec<Fault>);
+pub struct ReturnedStore(Vec<Fault>);
 
-impl SetAside {
+impl ReturnedStore {
     /// As it lies in the folder `state`.
     pub fn find(state: &Path) -> Self {
         let found = store::returned(&file(state)).unwrap_or_else(|error| {
@@ -209,7 +209,7 @@ impl SetAside {
     }
 }
 
-impl StatusSource for SetAside {
+impl StatusSource for ReturnedStore {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(self.0.iter().cloned());
         Box::pin(std::future::ready(()))
@@ -238,7 +238,7 @@ mod tests {
     use status::source::StatusSource as _;
     use status::view::{StatusView, problems};
 
-    use super::{NearlyFull, SetAside, open, try_disk};
+    use super::{FullDisk, ReturnedStore, open, try_disk};
 
     #[test]
     fn a_disk_is_tried_and_left_as_it_was() {
@@ -256,7 +256,7 @@ mod tests {
             txn.put(store::Key::new("tinkerbell.org/templates", "default", "a"), vec![0; 1 << 20])
         };
         store.write(move |txn| Ok::<_, store::Error>(put(txn))).await.unwrap().unwrap();
-        let full = NearlyFull::new(store);
+        let full = FullDisk::new(store);
         let said = full.largest().await;
         assert_eq!(&*said, "tinkerbell.org/templates (1.0 MiB)");
         let room = store::Room { free: 3 << 20, needed: 17 << 20 };
@@ -275,7 +275,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let told = async || {
             let mut view = StatusView::default();
-            SetAside::find(state.path()).fill(&mut view).await;
+            ReturnedStore::find(state.path()).fill(&mut view).await;
             problems(&view).iter().map(|it| it.trouble.sentence()).collect::<Vec<_>>()
         };
         assert_eq!(told().await, [""; 0]);

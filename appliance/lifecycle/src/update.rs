@@ -5,7 +5,7 @@
 //! Never: a byte of a bundle on the disk whose signature is not good, a restart while a machine is
 //! being worked on unless somebody says so.
 
-mod answers;
+mod handlers;
 mod install;
 #[cfg(test)]
 mod life;
@@ -28,9 +28,9 @@ use stdx::Clock;
 use store::{Room, Store};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::settings::Live;
+use crate::settings::LiveSettings;
 use crate::storage;
-pub use answers::router;
+pub use handlers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
 
@@ -78,7 +78,7 @@ pub struct Updates {
     store: Store,
     clock: Arc<dyn Clock>,
     /// When it may restart, and what it never takes.
-    live: watch::Receiver<Live>,
+    live: watch::Receiver<LiveSettings>,
     now: Mutex<Now>,
     installed: Notify,
 }
@@ -106,7 +106,7 @@ impl Updates {
     pub fn open(
         running: Slot,
         state: &Path,
-        (runs, live): (Runs, watch::Receiver<Live>),
+        (runs, live): (Runs, watch::Receiver<LiveSettings>),
         store: Store,
         clock: Arc<dyn Clock>,
         said: Option<String>,

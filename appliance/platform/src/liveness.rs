@@ -13,7 +13,7 @@ use crate::heartbeat::{EVERY, Heartbeat, Word};
 const TURN: Duration = Duration::from_secs(20);
 
 /// The loops.
-pub struct Heart {
+pub struct LivenessMonitor {
     began: Instant,
     loops: Mutex<Vec<Arc<Turns>>>,
 }
@@ -26,29 +26,29 @@ struct Turns {
 
 /// A loop's own sign of life. A loop that ends drops it, and is not missed.
 #[derive(Clone)]
-pub struct Pulse {
+pub struct LoopSignal {
     began: Instant,
     turns: Arc<Turns>,
 }
 
-impl Pulse {
+impl LoopSignal {
     /// The loop turned.
     pub fn tick(&self) {
         self.turns.millis.store(millis(self.began.elapsed()), Ordering::Relaxed);
     }
 }
 
-impl Default for Heart {
+impl Default for LivenessMonitor {
     fn default() -> Self {
         Self { began: Instant::now(), loops: Mutex::default() }
     }
 }
 
-impl Heart {
+impl LivenessMonitor {
     /// The sign of life of one more loop, called `name` where an owner reads it; it turned now.
-    pub fn pulse(&self, name: &'static str) -> Pulse {
+    pub fn pulse(&self, name: &'static str) -> LoopSignal {
         let turns = Arc::new(Turns { name, millis: AtomicU64::new(0) });
-        let pulse = Pulse { began: self.began, turns: Arc::clone(&turns) };
+        let pulse = LoopSignal { began: self.began, turns: Arc::clone(&turns) };
         pulse.tick();
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(turns);
         pulse
@@ -101,16 +101,16 @@ mod tests {
 
     use crate::heartbeat::Word;
 
-    use super::Heart;
+    use super::LivenessMonitor;
 
     #[test]
     fn the_loop_that_stands_still_for_longest_is_named() {
-        let heart = Heart::default();
+        let heart = LivenessMonitor::default();
         let at = |seconds| heart.word(Duration::from_secs(seconds));
         let stuck = |what: &str, seconds| Word::Stuck { what: what.to_owned(), seconds };
         assert_eq!(at(1000), Word::Beat, "nothing must turn yet");
         let (store, api) = (heart.pulse("the store"), heart.pulse("the API"));
-        let turned = |pulse: &super::Pulse, seconds: u64| {
+        let turned = |pulse: &super::LoopSignal, seconds: u64| {
             pulse.turns.millis.store(seconds * 1000, Ordering::Relaxed);
         };
         turned(&store, 30);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_now() {
-        let heart = Heart::default();
+        let heart = LivenessMonitor::default();
         let pulse = heart.pulse("the store");
         pulse.turns.millis.store(u64::MAX, Ordering::Relaxed);
         pulse.tick();

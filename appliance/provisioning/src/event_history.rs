@@ -29,7 +29,7 @@ const STORY_MAX: usize = 100;
 const SILENT_MAX_MILLIS: u64 = 10 * 60 * 1000;
 
 /// The Events of the store.
-pub struct Chronicle {
+pub struct EventHistory {
     engine: Engine,
     index: Index,
     kept: Mutex<Option<Kept>>,
@@ -41,7 +41,7 @@ struct Kept {
     told: Arc<Vec<EventRecord>>,
 }
 
-impl StatusSource for Chronicle {
+impl StatusSource for EventHistory {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             view.revision = self.engine.revision();
@@ -64,13 +64,13 @@ impl StatusSource for Chronicle {
                     ("Machine", bmc),
                 ];
                 let own = subjects.iter().filter_map(|about| stories.get(about)).flatten().cloned();
-                tell_story(machine, history(own.collect()), view.now);
+                fill_history(machine, history(own.collect()), view.now);
             }
         })
     }
 }
 
-impl Chronicle {
+impl EventHistory {
     /// Those of `engine`, about machines of `index`.
     pub fn new(engine: Engine, index: Index) -> Self {
         Self { engine, index, kept: Mutex::default() }
@@ -104,7 +104,7 @@ impl Chronicle {
 }
 
 /// A machine's story, and what it says of a machine that something is to be done to.
-fn tell_story(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
+fn fill_history(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
     machine.last_seen = machine.last_seen.max(lines.last().map(|line| line.at));
     if machine.state == MachineState::Waiting
         && let Some(since) = machine.since
@@ -147,7 +147,7 @@ mod tests {
     use status::history::{EventRecord, history};
     use status::view::{Machine, MachineState};
 
-    use super::tell_story;
+    use super::fill_history;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
@@ -168,7 +168,7 @@ mod tests {
                 told(8, "PoweredOn", "is on, says its BMC"),
                 told(20, "FetchedScript", "fetched the script that boots the agent"),
             ]);
-            tell_story(&mut machine, lines, at(now));
+            fill_history(&mut machine, lines, at(now));
             (machine.state, machine.step.to_string(), machine.overdue)
         };
         use MachineState::{Booting, InService, Silent, Waiting};

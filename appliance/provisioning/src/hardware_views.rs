@@ -15,7 +15,7 @@ use stdx::{Clock, MacAddr};
 
 use crate::boot_token::BootTokens;
 use crate::index::Index;
-use crate::loaders::Loaders;
+use crate::learned_loaders::Loaders;
 use crate::preserve;
 
 /// Answers the boot services from the index.
@@ -263,7 +263,7 @@ impl HardwareViews {
             _ if !ipxe.contents.is_empty() => Boot::Script { contents: ipxe.contents },
             Some(run) => Boot::Agent(self.agent_boot(hardware, mac, (kind, &run.uid))),
             // Its agent says what it is, and a rule set what is done with it.
-            None if self.config.agents.enrollment && self.index.may_enrol(hardware) => {
+            None if self.config.agents.enrollment && self.index.may_enroll(hardware) => {
                 Boot::Agent(self.agent_boot(hardware, mac, (kind, "")))
             }
             None => Boot::LocalDisk,

@@ -2,10 +2,10 @@
 //! box, kept for as long as they are needed or pinned. Without `[images]` none of this happens, and
 //! machines fetch them themselves.
 
-mod answers;
 mod connector;
 mod containers;
 mod destinations;
+mod handlers;
 mod mentions;
 mod pins;
 mod readers;
@@ -25,8 +25,8 @@ use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 use axum::Router;
 use netboot::Observer;
 
-pub use answers::router;
 use config::{Config, HTTP_PORT};
+pub use handlers::router;
 pub use mentions::reads_registry;
 
 use crate::index::Index;

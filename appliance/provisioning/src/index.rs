@@ -1,11 +1,11 @@
 //! What the boot services need to know, in memory: machines by hardware address, IP address and
-//! agent, and which workflow each is to run. Fed by [`crate::pump`] from watches; read on every
-//! packet.
+//! agent, and which workflow each is to run. Fed by [`crate::object_watcher`] from watches; read on
+//! every packet.
 
 mod claims;
 mod contested;
-mod enrolling;
-mod neighbours;
+mod enrollment;
+mod neighbors;
 mod requester;
 mod works;
 
@@ -132,7 +132,7 @@ impl Index {
     /// What the kernel knows of an IPv4 address on one of the box's own links.
     pub fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(address) = address else { return None };
-        neighbours::hardware_address(address)
+        neighbors::hardware_address(address)
     }
 
     /// The address that an interface has from a pool.

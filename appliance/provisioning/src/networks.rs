@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use board::Board;
 use config::Config;
 use leases::OpenLeases;
-use platform::liveness::Pulse;
+use platform::liveness::LoopSignal;
 
 use crate::hardware_views::HardwareViews;
 use crate::index::Index;
@@ -70,7 +70,7 @@ pub struct Networks {
     /// Where leases and what was heard on the networks outlive a restart.
     pub state: PathBuf,
     /// Says that this goes on.
-    pub pulse: Pulse,
+    pub pulse: LoopSignal,
 }
 
 /// What is wanted of one network.

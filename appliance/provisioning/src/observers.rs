@@ -14,9 +14,9 @@ use status::boot_event::{BootEvent, Stage, Via, unknown_machine};
 use status::dhcp_client::DhcpClient;
 use stdx::{Clock, MacAddr};
 
-use crate::heard::HeardList;
+use crate::dhcp_requests::DhcpRequests;
 use crate::index::Index;
-use crate::loaders::Loaders;
+use crate::learned_loaders::Loaders;
 use crate::recorder::{Recorder, Subject};
 
 /// Machines whose stage of a boot is remembered.
@@ -28,7 +28,7 @@ pub struct Observers {
     recorder: Recorder,
     clock: Arc<dyn Clock>,
     loaders: Arc<Loaders>,
-    heard: HeardList,
+    heard: DhcpRequests,
     stages: Mutex<HashMap<MacAddr, Stage>>,
 }
 
@@ -40,7 +40,7 @@ impl Observers {
         clock: Arc<dyn Clock>,
         loaders: Arc<Loaders>,
     ) -> Self {
-        let (heard, stages) = (HeardList::default(), Mutex::default());
+        let (heard, stages) = (DhcpRequests::default(), Mutex::default());
         Self { index, recorder, clock, loaders, heard, stages }
     }
 

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use jiff::Timestamp;
-use lifecycle::local_actions::Sought;
+use lifecycle::local_actions::IdentifyState;
 use lifecycle::update::{self, Updates};
 use provisioning::images::{self, Images};
 use provisioning::observers::Observers;
@@ -31,7 +31,7 @@ pub fn router(
     observers: Arc<Observers>,
     images: Images,
     updates: Option<Arc<Updates>>,
-    sought: Sought,
+    identify_state: IdentifyState,
 ) -> Router {
     let progress = Router::new()
         .route(
@@ -46,7 +46,7 @@ pub fn router(
         .with_state(syslog)
         .merge(progress)
         .merge(heard)
-        .route("/apis/tinbox.dev/v1alpha1/identify", post(identify).with_state(sought))
+        .route("/apis/tinbox.dev/v1alpha1/identify", post(identify).with_state(identify_state))
         .merge(images::router(images))
         .merge(update::router(updates))
 }
@@ -57,10 +57,10 @@ async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>>
 }
 
 /// Has the box blink for a minute, so that whoever stands before several knows which this is.
-async fn identify(State(sought): State<Sought>) -> Json<serde_json::Value> {
+async fn identify(State(identify_state): State<IdentifyState>) -> Json<serde_json::Value> {
     tracing::info!("asked over the API to show which box this is");
-    sought.begin();
-    Json(json!({ "seconds": Sought::SECONDS }))
+    identify_state.begin();
+    Json(json!({ "seconds": IdentifyState::SECONDS }))
 }
 
 /// How many lines.

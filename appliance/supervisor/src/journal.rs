@@ -40,9 +40,9 @@ impl Journal {
 }
 
 /// Keeps what the log is told.
-pub struct Keeper(pub &'static Journal);
+pub struct JournalLayer(pub &'static Journal);
 
-impl<S: Subscriber> Layer<S> for Keeper {
+impl<S: Subscriber> Layer<S> for JournalLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
         let severity = match *metadata.level() {
@@ -99,13 +99,13 @@ mod tests {
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
-    use super::{Journal, Keeper, LINES_MAX, TEXT_BYTES_MAX};
+    use super::{Journal, JournalLayer, LINES_MAX, TEXT_BYTES_MAX};
 
     static TOLD: Journal = Journal(Mutex::new(VecDeque::new()));
 
     #[test]
     fn the_last_lines_are_kept_as_they_were_said() {
-        let subscriber = tracing_subscriber::registry().with(Keeper(&TOLD));
+        let subscriber = tracing_subscriber::registry().with(JournalLayer(&TOLD));
         tracing::subscriber::with_default(subscriber, || {
             for number in 0..LINES_MAX {
                 tracing::info!(number, "a line");

@@ -147,6 +147,6 @@ fn start_log() {
     // A file, and what is captured of a box's serial line, hold words and nothing else.
     let colours = std::io::stderr().is_terminal() && std::process::id() != 1;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
-    let kept = journal::Keeper(&journal::JOURNAL);
+    let kept = journal::JournalLayer(&journal::JOURNAL);
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();
 }

@@ -16,7 +16,7 @@ use stdx::Clock;
 use web::owner::Owner;
 
 /// Where a view comes from.
-pub struct Faces {
+pub struct StatusBuilder {
     /// What the box is called.
     pub name: String,
     /// The time.
@@ -29,13 +29,13 @@ pub struct Faces {
     pub parts: Vec<Box<dyn StatusSource>>,
 }
 
-impl ViewSource for Faces {
+impl ViewSource for StatusBuilder {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
         Box::pin(self.built())
     }
 }
 
-impl Faces {
+impl StatusBuilder {
     async fn built(&self) -> StatusView {
         let mut view = StatusView {
             now: self.clock.now(),

@@ -1,10 +1,10 @@
 //! Puts the services together, one function each, and watches over them.
 
 mod api;
+mod backups;
 mod boot;
 mod controllers;
-mod kept;
-mod own;
+mod device;
 mod pages;
 
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::controllers::enrollment::{Discovery, Reception, Reports};
+use ::controllers::enrollment::{Enrollment, ReportInbox, ReportQueue};
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
@@ -21,29 +21,29 @@ use futures_util::FutureExt as _;
 use lifecycle::admin_tokens::Tokens;
 use lifecycle::audit::Audit;
 use lifecycle::firmware::Firmware;
-use lifecycle::local_actions::Sought;
-use lifecycle::opened::Opened;
+use lifecycle::local_actions::IdentifyState;
+use lifecycle::opened::OpenedStore;
 use lifecycle::reset;
 use lifecycle::settings::Settings;
 use lifecycle::update::Updates;
 use netboot::http::Face;
 use objects::Objects;
-use platform::liveness::Heart;
+use platform::liveness::LivenessMonitor;
 use provisioning::boot_token::{self, BootTokens};
 
+use provisioning::agent_backend::AgentBackend;
 use provisioning::hardware_views::HardwareViews;
 use provisioning::images::Images;
 use provisioning::index::Index;
-use provisioning::loaders::{self, Lesson, Loaders};
+use provisioning::learned_loaders::{self, LearnedLoader, Loaders};
 use provisioning::networks::Networks;
 use provisioning::networks::board::Board;
 use provisioning::networks::leases::OpenLeases;
 use provisioning::objects::EngineObjects;
 use provisioning::observers::Observers;
-use provisioning::rack::Machines;
 use provisioning::recorder::recorder;
 use resources::{Engine, builtin, roles};
-use status::reset::Leaving;
+use status::reset::BoxAction;
 use stdx::{Clock, SystemClock};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -75,9 +75,9 @@ struct Wiring {
     leases: OpenLeases,
     safe: Safe,
     syslog: Arc<syslog::Log>,
-    heart: Arc<Heart>,
+    liveness: Arc<LivenessMonitor>,
     board: Board,
-    sought: Sought,
+    identify_state: IdentifyState,
     audit: Audit,
     admin_tokens: Option<Arc<Tokens>>,
     start: Arc<Start>,
@@ -102,12 +102,12 @@ struct Safe {
 /// with it: whoever started it starts it again, from a state that is known to be good.
 pub async fn run(
     state: &Path,
-    kept: (Opened, Vec<String>),
+    kept: (OpenedStore, Vec<String>),
     (config, file): (Config, PathBuf),
     firmware: Option<Firmware>,
 ) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (Opened { store, lost, folder: _folder }, trouble) = kept;
+    let (OpenedStore { store, lost, folder: _folder }, trouble) = kept;
     let registry = builtin::registry().context("two kinds claim one name")?;
     let engine = Engine::new(store.clone(), registry, Arc::clone(&clock));
     engine.ensure_permanent().await.context("cannot make the first objects")?;
@@ -157,11 +157,11 @@ pub async fn run(
         wiring.proving(&pki, (asked_at, store.clone()), updates)?;
     }
     if firmware.is_some() {
-        wiring.heart(&pki, asked_at, store)?;
+        wiring.liveness(&pki, asked_at, store)?;
         let audit = wiring.audit.clone();
         console::power_button::listen(move || {
             // Its error is in the log.
-            let _ = reset::carry_out(Leaving::PowerOff, "power button", &audit);
+            let _ = reset::carry_out(BoxAction::PowerOff, "power button", &audit);
         });
     }
     wiring.start.done();
@@ -189,7 +189,7 @@ impl Wiring {
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
         let (loaders, lessons) = Loaders::new();
         let loaders = Arc::new(loaders);
-        let (discovery, reports) = Discovery::new();
+        let (discovery, reports) = ReportInbox::new();
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,
@@ -205,14 +205,14 @@ impl Wiring {
             loaders,
         });
         let syslog = Arc::<syslog::Log>::default();
-        let rack = Machines {
+        let backend = AgentBackend {
             views: Arc::clone(&views),
             observers: Arc::clone(&observers),
             discovery,
             images: images.clone(),
             log: Arc::clone(&syslog),
         };
-        let agents = rack.service(&objects, shutdown.clone());
+        let agents = backend.service(&objects, shutdown.clone());
         let mut wiring = Self {
             config,
             clock,
@@ -228,9 +228,9 @@ impl Wiring {
             leases: OpenLeases::default(),
             safe: Safe::default(),
             syslog,
-            heart: Arc::default(),
+            liveness: Arc::default(),
             board: Board::default(),
-            sought: Sought::default(),
+            identify_state: IdentifyState::default(),
             audit,
             admin_tokens: None,
             start: Arc::default(),
@@ -242,13 +242,13 @@ impl Wiring {
     }
 
     /// What boots and agents say of machines goes into their Hardware.
-    fn upkeep(&mut self, lessons: Receiver<Lesson>, reports: Reports) {
+    fn upkeep(&mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
         let reception =
-            Reception::new(&objects, Arc::new(self.index.clone()), &self.clock, enrollment);
+            Enrollment::new(&objects, Arc::new(self.index.clone()), &self.clock, enrollment);
         self.spawn("upkeep of hardware", async move {
-            let learning = loaders::keep(objects.as_ref(), lessons);
+            let learning = learned_loaders::keep(objects.as_ref(), lessons);
             let both = async { tokio::join!(learning, reception.run(reports)) };
             shutdown.run_until_cancelled(both).await;
             Ok(())
@@ -285,7 +285,7 @@ impl Wiring {
             board: self.board.clone(),
             leases: self.leases.clone(),
             state: state.to_owned(),
-            pulse: self.heart.pulse("the loop of the networks"),
+            pulse: self.liveness.pulse("the loop of the networks"),
         };
         networks.adopt().await?;
         let running = networks.run(self.shutdown.clone());

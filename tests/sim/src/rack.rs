@@ -13,7 +13,7 @@ use netboot::{Plans, script};
 use provisioning::boot_token::BootTokens;
 use provisioning::hardware_views::HardwareViews;
 use provisioning::index::Index;
-use provisioning::loaders::{Lesson, Loaders};
+use provisioning::learned_loaders::{LearnedLoader, Loaders};
 use serde_json::json;
 use stdx::{MacAddr, SystemClock};
 
@@ -49,7 +49,7 @@ pub enum Class {
 }
 
 /// Lessons about loaders that wait to be written; the product's own limit.
-type Lessons = tokio::sync::mpsc::Receiver<Lesson>;
+type Lessons = tokio::sync::mpsc::Receiver<LearnedLoader>;
 
 /// The records, as the product has them: Hardware and Workflows in its index, read by the boot
 /// services through its own adapters.

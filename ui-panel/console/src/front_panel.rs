@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Actions, ViewSource, keys};
 use gpio::Wire;
-use leds::Lamp;
+use leds::LedHandle;
 
 /// Presses that wait to be looked at; more are lost.
 const EVENTS_MAX: usize = 64;
@@ -105,8 +105,8 @@ impl Screen {
 
 /// The lights that there are.
 struct Lights {
-    first: Option<Lamp>,
-    second: Option<Lamp>,
+    first: Option<LedHandle>,
+    second: Option<LedHandle>,
 }
 
 impl Lights {

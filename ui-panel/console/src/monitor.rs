@@ -10,7 +10,7 @@ use panel::backends::fbdev::{Framebuffer, Geometry};
 use panel::buttons::{KEYBOARD, KeyChange, key};
 use panel::console::Console;
 use panel::screens::{Size, monitor};
-use platform::liveness::Pulse;
+use platform::liveness::LoopSignal;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ pub fn size() -> Option<Size> {
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,
-    pulse: Pulse,
+    pulse: LoopSignal,
     shutdown: CancellationToken,
 ) {
     let (pressed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
@@ -62,7 +62,7 @@ pub async fn run(
 /// Returns when the monitor is gone.
 async fn draw(
     (source, actions): (&dyn ViewSource, &dyn Actions),
-    pulse: &Pulse,
+    pulse: &LoopSignal,
     mut monitor: Framebuffer,
     changes: &mut mpsc::Receiver<(KeyChange, Instant)>,
 ) {

@@ -1,6 +1,6 @@
 use panel::model::{Action, Button, Buttons, Kind};
 
-use super::{DOES, Input, Lamp, Panel};
+use super::{DOES, Input, Led, Panel};
 
 fn read(text: &str) -> Result<Panel, String> {
     let panel: Panel = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -31,8 +31,8 @@ fn a_panel_is_as_it_is_written() {
     assert_eq!(all[2], (Button::Select, &Input::Key(28)));
     let Input::Line(down) = all[1].1 else { panic!("{all:?}") };
     assert_eq!((down.line.0, down.active_low), (27, Some(false)));
-    assert!(matches!(panel.led, Some(Lamp::Named(_))));
-    assert!(matches!(panel.traffic_led, Some(Lamp::Line(_))));
+    assert!(matches!(panel.led, Some(Led::Named(_))));
+    assert!(matches!(panel.traffic_led, Some(Led::Line(_))));
 }
 
 #[test]

@@ -21,13 +21,13 @@ const WAITING_MAX: usize = 256;
 
 /// The rate, and the reports of machines that wait.
 #[derive(Default)]
-pub struct Places {
+pub struct EnrollmentSlots {
     /// The last enrollments, at most [`RATE_MAX`].
     begun: VecDeque<Instant>,
     waiting: VecDeque<AgentReport>,
 }
 
-impl Places {
+impl EnrollmentSlots {
     /// Takes a place, if there is one at this moment.
     pub fn take(&mut self, now: Instant) -> bool {
         while self.begun.front().is_some_and(|first| now.duration_since(*first) >= PERIOD) {
@@ -97,7 +97,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
     use tokio::time::Instant;
 
-    use super::{PERIOD, Places, RATE_MAX, UNACCEPTED_MAX, WAITING_MAX, beyond};
+    use super::{EnrollmentSlots, PERIOD, RATE_MAX, UNACCEPTED_MAX, WAITING_MAX, beyond};
 
     fn machine(number: usize) -> Arc<Hardware> {
         let mut hardware = Hardware::default();
@@ -130,7 +130,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ten_machines_a_minute_enroll_and_the_others_wait() {
-        let mut places = Places::default();
+        let mut places = EnrollmentSlots::default();
         let start = Instant::now();
         assert!((0..RATE_MAX).all(|_| places.take(start)));
         assert!(!places.take(start));

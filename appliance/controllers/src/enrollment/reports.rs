@@ -12,7 +12,7 @@ const AGENTS_MAX: usize = 16_384;
 
 /// The reports that wait; clones share them.
 #[derive(Clone, Default)]
-pub struct Reports(Arc<Shared>);
+pub struct ReportQueue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -27,7 +27,7 @@ struct Waiting {
     told: HashMap<String, AgentReport>,
 }
 
-impl Reports {
+impl ReportQueue {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,7 +75,7 @@ mod tests {
     use agent_rpc::AgentReport;
     use agent_rpc::Attributes;
 
-    use super::{AGENTS_MAX, Reports};
+    use super::{AGENTS_MAX, ReportQueue};
 
     fn told(agent_id: &str, attributes: Option<Attributes>) -> AgentReport {
         AgentReport { agent_id: agent_id.to_owned(), attributes, inventory: None }
@@ -83,7 +83,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_burst_of_agents_loses_none() {
-        let reports = Reports::default();
+        let reports = ReportQueue::default();
         for number in 0..5_000 {
             assert!(reports.add(told(&number.to_string(), None)));
         }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_latest_report_of_an_agent_keeps_what_it_said_before() {
-        let reports = Reports::default();
+        let reports = ReportQueue::default();
         assert!(reports.add(told("a", Some(Attributes::default()))));
         assert!(reports.add(told("b", None)));
         assert!(reports.add(told("a", None)));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_the_limit() {
-        let reports = Reports::default();
+        let reports = ReportQueue::default();
         assert!((0..AGENTS_MAX).all(|number| reports.add(told(&number.to_string(), None))));
         assert!(!reports.add(told("one more", None)));
         assert!(reports.add(told("0", None)), "it waits already");

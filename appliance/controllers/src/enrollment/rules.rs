@@ -19,7 +19,7 @@ const NAME_BYTES: usize = 63;
 
 /// What is wrong with a rule set, in a sentence.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct RuleMistake {
     /// The rule set.
     pub key: ObjectKey,
     /// Its uid.
@@ -30,7 +30,7 @@ pub struct Mistake {
     pub sentence: String,
 }
 
-impl Mistake {
+impl RuleMistake {
     /// A mistake of this rule set.
     pub fn of(set: &WorkflowRuleSet, sentence: String) -> Self {
         let (uid, version) = (&set.metadata.uid, &set.metadata.resource_version);
@@ -55,7 +55,7 @@ impl Mistake {
 
 /// The rule set for a machine with these attributes, and what is wrong with others: one with a
 /// pattern that is not understood makes nothing, as upstream has it.
-pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>, Vec<Mistake>) {
+pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>, Vec<RuleMistake>) {
     let event = match Event::new(attributes) {
         Ok(event) => event,
         Err(error) => {
@@ -79,7 +79,7 @@ pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>,
         match fitting(&set, &event) {
             Ok(count) if count > most => (best, most) = (Some(set), count),
             Ok(_) => {}
-            Err(sentence) => mistakes.push(Mistake::of(&set, sentence)),
+            Err(sentence) => mistakes.push(RuleMistake::of(&set, sentence)),
         }
     }
     (best, mistakes)

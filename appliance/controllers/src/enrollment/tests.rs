@@ -6,7 +6,7 @@ use api::meta::ObjectKey;
 use serde_json::Value;
 
 use super::inventory::annotations;
-use super::{AGENT_ATTRIBUTES, Discovery, resembling};
+use super::{AGENT_ATTRIBUTES, ReportInbox, resembling};
 
 fn stranger(agent_id: &str, macs: &[&str]) -> AgentReport {
     let network = |mac: &&str| Network { mac: Some((*mac).to_owned()), ..Network::default() };
@@ -75,7 +75,7 @@ fn an_owner_reads_who_came_back_and_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_repeats_itself_is_heard_now_and_then() {
-    let (discovery, said) = Discovery::new();
+    let (discovery, said) = ReportInbox::new();
     let say = || discovery.repeated(stranger("52:54:00:77:00:01", &[]));
     say();
     say();

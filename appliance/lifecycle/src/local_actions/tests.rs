@@ -19,13 +19,13 @@ use status::view::StatusView;
 use stdx::SystemClock;
 use store::{Options, Store};
 
-use super::{Hands, IDENTIFY_FOR, Sought};
+use super::{IDENTIFY_FOR, IdentifyState, LocalActions};
 use crate::audit::Audit;
 
 /// A box's hands over the real store and its API.
 struct Rig {
     _folder: tempfile::TempDir,
-    hands: Hands,
+    hands: LocalActions,
 }
 
 impl Rig {
@@ -35,11 +35,11 @@ impl Rig {
         let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
         engine.ensure_permanent().await.unwrap();
         let (recorder, _writer) = recorder();
-        let hands = Hands {
+        let hands = LocalActions {
             objects: Arc::new(EngineObjects { engine, recorder }),
             index: Index::default(),
             clock: Arc::new(SystemClock),
-            sought: Sought::default(),
+            identify_state: IdentifyState::default(),
             audit: Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock)),
         };
         Self { _folder: folder, hands }
@@ -158,16 +158,16 @@ async fn what_is_done_at_the_box_itself_leaves_a_line() {
 #[tokio::test]
 async fn the_box_is_sought_for_a_minute() {
     let rig = Rig::start().await;
-    let sought = rig.hands.sought.clone();
-    assert!(!sought.still());
+    let identify_state = rig.hands.identify_state.clone();
+    assert!(!identify_state.still());
     rig.hands.carry_out_at(PanelOrder { action: Action::Identify, machine: None }, "panel").await;
     let mut view = StatusView::default();
-    sought.fill(&mut view).await;
+    identify_state.fill(&mut view).await;
     assert!(view.identifying);
-    sought.since(Instant::now() - IDENTIFY_FOR / 2);
-    assert!(sought.still());
-    sought.since(Instant::now() - IDENTIFY_FOR);
-    sought.fill(&mut view).await;
+    identify_state.since(Instant::now() - IDENTIFY_FOR / 2);
+    assert!(identify_state.still());
+    identify_state.since(Instant::now() - IDENTIFY_FOR);
+    identify_state.fill(&mut view).await;
     assert!(!view.identifying);
 }
 

@@ -11,13 +11,13 @@ use axum::routing::get;
 use config::Home;
 use tower::ServiceExt as _;
 
-use super::{Opened, open, refused};
+use super::{OpenedStore, open, refused};
 use crate::storage;
 
 /// A box that has started once.
 fn started() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let Opened { lost, .. } = open(folder.path(), Home::Firmware).unwrap();
+    let OpenedStore { lost, .. } = open(folder.path(), Home::Firmware).unwrap();
     assert_eq!(lost, None);
     fs::write(folder.path().join(super::LATER), [1; 32]).unwrap();
     folder

@@ -9,7 +9,7 @@ use status::view::UpdateState;
 use tokio_util::sync::CancellationToken;
 
 use super::{Refused, Updates, restart};
-use crate::settings::Live;
+use crate::settings::LiveSettings;
 
 /// Between two looks whether the wait is over.
 const LOOK: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ enum Waits {
 fn waits(
     (at_once, agreed): (bool, bool),
     machines: Vec<String>,
-    live: &Live,
+    live: &LiveSettings,
     now: Timestamp,
 ) -> Waits {
     if at_once {
@@ -108,12 +108,12 @@ mod tests {
     use config::{Hours, zone};
     use jiff::tz::TimeZone;
 
-    use super::{Live, Restart, Waits, waits};
+    use super::{LiveSettings, Restart, Waits, waits};
 
     #[test]
     fn a_restart_waits_for_a_word_then_its_hours_then_machines() {
         let berlin = zone("Europe/Berlin").unwrap();
-        let live = |restart, hours: &str, zone: &TimeZone| Live {
+        let live = |restart, hours: &str, zone: &TimeZone| LiveSettings {
             zone: zone.clone(),
             hours: Hours::parse(hours),
             restart,

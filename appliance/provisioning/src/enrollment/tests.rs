@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent_rpc::{AgentReport, Attributes, Block, Inventory, Network};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
-use controllers::enrollment::{ENROLLED, INVENTORY, Memory, Reception, UNACCEPTED_MAX};
+use controllers::enrollment::{ENROLLED, Enrollment, INVENTORY, Memory, UNACCEPTED_MAX};
 use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const MAC: &str = "52:54:00:77:00:01";
 
 struct Tinbox {
     _folder: tempfile::TempDir,
-    reception: Reception,
+    reception: Enrollment,
     index: Index,
     engine: Engine,
     writer: Option<Writer>,
@@ -37,7 +37,7 @@ impl Tinbox {
         engine.ensure_permanent().await.unwrap();
         let (recorder, writer) = recorder();
         let index = Index::default();
-        let reception = Reception {
+        let reception = Enrollment {
             objects: Arc::new(EngineObjects { engine: engine.clone(), recorder }),
             index: Arc::new(index.clone()),
             clock: Arc::new(SystemClock),

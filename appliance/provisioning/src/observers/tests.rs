@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Observers;
 use crate::index::Index;
-use crate::loaders::Loaders;
+use crate::learned_loaders::Loaders;
 use crate::recorder::{Writer, recorder};
 
 const ADDRESS: [u8; 4] = [10, 77, 0, 11];

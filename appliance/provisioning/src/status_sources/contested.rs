@@ -36,9 +36,9 @@ pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
 }
 
 /// The problem on the page.
-pub struct ContestedNames(pub Index);
+pub struct ContestedSource(pub Index);
 
-impl StatusSource for ContestedNames {
+impl StatusSource for ContestedSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         view.faults.extend(fault(&self.0.contested()));
         Box::pin(std::future::ready(()))

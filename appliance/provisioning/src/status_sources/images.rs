@@ -14,12 +14,12 @@ use crate::images::Images;
 const EVERY: Duration = Duration::from_secs(2);
 
 /// What the cache holds, read not more often than pages want it.
-pub struct Cached {
+pub struct ImageSource {
     images: Images,
     kept: Mutex<Option<(Instant, Arc<image::Images>)>>,
 }
 
-impl Cached {
+impl ImageSource {
     /// Those of the box.
     pub fn new(images: Images) -> Self {
         Self { images, kept: Mutex::default() }
@@ -40,7 +40,7 @@ impl Cached {
     }
 }
 
-impl StatusSource for Cached {
+impl StatusSource for ImageSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move { view.images = image::Images::clone(&*self.read().await) })
     }

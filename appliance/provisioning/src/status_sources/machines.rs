@@ -23,7 +23,7 @@ const WORKFLOWS_MAX: usize = 200;
 const HEARD_MAX: usize = 50;
 
 /// Those who know of machines.
-pub struct Machines {
+pub struct MachineSource {
     /// Which there are, and their workflows.
     pub index: Index,
     /// How far the running actions are.
@@ -43,7 +43,7 @@ struct Known {
     leased: Option<IpAddr>,
 }
 
-impl StatusSource for Machines {
+impl StatusSource for MachineSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let known = self.index.machines().into_iter().map(|hardware| self.known(hardware));
         view.machines = known.map(|known| known.machine()).collect();
@@ -55,7 +55,7 @@ impl StatusSource for Machines {
     }
 }
 
-impl Machines {
+impl MachineSource {
     fn known(&self, hardware: Arc<Hardware>) -> Known {
         let latest = self.index.runs.latest(&hardware.key()).map(|(key, _)| key);
         let course = latest.as_ref().and_then(|key| self.index.course(key));

@@ -14,7 +14,7 @@ use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
 /// Those who know of interfaces.
-pub struct Nics {
+pub struct NetworkSource {
     config: Arc<Config>,
     board: Board,
     /// Those of the certificate, on a box that is firmware.
@@ -23,7 +23,7 @@ pub struct Nics {
     cables: Mutex<HashMap<String, (bool, Option<Timestamp>)>>,
 }
 
-impl Nics {
+impl NetworkSource {
     /// Those of the machine, served as `config` and `board` say.
     pub fn new(config: Arc<Config>, board: Board, names: Option<Arc<Names>>) -> Self {
         Self { config, board, names, cables: Mutex::default() }
@@ -48,7 +48,7 @@ impl Nics {
     }
 }
 
-impl StatusSource for Nics {
+impl StatusSource for NetworkSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             let seen = self.look().await;

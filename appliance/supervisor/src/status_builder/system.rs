@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lifecycle::firmware::time::Known;
-use lifecycle::settings::Live;
+use lifecycle::settings::LiveSettings;
 use ntp::Standing;
 use platform::confinement::State;
 use platform::figures::{self, Work};
@@ -27,13 +27,13 @@ const EVERY: Duration = Duration::from_secs(2);
 const HOST: &str = "the host";
 
 /// What the box knows of itself.
-pub struct Itself {
+pub struct SystemSource {
     state: PathBuf,
     time: Option<watch::Receiver<Known>>,
     trouble: Vec<String>,
     safe_mode: String,
     start: Arc<Start>,
-    live: Option<watch::Receiver<Live>>,
+    live: Option<watch::Receiver<LiveSettings>>,
     /// Rights of the process; later threads inherit them.
     confinement: String,
     looked: Mutex<Looked>,
@@ -48,13 +48,13 @@ struct Looked {
     traffic: Traffic,
 }
 
-impl Itself {
+impl SystemSource {
     /// With its state in the folder `state`; its `time` and its zone, `live`, if the clock is its
     /// own to keep; the `trouble` that its start had, and why it is in safe mode; and how far its
     /// `start` is.
     pub fn new(
         state: PathBuf,
-        (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<Live>>),
+        (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<LiveSettings>>),
         (trouble, safe_mode): (Vec<String>, String),
         start: Arc<Start>,
     ) -> Self {
@@ -101,7 +101,7 @@ impl Itself {
     }
 }
 
-impl StatusSource for Itself {
+impl StatusSource for SystemSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let slot = platform::init::slot().ok().flatten().unwrap_or_default();
         view.slot = slot.to_uppercase().into();

@@ -12,7 +12,7 @@ use resources::{Collector, builtin, roles};
 
 use super::Wiring;
 use crate::handlers;
-use crate::status_builder::Faces;
+use crate::status_builder::StatusBuilder;
 
 impl Wiring {
     /// The Kubernetes-compatible API, and what keeps its own kinds in order. Returns the address at
@@ -21,7 +21,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: &Pki,
-        (backups, faces): (&Arc<Backups>, Option<&Arc<Faces>>),
+        (backups, faces): (&Arc<Backups>, Option<&Arc<StatusBuilder>>),
     ) -> anyhow::Result<SocketAddr> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot make the administrator's kubeconfig")?;
@@ -50,7 +50,7 @@ impl Wiring {
                 Arc::clone(&self.observers),
                 self.images.clone(),
                 self.updates.clone(),
-                self.sought.clone(),
+                self.identify_state.clone(),
             )
             .merge(settings::router(self.settings.clone()))
             .merge(backups::router(Arc::clone(backups)))
@@ -99,7 +99,7 @@ impl Wiring {
 
     /// The API's way in, once the administrator's token is there. Strangers at a box of its own,
     /// whose faces these are, are told how to become its owner.
-    fn gate(&self, state: &Path, faces: Option<&Arc<Faces>>) -> anyhow::Result<Gate> {
+    fn gate(&self, state: &Path, faces: Option<&Arc<StatusBuilder>>) -> anyhow::Result<Gate> {
         let gate = Gate::with_audit(state, &self.config.api_url(), self.audit.log())
             .context("cannot read the API's tokens and keys")?;
         let Some(faces) = faces else { return Ok(gate) };

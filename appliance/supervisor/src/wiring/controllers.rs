@@ -11,7 +11,7 @@ use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::TaskReconciler;
 use ::controllers::workflow::{Patience, WorkflowReconciler};
 use anyhow::Context as _;
-use provisioning::pump::{KINDS, Pump, Wakes};
+use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
 use provisioning::references::Referred;
 use tokio::sync::oneshot;
 
@@ -67,13 +67,13 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let wakes = Wakes {
+        let wakes = ControllerSignals {
             workflow: self.controller("workflow controller", workflow),
             job: self.controller("job controller", job),
             task: self.controller("task controller", task),
             machine: self.controller("machine controller", machine),
         };
-        let pump = Pump {
+        let object_watcher = ObjectWatcher {
             engine: self.engine.clone(),
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
@@ -85,7 +85,7 @@ impl Wiring {
         for resource in KINDS {
             let (listed, list) = oneshot::channel();
             lists.push((resource.kind, list));
-            let running = pump.clone().run(resource, listed, self.shutdown.clone());
+            let running = object_watcher.clone().run(resource, listed, self.shutdown.clone());
             self.spawn("watch", async move {
                 running.await;
                 Ok(())

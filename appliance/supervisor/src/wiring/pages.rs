@@ -17,19 +17,19 @@ use lifecycle::audit::Audit;
 use lifecycle::backups::{Backups, Refused};
 use lifecycle::firmware::Firmware;
 use lifecycle::names::Names;
-use lifecycle::opened::Lost;
-use lifecycle::ownership::Ownership;
+use lifecycle::opened::LostStore;
+use lifecycle::ownership::OwnerSource;
 use lifecycle::sealing;
 use lifecycle::setup::Screens;
-use lifecycle::storage::{NearlyFull, SetAside, Stopped};
+use lifecycle::storage::{FullDisk, ReturnedStore, StoppedStore};
 use lifecycle::{copies, reset};
 use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
-use provisioning::event_history::Chronicle;
-use provisioning::status_sources::contested::ContestedNames;
-use provisioning::status_sources::images::Cached;
-use provisioning::status_sources::machines::Machines;
+use provisioning::event_history::EventHistory;
+use provisioning::status_sources::contested::ContestedSource;
+use provisioning::status_sources::images::ImageSource;
+use provisioning::status_sources::machines::MachineSource;
 use status::backup::{BackupRequest, BackupSummary};
 use status::reset::BoxAction;
 use status::source::StatusSource;
@@ -43,9 +43,9 @@ use web::setup::Setup;
 use web::{Download, PageRequest, Site, Source, SourceFuture};
 
 use super::Wiring;
-use crate::status_builder::Faces;
-use crate::status_builder::networks::Nics;
-use crate::status_builder::system::Itself;
+use crate::status_builder::StatusBuilder;
+use crate::status_builder::networks::NetworkSource;
+use crate::status_builder::system::SystemSource;
 
 /// HTTPS, and HTTP that only shows the way there.
 const HTTPS_PORT: u16 = 443;
@@ -70,8 +70,8 @@ impl PrivateFiles for Folder {
 }
 
 /// What the pages get of the box.
-struct Given {
-    faces: Arc<Faces>,
+struct PageSource {
+    faces: Arc<StatusBuilder>,
     backups: Arc<Backups>,
     pki: Arc<Pki>,
     state: PathBuf,
@@ -85,7 +85,7 @@ struct Given {
     tokens: Option<Arc<Tokens>>,
 }
 
-impl Source for Given {
+impl Source for PageSource {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
         self.faces.view()
     }
@@ -198,7 +198,7 @@ impl Wiring {
         (key, backups): ([u8; 32], &Arc<Backups>),
         (firmware, names): (Option<&Firmware>, Option<Arc<Names>>),
         kept: Vec<String>,
-    ) -> anyhow::Result<Arc<Faces>> {
+    ) -> anyhow::Result<Arc<StatusBuilder>> {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
         let trouble = trouble.lines().map(str::to_owned).chain(kept);
         let trouble = trouble.chain(lifecycle::backups::unrestored(state)).collect();
@@ -214,12 +214,12 @@ impl Wiring {
         let time = firmware.map(|firmware| firmware.time.clone());
         let safe = self.safe.mode.clone().unwrap_or_default();
         let live = self.settings.as_ref().map(|settings| settings.live());
-        let machines = Machines {
+        let machines = MachineSource {
             index: self.index.clone(),
             agents: Arc::clone(&self.agents),
             observers: Arc::clone(&self.observers),
         };
-        let ownership = Ownership {
+        let ownership = OwnerSource {
             owner: Arc::clone(&owner),
             config: Arc::clone(&config),
             key,
@@ -228,24 +228,24 @@ impl Wiring {
         let start = Arc::clone(&self.start);
         // Interfaces before the claim, which says their addresses; machines before their story.
         let mut parts: Vec<Box<dyn StatusSource>> = vec![
-            Box::new(Nics::new(config, self.board.clone(), names)),
-            Box::new(Itself::new(state.to_owned(), (time, live), (trouble, safe), start)),
+            Box::new(NetworkSource::new(config, self.board.clone(), names)),
+            Box::new(SystemSource::new(state.to_owned(), (time, live), (trouble, safe), start)),
             Box::new(ownership),
             Box::new(machines),
-            Box::new(Chronicle::new(self.engine.clone(), self.index.clone())),
-            Box::new(Cached::new(self.images.clone())),
-            Box::new(self.sought.clone()),
+            Box::new(EventHistory::new(self.engine.clone(), self.index.clone())),
+            Box::new(ImageSource::new(self.images.clone())),
+            Box::new(self.identify_state.clone()),
             Box::new(Arc::clone(backups)),
-            Box::new(SetAside::find(state)),
-            Box::new(ContestedNames(self.index.clone())),
-            Box::new(Lost(self.safe.lost.clone())),
-            Box::new(Stopped(self.engine.clone())),
-            Box::new(NearlyFull::new(backups.store.clone())),
+            Box::new(ReturnedStore::find(state)),
+            Box::new(ContestedSource(self.index.clone())),
+            Box::new(LostStore(self.safe.lost.clone())),
+            Box::new(StoppedStore(self.engine.clone())),
+            Box::new(FullDisk::new(backups.store.clone())),
         ];
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));
         }
-        Ok(Arc::new(Faces {
+        Ok(Arc::new(StatusBuilder {
             name: backups.name.clone(),
             clock: Arc::clone(&self.clock),
             began: Instant::now(),
@@ -259,7 +259,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: Arc<Pki>,
-        (faces, backups): (Arc<Faces>, Arc<Backups>),
+        (faces, backups): (Arc<StatusBuilder>, Arc<Backups>),
         of_its_own: bool,
     ) -> anyhow::Result<()> {
         let listener = match &self.config.web {
@@ -273,7 +273,7 @@ impl Wiring {
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let names = self.config.api_names().into_iter().chain(own_names()).collect();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
-        let given = Given {
+        let given = PageSource {
             faces,
             backups,
             pki,

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use agent_rpc::AgentReport;
 use agent_service::{Rack, Runs, Service, Settings, TokenUse};
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{Reference, WORKFLOW};
 use controllers::References;
 use controllers::ages::Ages;
-use controllers::enrollment::AgentReport;
 use controllers::job::JobReconciler;
 use controllers::machine::{MachineReconciler, Refusals};
 use controllers::runtime::{Controller, Reconciler, Signals};
@@ -162,7 +162,7 @@ fn key(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// What a change means to whom; as `supervisor::pump`.
+/// What a change means to whom; as `provisioning::object_watcher`.
 fn changed(runs: &Runs, wakes: &Wakes, (resource, key, object): &Change) {
     let Some(object) = object else {
         if *resource == WORKFLOW {

@@ -19,7 +19,7 @@ const FRAMEBUFFERS: &str = "/sys/class/graphics";
 const BACKLIGHTS: &str = "/sys/class/backlight";
 
 /// Something that shows frames.
-pub trait Glass {
+pub trait Display {
     /// Show this one.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ pub trait Glass {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()>;
 }
 
-impl<I: I2c> Glass for Oled<I> {
+impl<I: I2c> Display for Oled<I> {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let Picture::Mono(sheet) = &frame.picture else { anyhow::bail!("it has no colours") };
         Ok(Oled::show(self, sheet, frame.light)?)
@@ -57,7 +57,7 @@ impl Tft {
     }
 }
 
-impl Glass for Tft {
+impl Display for Tft {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let Picture::Color(sheet) = &frame.picture else { anyhow::bail!("it has colours") };
         self.pixels.show(sheet)?;
@@ -83,7 +83,7 @@ pub fn start(config: &Panel) -> mpsc::Sender<Frame> {
     frames
 }
 
-fn open(config: &Panel) -> anyhow::Result<Box<dyn Glass>> {
+fn open(config: &Panel) -> anyhow::Result<Box<dyn Display>> {
     if let Some(oled) = &config.oled {
         return Ok(Box::new(ssd1306::open(&oled.i2c.0, oled.address.0)?));
     }
@@ -96,7 +96,7 @@ fn open(config: &Panel) -> anyhow::Result<Box<dyn Glass>> {
 /// frame there is.
 pub fn keep(
     mut tries: Tries,
-    open: impl Fn() -> anyhow::Result<Box<dyn Glass>>,
+    open: impl Fn() -> anyhow::Result<Box<dyn Display>>,
     mut frames: mpsc::Receiver<Frame>,
     wait: impl Fn(Duration),
 ) {
@@ -119,7 +119,7 @@ pub fn keep(
 }
 
 fn show(
-    mut glass: Box<dyn Glass>,
+    mut glass: Box<dyn Display>,
     last: &mut Option<Frame>,
     frames: &mut mpsc::Receiver<Frame>,
     tries: &mut Tries,

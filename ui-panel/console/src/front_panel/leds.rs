@@ -64,12 +64,12 @@ impl Switch for Led {
 }
 
 /// A light and what it was told.
-pub struct Lamp {
+pub struct LedHandle {
     patterns: SyncSender<Pattern>,
     told: Option<Pattern>,
 }
 
-impl Lamp {
+impl LedHandle {
     /// Show this rhythm from now on, if it shows another.
     pub fn be(&mut self, pattern: Pattern) {
         // While it has not yet taken the last one, the next look tells it.
@@ -80,17 +80,17 @@ impl Lamp {
 }
 
 /// Starts the thread of this light.
-pub fn start(lamp: panel::Lamp) -> Lamp {
+pub fn start(lamp: panel::Led) -> LedHandle {
     let what = match &lamp {
-        panel::Lamp::Named(name) => format!("the light {}", name.0),
-        panel::Lamp::Line(line) => {
+        panel::Led::Named(name) => format!("the light {}", name.0),
+        panel::Led::Line(line) => {
             format!("the light on line {} of {}", line.line.0, line.chip.0.display())
         }
     };
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
         Ok(match &lamp {
-            panel::Lamp::Named(name) => Box::new(Led::open(&Path::new(LEDS).join(&name.0))?),
-            panel::Lamp::Line(line) => {
+            panel::Led::Named(name) => Box::new(Led::open(&Path::new(LEDS).join(&name.0))?),
+            panel::Led::Line(line) => {
                 let active_low = line.active_low.unwrap_or(false);
                 Box::new(Output::open(&line.chip.0, line.line.0, active_low)?)
             }
@@ -103,10 +103,10 @@ pub fn start(lamp: panel::Lamp) -> Lamp {
 pub fn run(
     tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
-) -> Lamp {
+) -> LedHandle {
     let (patterns, told) = sync_channel(1);
     std::thread::spawn(move || keep(tries, open, &told, std::thread::sleep));
-    Lamp { patterns, told: None }
+    LedHandle { patterns, told: None }
 }
 
 /// Shows rhythms until nobody has more.

@@ -16,7 +16,7 @@ use status::view::led::Pattern;
 use stdx::testing::PATIENCE;
 use tokio::sync::mpsc;
 
-use super::display::{self, Glass};
+use super::display::{self, Display};
 use super::gpio::Wire;
 use super::leds::{self, Led, Switch};
 use super::{Tries, event, keys_of, wires};
@@ -37,7 +37,7 @@ impl Breaking {
     }
 }
 
-impl Glass for Breaking {
+impl Display for Breaking {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
         anyhow::ensure!(self.left > 0, "the wire is off");
         self.left -= 1;
@@ -57,7 +57,7 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
     let glass = Breaking { left: 1, story: Rc::default(), frames };
     glass.send(Light::Full);
     let opened = RefCell::new(0);
-    let open = || -> anyhow::Result<Box<dyn Glass>> {
+    let open = || -> anyhow::Result<Box<dyn Display>> {
         *opened.borrow_mut() += 1;
         anyhow::ensure!(*opened.borrow() > 3, "there is none");
         Ok(Box::new(glass.clone()))
@@ -85,7 +85,7 @@ impl Switch for Told {
     }
 }
 
-fn told(fails: usize) -> (leds::Lamp, Receiver<bool>) {
+fn told(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
     let (to, switched) = sync_channel(64);
     let fails = Arc::new(Mutex::new(fails));
     let open = move || -> anyhow::Result<Box<dyn Switch>> {

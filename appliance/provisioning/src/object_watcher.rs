@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// The reconcilers to wake.
 #[derive(Clone)]
-pub struct Wakes {
+pub struct ControllerSignals {
     /// Workflow.
     pub workflow: Signals,
     /// Job.
@@ -43,7 +43,7 @@ pub struct Wakes {
 
 /// Carries the changes of every kind.
 #[derive(Clone)]
-pub struct Pump {
+pub struct ObjectWatcher {
     /// Where changes come from.
     pub engine: Engine,
     /// Objects, typed.
@@ -51,7 +51,7 @@ pub struct Pump {
     /// The boot services' view.
     pub index: Index,
     /// The reconcilers.
-    pub wakes: Wakes,
+    pub wakes: ControllerSignals,
     /// The files that workflows mention.
     pub images: Images,
     /// The story.
@@ -66,7 +66,7 @@ fn key(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
-impl Pump {
+impl ObjectWatcher {
     /// Carry the changes of one kind until `shutdown`.
     /// `listed` is told once the first list has been carried.
     pub async fn run(

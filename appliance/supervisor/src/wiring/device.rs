@@ -12,7 +12,7 @@ use apiserver::Pki;
 use config::Home;
 use console::{Actions, ViewSource, front_panel, monitor, serial};
 use lifecycle::firmware::{Firmware, time};
-use lifecycle::local_actions::Hands;
+use lifecycle::local_actions::LocalActions;
 use lifecycle::names::Names;
 use lifecycle::proving;
 use lifecycle::settings::{OnDisk, Settings};
@@ -25,7 +25,7 @@ use store::Store;
 
 use super::{Wiring, boot};
 use crate::heap;
-use crate::status_builder::Faces;
+use crate::status_builder::StatusBuilder;
 
 impl Wiring {
     /// What its owner wrote on its boot volume, and may change from here.
@@ -112,7 +112,7 @@ impl Wiring {
 
     /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
     /// pulse of its own turns.
-    pub(super) fn heart(
+    pub(super) fn liveness(
         &mut self,
         pki: &Pki,
         asked_at: SocketAddr,
@@ -120,7 +120,7 @@ impl Wiring {
     ) -> anyhow::Result<()> {
         let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
         let probe = self.probe(pki, asked_at, store.clone())?;
-        let pulse = self.heart.pulse("the API");
+        let pulse = self.liveness.pulse("the API");
         let api = async move {
             loop {
                 match probe.api().await {
@@ -130,7 +130,7 @@ impl Wiring {
                 tokio::time::sleep(EVERY).await;
             }
         };
-        let pulse = self.heart.pulse("the store");
+        let pulse = self.liveness.pulse("the store");
         let store = async move {
             loop {
                 // The writer's whole way, with nothing to write. One that has stopped does not
@@ -142,11 +142,11 @@ impl Wiring {
         };
         let loops = async { tokio::join!(api, store) };
         let loops = self.shutdown.clone().run_until_cancelled_owned(loops);
-        self.spawn("heart", async move {
+        self.spawn("liveness", async move {
             loops.await;
             Ok(())
         });
-        Arc::clone(&self.heart).beat(heartbeat);
+        Arc::clone(&self.liveness).beat(heartbeat);
         Ok(())
     }
 
@@ -178,19 +178,19 @@ impl Wiring {
     }
 
     /// The box's own monitor, small screen, buttons and lights.
-    pub(super) fn fronts(&mut self, faces: &Arc<Faces>) {
-        let actions: Arc<dyn Actions> = Arc::new(Hands {
+    pub(super) fn fronts(&mut self, faces: &Arc<StatusBuilder>) {
+        let actions: Arc<dyn Actions> = Arc::new(LocalActions {
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
             clock: Arc::clone(&self.clock),
-            sought: self.sought.clone(),
+            identify_state: self.identify_state.clone(),
             audit: self.audit.clone(),
         });
         let source: Arc<dyn ViewSource> = Arc::clone(faces) as _;
         let panel = self.config.panel.clone();
         // A small screen may be the only one there is.
         if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(monitor::DEVICE))) {
-            let pulse = self.heart.pulse("the screen");
+            let pulse = self.liveness.pulse("the screen");
             let (source, actions) = (Arc::clone(&source), Arc::clone(&actions));
             let running = monitor::run(source, actions, pulse, self.shutdown.clone());
             self.spawn("screen", async move {
@@ -207,7 +207,7 @@ impl Wiring {
     }
 
     /// What it says on its serial console.
-    pub(super) fn serial(&mut self, faces: &Arc<Faces>) {
+    pub(super) fn serial(&mut self, faces: &Arc<StatusBuilder>) {
         let running = serial::run(Arc::clone(faces) as _, self.shutdown.clone());
         self.spawn("serial console", async move {
             running.await;

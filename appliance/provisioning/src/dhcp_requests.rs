@@ -14,11 +14,11 @@ const MACHINES_MAX: usize = 1024;
 
 /// The list.
 #[derive(Default)]
-pub struct HeardList(Mutex<HashMap<MacAddr, Asked>>);
+pub struct DhcpRequests(Mutex<HashMap<MacAddr, LastRequest>>);
 
 /// When a machine asked last, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct LastRequest {
     /// When.
     pub at: Timestamp,
     /// In words.
@@ -34,13 +34,13 @@ enum News {
     Told(MacAddr, String),
 }
 
-impl HeardList {
+impl DhcpRequests {
     /// Takes in what was seen at a moment.
     pub fn note(&self, seen: &Seen, now: Timestamp) {
         let mut machines = self.machines();
         match news(seen) {
             Some(News::Asks(mac, decision)) => {
-                machines.insert(mac, Asked { at: now, decision });
+                machines.insert(mac, LastRequest { at: now, decision });
                 if machines.len() > MACHINES_MAX
                     && let Some(eldest) = machines.iter().min_by_key(|(_, it)| it.at)
                 {
@@ -58,7 +58,7 @@ impl HeardList {
     }
 
     /// Who asked in the hour before `now`, the last first.
-    pub fn list(&self, now: Timestamp) -> Vec<(MacAddr, Asked)> {
+    pub fn list(&self, now: Timestamp) -> Vec<(MacAddr, LastRequest)> {
         let mut machines = self.machines();
         machines.retain(|_, asked| now.duration_since(asked.at) < KEPT);
         let mut list: Vec<_> = machines.iter().map(|(mac, asked)| (*mac, asked.clone())).collect();
@@ -66,7 +66,7 @@ impl HeardList {
         list
     }
 
-    fn machines(&self) -> MutexGuard<'_, HashMap<MacAddr, Asked>> {
+    fn machines(&self) -> MutexGuard<'_, HashMap<MacAddr, LastRequest>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
     use stdx::MacAddr;
 
-    use super::{HeardList, KEPT, MACHINES_MAX};
+    use super::{DhcpRequests, KEPT, MACHINES_MAX};
 
     const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
     const STRANGER: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn everybody_who_asked_within_the_hour_stands_with_the_last_word() {
-        let list = HeardList::default();
+        let list = DhcpRequests::default();
         let address = Ipv4Addr::new(10, 77, 0, 11);
         list.note(&Seen::Acked { mac: MAC, address, file: None }, at(0));
         assert_eq!(list.list(at(0)), [], "a renewal is no question");
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn invented_addresses_push_out_the_eldest_and_no_more() {
-        let list = HeardList::default();
+        let list = DhcpRequests::default();
         for number in 0..u16::try_from(MACHINES_MAX + 10).unwrap() {
             let [high, low] = number.to_be_bytes();
             list.note(&stranger(MacAddr([2, 0, 0, 0, high, low])), at(number.into()));

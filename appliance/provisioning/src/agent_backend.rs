@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_rpc::AgentReport;
 use agent_service::{Rack, Service, Settings, TokenUse};
-use controllers::enrollment::Discovery;
+use controllers::enrollment::ReportInbox;
 use objects::Objects;
 use status::boot_event::BootEvent;
 use tokio_util::sync::CancellationToken;
@@ -19,20 +19,20 @@ use crate::observers::Observers;
 const PROGRAM: &str = "action";
 
 /// What the box knows of its machines.
-pub struct Machines {
+pub struct AgentBackend {
     /// Who is known.
     pub views: Arc<HardwareViews>,
     /// Told of moments.
     pub observers: Arc<Observers>,
     /// Told what agents say of their machines.
-    pub discovery: Discovery,
+    pub discovery: ReportInbox,
     /// What the box keeps of other servers.
     pub images: Images,
     /// What machines say.
     pub log: Arc<syslog::Log>,
 }
 
-impl Machines {
+impl AgentBackend {
     /// The workflow service for these machines.
     pub fn service(self, objects: &Arc<dyn Objects>, closing: CancellationToken) -> Arc<Service> {
         let (objects, clock) = (Arc::clone(objects), Arc::clone(&self.views.clock));
@@ -43,7 +43,7 @@ impl Machines {
     }
 }
 
-impl Rack for Machines {
+impl Rack for AgentBackend {
     fn knows(&self, agent_id: &str) -> bool {
         self.views.index.by_agent(agent_id).is_some()
     }
@@ -51,7 +51,7 @@ impl Rack for Machines {
     fn may_introduce_itself(&self, agent_id: &str) -> bool {
         let index = &self.views.index;
         match index.by_agent(agent_id) {
-            Some(hardware) => self.views.config.agents.enrollment && index.may_enrol(&hardware),
+            Some(hardware) => self.views.config.agents.enrollment && index.may_enroll(&hardware),
             None => index.enrolls(),
         }
     }

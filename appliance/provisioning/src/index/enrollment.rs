@@ -9,7 +9,7 @@ use super::Index;
 
 impl Index {
     /// Whether a rule set may make a workflow for a machine.
-    pub fn may_enrol(&self, hardware: &Hardware) -> bool {
+    pub fn may_enroll(&self, hardware: &Hardware) -> bool {
         may_enroll(hardware, self.runs.concern(&hardware.key()))
     }
 
@@ -42,15 +42,15 @@ mod tests {
         let index = Index::default();
         let mut hardware = Hardware::default();
         hardware.metadata.name = "nuc1".to_owned();
-        assert!(!index.may_enrol(&hardware), "its owner did not say so");
+        assert!(!index.may_enroll(&hardware), "its owner did not say so");
         hardware.spec.auto.enrollment_enabled = true;
-        assert!(index.may_enrol(&hardware));
+        assert!(index.may_enroll(&hardware));
         for key in [ENROLLED, PROVISIONED] {
             let mut other = hardware.clone();
             other.metadata.annotations.insert(key.to_owned(), "x".to_owned());
-            assert!(!index.may_enrol(&other), "{key}");
+            assert!(!index.may_enroll(&other), "{key}");
         }
         index.runs.put(&workflow("mine", false));
-        assert!(!index.may_enrol(&hardware), "something is to be done to it");
+        assert!(!index.may_enroll(&hardware), "something is to be done to it");
     }
 }

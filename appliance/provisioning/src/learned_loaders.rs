@@ -18,12 +18,12 @@ const MACHINES_MAX: usize = 16_384;
 const LESSONS_MAX: usize = 64;
 
 /// A loader to remember.
-pub struct Lesson {
+pub struct LearnedLoader {
     hardware: api::meta::ObjectKey,
     learned: Learned,
 }
 
-impl Lesson {
+impl LearnedLoader {
     /// The machine that it is of.
     pub fn hardware(&self) -> &api::meta::ObjectKey {
         &self.hardware
@@ -38,12 +38,12 @@ impl Lesson {
 /// What is being learned.
 pub struct Loaders {
     machines: Mutex<HashMap<MacAddr, Fallback>>,
-    lessons: mpsc::Sender<Lesson>,
+    lessons: mpsc::Sender<LearnedLoader>,
 }
 
 impl Loaders {
     /// Nothing learned yet; lessons come out at the other end.
-    pub fn new() -> (Self, mpsc::Receiver<Lesson>) {
+    pub fn new() -> (Self, mpsc::Receiver<LearnedLoader>) {
         let (lessons, receiver) = mpsc::channel(LESSONS_MAX);
         (Self { machines: Mutex::default(), lessons }, receiver)
     }
@@ -97,7 +97,7 @@ impl Loaders {
         let learned = fallback.learned();
         drop(machines);
         if decision != Decision::Nothing
-            && self.lessons.try_send(Lesson { hardware: hardware.key(), learned }).is_err()
+            && self.lessons.try_send(LearnedLoader { hardware: hardware.key(), learned }).is_err()
         {
             tracing::debug!(%mac, "a lesson about loaders is not kept: too many at once");
         }
@@ -121,8 +121,8 @@ fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
 }
 
 /// Keeps lessons on the machines' Hardware.
-pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<Lesson>) {
-    while let Some(Lesson { hardware, learned }) = lessons.recv().await {
+pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<LearnedLoader>) {
+    while let Some(LearnedLoader { hardware, learned }) = lessons.recv().await {
         let Ok(mut object) = objects.get(HARDWARE, &hardware).await else { continue };
         if let Some(annotations) = object["metadata"]
             .as_object_mut()
