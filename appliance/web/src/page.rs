@@ -30,6 +30,8 @@ pub enum Page {
     Box,
     /// The manual in short.
     Help,
+    /// A page of the manual.
+    Manual(&'static help::Page),
 }
 
 /// The rail, in its order; what has no room on a phone's stands at the foot there.
@@ -127,7 +129,10 @@ impl Page {
             "/images" => Page::Images,
             "/box" => Page::Box,
             "/help" => Page::Help,
-            _ => Page::Machine(parts::unlink(path)?),
+            _ => match path.strip_prefix("/help/") {
+                Some(name) => Page::Manual(help::page(name)?),
+                None => Page::Machine(parts::unlink(path)?),
+            },
         })
     }
 
@@ -139,7 +144,7 @@ impl Page {
             Page::Network => "Network",
             Page::Images => "Images",
             Page::Box => "Box",
-            Page::Help => "Help",
+            Page::Help | Page::Manual(_) => "Help",
         }
     }
 
@@ -154,7 +159,7 @@ impl Page {
             Page::Network => parts::network(view),
             Page::Images => vec![part("images", "", parts::images(view))],
             Page::Box => parts::the_box(view),
-            Page::Help => vec![],
+            Page::Help | Page::Manual(_) => vec![],
         });
         all
     }
@@ -165,6 +170,7 @@ impl Page {
         let mut body = match self {
             Page::Now => String::new(),
             Page::Help => parts::help(),
+            Page::Manual(page) => page.html.to_owned(),
             Page::Machine(name) => format!("<h1>{}</h1>", parts::escaped(name)),
             _ => format!("<h1>{}</h1>", self.title()),
         };

@@ -22,10 +22,11 @@ const TOP: u8 = 5;
 /// The tests' own floor: they may use anything, and nobody may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 44] = [
+const PLACES: [Place; 45] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("go-text", 1, &[]),
+    place("help", 1, &[]),
     place("durable-file", 1, &["stdx"]),
     place("release", 1, &["stdx"]),
     place("objects", 1, &["api"]),
@@ -81,7 +82,7 @@ const PLACES: [Place; 44] = [
             "stdx",
         ],
     ),
-    place("web", 3, &["status", "stdx"]),
+    place("web", 3, &["help", "status", "stdx"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("cli", 3, &["api", "config", "release", "status", "stdx", "template"]),

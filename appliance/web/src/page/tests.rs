@@ -109,6 +109,20 @@ fn names_of_others_are_only_text() {
 }
 
 #[test]
+fn the_manual_is_below_help() {
+    let page = Page::at("/help/how-to/networks").unwrap();
+    let html = page.html(&example::calm(), "c5rf");
+    assert!(html.contains("<h1 id=\"serve-a-network\">Serve a network</h1>"), "{html}");
+    assert!(html.contains("aria-current=\"page\">Help</a>"), "{html}");
+    assert_eq!(Page::at("/help/how-to/none"), None);
+    let start = Page::Help.html(&example::calm(), "");
+    for link in start.split("href=\"/help/").skip(1).filter_map(|it| it.split('"').next()) {
+        assert!(help::page(link).is_some(), "{link}");
+    }
+    assert!(start.contains(&format!("/help/{}", help::MAP)));
+}
+
+#[test]
 fn every_page_of_safe_mode_says_so() {
     let view = example::safe_mode();
     let said = "This box is in safe mode, without its settings: somebody chose it in the boot menu";
