@@ -10,7 +10,7 @@ const SOURCES: [&str; 4] = [
     "appliance/config/src",
     "boot-services/metadata/src",
     "appliance/api/src",
-    "boot-services/netboot/src",
+    "boot-services/artifact-cache/src",
 ];
 
 const ABOUT: &str = "\
