@@ -33,7 +33,7 @@ impl fmt::Display for Power {
 /// A change of power to ask for. Being accepted confirms none of them: see [`crate::ensure()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerAction {
-    /// Power on.
+    /// Powers the machine on.
     On,
     /// Take power away at once.
     Off,
@@ -60,9 +60,9 @@ impl fmt::Display for PowerAction {
 /// Boot device that the firmware uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BootDevice {
-    /// Network boot.
+    /// Network boot by PXE.
     Pxe,
-    /// The default disk.
+    /// The machine's default disk.
     Disk,
     /// The firmware's own setup.
     Bios,
@@ -205,7 +205,7 @@ impl FromStr for CipherSuite {
 pub struct Endpoint {
     /// Network address of the BMC.
     pub address: Address,
-    /// User and password.
+    /// User and password of an account.
     pub credentials: Credentials,
     /// Exactly this suite; `None` takes the best of [`CipherSuite::PREFERRED`] that the BMC has.
     pub cipher_suite: Option<CipherSuite>,

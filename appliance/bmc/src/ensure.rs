@@ -9,7 +9,7 @@ use crate::{Driver, Error, Power, PowerAction};
 /// Intervals while a state is awaited.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Interval of readings.
+    /// Interval between two readings.
     poll: Duration,
     /// After so long without the state following, the request is made again: some BMCs answer OK
     /// while their power sequencer is busy, and forget it.

@@ -38,7 +38,7 @@ pub enum Error {
         address: Address,
         /// Request that got no answer.
         step: &'static str,
-        /// Time limit.
+        /// Time limit of the request.
         after: Duration,
     },
     /// The BMC stopped answering.
@@ -48,7 +48,7 @@ pub enum Error {
         address: Address,
         /// Request that got no answer.
         step: &'static str,
-        /// Time limit.
+        /// Time limit of the request.
         after: Duration,
     },
     /// The user does not exist, may not do this, or has another password.
@@ -56,7 +56,7 @@ pub enum Error {
     WrongPassword {
         /// Address of the BMC.
         address: Address,
-        /// Rejected user name.
+        /// User name that was rejected.
         username: String,
     },
     /// The user exists, but with fewer rights than switching power needs.
@@ -64,7 +64,7 @@ pub enum Error {
     Privilege {
         /// Address of the BMC.
         address: Address,
-        /// Rejected user name.
+        /// User name that was rejected.
         username: String,
         /// Status of the BMC.
         status: String,
@@ -84,7 +84,7 @@ pub enum Error {
     SessionRefused {
         /// Address of the BMC.
         address: Address,
-        /// Refused request.
+        /// Request that was refused.
         step: &'static str,
         /// Status of the BMC.
         status: SessionStatus,
@@ -100,7 +100,7 @@ pub enum Error {
         code: CompletionCode,
     },
     /// Bytes came back, and none of them were an answer: short, forged, or another protocol.
-    #[error("BMC {address} answered {step} with bytes that are no answer to it")]
+    #[error("BMC {address} sent an invalid answer to {step}")]
     Hostile {
         /// Address of the BMC.
         address: Address,
@@ -121,15 +121,15 @@ pub enum Error {
     /// A cipher suite number that this driver does not use.
     #[error("cannot use cipher suite {asked:?}: 17 and 3 are the ones allowed")]
     UnknownSuite {
-        /// Requested suite.
+        /// Cipher suite that was requested.
         asked: String,
     },
     /// The driver's protocol has no such action.
-    #[error("cannot {action} through {driver}: it has no such action")]
+    #[error("{driver} does not support {action}")]
     Unsupported {
         /// Name of the driver.
         driver: &'static str,
-        /// Requested action.
+        /// Power action that was requested.
         action: PowerAction,
     },
     /// The command was sent, and no answer to it came: it may have been carried out. Reported for
@@ -138,7 +138,7 @@ pub enum Error {
     Unanswered {
         /// Address of the BMC.
         address: Address,
-        /// Unconfirmed command.
+        /// Command without a confirmation.
         action: PowerAction,
         /// Failure of the wait for the answer.
         #[source]
@@ -147,7 +147,7 @@ pub enum Error {
     /// The caller does not permit the command, which was not sent.
     #[error("cannot {action}: {reason}")]
     Withheld {
-        /// Refused command.
+        /// Command that was refused.
         action: PowerAction,
         /// Reason of the caller.
         reason: String,
@@ -157,11 +157,11 @@ pub enum Error {
     /// The BMC took the request, and the power did not follow.
     #[error("power was not confirmed {want} within {:.1} s, last seen {last}", after.as_secs_f32())]
     NotConfirmed {
-        /// Requested state.
+        /// Power state that was requested.
         want: Power,
         /// The state last read.
         last: Power,
-        /// Time limit.
+        /// Time limit for the state.
         after: Duration,
     },
 }

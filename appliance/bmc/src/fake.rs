@@ -13,13 +13,13 @@ const LOG_LIMIT: usize = 10_000;
 /// A call of the fake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// Call of [`Driver::power`].
+    /// A call of [`Driver::power`].
     Power,
-    /// Call of [`Driver::set_power`].
+    /// A call of [`Driver::set_power`].
     SetPower(PowerAction),
-    /// Call of [`Driver::set_boot_device`].
+    /// A call of [`Driver::set_boot_device`].
     SetBootDevice(BootOverride),
-    /// Call of [`Driver::boot_device`].
+    /// A call of [`Driver::boot_device`].
     BootDevice,
 }
 
@@ -61,11 +61,11 @@ pub enum Mode {
 /// The failures a fake can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Fails with [`Error::NoAnswer`].
+    /// Fails every call with [`Error::NoAnswer`].
     NoAnswer,
-    /// Fails with [`Error::Timeout`].
+    /// Fails every call with [`Error::Timeout`].
     Timeout,
-    /// Fails with [`Error::WrongPassword`].
+    /// Fails every call with [`Error::WrongPassword`].
     WrongPassword,
     /// [`Error::CommandRefused`] with this completion code.
     Refused(u8),

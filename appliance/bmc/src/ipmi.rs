@@ -3,7 +3,7 @@
 //! From the bytes up: [`packet`] frames, [`crypto`] and [`rakp`] prove and hide, [`message`] and
 //! [`command`] ask; [`handshake`] and [`session`] are the protocol as machines without I/O or
 //! clock. Above them `link` is the socket, `connect` chooses the suite and opens a session, `line`
-//! serialises what is sent to one BMC, and [`Ipmi`] is the driver.
+//! serializes what is sent to one BMC, and [`Ipmi`] is the driver.
 //!
 //! References are to the Intelligent Platform Management Interface Specification, second
 //! generation, v2.0 revision 1.1.

@@ -31,7 +31,7 @@ pub enum ChangeKind {
     Put {
         /// The value from this revision on.
         value: Arc<[u8]>,
-        /// Replaced state.
+        /// State that the change replaced.
         previous: Option<Stored>,
     },
     /// The object was deleted.

@@ -11,7 +11,7 @@ pub enum Error {
     /// The file or its folder could not be made ready.
     #[error("cannot {attempt} {}", path.display())]
     File {
-        /// Operation that failed.
+        /// Operation that failed, as a verb.
         attempt: &'static str,
         /// Path of the file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum Error {
     /// The disk, or the database on it, failed.
     #[error("cannot {attempt} the store")]
     Storage {
-        /// Operation that failed.
+        /// Operation that failed, as a verb.
         attempt: &'static str,
         /// Error of the database.
         #[source]
@@ -81,7 +81,7 @@ pub enum Error {
         key: Key,
         /// Size of the value in bytes.
         bytes: usize,
-        /// Limit in bytes.
+        /// Limit of the size in bytes.
         limit: usize,
     },
     /// One write closure changed more than [`crate::MAX_TXN_BYTES`].
@@ -89,7 +89,7 @@ pub enum Error {
     TxnTooLarge {
         /// The object that went over it.
         key: Key,
-        /// Limit in bytes.
+        /// Limit of the size in bytes.
         limit: usize,
     },
     /// A sealed value could not be opened or made: another key, or changed bytes.
@@ -113,7 +113,7 @@ pub enum Error {
     /// The log no longer reaches back to the requested revision: list again.
     #[error("cannot watch after revision {after}: the log begins after revision {floor}")]
     Compacted {
-        /// Requested revision.
+        /// Revision that was requested.
         after: u64,
         /// The oldest revision that can be watched after.
         floor: u64,
@@ -121,7 +121,7 @@ pub enum Error {
     /// The requested revision has not happened here (an older backup was restored): list again.
     #[error("cannot watch after revision {after}: the store is at revision {current}")]
     Future {
-        /// Requested revision.
+        /// Revision that was requested.
         after: u64,
         /// Current revision of the store.
         current: u64,

@@ -18,7 +18,7 @@ use crate::tables::{
     CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, encode_change,
     encode_object,
 };
-use crate::txn::Kept;
+use crate::txn::CommitSet;
 use crate::vault::Vault;
 use crate::{Change, Error, Txn};
 
@@ -50,7 +50,7 @@ pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
 /// The write of one caller.
 pub(crate) trait Job: Send {
     /// Run the closure; the changes to keep, if it succeeded.
-    fn run(&mut self, txn: Txn<'_>) -> Option<Kept>;
+    fn run(&mut self, txn: Txn<'_>) -> Option<CommitSet>;
     /// Tell the caller, now that the fate of the group is known.
     fn answer(self: Box<Self>, committed: Result<(), Error>);
 }
@@ -80,7 +80,7 @@ where
     T: Send,
     E: Send,
 {
-    fn run(&mut self, mut txn: Txn<'_>) -> Option<Kept> {
+    fn run(&mut self, mut txn: Txn<'_>) -> Option<CommitSet> {
         let closure = self.closure.take()?;
         // Sound to go on after a panic: the buffered changes are dropped, nothing else is shared.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(&mut txn)));

@@ -85,12 +85,12 @@ impl Hub {
         self.progress.subscribe()
     }
 
-    /// Current progress.
+    /// Current progress of the store.
     pub fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
 
-    /// Number of watches.
+    /// Number of subscribed watches.
     pub fn watches(&self) -> usize {
         self.progress.receiver_count()
     }

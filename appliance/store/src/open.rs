@@ -137,7 +137,7 @@ fn forward(
             db = database_in(path)?;
         }
         Some(_) => {}
-        None => return Err(damaged("it is no store")),
+        None => return Err(damaged("not a store")),
     }
     let totals = prepare(path, &db, vault)?;
     Ok((db, totals))

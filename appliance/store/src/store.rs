@@ -233,7 +233,7 @@ impl Store {
         *self.handle.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Figures for metrics.
+    /// Figures about the store for metrics.
     pub fn stats(&self) -> Stats {
         let shared = &self.handle.shared;
         Stats {

@@ -58,7 +58,7 @@ const DELETED: u8 = 3;
 
 /// The objects table, seen from a read or a write transaction alike.
 pub(crate) trait Objects {
-    /// Reads one object.
+    /// Reads one object by its key.
     fn object(&self, key: &Key) -> Result<Option<Stored>, Error>;
     /// Every object of a resource, or of one namespace of it, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)

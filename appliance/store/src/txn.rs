@@ -38,7 +38,7 @@ pub struct Txn<'a> {
 }
 
 /// Changes of a closure to be committed.
-pub(crate) struct Kept {
+pub(crate) struct CommitSet {
     /// In order of revision.
     pub changes: Vec<Change>,
     /// The revision to leap to before them.
@@ -201,10 +201,10 @@ impl<'a> Txn<'a> {
     }
 
     /// Changes to commit, or the error that forbids it.
-    pub(crate) fn finish(self) -> Result<Kept, Error> {
+    pub(crate) fn finish(self) -> Result<CommitSet, Error> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
-            None => Ok(Kept { changes: self.changes, leap: self.leap, touched: self.touched }),
+            None => Ok(CommitSet { changes: self.changes, leap: self.leap, touched: self.touched }),
         }
     }
 

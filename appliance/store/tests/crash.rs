@@ -135,7 +135,7 @@ fn key(name: &str) -> Key {
     Key::new(RESOURCE, "default", name)
 }
 
-/// An acknowledged write.
+/// A write that was acknowledged to the caller.
 #[derive(Clone, Debug, PartialEq)]
 struct Acknowledged {
     revision: u64,

@@ -39,7 +39,7 @@ pub enum Error {
     /// The authority cannot be part of a URL.
     #[error("cannot use {authority:?} as the address of the workflow service")]
     Authority {
-        /// Given authority.
+        /// Authority that was given.
         authority: String,
         /// Error of the transport.
         #[source]

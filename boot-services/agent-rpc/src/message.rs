@@ -30,7 +30,7 @@ pub struct Assignment {
     pub timeout_secs: i64,
     /// Overrides the image's command.
     pub command: Vec<String>,
-    /// Bind mounts, `host:container[:options]`.
+    /// Bind mounts of the container, `host:container[:options]`.
     pub volumes: Vec<String>,
     /// `KEY=value`, sorted by key. May hold secrets: never log it.
     pub environment: Vec<String>,
@@ -75,11 +75,11 @@ pub enum ActionState {
     Pending,
     /// The action is running.
     Running,
-    /// The action failed.
+    /// The action ended with a failure.
     Failed,
     /// Stopped by its time limit.
     Timeout,
-    /// The action succeeded.
+    /// The action ended with success.
     Success,
 }
 
@@ -165,9 +165,9 @@ pub struct DiskChoice {
     pub wwn: String,
     /// Serial number; empty where the disk has none.
     pub serial: String,
-    /// Model name.
+    /// Model name of the disk.
     pub model: String,
-    /// Size in bytes.
+    /// Size of the disk in bytes.
     pub bytes: u64,
 }
 

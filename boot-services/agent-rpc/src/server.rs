@@ -22,7 +22,7 @@ use crate::wire::tinbox::v1::agent_server::{Agent, AgentServer};
 use crate::wire::tinbox::v1::{
     DiskChoiceReply, DiskChoiceRequest, HelloReply, HelloRequest, ProgressReply, ProgressReport,
 };
-use crate::wire::{self, AnyActionStatus, MESSAGE_BYTES, Told};
+use crate::wire::{self, AnyActionStatus, AnyReport, MESSAGE_BYTES};
 
 /// Metadata with the seconds that an agent waits for an action.
 pub(crate) const PATIENCE: &str = "tinbox-patience";
@@ -134,13 +134,13 @@ impl WorkflowService for Edge {
         let (caller, message) = Caller::split(request);
         let told = message.told_apart()?;
         let (agent_id, workflow_id) = match &told {
-            Told::Agent(report) => (report.agent_id.clone(), &report.workflow_id),
-            Told::Worker(report) => (report.worker_id.clone(), &report.workflow_id),
+            AnyReport::Agent(report) => (report.agent_id.clone(), &report.workflow_id),
+            AnyReport::Worker(report) => (report.worker_id.clone(), &report.workflow_id),
         };
         self.admit(&agent_id, &caller, Call::Workflow(workflow_id))?;
         let taken = match told {
-            Told::Agent(report) => self.0.report(report).await,
-            Told::Worker(report) => self.0.named_report(report).await,
+            AnyReport::Agent(report) => self.0.report(report).await,
+            AnyReport::Worker(report) => self.0.named_report(report).await,
         };
         match taken {
             Ok(()) => Ok(Response::new(ActionStatusResponse {})),

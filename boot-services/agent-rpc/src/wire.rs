@@ -11,7 +11,7 @@ use crate::message::{
     ActionState, Assignment, DiskChoice, Hello, Namespaces, OUTPUT_LINES, Progress, Refusal, Report,
 };
 use proto::action_status_request::StateType;
-pub use worker::{AnyActionStatus, Told};
+pub use worker::{AnyActionStatus, AnyReport};
 
 #[allow(missing_docs, clippy::all)]
 pub mod proto {
@@ -44,7 +44,7 @@ pub fn absent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Checks an identifier.
+/// Checks that an identifier is present and bounded.
 pub fn id(name: &str, value: Option<String>) -> Result<String, Refusal> {
     let value = value.unwrap_or_default();
     if value.is_empty() {

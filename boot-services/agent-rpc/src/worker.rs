@@ -18,7 +18,7 @@ pub struct Turn {
     pub action_name: String,
     /// The action's place among all the workflow's actions, from 0.
     pub index: usize,
-    /// Number of actions.
+    /// Number of actions in the workflow.
     pub total: usize,
 }
 
@@ -38,7 +38,7 @@ pub struct ListedAction {
     pub task_name: String,
     /// Name of the action.
     pub name: String,
-    /// OCI image reference.
+    /// OCI reference of the image.
     pub image: String,
     /// Seconds it may take; a worker takes 0 for an hour.
     pub timeout_secs: i64,
@@ -46,7 +46,7 @@ pub struct ListedAction {
     pub command: Vec<String>,
     /// Id of the worker that runs it.
     pub worker_id: String,
-    /// Bind mounts, `host:container[:options]`.
+    /// Bind mounts of the container, `host:container[:options]`.
     pub volumes: Vec<String>,
     /// `KEY=value`, sorted by key. May hold secrets: never log it.
     pub environment: Vec<String>,

@@ -3,8 +3,8 @@
 //! A probe names no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
 //! address answers, whether or not it answers pings.
 
-mod asked;
+mod checks;
 mod edge;
 
-pub use asked::{WAIT, claimant};
+pub use checks::{WAIT, claimant};
 pub use edge::Checker;

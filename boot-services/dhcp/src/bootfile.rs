@@ -37,7 +37,7 @@ pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
 /// The netboot part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Boot {
-    /// No boot options.
+    /// No options about network boot.
     Nothing,
     /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
     Tftp { server: Ipv4Addr, file: String },

@@ -28,7 +28,7 @@ pub struct Config {
     /// The box's own address on that interface: server identifier (option 54), next server
     /// (`siaddr`), TFTP server, and the host of every URL handed out.
     pub server: Ipv4Addr,
-    /// Service mode.
+    /// Service mode of this network.
     pub mode: Mode,
     /// Unknown machines may boot too (modes proxy and pool): they get the loader, then the script
     /// `/ipxe/script/<mac>/auto.ipxe`.

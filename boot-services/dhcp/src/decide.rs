@@ -11,9 +11,9 @@ use crate::seen::Silence;
 /// Decision about a known machine's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Answer a DISCOVER.
+    /// Answer a DISCOVER with an offer.
     Offer(Boot),
-    /// Answer a REQUEST.
+    /// Answer a REQUEST with an ACK.
     Ack(Boot),
     /// Answer INFORM: settings, no address, no lease.
     Inform(Boot),
@@ -23,7 +23,7 @@ pub(crate) enum Decision {
     Released(Ipv4Addr),
     /// Note that the address is used by another.
     Declined(Ipv4Addr),
-    /// Send no answer.
+    /// Send no answer, for this reason.
     Silence(Silence),
 }
 

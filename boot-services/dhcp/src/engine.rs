@@ -8,8 +8,8 @@ use stdx::MacAddr;
 use crate::checks::Checks;
 use crate::config::{Config, Mode};
 use crate::decide::asked_address;
-use crate::guard::{Guard, Pace, Recent};
 use crate::lease::{Bound, Change, Lease, LeaseClock};
+use crate::rate_limiter::{Pace, RateLimiter, Recent};
 use crate::request::{Kind, Malformed, Request};
 use crate::reservation::{Directory, Netboot, Reservation};
 use crate::seen::{Observer, Seen, Silence};
@@ -28,7 +28,7 @@ const MAX_CHECKED: usize = 4096;
 /// Output of the engine for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send a message.
+    /// Send a message to a client.
     Send(Outgoing),
     /// Find out who uses this address, and tell [`Engine::checked`].
     Check {
@@ -76,7 +76,7 @@ pub enum Destination {
 /// Serving state of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Serve as configured.
+    /// Serve clients as configured.
     Open,
     /// Another server gives addresses here: name boot files to machines that are being installed,
     /// so that they come to their end, and do nothing else.
@@ -95,7 +95,7 @@ pub enum Gate {
 pub struct Engine {
     config: Config,
     gate: Gate,
-    guard: Guard,
+    guard: RateLimiter,
     clock: LeaseClock,
     table: Table,
     checks: Checks,
@@ -123,7 +123,7 @@ impl Engine {
     pub fn new(config: Config, leases: &[Lease], unix_secs: u64, now: Instant) -> Self {
         Self {
             gate: Gate::Open,
-            guard: Guard::new(now),
+            guard: RateLimiter::new(now),
             clock: LeaseClock::new(unix_secs, leases, now),
             table: Table::new(&config, leases),
             checks: Checks::new(now),

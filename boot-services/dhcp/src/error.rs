@@ -43,7 +43,7 @@ pub enum Error {
     Receive {
         /// The interface listened on.
         interface: String,
-        /// Last error.
+        /// Last error of the socket.
         #[source]
         source: io::Error,
     },

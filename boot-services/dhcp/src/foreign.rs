@@ -26,7 +26,7 @@ use stdx::MacAddr;
 pub(crate) use carrier::Monitor;
 pub use edge::watch;
 pub use evidence::{Own, Sighting, sighting};
-pub use state::{Event, Foreign, Hold, Neighbour, Permit, State};
+pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 
 /// Configuration of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]

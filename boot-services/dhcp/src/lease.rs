@@ -13,7 +13,7 @@ use crate::error::Error;
 /// boot send three client identifiers, and should all get the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// Leased address.
+    /// Address that is leased.
     pub address: Ipv4Addr,
     /// MAC of the owner or former owner; of a declined address, of the machine that declined it.
     pub mac: MacAddr,
@@ -32,7 +32,7 @@ pub struct Lease {
 /// Counts of the addresses that a service has given away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// Number of leases.
+    /// Number of leases in total.
     pub leases: usize,
     /// Number of leases in current pools; the others are from pools that were changed meanwhile.
     pub pooled: usize,

@@ -182,7 +182,7 @@ fn write(lease: &Lease) -> Option<[u8; 23]> {
 }
 
 fn read(key: &[u8], value: &[u8]) -> Result<Lease, &'static str> {
-    let address: [u8; 4] = key.try_into().map_err(|_| "a key is no address")?;
+    let address: [u8; 4] = key.try_into().map_err(|_| "a key is not an address")?;
     let value: &[u8; 23] = value.try_into().map_err(|_| "a lease has another length")?;
     let (mac, rest) = value.split_first_chunk::<6>().ok_or("a lease has no owner")?;
     let (state, rest) = rest.split_first().ok_or("a lease has no state")?;

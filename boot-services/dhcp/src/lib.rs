@@ -11,8 +11,8 @@
 //! and simulation). Inside: `options` and `request` check bytes, `client` classifies the program,
 //! `bootfile` chooses its boot file, `decide` answers for reservations, `engine` for pools and
 //! proxies, `table` and `pool` choose addresses, `lease` defines leases, `lease_file` stores them
-//! and `promises` holds answers until it has, `reply` encodes, `guard` limits rates. [`arp`] checks
-//! that an address is free, [`v6`] is the same service for DHCPv6.
+//! and `promises` holds answers until it has, `reply` encodes, `rate_limiter` limits rates. [`arp`]
+//! checks that an address is free, [`v6`] is the same service for DHCPv6.
 
 pub mod arp;
 mod bootfile;
@@ -24,7 +24,6 @@ mod engine;
 mod error;
 pub mod foreign;
 mod frame;
-mod guard;
 mod lease;
 mod lease_file;
 mod options;
@@ -34,6 +33,7 @@ mod packet;
 mod pool;
 mod promises;
 mod ra;
+mod rate_limiter;
 mod reply;
 mod request;
 mod reservation;

@@ -24,7 +24,7 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
-/// Receivers refuse neighbour discovery that a router has forwarded (RFC 4861 §6.1.2).
+/// Receivers refuse neighbor discovery that a router has forwarded (RFC 4861 §6.1.2).
 const HOPS: u32 = 255;
 /// RFC 4861 §6.2.1's default for the time between unsolicited advertisements.
 const PERIOD: Duration = Duration::from_secs(600);

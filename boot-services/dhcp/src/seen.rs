@@ -29,7 +29,7 @@ pub enum Seen {
     Offered {
         /// MAC of the client.
         mac: MacAddr,
-        /// Offered address.
+        /// Address that was offered.
         address: Ipv4Addr,
     },
     /// A known machine requests an address (of this server, or of any).
@@ -74,7 +74,7 @@ pub enum Seen {
     Conflict {
         /// MAC of the machine that should get it.
         mac: MacAddr,
-        /// Address in conflict.
+        /// Address that is in use.
         address: Ipv4Addr,
         /// MAC of the station that answered.
         holder: MacAddr,
@@ -92,14 +92,14 @@ pub enum Seen {
     Released {
         /// MAC of the client.
         mac: MacAddr,
-        /// Address concerned.
+        /// Address that was returned.
         address: Ipv4Addr,
     },
     /// A known machine found its address in use by another (option 50 of the DECLINE).
     Declined {
         /// MAC of the client.
         mac: MacAddr,
-        /// Address concerned.
+        /// Address that another station uses.
         address: Ipv4Addr,
     },
     /// A known machine got no answer, and why.

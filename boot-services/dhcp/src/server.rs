@@ -42,9 +42,9 @@ pub struct Service {
     pub config: watch::Receiver<Config>,
     /// Serving state, which may change at any time.
     pub gate: watch::Receiver<Gate>,
-    /// Lookup of machines.
+    /// Lookup of machines by MAC.
     pub directory: Arc<dyn Directory>,
-    /// Receiver of events.
+    /// Receiver of the service's events.
     pub observer: Arc<dyn Observer>,
     /// Store of leases; the service must be its only writer. [`Mode::Pool`] needs it.
     pub leases: Option<Arc<dyn LeaseStore>>,
@@ -65,7 +65,7 @@ pub struct Checker {
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// Checked address.
+    /// Address that was checked.
     pub address: Ipv4Addr,
     /// MAC of the station that answered, if any.
     pub holder: Option<MacAddr>,

@@ -54,9 +54,9 @@ impl Subnet {
 /// Consecutive addresses, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Lowest address.
+    /// Lowest address of the range.
     pub first: Ipv4Addr,
-    /// Highest address.
+    /// Highest address of the range.
     pub last: Ipv4Addr,
 }
 

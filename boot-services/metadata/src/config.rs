@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-/// Limit of proxies.
+/// Limit of networks of proxies.
 const MAX_PROXIES: usize = 64;
 /// A window's shortest and longest, in seconds: a minute, thirty days.
 const WINDOW_SECS: std::ops::RangeInclusive<u32> = 60..=2_592_000;

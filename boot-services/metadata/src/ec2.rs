@@ -16,7 +16,7 @@ use crate::{Instance, Interface, tootles};
 pub(crate) enum Version {
     /// The one that Tinkerbell has.
     First,
-    /// Any later version.
+    /// Any version after the first.
     Later {
         /// True if the version has `network/interfaces`.
         network: bool,

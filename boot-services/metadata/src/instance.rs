@@ -12,7 +12,7 @@ use stdx::{MacAddr, Secret};
 /// empty fields.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
-    /// Instance id: `spec.metadata.instance.id`.
+    /// Instance id of the machine: `spec.metadata.instance.id`.
     pub id: String,
     /// `namespace/name` of the hardware, for logs; never served.
     pub hardware: String,
@@ -22,21 +22,21 @@ pub struct Instance {
     pub uuid: String,
     /// Provider id of a Node of this machine, its `spec.providerID`: `tinkerbell://default/nuc-1`.
     pub provider_id: String,
-    /// Host name: `spec.metadata.instance.hostname`.
+    /// Host name of the machine: `spec.metadata.instance.hostname`.
     pub hostname: String,
     /// SSH public keys, one line each, without the line end.
     pub public_keys: Vec<String>,
     /// `spec.userData`, byte for byte.
     pub user_data: Option<Secret>,
-    /// Vendor data: `spec.vendorData`.
+    /// Vendor data of the machine: `spec.vendorData`.
     pub vendor_data: Option<Secret>,
     /// Its interfaces; first the one that holds the address it was found by.
     pub interfaces: Vec<Interface>,
-    /// Tags: `spec.metadata.instance.tags`.
+    /// Tags of the machine: `spec.metadata.instance.tags`.
     pub tags: Vec<String>,
-    /// Plan: `spec.metadata.facility.plan_slug`.
+    /// Plan of the machine: `spec.metadata.facility.plan_slug`.
     pub plan: String,
-    /// Facility: `spec.metadata.facility.facility_code`.
+    /// Facility of the machine: `spec.metadata.facility.facility_code`.
     pub facility: String,
     /// First public IPv4 address of `instance.ips`.
     pub public_ipv4: String,
@@ -44,7 +44,7 @@ pub struct Instance {
     pub local_ipv4: String,
     /// First IPv6 address of `instance.ips`.
     pub public_ipv6: String,
-    /// Operating system: `instance.operating_system`.
+    /// Operating system of the machine: `instance.operating_system`.
     pub operating_system: OperatingSystem,
     /// Storage layout for rootio: `instance.storage`.
     pub storage: Option<serde_json::Value>,
@@ -54,14 +54,14 @@ pub struct Instance {
     pub provisioning: Provisioning,
 }
 
-/// Operating system: `spec.metadata.instance.operating_system`.
+/// Operating system of a machine: `spec.metadata.instance.operating_system`.
 #[derive(Debug, Clone, Default)]
 pub struct OperatingSystem {
-    /// Short name: `debian_12`.
+    /// Short name, such as `debian_12`.
     pub slug: String,
-    /// Distribution: `debian`.
+    /// Distribution, such as `debian`.
     pub distro: String,
-    /// Version number: `12`.
+    /// Version number, such as `12`.
     pub version: String,
     /// Name of a build.
     pub image_tag: String,
@@ -133,10 +133,10 @@ impl Interface {
     }
 }
 
-/// A static route.
+/// A static route of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Destination network.
+    /// Destination network of the route.
     pub to: IpNet,
     /// Address of the router.
     pub via: IpAddr,

@@ -14,7 +14,7 @@ use crate::{Instance, network, yaml};
 pub(crate) enum NetworkConfig {
     /// Version 1, cloud-init's own.
     V1,
-    /// Version 2, netplan's.
+    /// Version 2, as netplan reads it.
     V2,
 }
 

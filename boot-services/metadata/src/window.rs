@@ -28,7 +28,7 @@ pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<
 
 /// First phone-homes by hardware.
 #[derive(Debug, Default)]
-pub(crate) struct Homes(HashMap<String, Home>);
+pub(crate) struct PhoneHomes(HashMap<String, Home>);
 
 #[derive(Debug)]
 struct Home {
@@ -38,7 +38,7 @@ struct Home {
     news: u64,
 }
 
-impl Homes {
+impl PhoneHomes {
     /// Takes news in. Whether they are worth telling: not a repetition.
     pub(crate) fn note(&mut self, instance: &Instance, news: &PhoneHome, now: Instant) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -81,7 +81,7 @@ fn installed_since(then: Instant, provisioning: Provisioning, now: Instant) -> b
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Homes, MAX_MACHINES, REPEATS, is_open};
+    use super::{MAX_MACHINES, PhoneHomes, REPEATS, is_open};
     use crate::config::UserData;
     use crate::{Config, Instance, PhoneHome, Provisioning};
 
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_repetition_is_told_once_and_the_first_call_counts() {
-        let (mut homes, start) = (Homes::default(), Instant::now());
+        let (mut homes, start) = (PhoneHomes::default(), Instant::now());
         let (one, two) = (news(b"hostname=one"), news(b"hostname=two"));
         assert!(homes.note(&machine("a", ended(10)), &one, start));
         assert!(!homes.note(&machine("a", ended(11)), &one, start + secs(1)));
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_the_limit() {
-        let (mut homes, start, one) = (Homes::default(), Instant::now(), news(b""));
+        let (mut homes, start, one) = (PhoneHomes::default(), Instant::now(), news(b""));
         for number in 0..=MAX_MACHINES {
             let now = start + secs(number as u64);
             assert!(homes.note(&machine(&number.to_string(), ended(1)), &one, now));

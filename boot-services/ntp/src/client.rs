@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
-use crate::{Leap, Mode, Offset, Packet, Timestamp, Told};
+use crate::{Leap, Mode, Offset, Packet, ServerReport, Timestamp};
 
 /// Longest wait for an answer.
 pub const ANSWER: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub struct Sample {
     /// The way there and back.
     pub delay: Duration,
     /// Quality of the server's clock.
-    pub told: Told,
+    pub told: ServerReport,
 }
 
 /// Reason why an answer is not used.
@@ -42,7 +42,7 @@ pub enum Refusal {
         #[source]
         source: io::Error,
     },
-    /// No answer came.
+    /// The server did not answer.
     #[error("no answer from {0} in {secs} s", secs = ANSWER.as_secs())]
     Silent(SocketAddr),
     /// The server refuses requests (kiss-o'-death, RFC 5905 section 7.4).
@@ -50,7 +50,7 @@ pub enum Refusal {
     Kiss(String),
     /// The server's clock is not synchronized.
     #[error("the server does not know the time: {0}")]
-    Unsynchronised(&'static str),
+    Unsynchronized(&'static str),
 }
 
 /// Evaluates an answer; `None` if it does not answer this request. `sent` and `received` are of our
@@ -70,16 +70,16 @@ pub fn judge(
     }
     // ntpd and chrony send a kiss with the leap bits of a clock that does not know the time.
     let is_kiss = packet.reference_id.iter().all(u8::is_ascii_uppercase);
-    if packet.stratum == 0 && (is_kiss || packet.leap != Leap::Unsynchronised) {
+    if packet.stratum == 0 && (is_kiss || packet.leap != Leap::Unsynchronized) {
         let word = String::from_utf8_lossy(&packet.reference_id);
         return Some(Err(Refusal::Kiss(word.trim_end_matches('\0').to_owned())));
     }
-    if packet.leap == Leap::Unsynchronised || !STRATA.contains(&packet.stratum) {
-        return Some(Err(Refusal::Unsynchronised("it says so")));
+    if packet.leap == Leap::Unsynchronized || !STRATA.contains(&packet.stratum) {
+        return Some(Err(Refusal::Unsynchronized("it says so")));
     }
     let distance = u64::from(packet.root_delay) / 2 + u64::from(packet.root_dispersion);
     if distance > DISTANCE_MAX || packet.transmit == Timestamp::default() {
-        return Some(Err(Refusal::Unsynchronised("it may be wrong by many seconds")));
+        return Some(Err(Refusal::Unsynchronized("it may be wrong by many seconds")));
     }
     // RFC 5905 section 8: T1 and T4 are ours, T2 and T3 the server's.
     let there = packet.receive.since(sent).0;
@@ -91,11 +91,11 @@ pub fn judge(
     Some(Ok(Sample {
         offset: Offset(there.midpoint(back)),
         delay,
-        told: Told {
+        told: ServerReport {
             stratum: packet.stratum,
             leap: match packet.leap {
                 Leap::Known(leap) => leap,
-                Leap::Unsynchronised => 0,
+                Leap::Unsynchronized => 0,
             },
             id: match server {
                 IpAddr::V4(address) => address.octets(),
@@ -109,7 +109,7 @@ pub fn judge(
     }))
 }
 
-/// Measures one server.
+/// Measures the clock of one server.
 ///
 /// # Errors
 /// It cannot be reached, does not answer in [`ANSWER`], or cannot be trusted.

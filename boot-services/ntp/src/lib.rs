@@ -14,7 +14,7 @@ mod timestamp;
 pub use client::{ANSWER, Refusal, Sample, ask, choose, judge};
 pub use packet::{BYTES, Leap, Mode, Packet};
 pub use server::{answer, serve};
-pub use standing::{Standing, Told};
+pub use standing::{ServerReport, Standing};
 pub use timestamp::{Offset, Timestamp};
 
 /// The port of servers.

@@ -4,7 +4,7 @@ use crate::Timestamp;
 
 /// Bytes of a message without extensions, which are not used here.
 pub const BYTES: usize = 48;
-/// Protocol version.
+/// Protocol version of sent messages.
 const VERSION: u8 = 4;
 
 /// Announcement of the next leap second.
@@ -13,7 +13,7 @@ pub enum Leap {
     /// None this month, or one more, or one less: which it is does not matter here.
     Known(u8),
     /// The speaker has no time to tell.
-    Unsynchronised,
+    Unsynchronized,
 }
 
 /// Role of the sender.
@@ -81,7 +81,7 @@ impl Packet {
     pub fn encode(&self) -> [u8; BYTES] {
         let leap = match self.leap {
             Leap::Known(leap) => leap & 3,
-            Leap::Unsynchronised => 3,
+            Leap::Unsynchronized => 3,
         };
         let mode = match self.mode {
             Mode::Client => 3,
@@ -112,7 +112,7 @@ impl Packet {
             Timestamp((halves[0] << 32) | halves[1])
         };
         Some(Self {
-            leap: if first >> 6 == 3 { Leap::Unsynchronised } else { Leap::Known(first >> 6) },
+            leap: if first >> 6 == 3 { Leap::Unsynchronized } else { Leap::Known(first >> 6) },
             version: Some((first >> 3) & 7).filter(|version| (1..=VERSION).contains(version))?,
             mode: match first & 7 {
                 3 => Mode::Client,

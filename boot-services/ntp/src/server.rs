@@ -40,8 +40,8 @@ pub fn answer(
             answer.root_dispersion = claims.root_dispersion;
         }
         None => {
-            // RFC 5905 section 7.4: not yet synchronised.
-            answer.leap = Leap::Unsynchronised;
+            // RFC 5905 section 7.4: not yet synchronized.
+            answer.leap = Leap::Unsynchronized;
             answer.reference_id = *b"INIT";
         }
     }
@@ -75,7 +75,7 @@ pub async fn serve(socket: UdpSocket, standing: watch::Receiver<Standing>) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Told;
+    use crate::ServerReport;
 
     #[test]
     fn only_questions_are_answered() {
@@ -83,7 +83,7 @@ mod tests {
         let question = Packet::question(Timestamp(77)).encode();
         let unset = answer(&question, &Standing::Unset, Timestamp(4), now).expect("an answer");
         let unset = Packet::decode(&unset).expect("a packet");
-        assert_eq!((unset.leap, unset.stratum), (Leap::Unsynchronised, 0));
+        assert_eq!((unset.leap, unset.stratum), (Leap::Unsynchronized, 0));
         assert_eq!(&unset.reference_id, b"INIT");
         let again = answer(&unset.encode(), &Standing::Unset, Timestamp(4), now);
         assert_eq!(again, None, "two servers would talk for ever");
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_when_and_by_whom() {
-        let told = Told {
+        let told = ServerReport {
             stratum: 1,
             leap: 0,
             id: *b"GPS\0",
@@ -111,12 +111,13 @@ mod tests {
 
     #[test]
     fn a_leap_second_that_upstream_announces_is_announced_to_the_rack() {
-        let told = Told { stratum: 1, leap: 1, at: Timestamp(3), ..Told::default() };
+        let told =
+            ServerReport { stratum: 1, leap: 1, at: Timestamp(3), ..ServerReport::default() };
         let question = Packet::question(Timestamp(77)).encode();
         for (standing, leap) in [
             (Standing::Synced(told), 1),
-            (Standing::Synced(Told { leap: 2, ..told }), 2),
-            (Standing::Synced(Told { leap: 0, ..told }), 0),
+            (Standing::Synced(ServerReport { leap: 2, ..told }), 2),
+            (Standing::Synced(ServerReport { leap: 0, ..told }), 0),
             (Standing::Holdover(Some(told)), 0),
         ] {
             let bytes = answer(&question, &standing, Timestamp(4), || Timestamp(5)).unwrap();

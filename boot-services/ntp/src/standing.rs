@@ -7,7 +7,7 @@ use crate::Timestamp;
 const ALONE: u8 = 10;
 /// Largest drift of a clock after it was set, in parts per million (RFC 5905's PHI).
 const DRIFT_PPM: u64 = 15;
-/// Strata beyond are not synchronised (RFC 5905 section 7.3).
+/// Strata beyond are not synchronized (RFC 5905 section 7.3).
 const STRATUM_MAX: u8 = 15;
 /// Largest error bound that a free-running clock announces, in 2^-16 s. chrony follows no server
 /// with a bound above 3 s, ntpd none above 1.5 s; the stratum shows the quality.
@@ -15,7 +15,7 @@ const ALONE_MAX: u32 = 1 << 16;
 
 /// Answer of the server from which the clock was set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ServerReport {
     /// Stratum of the server.
     pub stratum: u8,
     /// The leap second that it announces: 0 for none, 1 for one more, 2 for one less.
@@ -37,9 +37,9 @@ pub enum Standing {
     #[default]
     Unset,
     /// The clock runs freely: from its battery, or its source is silent for long.
-    Holdover(Option<Told>),
+    Holdover(Option<ServerReport>),
     /// A server sets the clock.
-    Synced(Told),
+    Synced(ServerReport),
 }
 
 /// Announcement of a server's clock.
@@ -81,7 +81,7 @@ impl Standing {
     }
 }
 
-fn of(told: &Told, now: Timestamp, stratum: u8) -> Claims {
+fn of(told: &ServerReport, now: Timestamp, stratum: u8) -> Claims {
     let seconds = now.since(told.at).abs().as_secs();
     let drifted = seconds.saturating_mul(DRIFT_PPM << 16) / 1_000_000;
     let drifted = u32::try_from(drifted).unwrap_or(u32::MAX);
@@ -99,7 +99,7 @@ fn of(told: &Told, now: Timestamp, stratum: u8) -> Claims {
 mod tests {
     use super::*;
 
-    const TOLD: Told = Told {
+    const TOLD: ServerReport = ServerReport {
         stratum: 2,
         leap: 0,
         id: [10, 0, 0, 1],
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_guess_is_not_told() {
         assert_eq!(Standing::Unset.claims(Timestamp(0)), None);
-        let far = Standing::Synced(Told { stratum: 15, ..TOLD });
+        let far = Standing::Synced(ServerReport { stratum: 15, ..TOLD });
         assert_eq!(far.claims(Timestamp(0)), None, "nobody may follow it");
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ntp::{Standing, Timestamp, Told, ask, serve};
+use ntp::{ServerReport, Standing, Timestamp, ask, serve};
 use stdx::testing::{PATIENCE, Wait};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
@@ -70,7 +70,7 @@ fn chrony_tells_the_time() {
 #[test]
 fn chrony_is_told_the_time() {
     inside("chrony_is_told_the_time", async || {
-        let told = Told {
+        let told = ServerReport {
             stratum: 2,
             leap: 0,
             id: [10, 9, 0, 9],
@@ -97,7 +97,7 @@ fn chrony_is_told_the_time() {
 
         // A box on its battery, and one that nobody has told the time for ten days.
         let ten_days = Timestamp(Timestamp::now().0 - (864_000 << 32));
-        let old = Told { at: ten_days, ..told };
+        let old = ServerReport { at: ten_days, ..told };
         for alone in [Standing::Holdover(None), Standing::Holdover(Some(old))] {
             say.send(alone).unwrap();
             let words = tokio::task::spawn_blocking(|| query(PATIENCE)).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::command::{GetCipherSuites, OPERATOR, SetPrivilege, suite_numbers};
-use super::handshake::{Handshake, Login, OPEN_SESSION, Progress, Refusal, Seed};
+use super::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRefusal};
 use super::link::{KNOCK, Link, QUICK, SHORT, SLOW, Waits};
 use super::message::{Command, request, response};
 use super::packet::{Packet, legacy};
@@ -147,7 +147,7 @@ async fn handshake(
 async fn attempt_once(
     link: &mut Link,
     handshake: &mut Handshake,
-) -> Result<Result<Session, Refusal>, Error> {
+) -> Result<Result<Session, SessionRefusal>, Error> {
     loop {
         let step = handshake.step();
         let transmit = |handshake: &mut Handshake| handshake.transmit();
@@ -164,30 +164,30 @@ async fn attempt_once(
 async fn refused(
     link: &Link,
     handshake: &Handshake,
-    refusal: Refusal,
+    refusal: SessionRefusal,
     username: &str,
     suite: CipherSuite,
 ) -> Error {
     let address = link.address().clone();
     let username = username.to_owned();
     match refusal {
-        Refusal::OtherPassword { farewell } => {
+        SessionRefusal::OtherPassword { farewell } => {
             if let Err(error) = link.send(&farewell).await {
                 tracing::debug!(bmc = %address, %error, "farewell not sent");
             }
             Error::WrongPassword { address, username }
         }
-        Refusal::Status(status) if status.refuses_suite() => {
+        SessionRefusal::Status(status) if status.refuses_suite() => {
             suite_refused(&address, &[suite], status.to_string())
         }
         // Once the BMC's proof has checked out the password is right: the exchange broke.
-        Refusal::Status(status) if status.refuses_user() && !handshake.is_proved() => {
+        SessionRefusal::Status(status) if status.refuses_user() && !handshake.is_proved() => {
             Error::WrongPassword { address, username }
         }
-        Refusal::Status(status) if status.refuses_privilege() => {
+        SessionRefusal::Status(status) if status.refuses_privilege() => {
             Error::Privilege { address, username, status: status.to_string() }
         }
-        Refusal::Status(status) => {
+        SessionRefusal::Status(status) => {
             Error::SessionRefused { address, step: handshake.step(), status }
         }
     }

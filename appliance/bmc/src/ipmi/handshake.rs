@@ -32,7 +32,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// Checks the lengths.
+    /// Checks the lengths of user name and password.
     ///
     /// # Errors
     /// The exceeded limit, in words.
@@ -61,7 +61,7 @@ pub struct Seed {
 
 /// Reason why the session is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SessionRefusal {
     /// The BMC refused that step.
     Status(SessionStatus),
     /// The BMC's proof was made with another password. The datagram closes its session.
@@ -78,7 +78,7 @@ pub enum Progress {
     /// The session is open.
     Open(Box<Session>),
     /// The session is refused.
-    Refused(Refusal),
+    Refused(SessionRefusal),
 }
 
 enum State {
@@ -177,8 +177,10 @@ impl Handshake {
         let ours = self.seed.console_id;
         if answer.status != SessionStatus::OK {
             return match answer.console_id {
-                None | Some(0) => Ok(Progress::Refused(Refusal::Status(answer.status))),
-                Some(id) if id == ours => Ok(Progress::Refused(Refusal::Status(answer.status))),
+                None | Some(0) => Ok(Progress::Refused(SessionRefusal::Status(answer.status))),
+                Some(id) if id == ours => {
+                    Ok(Progress::Refused(SessionRefusal::Status(answer.status)))
+                }
                 Some(_) => Err(Malformed::Stray("session ID")),
             };
         }
@@ -228,7 +230,7 @@ impl Handshake {
             let tag = self.seed.tag.wrapping_add(2);
             let goodbye = exchange.rakp3(tag, SessionStatus::INVALID_INTEGRITY_CHECK_VALUE);
             let farewell = plain(PayloadType::Rakp3, &goodbye);
-            return Ok(Progress::Refused(Refusal::OtherPassword { farewell }));
+            return Ok(Progress::Refused(SessionRefusal::OtherPassword { farewell }));
         }
         let session_integrity_key = exchange.session_integrity_key();
         self.state = State::Confirming { exchange: Box::new(exchange), session_integrity_key };

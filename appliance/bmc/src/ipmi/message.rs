@@ -21,7 +21,7 @@ pub trait Command {
     /// The BMC takes long, or the command should not be repeated early: wait longer before sending
     /// it again.
     const SLOW: bool = false;
-    /// Decoded answer.
+    /// Type of the decoded answer.
     type Reply;
 
     /// Encodes the request's data.

@@ -25,7 +25,7 @@ const TYPE_MASK: u8 = 0x3F;
 /// Payload type of a packet (IPMI 2.0 table 13-16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadType {
-    /// An IPMI message.
+    /// A plain IPMI message.
     Message,
     /// RMCP+ Open Session Request.
     OpenRequest,
@@ -75,14 +75,14 @@ impl PayloadType {
 pub enum Packet<'a> {
     /// IPMI 1.5 without authentication: requests before a session.
     Legacy {
-        /// The IPMI message.
+        /// Bytes of the IPMI message.
         payload: &'a [u8],
     },
     /// A packet of RMCP+.
     Plus(Plus<'a>),
 }
 
-/// An RMCP+ packet.
+/// A packet of IPMI 2.0 (RMCP+).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plus<'a> {
     /// Type of the payload.

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct CompletionCode(pub u8);
 
 impl CompletionCode {
-    /// Command completed normally.
+    /// The command completed normally.
     pub const OK: Self = Self(0x00);
 
     /// Busy, starting or updating: the same command may be taken later.
@@ -64,7 +64,7 @@ impl fmt::Display for CompletionCode {
 pub struct SessionStatus(pub u8);
 
 impl SessionStatus {
-    /// The step succeeded.
+    /// The step completed without errors.
     pub const OK: Self = Self(0x00);
     /// The key exchange of the other side did not check out.
     pub const INVALID_INTEGRITY_CHECK_VALUE: Self = Self(0x0F);
@@ -136,7 +136,7 @@ pub enum Malformed {
     #[error("answer to something else: {0} does not match")]
     Stray(&'static str),
     /// A checksum or an authentication code does not check out.
-    #[error("{0} does not check out")]
+    #[error("{0}: invalid checksum or authentication code")]
     Unverified(&'static str),
     /// A session sequence number seen before, or too old to tell.
     #[error("session sequence number was seen before")]

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use futures_util::future::join_all;
-use ntp::{Refusal, Sample, Standing, Timestamp, Told};
+use ntp::{Refusal, Sample, ServerReport, Standing, Timestamp};
 use platform::clock;
 use platform::init::STATE;
 use stdx::Backoff;
@@ -38,7 +38,7 @@ const LATER: Duration = Duration::from_secs(1024);
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(4));
 /// A clock that is wrong by more is set; otherwise it runs to the right time (RFC 5905's STEPT).
 const STEP: Duration = Duration::from_millis(128);
-/// Told longer ago, a clock runs by itself.
+/// Without an answer for longer, a clock runs by itself.
 const LOST: Duration = Duration::from_hours(1);
 /// How often the time is written down (TM-2).
 const REMEMBER: Duration = Duration::from_mins(15);
@@ -91,7 +91,7 @@ async fn follow(
     known: watch::Sender<Known>,
 ) -> std::convert::Infallible {
     let (mut wait, mut again) = (Backoff::new(SOON, LATER), Backoff::new(AGAIN.0, AGAIN.1));
-    let mut last: Option<(Instant, Told)> = None;
+    let mut last: Option<(Instant, ServerReport)> = None;
     let (mut refusals, mut steps) = (Refusals::default(), Steps::new(clock::built()));
     let mut named = Vec::new();
     loop {
@@ -210,7 +210,7 @@ async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
 }
 
 /// Puts the clock right; returns what it was told, at the clock's new time.
-fn apply(sample: &Sample, source: &str) -> Told {
+fn apply(sample: &Sample, source: &str) -> ServerReport {
     let Sample { offset, .. } = *sample;
     let done = if offset.abs() >= STEP {
         tracing::info!(%offset, source, "the clock is set");
@@ -221,7 +221,7 @@ fn apply(sample: &Sample, source: &str) -> Told {
     if let Err(error) = done {
         tracing::warn!(reason = %stdx::chain(&error), %offset, "the clock is wrong and stays so");
     }
-    Told { at: Timestamp::now(), ..sample.told }
+    ServerReport { at: Timestamp::now(), ..sample.told }
 }
 
 /// The port of a rack's questions about the time.

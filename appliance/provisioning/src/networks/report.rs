@@ -4,7 +4,7 @@ use api::core::Happening;
 use api::meta::ObjectKey;
 use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
 use dhcp::Bound;
-use dhcp::foreign::{Foreign, Hold, Neighbour, State};
+use dhcp::foreign::{Foreign, Hold, Neighbor, State};
 use jiff::Timestamp;
 use objects::find;
 
@@ -59,15 +59,15 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
             Report { warning: true, ..Report::new(Phase::Probing, message) }
         }
         State::Stopped(foreign) => stopped(foreign),
-        State::Proxy(Neighbour::Unknown) => {
+        State::Proxy(Neighbor::Unknown) => {
             let message = "boot files; looking for the server that gives addresses".to_owned();
             Report::new(Phase::Serving, message)
         }
-        State::Proxy(Neighbour::Nobody) => {
+        State::Proxy(Neighbor::Nobody) => {
             let message = "boot files, but no DHCP server answers here: machines get no address";
             Report { warning: true, ..Report::new(Phase::Serving, message.to_owned()) }
         }
-        State::Proxy(Neighbour::Server(foreign)) => {
+        State::Proxy(Neighbor::Server(foreign)) => {
             Report::new(Phase::Serving, format!("boot files, beside the DHCP server {foreign}"))
         }
     };
@@ -82,7 +82,7 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
 fn stopped(foreign: &Foreign) -> Report {
     let message = format!(
         "DHCP stopped: there is another DHCP server, {foreign}; take it off this network, then \
-         serve again with: tinbox network rearm {}",
+         serve again with: tinbox network resume {}",
         foreign.interface
     );
     let mut report = Report { warning: true, ..Report::new(Phase::Stopped, message) };

@@ -53,7 +53,7 @@ impl Disk {
         self.state().budget = budget;
     }
 
-    /// Number of syncs.
+    /// Number of completed syncs.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }

@@ -18,7 +18,7 @@ const LAST_FIELD: u32 = 10;
 /// with different types: the types tell the generation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnyActionStatus {
-    /// Encoded fields.
+    /// Fields of the message, encoded.
     fields: Vec<u8>,
     marks: Marks,
 }
@@ -33,7 +33,7 @@ struct Marks {
 
 /// A report by generation.
 #[derive(Debug, PartialEq)]
-pub enum Told {
+pub enum AnyReport {
     /// An agent's of today.
     Agent(Report),
     /// A report of an older worker.
@@ -57,7 +57,7 @@ impl Marks {
 impl AnyActionStatus {
     /// The report, read as the generation it is of. Without any of the three fields it is of a
     /// worker that waits: an agent of today always sends its state.
-    pub fn told_apart(self) -> Result<Told, Refusal> {
+    pub fn told_apart(self) -> Result<AnyReport, Refusal> {
         let unreadable = |error: DecodeError| {
             Refusal::InvalidArgument(format!("the report is not readable: {error}"))
         };
@@ -69,10 +69,10 @@ impl AnyActionStatus {
         let fields = self.fields.as_slice();
         if today {
             let report = proto::ActionStatusRequest::decode(fields).map_err(unreadable)?;
-            return Report::try_from(report).map(Told::Agent);
+            return Report::try_from(report).map(AnyReport::Agent);
         }
         let report = proto::WorkflowActionStatus::decode(fields).map_err(unreadable)?;
-        NamedReport::try_from(report).map(Told::Worker)
+        NamedReport::try_from(report).map(AnyReport::Worker)
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::asked::{Questions, SECOND, WAIT, probe};
+use super::checks::{Questions, SECOND, WAIT, probe};
 use crate::error::Error;
 use crate::foreign::Monitor;
 use crate::packet::{FRAME_MAX, Tap, bpf};

@@ -2,7 +2,7 @@
 
 use crate::checks::MAX_CHECKS;
 use crate::engine::MAX_CHECKED;
-use crate::guard::{MAX_MACHINES, MAX_STRANGERS};
+use crate::rate_limiter::{MAX_MACHINES, MAX_STRANGERS};
 use crate::subnet::MAX_POOL_ADDRESSES;
 
 /// Number of entries in each table of an engine. Whatever the network does, no table exceeds

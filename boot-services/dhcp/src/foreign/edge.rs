@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Config;
 use super::carrier::{Monitor, News};
 use super::evidence::Own;
-use super::probe::Asker;
+use super::probe::ProbeSender;
 use super::record::Record;
 use super::state::State;
 use super::watcher::{Action, Now, Subject, Watcher};
@@ -89,7 +89,7 @@ async fn open(
     let mut random = [0; 10];
     getrandom::fill(&mut random).map_err(|error| open("packet")(io::Error::other(error)))?;
     let [x0, x1, x2, x3, client @ ..] = random;
-    let asker = Asker::new(link.mac, client);
+    let asker = ProbeSender::new(link.mac, client);
     if let Err(error) = tap.join(index, asker.client) {
         tracing::debug!(interface, %error, "answers to a probe that are not broadcast go unheard");
     }

@@ -26,7 +26,7 @@ const ETHERNET: usize = 14;
 
 /// Sender of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asker {
+pub(crate) struct ProbeSender {
     /// Client address in the DISCOVER. It is invented: a server that knows the box would treat it
     /// differently.
     pub client: MacAddr,
@@ -35,7 +35,7 @@ pub(crate) struct Asker {
     pub station: MacAddr,
 }
 
-impl Asker {
+impl ProbeSender {
     /// A locally administered unicast address, of six random bytes.
     pub fn new(station: MacAddr, random: [u8; 6]) -> Self {
         let [first, rest @ ..] = random;

@@ -26,7 +26,7 @@ const LENGTH_MAX: u64 = 512;
 /// Link state at a clean probe. While it is unchanged, the cable was not unplugged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Situation {
-    /// Content of `/proc/sys/kernel/random/boot_id`.
+    /// Boot id: the content of `/proc/sys/kernel/random/boot_id`.
     boot_id: String,
     index: u32,
     carrier_changes: u32,

@@ -46,7 +46,7 @@ pub enum State {
     /// Another server was found: no leases until a person resumes the service.
     Stopped(Foreign),
     /// The interface gives no leases; another server is expected, and this is what is known of it.
-    Proxy(Neighbour),
+    Proxy(Neighbor),
 }
 
 /// Reason to answer nothing.
@@ -62,7 +62,7 @@ pub enum Hold {
 
 /// The server that a proxy works beside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Neighbour {
+pub enum Neighbor {
     /// No server is known, and no probe is complete.
     Unknown,
     /// A probe found none: machines here will get no address.
@@ -71,14 +71,14 @@ pub enum Neighbour {
     Server(Foreign),
 }
 
-/// Permission to answer.
+/// Permission to answer clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
     /// All that the interface's mode has.
     Everything,
     /// No leases; boot files for machines in the middle of an install.
     Boots,
-    /// Answer nothing.
+    /// No answer is permitted.
     Nothing,
 }
 
@@ -109,7 +109,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Next state.
+    /// State after the event.
     #[must_use]
     pub fn next(self, event: Event) -> Self {
         match (self, event) {
@@ -139,11 +139,11 @@ impl State {
             (Self::Stopped(_), Event::Rearm) => Self::Held(Hold::Probing),
             (state @ Self::Stopped(_), _) => state,
 
-            (Self::Proxy(_), Event::Unplugged | Event::Plugged) => Self::Proxy(Neighbour::Unknown),
-            (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbour::Nobody),
-            (state @ Self::Proxy(Neighbour::Server(_)), Event::Heard(_) | Event::Named(_)) => state,
+            (Self::Proxy(_), Event::Unplugged | Event::Plugged) => Self::Proxy(Neighbor::Unknown),
+            (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbor::Nobody),
+            (state @ Self::Proxy(Neighbor::Server(_)), Event::Heard(_) | Event::Named(_)) => state,
             (Self::Proxy(_), Event::Heard(foreign) | Event::Named(foreign)) => {
-                Self::Proxy(Neighbour::Server(foreign))
+                Self::Proxy(Neighbor::Server(foreign))
             }
             (state @ Self::Proxy(_), Event::Rearm) => state,
         }
@@ -163,7 +163,7 @@ impl State {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Held(Hold::Unwatched) => f.write_str("held: nobody watches the network"),
+            Self::Held(Hold::Unwatched) => f.write_str("held: the network is not watched"),
             Self::Held(Hold::Probing) => f.write_str("held: looking for other DHCP servers"),
             Self::Held(Hold::NoCarrier) => f.write_str("held: the cable is out"),
             Self::Serving => f.write_str("serving: no other DHCP server answers"),
@@ -171,9 +171,9 @@ impl fmt::Display for State {
                 write!(f, "checking: a client named another DHCP server, {foreign}")
             }
             Self::Stopped(foreign) => write!(f, "stopped: another DHCP server, {foreign}"),
-            Self::Proxy(Neighbour::Unknown) => f.write_str("proxy: looking for the DHCP server"),
-            Self::Proxy(Neighbour::Nobody) => f.write_str("proxy: no DHCP server answers"),
-            Self::Proxy(Neighbour::Server(server)) => write!(f, "proxy: beside {server}"),
+            Self::Proxy(Neighbor::Unknown) => f.write_str("proxy: looking for the DHCP server"),
+            Self::Proxy(Neighbor::Nobody) => f.write_str("proxy: no DHCP server answers"),
+            Self::Proxy(Neighbor::Server(server)) => write!(f, "proxy: beside {server}"),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::carrier::Link;
 use super::evidence::{Own, Sighting, sighting};
-use super::probe::{Asker, Probe};
+use super::probe::{Probe, ProbeSender};
 use super::record::{Record, Situation};
-use super::state::{Event, Foreign, Hold, Neighbour, State};
+use super::state::{Event, Foreign, Hold, Neighbor, State};
 use super::{Role, Start};
 
 /// A carrier that is away for longer may come back as another network's: 2 s, less the second by
@@ -44,7 +44,7 @@ pub(crate) struct Subject {
     pub interface: String,
     pub role: Role,
     pub own: Own,
-    pub asker: Asker,
+    pub asker: ProbeSender,
     /// Of the first probe; each has the next.
     pub xid: u32,
     pub boot_id: String,
@@ -79,7 +79,7 @@ impl Watcher {
         let record = record.filter(|_| start == Start::Resume);
         let mut keep = None;
         let state = match (subject.role, record) {
-            (Role::Proxy, _) => State::Proxy(Neighbour::Unknown),
+            (Role::Proxy, _) => State::Proxy(Neighbor::Unknown),
             (Role::Leases, Some(Record::Stopped(mut foreign))) => {
                 foreign.interface.clone_from(&subject.interface);
                 keep = Some(Record::Stopped(foreign.clone()));
@@ -217,7 +217,7 @@ impl Watcher {
         let pause = if now.at < self.settled + FIRST { PERIOD_FIRST } else { PERIOD };
         self.next_probe = (probe.started + pause).max(now.at);
         let known = match &self.state {
-            State::Proxy(Neighbour::Server(foreign)) => Some(foreign.server),
+            State::Proxy(Neighbor::Server(foreign)) => Some(foreign.server),
             _ => None,
         };
         let heard = probe.heard();
@@ -259,7 +259,7 @@ impl Watcher {
                 // A restart in the middle of the check starts with a probe.
                 actions.push(Action::Keep(None));
             }
-            State::Held(Hold::Probing) | State::Proxy(Neighbour::Unknown) => {
+            State::Held(Hold::Probing) | State::Proxy(Neighbor::Unknown) => {
                 self.probe = None;
                 (self.next_probe, self.settled) = (now.at, now.at);
                 if matches!(before, State::Stopped(_)) {

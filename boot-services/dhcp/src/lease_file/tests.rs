@@ -84,7 +84,7 @@ fn what_is_no_lease_file_is_refused_in_words() {
         ("newer", vec![(FORMAT_KEY, &[0, 2][..])], "has the format 2; this release knows formats"),
         ("none", vec![(FORMAT_KEY, &[1][..])], "is damaged: its format is none"),
         ("foreign", vec![(&b"abcd"[..], &b"e"[..])], "is damaged: its format is none"),
-        ("key", vec![format, (b"abc", &[0; 23])], "is damaged: a key is no address"),
+        ("key", vec![format, (b"abc", &[0; 23])], "is damaged: a key is not an address"),
         ("short", vec![format, (b"abcd", &[0; 22])], "is damaged: a lease has another length"),
         ("state", vec![format, (b"abcd", &[0; 23])], "is damaged: a lease has no known state"),
     ] {

@@ -11,7 +11,7 @@ use super::message::{Kind, Malformed, Message, Options, code, put};
 use super::{Config, Directory, Observer, Reservation, Seen};
 use crate::bootfile::{BINARIES, NOT_ALLOWED_FILE};
 use crate::client::Stage;
-use crate::guard::{Guard, Pace};
+use crate::rate_limiter::{Pace, RateLimiter};
 use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
 
 const ADVERTISE: u8 = 2;
@@ -41,7 +41,7 @@ pub struct Engine {
     config: Config,
     /// DUID-LL (RFC 8415 §11.4).
     duid: Vec<u8>,
-    guard: Guard,
+    guard: RateLimiter,
     /// Declined addresses, and when they may be offered again.
     declined: HashMap<Ipv6Addr, Instant>,
 }
@@ -50,7 +50,7 @@ impl Engine {
     /// Creates a service; `mac` is its interface's.
     pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
         let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
-        Self { config, duid, guard: Guard::new(now), declined: HashMap::new() }
+        Self { config, duid, guard: RateLimiter::new(now), declined: HashMap::new() }
     }
 
     /// Takes a datagram that arrived at port 547; the answer goes back to its sender.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dhcp::foreign::{Config, Foreign, Hold, Neighbour, Permit, Role, Start, State, watch};
+use dhcp::foreign::{Config, Foreign, Hold, Neighbor, Permit, Role, Start, State, watch};
 use dhcp::{Gate, Netboot, Seen};
 use stdx::testing::{until, wait_for};
 use tokio::sync::Notify;
@@ -271,9 +271,9 @@ fn a_silent_server_is_found_by_the_probe() {
     drop(watching);
 
     let proxy = Watch::start(&segment, Role::Proxy, Start::Arm, None);
-    let beside = |state: &State| matches!(state, State::Proxy(Neighbour::Server(_)));
-    let (_, state) = proxy.reaches("a neighbour", beside);
-    let State::Proxy(Neighbour::Server(foreign)) = state else { unreachable!("waited for") };
+    let beside = |state: &State| matches!(state, State::Proxy(Neighbor::Server(_)));
+    let (_, state) = proxy.reaches("a neighbor", beside);
+    let State::Proxy(Neighbor::Server(foreign)) = state else { unreachable!("waited for") };
     assert_is_rogue(&foreign);
 }
 

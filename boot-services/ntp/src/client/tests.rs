@@ -50,18 +50,18 @@ fn who_does_not_know_is_not_believed() {
     let why = |packet: Packet| judged(&packet).expect("an answer").expect_err("no belief");
     let kiss = why(Packet { stratum: 0, reference_id: *b"RATE", ..answer() });
     assert!(matches!(kiss, Refusal::Kiss(word) if word == "RATE"));
-    let real = Packet { leap: Leap::Unsynchronised, stratum: 0, ..answer() };
+    let real = Packet { leap: Leap::Unsynchronized, stratum: 0, ..answer() };
     let kiss = why(Packet { reference_id: *b"DENY", ..real.clone() });
     assert!(matches!(kiss, Refusal::Kiss(word) if word == "DENY"), "as chrony sends it");
     for packet in [
         real,
-        Packet { leap: Leap::Unsynchronised, ..answer() },
+        Packet { leap: Leap::Unsynchronized, ..answer() },
         Packet { stratum: 15, ..answer() },
         Packet { stratum: 16, ..answer() },
         Packet { root_dispersion: 17 << 16, ..answer() },
         Packet { transmit: Timestamp::default(), ..answer() },
     ] {
-        assert!(matches!(why(packet), Refusal::Unsynchronised(_)));
+        assert!(matches!(why(packet), Refusal::Unsynchronized(_)));
     }
 }
 
@@ -70,7 +70,7 @@ fn one_liar_among_three_leads_nobody() {
     let sample = |offset: i64, delay: u64| Sample {
         offset: Offset(offset),
         delay: Duration::from_millis(delay),
-        told: Told { stratum: 1, at: at(0), ..Told::default() },
+        told: ServerReport { stratum: 1, at: at(0), ..ServerReport::default() },
     };
     let honest = [vec![sample(10, 5), sample(900, 80)], vec![sample(12, 4)]];
     let liar = vec![sample(1_000_000_000_000, 1)];

@@ -125,7 +125,8 @@ fn a_message_sent_again_is_the_same_message() {
 fn another_password_is_told_by_the_proof() {
     let mut handshake = at_step(CipherSuite::Three, 1);
     let datagram = answer(&handshake, "secreT");
-    let Ok(Progress::Refused(Refusal::OtherPassword { farewell })) = handshake.receive(&datagram)
+    let Ok(Progress::Refused(SessionRefusal::OtherPassword { farewell })) =
+        handshake.receive(&datagram)
     else {
         panic!("the BMC's proof was made with another password")
     };
@@ -144,13 +145,16 @@ fn a_status_ends_it_at_every_step() {
         let whole = handshake.receive(&datagram);
         assert!(matches!(
             whole,
-            Ok(Progress::Refused(Refusal::Status(status))) if status.refuses_suite()
+            Ok(Progress::Refused(SessionRefusal::Status(status))) if status.refuses_suite()
         ));
     }
     // Some BMCs refuse in two bytes.
     let mut handshake = start(CipherSuite::Seventeen);
     let refusal = plain(PayloadType::OpenResponse, &[0xFE, 0x04]);
-    assert!(matches!(handshake.receive(&refusal), Ok(Progress::Refused(Refusal::Status(_)))));
+    assert!(matches!(
+        handshake.receive(&refusal),
+        Ok(Progress::Refused(SessionRefusal::Status(_)))
+    ));
 }
 
 #[test]

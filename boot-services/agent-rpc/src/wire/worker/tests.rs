@@ -2,12 +2,12 @@
 
 use prost::Message as _;
 
-use super::{AnyActionStatus, Told, proto};
+use super::{AnyActionStatus, AnyReport, proto};
 use crate::message::{ActionState, Refusal, Report};
 use crate::wire::proto::action_status_request::StateType;
 use crate::worker::{ActionList, ListedAction, NamedReport, Turn};
 
-fn read(bytes: &[u8]) -> Result<Told, Refusal> {
+fn read(bytes: &[u8]) -> Result<AnyReport, Refusal> {
     AnyActionStatus::decode(bytes).unwrap().told_apart()
 }
 
@@ -59,7 +59,7 @@ fn an_older_workers_report_is_read_as_one() {
             seconds: 62,
             message: "said".to_owned(),
         };
-        assert_eq!(told, Ok(Told::Worker(want)));
+        assert_eq!(told, Ok(AnyReport::Worker(want)));
     }
 }
 
@@ -67,10 +67,10 @@ fn an_older_workers_report_is_read_as_one() {
 fn a_report_of_today_is_read_as_one() {
     for state in [StateType::Pending, StateType::Running, StateType::Failed, StateType::Timeout] {
         let want = Report::try_from(today(state)).unwrap();
-        assert_eq!(read(&today(state).encode_to_vec()), Ok(Told::Agent(want.clone())));
+        assert_eq!(read(&today(state).encode_to_vec()), Ok(AnyReport::Agent(want.clone())));
         let own = AnyActionStatus::from(today(state));
         assert_eq!(own.encode_to_vec(), today(state).encode_to_vec());
-        assert_eq!(own.told_apart(), Ok(Told::Agent(want)));
+        assert_eq!(own.told_apart(), Ok(AnyReport::Agent(want)));
     }
 }
 
@@ -79,12 +79,12 @@ fn a_report_of_today_is_read_as_one() {
 fn bytes_of_the_wire() {
     // RUNNING, without seconds: field 4 is the varint 1.
     let worker = b"\x0a\x03n/w\x12\x01t\x1a\x01a\x20\x01\x32\x02go\x42\x02w1";
-    let Ok(Told::Worker(report)) = read(worker) else { panic!("{:?}", read(worker)) };
+    let Ok(AnyReport::Worker(report)) = read(worker) else { panic!("{:?}", read(worker)) };
     assert_eq!((report.state, report.worker_id.as_str()), (ActionState::Running, "w1"));
     assert_eq!((report.seconds, report.message.as_str()), (0, "go"));
     // SUCCESS: field 4 is the string "a", field 6 the varint 5.
     let agent = b"\x0a\x03n/w\x12\x02w1\x1a\x01t\x22\x01a\x2a\x04name\x30\x05";
-    let Ok(Told::Agent(report)) = read(agent) else { panic!("{:?}", read(agent)) };
+    let Ok(AnyReport::Agent(report)) = read(agent) else { panic!("{:?}", read(agent)) };
     assert_eq!((report.state, report.action_id.as_str()), (ActionState::Success, "a"));
 }
 
@@ -100,7 +100,7 @@ fn empty_fields_are_told_apart_too() {
         message: String::new(),
         ..older(proto::State::Pending)
     };
-    let Ok(Told::Worker(report)) = read(&waiting.encode_to_vec()) else { panic!() };
+    let Ok(AnyReport::Worker(report)) = read(&waiting.encode_to_vec()) else { panic!() };
     assert_eq!(report.state, ActionState::Pending);
     assert_eq!(refused(b""), "workflow id is empty");
     // Presence is explicit today: an empty action id is still a string.
@@ -175,7 +175,7 @@ fn what_nobody_knows_is_not_kept() {
 fn identifiers_and_text_are_bounded() {
     let long = |length: usize| "x".repeat(length);
     let status = proto::WorkflowActionStatus { message: long(5000), ..older(proto::State::Failed) };
-    let Ok(Told::Worker(report)) = read(&status.encode_to_vec()) else { panic!() };
+    let Ok(AnyReport::Worker(report)) = read(&status.encode_to_vec()) else { panic!() };
     assert_eq!(report.message.len(), 4096);
     for status in [
         proto::WorkflowActionStatus { task_name: long(513), ..older(proto::State::Failed) },

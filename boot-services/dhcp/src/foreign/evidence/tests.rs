@@ -1,5 +1,5 @@
 use super::{Own, Sighting, sighting};
-use crate::foreign::probe::Asker;
+use crate::foreign::probe::ProbeSender;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
@@ -138,7 +138,7 @@ fn other_traffic_shows_nobody() {
     let mut to_relay = Packet::offer();
     to_relay.ports = (67, 67);
     assert_eq!(to_relay.says(), None, "an answer that passes through to another network");
-    let probe = Asker::new(OUR_MAC, [0xff; 6]).discover(1, 0);
+    let probe = ProbeSender::new(OUR_MAC, [0xff; 6]).discover(1, 0);
     assert_eq!(sighting(&probe, &Own::default()), None);
     let frame = Packet::offer().frame();
     for length in 0..42 + 240 {

@@ -1,4 +1,4 @@
-use super::{Event, Foreign, Hold, Neighbour, Permit, State};
+use super::{Event, Foreign, Hold, Neighbor, Permit, State};
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
 
@@ -26,9 +26,9 @@ fn every_state_knows_every_event() {
     let serving = || State::Serving;
     let checking = |last| State::Checking(foreign(last));
     let stopped = |last| State::Stopped(foreign(last));
-    let unknown = || State::Proxy(Neighbour::Unknown);
-    let nobody = || State::Proxy(Neighbour::Nobody);
-    let beside = |last| State::Proxy(Neighbour::Server(foreign(last)));
+    let unknown = || State::Proxy(Neighbor::Unknown);
+    let nobody = || State::Proxy(Neighbor::Nobody);
+    let beside = |last| State::Proxy(Neighbor::Server(foreign(last)));
     let table = [
         (unwatched(), [(); 6].map(|()| unwatched())),
         (probing(), [stopped(2), probing(), serving(), no_carrier(), probing(), probing()]),
@@ -60,7 +60,7 @@ fn leases_are_given_only_where_nobody_else_gives_them() {
         (State::Serving, Permit::Everything),
         (State::Checking(foreign(1)), Permit::Boots),
         (State::Stopped(foreign(1)), Permit::Boots),
-        (State::Proxy(Neighbour::Unknown), Permit::Everything),
+        (State::Proxy(Neighbor::Unknown), Permit::Everything),
     ] {
         assert_eq!(state.permit(), permit, "{state}");
         let is_proxy = matches!(state, State::Proxy(_));

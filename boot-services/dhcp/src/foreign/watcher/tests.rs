@@ -1,9 +1,9 @@
 use super::{Action, Now, Subject, Watcher};
 use crate::foreign::carrier::Link;
 use crate::foreign::evidence::{Own, tests::Packet};
-use crate::foreign::probe::Asker;
+use crate::foreign::probe::ProbeSender;
 use crate::foreign::record::Record;
-use crate::foreign::{Hold, Neighbour, Permit, Role, Start, State};
+use crate::foreign::{Hold, Neighbor, Permit, Role, Start, State};
 use std::time::{Duration, Instant, SystemTime};
 use stdx::MacAddr;
 
@@ -25,7 +25,7 @@ fn subject(role: Role) -> Subject {
         interface: "eth1".to_owned(),
         role,
         own: Own { servers: vec![[10, 77, 0, 1].into()], macs: vec![MAC] },
-        asker: Asker::new(MAC, [0xff; 6]),
+        asker: ProbeSender::new(MAC, [0xff; 6]),
         xid: 1,
         boot_id: "boot".to_owned(),
     }
@@ -294,13 +294,13 @@ fn a_stop_outlives_a_restart() {
 #[test]
 fn a_proxy_tells_beside_whom_it_works() {
     let mut bench = Bench::new(Role::Proxy);
-    assert_eq!(*bench.state(), State::Proxy(Neighbour::Unknown));
+    assert_eq!(*bench.state(), State::Proxy(Neighbor::Unknown));
     assert_eq!(bench.state().permit(), Permit::Everything);
     bench.pass(10.0);
-    assert_eq!(*bench.state(), State::Proxy(Neighbour::Nobody));
+    assert_eq!(*bench.state(), State::Proxy(Neighbor::Nobody));
     bench.pass(55.0);
     bench.hear(&Packet::offer());
-    let State::Proxy(Neighbour::Server(foreign)) = bench.state() else { panic!() };
+    let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.1");
     let told = bench.reports.len();
     bench.hear(&Packet::offer());
@@ -312,8 +312,8 @@ fn a_proxy_tells_beside_whom_it_works() {
     other.message[248] = 2;
     bench.hear(&other);
     bench.pass(9.0);
-    let State::Proxy(Neighbour::Server(foreign)) = bench.state() else { panic!() };
+    let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.2");
     bench.pass(60.0);
-    assert_eq!(*bench.state(), State::Proxy(Neighbour::Nobody), "and it goes");
+    assert_eq!(*bench.state(), State::Proxy(Neighbor::Nobody), "and it goes");
 }

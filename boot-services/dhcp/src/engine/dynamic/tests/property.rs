@@ -24,7 +24,7 @@ enum Step {
     /// Takes what it was offered last.
     Select(u8),
     Renew(u8),
-    /// Requests any address.
+    /// Requests any address after a restart.
     Reboot(u8, u8),
     Release(u8),
     Decline(u8),

@@ -42,7 +42,7 @@ impl Questions {
         Some(())
     }
 
-    /// Removes a caller.
+    /// Removes a caller of a check.
     pub fn forget(&mut self, address: Ipv4Addr) {
         if let Some(question) = self.0.get_mut(&address) {
             question.askers -= 1;

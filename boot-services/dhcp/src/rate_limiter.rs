@@ -35,7 +35,7 @@ pub(crate) enum Pace {
 
 /// Counters, bounded. The clock is passed in.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct RateLimiter {
     machines: Recent<MacAddr, Machine>,
     strangers: Recent<MacAddr, ()>,
     reports: Bucket,
@@ -47,7 +47,7 @@ struct Machine {
     reported: bool,
 }
 
-impl Guard {
+impl RateLimiter {
     pub fn new(now: Instant) -> Self {
         Self {
             machines: Recent::new(MAX_MACHINES),
@@ -152,7 +152,7 @@ impl<K: Copy + Eq + Hash, T> Recent<K, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BURST, Guard, MAX_MACHINES, MAX_STRANGERS, Pace, REFILL, REPORT_AGAIN};
+    use super::{BURST, MAX_MACHINES, MAX_STRANGERS, Pace, REFILL, REPORT_AGAIN, RateLimiter};
     use std::time::{Duration, Instant};
     use stdx::MacAddr;
 
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_machine_that_asks_too_fast_is_told_apart_and_forgiven() {
         let now = Instant::now();
-        let mut guard = Guard::new(now);
+        let mut guard = RateLimiter::new(now);
         for _ in 0..BURST {
             assert_eq!(guard.pace(mac(1), now), Pace::Fine);
         }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn slow_arrivals_keep_their_earned_time() {
         let now = Instant::now();
-        let mut guard = Guard::new(now);
+        let mut guard = RateLimiter::new(now);
         while guard.pace(mac(1), now) == Pace::Fine {}
         let fine = (1..=40)
             .filter(|step| {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_stranger_is_reported_once_a_minute() {
         let now = Instant::now();
-        let mut guard = Guard::new(now);
+        let mut guard = RateLimiter::new(now);
         assert!(guard.report_stranger(mac(1), now));
         assert!(!guard.report_stranger(mac(1), now + REPORT_AGAIN / 2));
         assert!(guard.report_stranger(mac(1), now + REPORT_AGAIN));
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_flood_of_addresses_fills_neither_memory_nor_the_story() {
         let now = Instant::now();
-        let mut guard = Guard::new(now);
+        let mut guard = RateLimiter::new(now);
         let mut reports = 0;
         for number in 0..20_000 {
             let at = now + Duration::from_millis(u64::from(number));

@@ -1,4 +1,4 @@
-//! The routes.
+//! Routes and handlers of the metadata service.
 //!
 //! | Path | Answer |
 //! |---|---|
@@ -9,14 +9,14 @@
 //! | `/nocloud/{meta-data,user-data,vendor-data,network-config}` | the NoCloud seed |
 //! | `/nocloud/v1/…` | the same, its network configuration of version 1 |
 //! | `/ignition`, `/config.ign` | user data, as Ignition's configuration |
-//! | `/talos` | user data, as Talos' configuration; what the query says counts nothing |
+//! | `/talos` | user data, as Talos' configuration; the query is ignored |
 //! | `/metadata` | the storage part, for rootio |
 //! | POST `/phone-home` | recorded |
 //!
-//! A request is of the machine that [`Instances`] takes its source address for. Any other address
-//! gets 404 everywhere, also for lists, which Tootles shows to anybody. Other methods than GET and
-//! HEAD get 405, Tootles' 404. The router has no fallback, so that others can be merged with it; it
-//! needs the client's address (`ConnectInfo<SocketAddr>`).
+//! [`Instances`] finds the machine by the source address of the request. An unknown address gets
+//! 404 everywhere, also for lists, which Tootles shows to any client. Methods other than GET and
+//! HEAD get 405; Tootles sends 404. The router has no fallback, so that other routers can be merged
+//! with it; it needs the client's address (`ConnectInfo<SocketAddr>`).
 
 mod tree;
 
@@ -38,7 +38,7 @@ use stdx::MacAddr;
 use crate::nocloud::NetworkConfig;
 use crate::phone_home::MAX_FORM;
 use crate::token::Tokens;
-use crate::window::{self, Homes};
+use crate::window::{self, PhoneHomes};
 use crate::{Config, Instance, Instances, PhoneHome, Unmatched, nocloud, proxy, rootio};
 
 /// Most characters of a path that the observer gets.
@@ -66,7 +66,7 @@ struct Site {
     instances: Arc<dyn Instances>,
     observer: Arc<dyn Observer>,
     tokens: Mutex<Tokens>,
-    homes: Mutex<Homes>,
+    homes: Mutex<PhoneHomes>,
 }
 
 type Shared = State<Arc<Site>>;
