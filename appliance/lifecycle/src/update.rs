@@ -41,7 +41,7 @@ const KEYS: &str = "/etc/tinbox/update.pub";
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// One at a time.
-    #[error("another update is being made\nhint: `tinbox upgrade status` shows how far it is")]
+    #[error("another update is being made\nhint: `tinbox update status` shows how far it is")]
     Busy,
     /// It is no bundle for this box, or damaged.
     #[error(transparent)]

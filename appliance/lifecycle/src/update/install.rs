@@ -84,7 +84,7 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> 
     if read(&manifest.version)? < read(running)? {
         return Err(Refused::Unwanted(format!(
             "the release is {}, older than {running}, which runs\n\
-             hint: `tinbox upgrade rollback` starts the one in the other slot",
+             hint: `tinbox update rollback` starts the one in the other slot",
             manifest.version
         )));
     }
@@ -98,7 +98,7 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
     }
     Err(Refused::Unwanted(format!(
         "the release {version} is held: somebody does not want it on this box\n\
-         hint: `tinbox upgrade hold release` ends that, and `tinbox box settings history` tells who"
+         hint: `tinbox update unhold` ends that, and `tinbox box settings history` tells who"
     )))
 }
 

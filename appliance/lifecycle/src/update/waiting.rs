@@ -36,7 +36,7 @@ fn waits(
         return Waits::Over;
     }
     if !agreed && live.restart == Restart::Ask {
-        return Waits::Until("until somebody says `tinbox upgrade restart`".to_owned());
+        return Waits::Until("until a person runs `tinbox update restart`".to_owned());
     }
     let here = now.to_zoned(live.zone.clone());
     if let Some(hours) = live.hours.filter(|hours| !agreed && !hours.contain(&here)) {
@@ -93,8 +93,7 @@ impl Updates {
         use UpdateState::{Installed, Scheduled, Waiting};
         let ready = |state| matches!(state, Installed | Scheduled | Waiting);
         if !now.update.as_ref().is_some_and(|update| ready(update.state)) {
-            let why =
-                "no update waits for a restart\nhint: `tinbox upgrade status` shows how it is";
+            let why = "no update waits for a restart\nhint: `tinbox update status` shows how it is";
             return Err(Refused::Unwanted(why.to_owned()));
         }
         now.agreed = true;
@@ -121,7 +120,7 @@ mod tests {
         };
         let (night, day) = ("2026-01-10T01:30:00Z", "2026-01-10T12:00:00Z");
         let until = |text: &str| Waits::Until(text.to_owned());
-        let word = || until("until somebody says `tinbox upgrade restart`");
+        let word = || until("until a person runs `tinbox update restart`");
         let nuc = || vec!["nuc1".to_owned()];
         let (auto, ask) = (Restart::Auto, Restart::Ask);
         let cases = [
