@@ -41,7 +41,7 @@ type FileKey = Zeroizing<[u8; FILE_KEY_BYTES]>;
 
 /// Secret that opens an age file.
 pub enum Unlock<'a> {
-    /// A passphrase.
+    /// A passphrase, from which scrypt derives the key.
     Passphrase(&'a str),
     /// A secret key of age.
     Identity(&'a Identity),

@@ -2,22 +2,18 @@
 
 use std::io;
 
+use stdx::Hint;
+
 use crate::{ARCHIVE_BYTES_MAX, ENTRIES_MAX, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN};
 
 /// An error of a backup or of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file does not begin as a backup.
-    #[error(
-        "this is no backup of a Tinbox\nhint: `tinbox backup create` makes one; it begins with the \
-         words TINBOX BACKUP"
-    )]
+    #[error("not a valid backup of a Tinbox")]
     NotOne,
     /// A later release made it.
-    #[error(
-        "this backup needs Tinbox {needs} or newer, and this is {own}\nhint: update this box first \
-         (`tinbox upgrade apply`), then try again"
-    )]
+    #[error("this backup needs Tinbox {needs} or newer, and this is {own}")]
     Newer {
         /// The oldest release that reads it.
         needs: String,
@@ -25,33 +21,25 @@ pub enum Error {
         own: String,
     },
     /// The passphrase does not open the backup.
-    #[error(
-        "that is not the passphrase of this backup\nhint: it is the one that was typed when the \
-         backup was made, not the box's own"
-    )]
+    #[error("that is not the passphrase of this backup")]
     WrongPassphrase,
     /// The key does not open the backup.
-    #[error(
-        "that key does not open this backup: it was made for {recipients}\nhint: give the secret \
-         key of one of them"
-    )]
+    #[error("that key does not open this backup: it was made for {recipients}")]
     WrongIdentity {
         /// Public keys of those who can.
         recipients: String,
     },
     /// A passphrase was given where a secret key is needed, or nothing at all.
-    #[error("this backup opens only with {with}\nhint: give it with --passphrase-file")]
+    #[error("this backup opens only with {with}")]
     KeyNeeded {
         /// Secret that the backup needs.
         with: &'static str,
     },
     /// The file is shorter than its header says.
-    #[error(
-        "this backup ends too early: it was cut short\nhint: copy it again from where it was kept"
-    )]
+    #[error("this backup ends too early: it was cut short")]
     Truncated,
     /// Bytes of it were changed.
-    #[error("this backup is damaged: {what}\nhint: copy it again from where it was kept")]
+    #[error("this backup is damaged: {what}")]
     Damaged {
         /// Description of the damage.
         what: String,
@@ -64,8 +52,7 @@ pub enum Error {
     },
     /// Opening would take more memory than the reader allows.
     #[error(
-        "this backup was encrypted with a work factor of {found}; a box has memory for {known}\n\
-         hint: open it with age on a larger machine and encrypt it again"
+        "this backup was encrypted with a work factor of {found}; a box has memory for {known}"
     )]
     TooCostly {
         /// Base-2 logarithm of scrypt's N, from the file.
@@ -80,12 +67,9 @@ pub enum Error {
     )]
     Passphrase,
     /// The text is not a public key.
-    #[error(
-        "{text:?} is no public key of age: those begin with age1\nhint: `age-keygen -y FILE` shows \
-         the one of a secret key"
-    )]
+    #[error("expected a public key of age, beginning with age1; found {text:?}")]
     Recipient {
-        /// Given text.
+        /// Text that was given as the key.
         text: String,
     },
     /// A part cannot be stored in a backup.
@@ -99,12 +83,34 @@ pub enum Error {
     /// The stream under it.
     #[error("cannot {attempt} the backup")]
     Io {
-        /// Operation that failed.
+        /// Operation that failed, as a verb.
         attempt: &'static str,
         /// Error of the operating system.
         #[source]
         source: io::Error,
     },
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<&str> {
+        Some(match self {
+            Self::NotOne => {
+                "`tinbox backup create` makes one; it begins with the words TINBOX BACKUP"
+            }
+            Self::Newer { .. } => "update this box first (`tinbox update apply`), then try again",
+            Self::WrongPassphrase => {
+                "it is the one that was typed when the backup was made, not the box's own"
+            }
+            Self::WrongIdentity { .. } => "give the secret key of one of them",
+            Self::KeyNeeded { .. } => "give it with --passphrase-file",
+            Self::Truncated | Self::Damaged { .. } => "copy it again from its original place",
+            Self::TooCostly { .. } => "open it with age on a larger machine and encrypt it again",
+            Self::Recipient { .. } => "`age-keygen -y FILE` shows the one of a secret key",
+            Self::TooLarge { .. } | Self::Passphrase | Self::Unkept { .. } | Self::Io { .. } => {
+                return None;
+            }
+        })
+    }
 }
 
 impl Error {

@@ -48,7 +48,7 @@ pub struct Header {
     pub key_ids: Vec<String>,
     /// Revision of the store.
     pub revision: u64,
-    /// Counted content.
+    /// Number of objects of each kind.
     pub contents: Contents,
 }
 
@@ -60,7 +60,7 @@ pub struct Contents {
     pub objects: u64,
     /// Number of Hardware objects.
     pub hardware: u64,
-    /// Number of Secrets.
+    /// Number of Secrets among the objects.
     pub secrets: u64,
     /// Number of interfaces with leases.
     pub leases: u64,
@@ -71,7 +71,7 @@ pub struct Contents {
 }
 
 impl Header {
-    /// Encodes both lines.
+    /// Encodes the two lines at the beginning.
     ///
     /// # Errors
     /// The lines are longer than any reader accepts.

@@ -1,5 +1,5 @@
-//! A backup of a box: one file that people can read the beginning of, and nobody the rest of
-//! without the passphrase or the key (BK-1, BK-2).
+//! A backup of a box: one file with a readable beginning. The rest needs the passphrase or the key
+//! (BK-1, BK-2).
 //!
 //! ```text
 //! file     TINBOX BACKUP 1 LF                      the format's number
@@ -7,32 +7,32 @@
 //!          payload …                               to the end
 //!
 //! payload  encrypted    an age file (age-encryption.org/v1, binary) around the archive
-//!          plain        the archive itself, without anything that is secret
+//!          plain        the archive itself, without secrets
 //!
 //! archive  gzip( tar )
 //!
 //! tar      header                                       the two lines above once more
 //!          objects/GROUP/PLURAL/NAMESPACE/NAME.json     an object of the API; GROUP `core` for the
 //!                                                       empty one, NAMESPACE `_` for none
-//!          leases/INTERFACE.json                        the addresses that DHCP gave there
+//!          leases/INTERFACE.json                        the DHCP leases of the interface
 //!          state/PATH                                   a file of the state folder
-//!          settings/box.toml                            what the owner wrote
+//!          settings/box.toml                            the owner's settings
 //!          images.json                                  the cache's files: origin, size, SHA-256
 //! ```
 //!
 //! The first entry binds the readable lines to the encrypted rest: they cannot be changed without
 //! the key. In names every byte but `A-Z a-z 0-9 : _ -` and dots that are not the first character
-//! is written `%XX`. The stock tools open it too:
+//! is written `%XX`. The stock tools open a backup too:
 //!
 //! ```text
 //! tail -n +3 box.boxbak | age -d | tar -xz
 //! ```
 //!
-//! A reader takes the number it knows, and a header whose `needs` is not above its own version;
-//! anything newer is refused with the version that it needs (BK-7).
+//! A reader accepts its own format number, and a header whose `needs` is not above its own version.
+//! It refuses anything newer, and names the version that it needs (BK-7).
 //!
-//! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory by
-//! what a stream says of itself: every length is below a limit with a name.
+//! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory as a
+//! stream demands it: every length has a named limit.
 //!
 //! Enter at [`Writer`], [`Reader`] and [`Part`]; `age` has the encryption, `tar` the archive.
 

@@ -33,7 +33,7 @@ pub enum Part {
         /// Its path there, `pki/ca.key`.
         path: String,
     },
-    /// The file `box.toml`.
+    /// The settings file `box.toml`.
     Settings,
     /// The files that the cache has, as JSON.
     Images,
@@ -63,7 +63,7 @@ impl Part {
                 let parts: Vec<&str> = path.split('/').collect();
                 let bad = |part: &&str| part.is_empty() || *part == "." || *part == "..";
                 if parts.iter().any(bad) || parts.len() > DEPTH_MAX {
-                    return Err(unkept("it is no path below the state folder"));
+                    return Err(unkept("not a path below the state folder"));
                 }
                 let parts: Vec<String> = parts.into_iter().map(escaped).collect();
                 format!("state/{}", parts.join("/"))
@@ -103,7 +103,7 @@ impl Part {
         (part.path().ok()? == path).then_some(part)
     }
 
-    /// Description for people.
+    /// Description of the part for people.
     pub fn what(&self) -> String {
         match self {
             Part::Object { resource, namespace, name } if namespace.is_empty() => {

@@ -140,7 +140,7 @@ impl<R: Read> Reader<R> {
     fn part(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
         let Some(tar) = &mut self.tar else { return Ok(None) };
         if let Some((name, content)) = tar.next()? {
-            let unknown = || Error::damaged(format!("nobody knows what {name:?} is"));
+            let unknown = || Error::damaged(format!("unknown part {name:?}"));
             let part = Part::at(&name).ok_or_else(unknown)?;
             if !self.seen.insert(self.hasher.hash_one(&part)) {
                 return Err(Error::damaged(format!("it has {} twice", part.what())));
@@ -203,7 +203,7 @@ fn begin<R: Read>(
     match tar.next()? {
         Some((name, bytes)) if name == "header" && bytes == Header::unsized_lines(lines) => {}
         Some((name, _)) if name == "header" => {
-            return Err(Error::damaged("somebody changed its readable lines"));
+            return Err(Error::damaged("its readable lines were changed"));
         }
         _ => return Err(Error::damaged("its archive does not begin as it should")),
     }

@@ -124,7 +124,7 @@ impl<R: Read> TarReader<R> {
                 continue;
             }
             if kind != b'0' && kind != 0 {
-                return Err(Error::damaged(format!("{name:?} is no file")));
+                return Err(Error::damaged(format!("{name:?} is not a file")));
             }
             self.entries += 1;
             if self.entries > ENTRIES_MAX {
@@ -186,7 +186,7 @@ fn until_nul(field: &[u8]) -> &[u8] {
 }
 
 fn text(bytes: &[u8]) -> Result<String, Error> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Error::damaged("a name that is no text"))
+    String::from_utf8(bytes.to_vec()).map_err(|_| Error::damaged("a name that is not valid UTF-8"))
 }
 
 fn number(field: &[u8]) -> Option<u64> {

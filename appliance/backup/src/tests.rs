@@ -144,9 +144,9 @@ fn each_refusal_has_its_own_sentence() {
     let (key, other) = (Some(&key()), Some(&other));
     assert_eq!(said(&file, other), "that is not the passphrase of this backup");
     assert_eq!(said(&file, None), "this backup opens only with its passphrase");
-    assert_eq!(said(b"", key), "this is no backup of a Tinbox");
-    assert_eq!(said(&[0x1f; 9000], key), "this is no backup of a Tinbox");
-    assert_eq!(said(b"TINBOX BACKUP one\n{}\n", key), "this is no backup of a Tinbox");
+    assert_eq!(said(b"", key), "not a valid backup of a Tinbox");
+    assert_eq!(said(&[0x1f; 9000], key), "not a valid backup of a Tinbox");
+    assert_eq!(said(b"TINBOX BACKUP one\n{}\n", key), "not a valid backup of a Tinbox");
     let cut = "this backup ends too early: it was cut short";
     for at in [15, 16, 30, 200, file.len() / 2, file.len() - 1] {
         assert_eq!(said(&file[..at], key), cut, "cut at {at} of {}", file.len());
@@ -178,7 +178,7 @@ fn what_it_says_of_itself_cannot_be_changed() {
     let mut changed = file.clone();
     changed[at] = b'B';
     let told = said(&changed, Some(&key()));
-    assert_eq!(told, "this backup is damaged: somebody changed its readable lines");
+    assert_eq!(told, "this backup is damaged: its readable lines were changed");
 }
 
 #[test]

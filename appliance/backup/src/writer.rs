@@ -114,7 +114,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(Self { tar, seconds, begin: lines.len() as u64, promised, kept })
     }
 
-    /// Adds a part.
+    /// Adds a part to the archive.
     ///
     /// # Errors
     /// The part cannot be stored, or those of the stream.

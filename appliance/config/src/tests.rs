@@ -41,7 +41,7 @@ fn rules_of_references_are_patterns() {
     );
     let error = with(r#"{"reference": {"resource": "lvms"}}"#).unwrap_err();
     assert!(
-        error.starts_with("templates.references[0]: \"reference.resource\" is a string"),
+        error.starts_with("templates.references[0]: \"reference.resource\": expected an array"),
         "{error}"
     );
 }

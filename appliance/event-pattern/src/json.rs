@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A JSON value.
+/// A JSON value with numbers as text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,

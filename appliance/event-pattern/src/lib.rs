@@ -43,10 +43,10 @@ pub enum Error {
     #[error("the pattern is longer than {PATTERN_BYTES} bytes")]
     Long,
     /// The text is not valid JSON.
-    #[error("the pattern is no JSON object: {0}")]
+    #[error("the pattern is not a JSON object: {0}")]
     Json(String),
     /// A field whose value is neither an object nor an array.
-    #[error("{0:?} is {1}: what a field may be stands in an array, as in [\"…\"]")]
+    #[error("{0:?}: expected an array of allowed values such as [\"…\"], found {1}")]
     Leaf(String, &'static str),
     /// An array within an array.
     #[error("{0:?} has an array within its array")]
@@ -55,7 +55,7 @@ pub enum Error {
     #[error("the pattern has more than {0} {1}")]
     Many(usize, &'static str),
     /// An extended pattern that is not known.
-    #[error("{0:?} has {1:?}, which is no kind of pattern that is known")]
+    #[error("{0:?}: {1:?} is not a known kind of pattern")]
     Kind(String, String),
     /// An extended pattern with more or less than one member.
     #[error("{0:?} has an object with {1} members where one kind of pattern belongs")]
@@ -67,7 +67,7 @@ pub enum Error {
         path: String,
         /// Kind of the extended pattern.
         kind: &'static str,
-        /// Expected value.
+        /// Value that the kind expects.
         want: &'static str,
     },
     /// An extended pattern that stands alone, among others.

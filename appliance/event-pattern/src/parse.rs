@@ -25,7 +25,7 @@ enum Wanted {
 }
 
 impl Pattern {
-    /// Parses a pattern.
+    /// Parses a pattern and checks its limits.
     ///
     /// # Errors
     /// The part that is not supported.

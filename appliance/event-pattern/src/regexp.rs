@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{COUNT_MAX, GROUPS_MAX, REGEXP_BYTES};
 
-/// Compiles an expression.
+/// Compiles an expression of Quamina's syntax.
 ///
 /// # Errors
 /// The part that is not supported, as a phrase.
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
         let number = |text: &str| -> Result<u32, String> {
             let number = text.parse().ok().filter(|number: &u32| *number <= COUNT_MAX);
-            number.ok_or(format!("{{{inside}}} is no count of at most {COUNT_MAX}"))
+            number.ok_or(format!("{{{inside}}} is not a count of at most {COUNT_MAX}"))
         };
         let counted = match inside.split_once(',') {
             None => format!("{{{}}}", number(&inside)?),

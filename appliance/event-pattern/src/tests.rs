@@ -74,13 +74,13 @@ fn fields_below_one_array_fit_in_one_element() {
 #[test]
 fn what_is_not_understood_is_refused_in_a_sentence() {
     for (text, part) in [
-        ("", "no JSON object"),
+        ("", "not a JSON object"),
         ("[]", "it is an array"),
-        ("{\"a\": 1}", "\"a\" is a number"),
-        ("{\"a\": {\"b\": \"x\"}}", "\"a.b\" is a string"),
+        ("{\"a\": 1}", "such as [\"…\"], found a number"),
+        ("{\"a\": {\"b\": \"x\"}}", "found a string"),
         ("{\"a\": [[1]]}", "array within its array"),
         ("{\"a\": [{}]}", "0 members"),
-        ("{\"a\": [{\"suffix\": \"x\"}]}", "no kind of pattern"),
+        ("{\"a\": [{\"suffix\": \"x\"}]}", "is not a known kind of pattern"),
         ("{\"a\": [{\"prefix\": 1}]}", "prefix wants a string"),
         ("{\"a\": [{\"exists\": 1}]}", "exists wants true or false"),
         ("{\"a\": [{\"exists\": true}, \"x\"]}", "cannot stand beside"),

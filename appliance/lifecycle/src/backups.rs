@@ -59,8 +59,8 @@ pub enum Refused {
     #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
     Request,
     /// The file, or what opens it.
-    #[error(transparent)]
-    Backup(#[from] ::backup::Error),
+    #[error("{}", stdx::with_hint(.0))]
+    Backup(::backup::Error),
     /// Nothing can be made of it.
     #[error(
         "a plain backup has neither keys nor secrets: no box can be made of it\nhint: restore one \
@@ -100,6 +100,12 @@ pub enum Refused {
     /// The program itself.
     #[error("the backup ended without a word")]
     Ended,
+}
+
+impl From<::backup::Error> for Refused {
+    fn from(error: ::backup::Error) -> Self {
+        Self::Backup(error)
+    }
 }
 
 fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> Refused {

@@ -23,7 +23,7 @@ pub struct BackupRequest {
 pub struct LastBackup {
     /// Time of the backup.
     pub at: Option<Timestamp>,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct StoredBackup {
     pub name: Text,
     /// Time at which it was made.
     pub made: Timestamp,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// Objects of the API in it.
     pub objects: u64,
@@ -61,7 +61,7 @@ pub struct BackupSummary {
     pub objects: u64,
     /// Number of Hardware objects.
     pub hardware: u64,
-    /// Number of Secrets.
+    /// Number of Secrets among the objects.
     pub secrets: u64,
     /// Number of DHCP leases.
     pub leases: u64,

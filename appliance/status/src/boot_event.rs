@@ -19,7 +19,7 @@ pub enum Stage {
     UefiFirmware,
     /// UEFI firmware that loads by HTTP.
     UefiHttpFirmware,
-    /// The iPXE loader.
+    /// The boot loader iPXE.
     Ipxe,
     /// The agent's operating system.
     Agent,
@@ -32,7 +32,7 @@ pub enum Stage {
 pub enum Via {
     /// Trivial File Transfer Protocol (RFC 1350).
     Tftp,
-    /// HTTP or HTTPS.
+    /// HTTP, with or without TLS.
     Http,
 }
 
@@ -63,7 +63,7 @@ pub enum BootEvent {
         file: String,
         /// Protocol of the transfer.
         via: Via,
-        /// Size in bytes.
+        /// Size of the file in bytes.
         bytes: u64,
         /// First packet to last.
         millis: u64,
@@ -74,14 +74,14 @@ pub enum BootEvent {
     SentToDisk,
     /// The agent's kernel was sent whole.
     FetchedKernel {
-        /// Size in bytes.
+        /// Size of the file in bytes.
         bytes: u64,
         /// First byte to last.
         millis: u64,
     },
     /// The agent's initramfs was sent whole.
     FetchedInitrd {
-        /// Size in bytes.
+        /// Size of the file in bytes.
         bytes: u64,
         /// First byte to last.
         millis: u64,
@@ -99,14 +99,14 @@ pub enum BootEvent {
     },
     /// A file was not sent, or not to its end.
     FetchFailed {
-        /// Requested file.
+        /// File that was requested.
         file: String,
         /// Protocol of the request.
         via: Via,
         /// Reason, as a phrase: `no such file`.
         why: String,
     },
-    /// The agent connected.
+    /// The agent connected to the box.
     AgentHello {
         /// Version of the agent.
         version: String,
@@ -124,7 +124,7 @@ pub enum BootEvent {
         ok: bool,
         /// Message of the agent; may be empty.
         message: String,
-        /// Duration in milliseconds.
+        /// Duration of the action in milliseconds.
         millis: u64,
     },
     /// The machine read its metadata; reported once per boot.
@@ -149,7 +149,7 @@ pub enum BootEvent {
     },
     /// Another station has the address that it was to get.
     AddressInUse {
-        /// Address in conflict.
+        /// Address that is in use.
         ip: IpAddr,
         /// MAC address of the other owner.
         by: MacAddr,

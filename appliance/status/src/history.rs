@@ -33,9 +33,9 @@ pub struct EventRecord {
     pub kind: String,
     /// Name of that object.
     pub name: String,
-    /// Stable reason code.
+    /// Reason code of the Event, stable.
     pub reason: String,
-    /// Sentence for people.
+    /// Message of the Event, for people.
     pub message: String,
     /// True for an event that needs attention.
     pub warning: bool,
@@ -49,9 +49,9 @@ pub struct Line {
     pub offset_millis: i64,
     /// Time of the event.
     pub at: Timestamp,
-    /// Stable reason code.
+    /// Reason code of the Event, stable.
     pub reason: String,
-    /// Sentence for people.
+    /// Sentence about the event, for people.
     pub sentence: String,
     /// True for an event that needs attention.
     pub warning: bool,

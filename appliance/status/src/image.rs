@@ -54,7 +54,7 @@ pub enum ImageState {
     Fetching,
     /// The download waits for other downloads.
     Waiting,
-    /// The download failed.
+    /// The last download failed.
     Failed,
     /// The file is not cached, and no download was requested.
     #[default]

@@ -8,7 +8,7 @@ use crate::view::{MachineState, StatusView, Text};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BoxAction {
-    /// Restarts the box.
+    /// Restarts the box and its services.
     Restart,
     /// Switches the box off.
     PowerOff,

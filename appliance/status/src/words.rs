@@ -13,7 +13,7 @@ pub enum Tone {
     Busy,
     /// Waiting for something else, or for a person.
     Waiting,
-    /// Success.
+    /// Success, or a healthy state.
     Good,
     /// A problem that needs attention.
     Bad,
@@ -22,7 +22,7 @@ pub enum Tone {
 /// A state in one or two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
-    /// Word for people.
+    /// Text of the word, for people.
     pub text: &'static str,
     /// Meaning for the reader.
     pub tone: Tone,
@@ -38,17 +38,17 @@ pub enum Shape {
     FilledDot,
     /// Something else comes first.
     HalfDot,
-    /// In progress.
+    /// Work in progress, such as booting.
     Triangle,
     /// Part of the way is done.
     Arc,
-    /// Success.
+    /// Work that succeeded.
     Tick,
-    /// Failure.
+    /// Work that failed.
     Cross,
-    /// Time limit exceeded.
+    /// Work that exceeded its time limit.
     CrossClock,
-    /// State unknown.
+    /// The state is not known.
     Question,
     /// Off, or not in use.
     Ring,

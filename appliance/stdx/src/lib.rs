@@ -1,12 +1,13 @@
 //! The ground floor: small things every crate needs and no crate should own.
 //!
-//! Never: a domain word (machine, lease, workflow), I/O, an async runtime.
-//! Enter at [`MacAddr`], [`Backoff`], [`Clock`], [`Secret`], [`chain`]; tests at [`testing`].
+//! Never: a domain word (machine, lease, workflow), I/O, an async runtime. Enter at [`MacAddr`],
+//! [`Backoff`], [`Clock`], [`Secret`], [`chain`], [`Hint`]; tests at [`testing`].
 
 mod backoff;
 mod chain;
 mod clock;
 mod full;
+mod hint;
 mod id;
 pub mod json;
 mod mac;
@@ -18,6 +19,7 @@ pub use backoff::Backoff;
 pub use chain::chain;
 pub use clock::{Clock, SystemClock, TestClock};
 pub use full::is_full;
+pub use hint::{Hint, with_hint};
 pub use id::{hex, random_hex, unhex};
 pub use mac::{InvalidMac, MacAddr};
 pub use redact::Secret;

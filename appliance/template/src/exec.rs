@@ -10,7 +10,7 @@ use crate::parse::{Command, Node, Operand, Pipe, Templates};
 use crate::print;
 use crate::value::{Heap, Value};
 
-/// Renders a tree.
+/// Renders a parsed tree with its data.
 ///
 /// # Errors
 /// [`RenderError`] with the line of the failed action.

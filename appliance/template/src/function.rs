@@ -15,21 +15,21 @@ pub type Answer = Result<Value, String>;
 /// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// Go's `interface {}`.
+    /// Any type: Go's `interface {}`.
     Any,
     /// `reflect.Value`, of Go's own functions: it takes anything.
     Reflect,
-    /// Go's type `string`.
+    /// A string: Go's type `string`.
     Text,
-    /// Go's type `int`.
+    /// An integer: Go's type `int`.
     Int,
-    /// Go's type `float64`.
+    /// A float: Go's type `float64`.
     Float,
-    /// Go's type `bool`.
+    /// A boolean: Go's type `bool`.
     Bool,
-    /// Go's `map[string]interface {}`.
+    /// A map: Go's `map[string]interface {}`.
     Map,
-    /// The type `*semver.Version`.
+    /// A version: the type `*semver.Version`.
     Version,
 }
 
@@ -51,7 +51,7 @@ impl Type {
 
 /// A function that templates can call.
 pub struct Function {
-    /// Name in templates.
+    /// Name of the function in templates.
     pub name: &'static str,
     /// Types of the parameters that must be there.
     pub fixed: &'static [Type],

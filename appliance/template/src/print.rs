@@ -53,7 +53,7 @@ pub fn sprint(heap: &Heap, values: &[Value]) -> Result<String, String> {
     Ok(printer.out)
 }
 
-/// Equivalent of `fmt.Sprintln`.
+/// Formats values as `fmt.Sprintln` does.
 pub fn sprintln(heap: &Heap, values: &[Value]) -> Result<String, String> {
     let mut printer = Printer::new(heap);
     for (at, value) in values.iter().enumerate() {
@@ -66,7 +66,7 @@ pub fn sprintln(heap: &Heap, values: &[Value]) -> Result<String, String> {
     Ok(printer.out)
 }
 
-/// Equivalent of `fmt.Sprintf`.
+/// Formats values as `fmt.Sprintf` does.
 pub fn sprintf(heap: &Heap, format: &str, values: &[Value]) -> Result<String, String> {
     let mut printer = Printer::new(heap);
     printer.format(format, values)?;

@@ -12,7 +12,7 @@ pub struct Url {
     pub scheme: String,
     /// Rest after the scheme, of a URL without a slash there; as written.
     pub opaque: String,
-    /// User and password.
+    /// User and password of the URL.
     pub user: Option<User>,
     /// Host, and port where there is one.
     pub host: String,
@@ -213,7 +213,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
     unescaped(host, Part::Host)
 }
 
-/// Parses `[fe80::1%25eth0]:80`.
+/// Parses a host such as `[fe80::1%25eth0]:80`.
 fn parse_literal(host: &str) -> Result<String, String> {
     let close = host.rfind(']').ok_or("missing ']' in host")?;
     let (inner, after) = (&host[1..close], &host[close + 1..]);

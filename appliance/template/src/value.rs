@@ -23,38 +23,38 @@ pub enum Value {
     /// The nil that lies in an element: it has a type, `interface {}`, and is not taken for a nil
     /// map.
     Hollow,
-    /// Go's type `bool`.
+    /// A boolean: Go's type `bool`.
     Bool(bool),
-    /// Go's type `int`.
+    /// An integer: Go's type `int`.
     Int(i64),
-    /// Go's type `int64`.
+    /// An integer: Go's type `int64`.
     Int64(i64),
     /// `uint8`, an element of a string.
     Byte(u8),
     /// `uint64`, a number of a version.
     Word(u64),
-    /// Go's type `float64`.
+    /// A float: Go's type `float64`.
     Float(f64),
-    /// Go's type `string`.
+    /// A string: Go's type `string`.
     Text(Rc<str>),
-    /// A Go slice.
+    /// A list: Go's slice.
     List(List),
     /// A map with `string` keys.
     Map(Map),
-    /// Result of `semver`.
+    /// A version, as returned by `semver`.
     Version(VersionRef),
 }
 
 /// The type of a list's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
-    /// Go's `interface {}`.
+    /// Any type: Go's `interface {}`.
     Any,
-    /// Go's type `string`.
+    /// A string: Go's type `string`.
     Text,
-    /// Go's type `int`.
+    /// An integer: Go's type `int`.
     Int,
-    /// Go's `[]interface {}`.
+    /// A list: Go's `[]interface {}`.
     List,
 }
 
@@ -73,7 +73,7 @@ pub struct List {
 /// Entries that all references to a map share.
 type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
 
-/// A Go map.
+/// A map with string keys, as in Go.
 #[derive(Clone)]
 pub struct Map {
     /// Type of the values: [`Element::Any`] or [`Element::Text`].
@@ -85,7 +85,7 @@ pub struct Map {
 }
 
 impl List {
-    /// Number of elements.
+    /// Number of elements in the list.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -250,7 +250,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Makes a text.
+    /// Makes a text value on the heap.
     pub fn text(&self, text: impl Into<Rc<str>>) -> Result<Value, String> {
         let text = text.into();
         may_make(text.len())?;
@@ -258,7 +258,7 @@ impl Heap {
         Ok(Value::Text(text))
     }
 
-    /// Makes a list.
+    /// Makes a list value on the heap.
     pub fn list(&self, element: Element, items: Vec<Value>) -> Result<Value, String> {
         self.may_hold(items.len())?;
         self.pay(ELEMENT_BYTES * (1 + items.len()))?;
@@ -268,7 +268,7 @@ impl Heap {
         Ok(Value::List(List { element, items, from: 0, len, nil: false }))
     }
 
-    /// Makes a version.
+    /// Makes a version value on the heap.
     pub fn version(&self, version: Version, is_pointer: bool) -> Result<Value, String> {
         self.pay(ELEMENT_BYTES + version.size())?;
         Ok(Value::Version(VersionRef { version: Rc::new(version), is_pointer }))
@@ -293,7 +293,7 @@ impl Heap {
         Ok(Value::List(List { nil: true, ..list }))
     }
 
-    /// Makes a map.
+    /// Makes a map value on the heap.
     pub fn map(&self, element: Element, entries: BTreeMap<Rc<str>, Value>) -> Result<Map, String> {
         self.may_hold(entries.len())?;
         let texts: usize = entries.keys().map(|key| key.len()).sum();

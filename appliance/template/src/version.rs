@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
 
-/// A semantic version.
+/// A semantic version, as Go's `semver` reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Version {
     /// Number of incompatible changes.
     pub major: u64,
-    /// Number of additions.
+    /// Number of compatible additions.
     pub minor: u64,
-    /// Number of corrections.
+    /// Number of compatible corrections.
     pub patch: u64,
     /// `rc.1`; empty for a release.
     pub pre: String,
@@ -25,7 +25,7 @@ pub struct Version {
 /// A version as a value.
 #[derive(Clone)]
 pub struct VersionRef {
-    /// Referenced version.
+    /// Version that the value refers to.
     pub version: Rc<Version>,
     /// True for Go's `*semver.Version`. A version that a method has made is not a pointer, and
     /// lacks the methods of one.

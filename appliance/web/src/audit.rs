@@ -15,7 +15,7 @@ const AGENT_CHARS_MAX: usize = 256;
 /// A request to the pages, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: String,
     /// The path. A code that is part of it is left out.
     pub path: String,

@@ -280,7 +280,7 @@ impl Owner {
         self.inner().sessions.lives(token, now)
     }
 
-    /// Ends a session.
+    /// Ends the session of a token.
     pub fn leave(&self, token: &str) {
         self.inner().sessions.end(token);
     }

@@ -20,7 +20,7 @@ pub enum Page {
     Machines,
     /// One machine's story, by its name.
     Machine(String),
-    /// List of workflows.
+    /// List of workflows with their state.
     Workflows,
     /// Interfaces, DHCP modes and DHCP clients.
     Network,

@@ -71,7 +71,7 @@ impl Sessions {
         self.0.retain(|key, _| *key == stays);
     }
 
-    /// Ends a session.
+    /// Ends the session of a token.
     pub fn end(&mut self, token: &str) {
         self.0.remove(&<[u8; 32]>::from(Sha256::digest(token)));
     }

@@ -43,7 +43,7 @@ pub trait Setup: Send + Sync {
     fn zones(&self) -> Vec<&'static str>;
     /// True if a change takes effect only after a restart.
     fn needs_restart(&self) -> bool;
-    /// Restarts the box.
+    /// Restarts the box and its services.
     ///
     /// # Errors
     /// A sentence for people.
@@ -55,7 +55,7 @@ pub trait Setup: Send + Sync {
 pub struct NicSetup {
     /// Name of the interface: `eth1`.
     pub name: String,
-    /// MAC address.
+    /// MAC address of the NIC.
     pub mac: String,
     /// `1 Gb/s`, `no cable`.
     pub link: String,

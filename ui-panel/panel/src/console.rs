@@ -24,7 +24,7 @@ pub const LEAVING: [(char, Action); 4] = [
 pub enum Key {
     /// A function key, F1 to F12.
     Function(u8),
-    /// A printable character.
+    /// A key of a printable character.
     Char(char),
     /// The cursor key up.
     Up,
@@ -84,7 +84,7 @@ impl ErasePrompt {
 /// The question whether an action is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confirmation {
-    /// Action to confirm.
+    /// Action that waits for confirmation.
     pub action: Action,
     /// Moment of the question on the steady clock.
     pub since: Duration,

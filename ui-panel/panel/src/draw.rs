@@ -71,12 +71,12 @@ impl<C: PixelColor> Sheet<C> {
         self.note(area, text.trim_end().to_owned());
     }
 
-    /// Fills a rectangle.
+    /// Fills a rectangle with a color.
     pub fn fill(&mut self, area: Rectangle, color: C) {
         self.stroke(&area, PrimitiveStyle::with_fill(color));
     }
 
-    /// Draws a primitive.
+    /// Draws a primitive with a style.
     pub fn stroke<P>(&mut self, primitive: &P, style: PrimitiveStyle<C>)
     where
         P: Primitive + Copy,

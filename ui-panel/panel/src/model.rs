@@ -45,11 +45,11 @@ const WAY_MAX: u64 = 1 << 16;
 /// A button of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Button {
-    /// Back, or up.
+    /// Goes back, or up in a list.
     Up,
-    /// Forward, or down.
+    /// Goes forward, or down in a list.
     Down,
-    /// Confirms the selection.
+    /// Confirms the selected entry.
     Select,
 }
 
@@ -193,7 +193,7 @@ impl Panel {
         order
     }
 
-    /// Data to draw.
+    /// Data from which the page is drawn.
     pub fn shown(&self, view: &StatusView, now: Duration) -> ScreenInput {
         let minute = now.as_secs() / 60;
         let since = now.saturating_sub(self.turned);

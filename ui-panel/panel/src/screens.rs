@@ -12,12 +12,12 @@ use status::view::{Role, StatusView, Update, UpdateState};
 use crate::draw::Sheet;
 use crate::model::{Kind, Page, ScreenInput, find};
 
-/// A drawn page.
+/// A drawn page of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
-    /// Monochrome.
+    /// A monochrome page, for an OLED.
     Mono(Sheet<BinaryColor>),
-    /// Color.
+    /// A color page, for a TFT.
     Color(Sheet<Rgb565>),
 }
 

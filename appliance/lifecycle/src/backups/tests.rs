@@ -293,7 +293,7 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     let middle = changed.len() - 100;
     changed[middle] ^= 1;
     assert_eq!(said(&changed, words(WORDS)).await, "this backup is damaged: its end was changed");
-    assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "this is no backup of a Tinbox");
+    assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "not a valid backup of a Tinbox");
     let short = BackupRequest { passphrase: words("short"), ..BackupRequest::default() };
     assert!(matches!(old.backups.create(short).await, Err(Refused::Backup(_))));
     let both = BackupRequest { plain: true, ..order() };

@@ -43,7 +43,7 @@ fn begun(needs: &str) -> String {
     }
 }
 
-/// Summarizes a view.
+/// Summarizes a view in one sentence.
 pub fn headline(view: &StatusView) -> Headline {
     let (doing, brief) = doing(view);
     Headline { doing, brief, needs: needs(view) }

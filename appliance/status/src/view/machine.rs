@@ -24,7 +24,7 @@ pub enum MachineState {
     Installing,
     /// All work is done.
     InService,
-    /// The work failed.
+    /// The work on the machine failed.
     Failed,
     /// The work exceeded its time limit.
     TimedOut,
@@ -149,7 +149,7 @@ pub struct Machine {
     pub workflow: Text,
     /// Number of this attempt at the step.
     pub attempt: u32,
-    /// Limit of attempts.
+    /// Limit of attempts at the step.
     pub attempts_max: u32,
     /// Its latest boot as sentences, the newest last.
     pub story: Vec<Sentence>,

@@ -87,7 +87,7 @@ pub enum UpdateState {
     Checking,
     /// An update is available.
     Available,
-    /// Downloading.
+    /// The download is in progress.
     Downloading,
     /// The signature of the bundle is valid.
     Verified,
@@ -109,7 +109,7 @@ pub enum UpdateState {
 }
 
 impl UpdateState {
-    /// State in words.
+    /// State of the update in words.
     pub fn words(self) -> &'static str {
         match self {
             UpdateState::Checking => "checking for updates",
@@ -140,7 +140,7 @@ impl UpdateState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Update {
-    /// New version.
+    /// Version that is installed.
     pub version: Text,
     /// State of the update.
     pub state: UpdateState,

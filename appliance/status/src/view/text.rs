@@ -14,7 +14,7 @@ use crate::plain;
 pub struct Text(String);
 
 impl Text {
-    /// Borrows the text.
+    /// Borrows the text as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -29,11 +29,11 @@ pub struct Work {
     pub step: Text,
     /// Number of succeeded actions.
     pub done: u32,
-    /// Number of actions.
+    /// Number of actions in total.
     pub actions: u32,
     /// Number of this attempt.
     pub attempt: u32,
-    /// Limit of attempts.
+    /// Limit of attempts of the workflow.
     pub attempts_max: u32,
     /// Time at which the state began, if known.
     pub since: Option<Timestamp>,
@@ -42,7 +42,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Summarizes a Workflow.
+    /// Summarizes a Workflow for the view.
     pub fn of(workflow: &Workflow) -> Self {
         let (spec, status) = (&workflow.spec, &workflow.status);
         let actions = || status.tasks.iter().flat_map(|task| &task.actions);

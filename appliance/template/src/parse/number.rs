@@ -130,7 +130,7 @@ pub fn int_from_text(text: &str) -> Option<i64> {
     }
 }
 
-/// Equivalent of `strconv.ParseFloat`.
+/// Parses a float, as `strconv.ParseFloat` does.
 pub fn float_from_text(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text).to_ascii_lowercase();
     let size = match unsigned.as_str() {

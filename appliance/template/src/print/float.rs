@@ -29,7 +29,7 @@ pub fn general(number: f64, precision: Option<usize>) -> String {
     plain(&digits, exponent)
 }
 
-/// Formats as `%e`.
+/// Formats a float as `%e`.
 pub fn exponent(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

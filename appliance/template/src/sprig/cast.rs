@@ -3,7 +3,7 @@
 use crate::parse::{float_from_text, int_from_text};
 use crate::value::Value;
 
-/// Equivalent of `cast.ToInt64`.
+/// Converts a value as `cast.ToInt64` does.
 pub fn int(value: &Value) -> i64 {
     match value {
         Value::Int(number) | Value::Int64(number) => *number,
@@ -16,7 +16,7 @@ pub fn int(value: &Value) -> i64 {
     }
 }
 
-/// Equivalent of `cast.ToFloat64`.
+/// Converts a value as `cast.ToFloat64` does.
 pub fn float(value: &Value) -> f64 {
     match value {
         Value::Float(number) => *number,

@@ -79,7 +79,7 @@ impl Decimal {
         Ok(Decimal { value, exponent: -QUOTIENT_DIGITS })
     }
 
-    /// Nearest float.
+    /// Nearest float of the decimal.
     pub fn float(self) -> f64 {
         format!("{}e{}", self.value, self.exponent).parse().unwrap_or(f64::NAN)
     }

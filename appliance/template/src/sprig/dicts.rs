@@ -1,4 +1,4 @@
-//! Functions over maps.
+//! Functions over maps, such as `dict` and `merge`.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

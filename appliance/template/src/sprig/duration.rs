@@ -83,7 +83,7 @@ fn rounded(nanoseconds: u64) -> String {
     "0s".to_owned()
 }
 
-/// Equivalent of `time.ParseDuration`.
+/// Parses a duration as `time.ParseDuration` does.
 fn parsed(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

@@ -1,4 +1,4 @@
-//! Equivalent of `reflect.DeepEqual`.
+//! Equality of values, as in `reflect.DeepEqual`.
 
 use crate::value::{Heap, Value, deep};
 

@@ -1,4 +1,4 @@
-//! Functions over lists.
+//! Functions over lists, such as `first` and `without`.
 
 use super::cast;
 use super::defaults::items;

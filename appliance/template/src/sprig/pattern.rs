@@ -19,9 +19,9 @@ const COUNT_MAX: u32 = 1000;
 /// Deepest nesting of groups.
 const NESTING_MAX: u32 = 100;
 
-/// A compiled pattern.
+/// A compiled pattern with its group names.
 pub struct Pattern {
-    /// Compiled regular expression.
+    /// Regular expression of the `regex` crate.
     pub regex: Regex,
     /// Names of the groups, by their numbers; the crate takes fewer of them than Go, and each
     /// only once.

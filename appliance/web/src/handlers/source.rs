@@ -18,9 +18,9 @@ pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + 
 
 /// A file to take away.
 pub struct Download {
-    /// Proposed file name.
+    /// File name proposed to the browser.
     pub name: String,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// Content of the file.
     pub body: Body,

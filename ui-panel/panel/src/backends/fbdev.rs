@@ -31,13 +31,13 @@ pub enum Error {
         source: io::Error,
     },
     /// A sysfs file does not contain numbers.
-    #[error("{} says {text:?}, which is no {wanted}", path.display())]
+    #[error("{}: expected {wanted}, found {text:?}", path.display())]
     Text {
         /// Path of the file.
         path: PathBuf,
         /// Content of the file.
         text: String,
-        /// Expected content.
+        /// Content that was expected.
         wanted: &'static str,
     },
     /// Neither 16 nor 32 bits.

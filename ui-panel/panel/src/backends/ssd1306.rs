@@ -42,7 +42,7 @@ pub const ADDRESSES: [u8; 2] = [0x3c, 0x3d];
 type Driver<I> =
     Ssd1306<I2CInterface<I>, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
 
-/// An SSD1306 display.
+/// An SSD1306 display on an I2C bus.
 pub struct Oled<I> {
     driver: Driver<I>,
     address: u8,

@@ -194,7 +194,7 @@ fn what_sysfs_says_wrong_is_told() {
         (("0,768", "2048", "16"), "size like 1024,768"),
         (("99999,768", "2048", "16"), "size like 1024,768"),
         (("1024,768", "2048", "24"), "24 bits per pixel"),
-        (("1024,768", "2048", "many"), "is no number"),
+        (("1024,768", "2048", "many"), "expected number, found"),
         (("1024,768", "2046", "16"), "length of such a row"),
         (("1024,768", "4294967295", "16"), "length of such a row"),
     ];

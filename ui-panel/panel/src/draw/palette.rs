@@ -13,15 +13,15 @@ const fn token(hex: u32) -> Rgb565 {
 pub const GROUND: Rgb565 = Rgb565::BLACK;
 /// The light modules' color of a QR code.
 pub const PAPER: Rgb565 = Rgb565::WHITE;
-/// Color of text.
+/// Color of ordinary text.
 pub const INK: Rgb565 = token(0x00ee_f1f5);
 /// Text of second rank.
 pub const INK_2: Rgb565 = token(0x00b3_bccb);
 /// Color of work in progress.
 pub const RUN: Rgb565 = token(0x007d_b7f5);
-/// Color of success.
+/// Color of a success.
 pub const OK: Rgb565 = token(0x006f_cf8f);
-/// Color of waiting.
+/// Color of waiting work.
 pub const WAIT: Rgb565 = token(0x00f2_b84b);
 /// Color of a problem.
 pub const BAD: Rgb565 = token(0x00ff_8a80);

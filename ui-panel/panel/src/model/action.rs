@@ -3,7 +3,7 @@
 /// Something the panel can ask the box to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Blinks the LED.
+    /// Blinks the LED of the box.
     Identify,
     /// Show pin and code for a minute: nothing leaves the panel.
     ShowPin,
@@ -13,7 +13,7 @@ pub enum Action {
     Support,
     /// Start without settings, and serve nothing.
     SafeMode,
-    /// Restarts the box.
+    /// Restarts the box and its services.
     Restart,
     /// Switch the box off.
     PowerOff,

@@ -10,11 +10,11 @@ use super::{Buttons, Kind};
 /// Brightness of a display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Light {
-    /// Full brightness.
+    /// The display has full brightness.
     Full,
     /// Enough to read in the dark.
     Dim,
-    /// Dark.
+    /// The display is dark.
     Off,
 }
 

@@ -33,7 +33,7 @@ pub enum Page {
     Details(String, usize),
     /// A machine, by its name.
     Machine(String),
-    /// List of networks.
+    /// List of networks with their state.
     Network,
     /// State of the image cache.
     Images,

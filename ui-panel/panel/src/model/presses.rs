@@ -10,7 +10,7 @@ use super::{
 use super::{Remedy, SCROLL_LINES, find};
 
 impl Panel {
-    /// Handles a press.
+    /// Handles a press on the current page.
     pub(super) fn gesture(
         &mut self,
         gesture: PressKind,

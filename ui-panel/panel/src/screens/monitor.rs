@@ -78,7 +78,7 @@ impl Grid<'_> {
         self.sheet.write(cell(column, row), &FONT_9X18, color, &fit(text, width));
     }
 
-    /// Draws a heading.
+    /// Draws a heading into a row.
     fn head(&mut self, column: usize, row: usize, text: &str, width: usize) {
         let width = width.min(self.columns.saturating_sub(column));
         self.sheet.write(cell(column, row), &FONT_9X18_BOLD, INK_2, &fit(text, width));

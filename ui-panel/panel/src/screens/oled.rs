@@ -14,9 +14,9 @@ use status::view::StatusView;
 use crate::draw::Sheet;
 use crate::model::{Page, ScreenInput};
 
-/// Width in pixels.
+/// Width of the display in pixels.
 pub const WIDTH: u32 = 128;
-/// Height in pixels.
+/// Height of the display in pixels.
 pub const HEIGHT: u32 = 64;
 /// Columns of a row.
 pub const COLUMNS: usize = 21;

@@ -23,9 +23,9 @@ use crate::draw::text::{fit, fit_name};
 use crate::draw::{Sheet, palette, shape};
 use crate::model::{Buttons, Page, ScreenInput};
 
-/// Width in pixels.
+/// Width of the display in pixels.
 pub const WIDTH: u32 = 320;
-/// Height in pixels.
+/// Height of the display in pixels.
 pub const HEIGHT: u32 = 240;
 /// A column of the transcript.
 pub const COLUMN_PIXELS: u32 = 9;

@@ -52,8 +52,8 @@ fn a_set_with_a_mistake_makes_nothing_and_its_owner_is_told() {
     assert_eq!(best.unwrap().metadata.name, "good");
     let [mistake] = &mistakes[..] else { panic!("{mistakes:?}") };
     assert_eq!(mistake.key.name, "bad");
-    let sentence = "rule 2 cannot be used: \"product\" is a string: what a field may be stands in \
-                    an array, as in [\"…\"]; correct it";
+    let sentence = "rule 2 cannot be used: \"product\": expected an array of allowed values \
+                    such as [\"…\"], found a string; correct it";
     assert_eq!(mistake.sentence, sentence);
     let many = vec![NUC; super::RULES_MAX + 1];
     let (best, mistakes) = choose(vec![set("many", &many)], &attributes());

@@ -1,4 +1,4 @@
-//! List of networks.
+//! Page with the networks of the box.
 
 use api::network::Mode;
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15};
