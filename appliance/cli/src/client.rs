@@ -161,7 +161,7 @@ impl Client {
         self.answer(&what, Method::PUT, path, "", Some(object)).await
     }
 
-    /// WatchEvent the fields of an object that `patch` has, and no others (RFC 7396).
+    /// Changes the fields of an object that `patch` has, and no others (RFC 7396).
     pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, Error> {
         let what = format!("change {path}");
         self.answer(&what, Method::PATCH, path, "", Some(patch)).await

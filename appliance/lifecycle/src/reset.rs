@@ -30,8 +30,9 @@ const WARNING_MAX: usize = 400;
 pub const NOT_OWN: &str =
     "this Tinbox is a program on somebody else's system, and is restarted and erased there";
 
-/// A GET is answered with an [`ErasureSummary`]; a POST has a [`BoxActionRequest`] as its body, and is answered with an
-/// [`ErasureSummary`] while the box goes down. `faces` are those of a box of its own.
+/// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
+/// returns an [`ErasureSummary`] while the box goes down. `faces` show a box with a
+/// system of its own.
 pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
     Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
 }

@@ -8,13 +8,13 @@ use crate::PublicKey;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
     /// The signature cannot be read.
-    #[error("it is no signature of minisign's: {0}")]
+    #[error("not a valid minisign signature: {0}")]
     Format(String),
     /// None of the keys signed.
     #[error("the key that signed is not among them")]
     UnknownKey,
     /// One of the keys signed something else.
-    #[error("the signature is not over this text: {0}")]
+    #[error("the signature does not match this text: {0}")]
     Content(String),
 }
 

@@ -8,7 +8,7 @@ use crate::plain;
 /// Characters of a digest that people see and may type.
 pub const SHORT_NAME: usize = 12;
 
-/// ImageState of the cache, as `/apis/tinbox.dev/v1alpha1/images` reports it.
+/// State of the cache, as `/apis/tinbox.dev/v1alpha1/images` reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Images {
@@ -44,7 +44,7 @@ pub enum ImageOperation {
     Remove,
 }
 
-/// ImageState of a file in the cache.
+/// State of a file in the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageState {
@@ -73,7 +73,7 @@ pub struct Image {
     pub size: u64,
     /// Time of the last use.
     pub last_used: Option<Timestamp>,
-    /// ImageState of the file.
+    /// State of the file.
     pub state: ImageState,
     /// Reason of a failed download.
     pub message: String,

@@ -28,7 +28,7 @@ pub trait PrivateFiles: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-    /// PrivateFiles it, durably when this returns.
+    /// Writes the file, durably when this returns.
     ///
     /// # Errors
     /// Those of the file system; the old one is kept then.
@@ -106,10 +106,10 @@ pub struct Owner {
 struct Inner {
     hash: Option<Hash>,
     lock: ClaimCode,
-    /// GuessLimiter of the code.
+    /// Limit of wrong codes.
     codes: GuessLimiter,
     sessions: Sessions,
-    /// GuessLimiter of the passphrase.
+    /// Limit of wrong passphrases.
     passphrases: GuessLimiter,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{ANSWER_TIMEOUT, Client, Path, reach, read_answer};
 use crate::error::Error;
 
-/// NewContent content of a document.
+/// New content of a document.
 pub enum NewContent<'a> {
     /// All of it, as text.
     Text(&'a str),

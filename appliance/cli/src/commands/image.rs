@@ -93,7 +93,7 @@ fn table(items: &[Image], now: Timestamp) -> Table {
     table
 }
 
-/// ImageState in a few words; the reason of a failure is a note below the table.
+/// State in a few words; the reason of a failure is a note below the table.
 fn state(item: &Image) -> String {
     if item.state == ImageState::Failed { "failed".to_owned() } else { item.line() }
 }

@@ -25,7 +25,7 @@ fn a_crate_uses_what_its_floor_may() {
         ("appliance/stdx", "stdx", ""),
         ("appliance/api", "api", "[dependencies]\nstdx.workspace = true"),
         ("appliance/store", "store", "[dev-dependencies]\nbmc.workspace = true"),
-        ("appliance/bmc", "bmc", "[dependencies]\napi.workspace = true"),
+        ("appliance/bmc", "bmc", "[dependencies]\nstdx.workspace = true"),
         ("appliance/supervisor", "supervisor", "[dependencies]\nbmc.workspace = true"),
         ("tests/qemu", "qemu", "[dependencies]\nsupervisor.workspace = true"),
     ]);

@@ -29,7 +29,7 @@ pub enum Command {
         #[arg(long)]
         secrets: bool,
     },
-    /// SettingsChange some keys; all other text, including comments, stays
+    /// Change some keys; all other text, including comments, stays
     ///
     /// Example: `tinbox box settings set time.zone=Europe/Berlin 'upgrade.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
