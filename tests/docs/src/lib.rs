@@ -8,6 +8,7 @@
 
 pub mod actions;
 pub mod command_line;
+pub mod crates;
 pub mod events;
 pub mod functions;
 pub mod kinds;

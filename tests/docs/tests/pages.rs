@@ -1,6 +1,7 @@
 //! The documents, held against the product.
 //!
-//! Compared: each generated page with what the code prints (`UPDATE=1` rewrites the pages).
+//! Compared: each generated page with what the code prints (`UPDATE=1` rewrites the pages), and the
+//! map of crates with the floors of `tests/tidy`.
 //!
 //! Parsed, not run: commands of `tinbox` and `tink` (by the real definition: wrong verbs, options
 //! and values fail), kinds that `kubectl` names, files of the tree that are started, the names of
@@ -22,7 +23,9 @@ use config::{Config, Home};
 use docs::markdown::{Block, anchors, blocks, links};
 use docs::page::{self, Page, root};
 use docs::shell::{self, is_name};
-use docs::{actions, command_line, events, functions, kinds, ports, settings, states, tasks};
+use docs::{
+    actions, command_line, crates, events, functions, kinds, ports, settings, states, tasks,
+};
 use resources::{Engine, FieldValidation, Strictness, WriteOptions, builtin};
 use serde_json::Value;
 use store::{Options, Store};
@@ -52,6 +55,11 @@ fn generated_pages_are_what_the_code_prints() {
 #[test]
 fn tables_of_meanings_have_what_the_code_has() {
     none(&[actions::mistakes(), events::mistakes(), ports::mistakes()].concat());
+}
+
+#[test]
+fn the_map_shows_each_crate_on_its_floor() {
+    none(&crates::mistakes());
 }
 
 #[test]
