@@ -1,5 +1,5 @@
-//! ATA disks: commands sent through the kernel's SCSI layer (SAT-4, 12.2.3, ATA PASS-THROUGH), and
-//! what a disk says of itself (ACS-4, 7.13, IDENTIFY DEVICE).
+//! ATA disks: commands through the kernel's SCSI layer (SAT-4, 12.2.3, ATA PASS-THROUGH), and the
+//! disk's description of itself (ACS-4, 7.13, IDENTIFY DEVICE).
 
 use std::fs::File;
 use std::io;
@@ -8,50 +8,51 @@ use std::time::Duration;
 
 use crate::sys::{self, ScsiAnswer, Transfer};
 
-/// Bytes of every data block that these commands take or give.
+/// Length of every data block of these commands, in bytes.
 pub const BLOCK: usize = 512;
-/// IDENTIFY DEVICE.
+/// Opcode of IDENTIFY DEVICE (ACS-4, 7.13).
 const IDENTIFY: u8 = 0xec;
-/// For what a disk answers from its electronics; one that has to spin up first takes this long.
+/// Timeout of commands that a disk answers from its electronics. A disk that has to spin up first
+/// takes up to this time.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// A 28-bit command.
+/// A 28-bit ATA command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// Which.
+    /// Opcode of the command.
     pub command: u8,
-    /// Its feature register.
+    /// Value of the feature register.
     pub features: u8,
-    /// Its three bytes of LBA, the low one first.
+    /// The three bytes of the LBA, lowest byte first.
     pub lba: [u8; 3],
-    /// How long it may take.
+    /// Timeout of the command.
     pub patience: Duration,
 }
 
-/// The block that goes with a command.
+/// Data block of a command.
 #[derive(Debug)]
 pub enum Data<'a> {
-    /// None.
+    /// Command without a data block.
     None,
-    /// The disk's answer.
+    /// Block that the disk returns.
     In(&'a mut [u8; BLOCK]),
-    /// What the disk is given.
+    /// Block that is sent to the disk.
     Out(&'a [u8; BLOCK]),
 }
 
-/// Whatever takes ATA commands.
+/// A device that takes ATA commands.
 pub trait Drive {
-    /// Do it; the LBA registers afterwards, of commands without data.
+    /// Sends a command. Returns the LBA registers afterwards, for commands without data.
     ///
     /// # Errors
-    /// What the disk, or the way to it, has against it.
+    /// A failure of the disk or of the adapter.
     fn perform(&mut self, task: &Task, data: Data<'_>) -> io::Result<[u8; 3]>;
 }
 
-/// What a disk says of itself.
+/// Reads the data of IDENTIFY DEVICE.
 ///
 /// # Errors
-/// No ATA disk is there, or it does not answer.
+/// The device is not an ATA disk, or it does not answer.
 pub fn identify(drive: &mut impl Drive) -> io::Result<Box<[u8; BLOCK]>> {
     let mut block = Box::new([0; BLOCK]);
     let task = Task { command: IDENTIFY, features: 0, lba: [0; 3], patience: SOON };
@@ -59,22 +60,22 @@ pub fn identify(drive: &mut impl Drive) -> io::Result<Box<[u8; BLOCK]>> {
     Ok(block)
 }
 
-/// A word of the data of IDENTIFY DEVICE; no word outside.
+/// Returns a word of the data of IDENTIFY DEVICE; 0 for a number outside.
 pub fn word(identified: &[u8; BLOCK], number: usize) -> u16 {
     let at = number * 2;
     let bytes = identified.get(at..at + 2).and_then(<[u8]>::first_chunk).copied();
     u16::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// A disk of this machine.
+/// An ATA disk of this machine.
 #[derive(Debug)]
 pub struct Ata(File);
 
 impl Ata {
-    /// The disk at a path such as `/dev/sda`.
+    /// Opens the disk at a path such as `/dev/sda`.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The path cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
@@ -92,15 +93,15 @@ impl Drive for Ata {
     }
 }
 
-/// ATA PASS-THROUGH (16). The registers are asked for where there is no data to answer with.
+/// Builds ATA PASS-THROUGH (16). The command requests the registers only when it returns no data.
 fn wrapped(task: &Task, data: &Data<'_>) -> [u8; 16] {
-    /// Protocols, from bit 1 on.
+    /// Protocol field, which begins at bit 1.
     const NON_DATA: u8 = 3 << 1;
     const PIO_IN: u8 = 4 << 1;
     const PIO_OUT: u8 = 5 << 1;
-    /// The registers come back as sense data.
+    /// Requests the registers as sense data.
     const CHECK: u8 = 1 << 5;
-    /// The length is in blocks, by the count register.
+    /// The transfer length is in blocks, in the count register.
     const BLOCKS: u8 = 1 << 2 | 2;
     const FROM_DISK: u8 = 1 << 3;
     let (protocol, flags, count) = match data {
@@ -118,10 +119,11 @@ fn wrapped(task: &Task, data: &Data<'_>) -> [u8; 16] {
     command
 }
 
-/// The LBA registers, or what went wrong.
+/// Returns the LBA registers, or the failure that the registers report.
 pub fn registers(answer: &ScsiAnswer) -> io::Result<[u8; 3]> {
     const CHECK_CONDITION: u8 = 0x02;
-    /// Error and device fault of the status register; aborted of the error register.
+    /// Bits of a failure: error and device fault in the status register, aborted in the error
+    /// register.
     const FAILED: u8 = 0x01 | 0x20;
     const ABORTED: u8 = 0x04;
     if answer.host != 0 {

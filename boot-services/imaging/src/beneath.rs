@@ -1,4 +1,4 @@
-//! Opening a path that must not lead out of a folder.
+//! Opens a path that must not lead out of a folder.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -7,14 +7,14 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// Whoever renames or mounts something, anywhere on the machine, while the kernel goes up a `..`,
-/// makes it give up, and asks the caller to try again (openat2(2), EAGAIN). So often it does.
+/// Maximum number of attempts. A rename or mount anywhere on the machine while the kernel resolves
+/// a `..` makes openat2(2) fail with EAGAIN; the caller must repeat the call.
 const TRIES: usize = 1000;
 
-/// `openat2`, again for as long as the kernel wants it.
+/// Calls `openat2`, and repeats the call while the kernel returns EAGAIN.
 ///
 /// # Errors
-/// As the kernel has them; where the path leads out, that too.
+/// Errors of the kernel, including the error for a path that leads out of the folder.
 pub fn open<P: Arg + Copy>(
     folder: impl AsFd,
     path: P,

@@ -1,24 +1,24 @@
-//! Whose children are whose: process 1 collects orphans, and must leave to an action the programs
-//! that it runs.
+//! Ownership of child processes. Process 1 collects orphans, but must leave an action's programs to
+//! that action.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{WaitOptions, wait};
 
-/// Actions that wait for programs of their own. It is locked while a child is collected: an action
-/// that begins then must not lose the first of its programs.
+/// Number of actions that wait for their own programs. The mutex is locked while a child is
+/// collected, so that an action that begins then does not lose its first program.
 static WAITING: Mutex<usize> = Mutex::new(0);
 
 fn waiting() -> MutexGuard<'static, usize> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While one is held, nobody else collects this process's children.
+/// Guard that keeps [`collect`] from collecting children of this process while it exists.
 #[derive(Debug)]
 pub struct Ours(());
 
 impl Ours {
-    /// Before the first program is started.
+    /// Begins the protection. Call this before the first program starts.
     pub fn begin() -> Self {
         *waiting() += 1;
         Self(())
@@ -28,19 +28,20 @@ impl Ours {
 impl Drop for Ours {
     fn drop(&mut self) {
         *waiting() -= 1;
-        // The orphans of meanwhile; only process 1 has any.
+        // Orphans that ended while the guard existed. Only process 1 has orphans.
         if std::process::id() == 1 {
             collect();
         }
     }
 }
 
-/// Collect every child that has ended, unless an action waits for its own.
+/// Collects every child that has ended, unless an action waits for its own programs.
 pub fn collect() {
     collect_by(|| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))));
 }
 
-/// The same; `one` collects a child, and is false where none has ended. It must not wait.
+/// Collects like [`collect`], by `one`. `one` collects a child, and returns false if no child has
+/// ended. It must not block.
 fn collect_by(mut one: impl FnMut() -> bool) {
     loop {
         let waiting = waiting();

@@ -1,4 +1,4 @@
-//! A disk to be written: opened exclusively, past the page cache, with holes punched for zeros.
+//! A target disk: opened exclusively, with direct I/O, with holes punched for zeros.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -12,40 +12,40 @@ use rustix::io::Errno;
 
 use crate::{Error, preserve, select, sys};
 
-/// How long a device may take to appear: a USB or NVMe disk is probed after process 1 starts.
+/// Maximum wait for a device to appear. A USB or NVMe disk is probed after process 1 starts.
 pub const APPEAR: Duration = Duration::from_secs(10);
-/// How long a holder of the device may take to let go of it: the kernel's own partition scan, or
-/// an action before this one.
+/// Maximum wait for a device in use. The kernel's own partition scan or an earlier action may hold
+/// it.
 const RELEASE: Duration = Duration::from_secs(5);
-/// How often to look.
+/// Interval between two checks of a device.
 pub const LOOK: Duration = Duration::from_millis(50);
-/// Alignment in memory that direct I/O asks for on every device met so far.
+/// Memory alignment for direct I/O. It satisfies every device met so far.
 pub const MEMORY_ALIGN: usize = 4096;
 
-/// Whether a regular file may stand for a disk, as in tests and benchmarks.
+/// Kinds of targets. Regular files stand for a disk in tests and benchmarks only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accept {
-    /// Block devices alone: what a workflow may name.
+    /// Block devices only, for targets that a workflow names.
     BlockDevices,
-    /// Regular files too; they are created and grow.
+    /// Regular files in addition; a file is created and grows.
     Files,
 }
 
-/// An open target.
+/// An open target disk.
 #[derive(Debug)]
 pub struct Disk {
     file: File,
     path: PathBuf,
-    /// Bytes; `None` for a regular file, which grows.
+    /// Size in bytes; `None` for a regular file, which grows.
     size: Option<u64>,
-    /// Every offset and length written is a multiple of this.
+    /// Sector size in bytes. Every offset and length written is a multiple of it.
     sector: usize,
-    /// Whether the device zeroes a range without being sent the zeros.
+    /// True while the device can zero a range by itself.
     punches: AtomicBool,
 }
 
 impl Disk {
-    /// Open `path` for writing, waiting for it to appear. Blocks.
+    /// Opens `path` for writing. Blocks; waits up to [`APPEAR`] for the device to appear.
     ///
     /// # Errors
     /// [`Error::NoDisk`], [`Error::NoSuchDisk`], [`Error::NotBlockDevice`], [`Error::Preserved`],
@@ -87,28 +87,28 @@ impl Disk {
         Ok(Self { file, path: path.to_owned(), size: None, sector: 1, punches })
     }
 
-    /// Where it is.
+    /// Path of the opened target.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its size in bytes; `None` when it grows.
+    /// Size in bytes; `None` for a file that grows.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// The unit of every write.
+    /// Sector size in bytes, the unit of every write.
     pub fn sector(&self) -> usize {
         self.sector
     }
 
-    /// Write whole sectors. `data` must be aligned to [`MEMORY_ALIGN`].
+    /// Writes whole sectors. `data` must be aligned to [`MEMORY_ALIGN`].
     pub fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(data, offset)
     }
 
-    /// Fill `out` from `offset`; for a device whole sectors, into memory as for [`Disk::write`]. A
-    /// file that is shorter reads as zeros.
+    /// Fills `out` from `offset`. On a device, `out` must be whole sectors, aligned as for
+    /// [`Disk::write`]. The part behind the end of a file reads as zeros.
     pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         let mut filled = 0;
         while filled < out.len() {
@@ -126,9 +126,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Make a range read as zeros without sending them: `true` when the device has done it. A
-    /// plain discard would not do: what it leaves behind is undefined. Punching a hole in a block
-    /// device is the kernel's zero-out without its slow fallback (`blkdev_fallocate`).
+    /// Makes a range read as zeros without writing them. Returns true if the device did so. A plain
+    /// discard is not enough, because its result is undefined. Punching a hole in a block device is
+    /// the kernel's zero-out without its slow fallback (`blkdev_fallocate`).
     pub fn punch(&self, offset: u64, length: u64) -> io::Result<bool> {
         if !self.punches.load(Ordering::Relaxed) {
             return Ok(false);
@@ -144,18 +144,18 @@ impl Disk {
         }
     }
 
-    /// Tell the device that nothing of a range is wanted any more. What it reads as then is the
-    /// device's own affair.
+    /// Discards a range. The content of the range afterwards depends on the device.
     pub fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         sys::discard(&self.file, offset, length)
     }
 
-    /// Flush what was written to the medium.
+    /// Flushes the written data to the medium.
     pub fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Flush to the medium, give a file its length, and make the kernel see the new partitions.
+    /// Flushes to the medium, sets the length of a file, and makes the kernel read the new
+    /// partitions.
     pub fn finish(self, length: u64) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {}", self.path.display()));
         if self.size.is_none() {
@@ -168,7 +168,7 @@ impl Disk {
         Ok(())
     }
 
-    /// A partition, or a loop device without partitions, has no table to read.
+    /// Returns true for a partition, which has no partition table to read.
     fn is_partition(&self) -> bool {
         let name = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         name.file_name()
@@ -180,7 +180,7 @@ fn reread(file: &File) -> io::Result<()> {
     let deadline = Instant::now() + RELEASE;
     loop {
         match sys::reread_partitions(file) {
-            // EINVAL: the device was made without room for partitions.
+            // EINVAL: the device was created without space for partitions.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
             Err(error)
                 if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {}
@@ -192,7 +192,8 @@ fn reread(file: &File) -> io::Result<()> {
 
 fn open_exclusively(path: &Path) -> Result<File, Error> {
     let deadline = Instant::now() + RELEASE;
-    // O_EXCL on a block device claims it: refused while it or a partition of it is mounted.
+    // O_EXCL on a block device claims it. The kernel refuses while the device or a partition of it
+    // is mounted.
     let flags = OFlags::EXCL | OFlags::DIRECT;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     loop {
@@ -215,7 +216,7 @@ fn is_block_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
 
-/// Wait for a path to exist. Blocks.
+/// Waits for a path to exist. Blocks for up to [`APPEAR`].
 pub fn wait_for(path: &Path) -> Result<(), Error> {
     let deadline = Instant::now() + APPEAR;
     while !path.exists() {
@@ -227,7 +228,7 @@ pub fn wait_for(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Memory that direct I/O accepts; by default none.
+/// Memory with the alignment of direct I/O. The default is empty.
 #[derive(Debug, Default)]
 pub struct Aligned {
     storage: Vec<u8>,
@@ -236,19 +237,19 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// `length` zero bytes.
+    /// Allocates `length` zero bytes.
     pub fn new(length: usize) -> Self {
         let storage = vec![0; length + MEMORY_ALIGN];
         let start = storage.as_ptr().align_offset(MEMORY_ALIGN).min(MEMORY_ALIGN);
         Self { storage, start, length }
     }
 
-    /// All of it.
+    /// All bytes, for reading.
     pub fn bytes(&self) -> &[u8] {
         &self.storage[self.start..self.start + self.length]
     }
 
-    /// All of it, to be filled.
+    /// All bytes, for filling.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.start..self.start + self.length]
     }

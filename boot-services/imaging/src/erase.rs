@@ -1,7 +1,8 @@
-//! What a disk can do to forget, which of it is done, and the doing.
+//! Erasing of disks: the methods that a disk supports, the choice of one, and its execution.
 //!
-//! [`decide`] is pure: what was asked for and what the disk can, to one [`Way`] or to a sentence.
-//! [`nvme`] and [`ata`] know the commands, [`samples`] whether they have worked.
+//! [`decide`] is a pure function from the requested method and the disk's abilities to one [`Way`],
+//! or to a sentence for the operator. [`nvme`] and [`ata`] send the commands. [`samples`] checks
+//! that an erase worked.
 
 pub mod ata;
 pub mod nvme;
@@ -12,25 +13,25 @@ use std::path::Path;
 use crate::ata::Ata;
 use crate::{Error, Meter};
 
-/// What WIPE_METHOD may be.
+/// Erase methods that WIPE_METHOD accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// The strongest that the disk has by itself, else zeros.
+    /// Strongest method that the disk itself supports, otherwise zeros.
     Auto,
-    /// Zeros, by the device or written.
+    /// Zeros over the whole disk, by the device or written.
     Zero,
-    /// The device is told to forget.
+    /// Discard (TRIM) of the whole disk.
     Discard,
     /// NVMe's Format NVM with an erase.
     NvmeFormat,
-    /// NVMe's Sanitize.
+    /// NVMe's Sanitize of the subsystem.
     NvmeSanitize,
-    /// ATA's security erase.
+    /// ATA's SECURITY ERASE UNIT.
     AtaSecureErase,
 }
 
 impl Method {
-    /// All of them, with the names that people write.
+    /// All methods with their names in WIPE_METHOD.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Auto, "auto"),
         (Self::Zero, "zero"),
@@ -41,29 +42,29 @@ impl Method {
     ];
 }
 
-/// What is done.
+/// Erase operation that [`decide`] selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Zeros.
+    /// Zeros over the whole disk.
     Zero,
-    /// Discard.
+    /// Discard of the whole disk.
     Discard,
-    /// Format NVM.
+    /// Format NVM of the namespace.
     Format {
-        /// Whether the key goes, and not each block.
+        /// True for cryptographic erase, which destroys the key; false for user data erase.
         crypto: bool,
     },
-    /// Sanitize.
+    /// Sanitize of the NVMe subsystem.
     Sanitize(nvme::Sanitize),
-    /// SECURITY ERASE UNIT.
+    /// SECURITY ERASE UNIT of the ATA disk.
     SecureErase {
-        /// Its enhanced form.
+        /// True for the enhanced erase, which includes reallocated sectors.
         enhanced: bool,
     },
 }
 
 impl Way {
-    /// As WIPE_METHOD names it.
+    /// Returns the name of this operation in WIPE_METHOD.
     pub fn method(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -74,7 +75,7 @@ impl Way {
         }
     }
 
-    /// What the device is asked for, in the words of its standard.
+    /// Returns the name of the operation in the terms of its standard.
     pub fn words(self) -> &'static str {
         match self {
             Self::Zero => "zeros",
@@ -90,21 +91,22 @@ impl Way {
     }
 }
 
-/// What a block device is, as far as it matters for erasing it.
+/// Kind and erase abilities of a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Device {
     /// A namespace of an NVMe controller.
     Nvme(nvme::Abilities),
-    /// An ATA disk.
+    /// An ATA disk with its security state.
     Ata(ata::Security),
-    /// Neither; what it is instead.
+    /// Any other device, with a description of its kind.
     Other(&'static str),
 }
 
-/// Choose. With [`Method::Auto`] also why it is nothing stronger, if so.
+/// Selects the erase operation. With [`Method::Auto`], the second value says why a stronger
+/// operation was not selected.
 ///
 /// # Errors
-/// A sentence why what was asked for cannot be, and what can.
+/// A sentence that says why the requested method is not possible and which methods are.
 pub fn decide(method: Method, device: &Device) -> Result<(Way, Option<String>), String> {
     match (method, device) {
         (Method::Zero, _) => Ok((Way::Zero, None)),
@@ -118,7 +120,8 @@ pub fn decide(method: Method, device: &Device) -> Result<(Way, Option<String>), 
         (Method::AtaSecureErase, _) => Err(format!("it is {}, not an ATA disk", named(device))),
         (Method::Auto, Device::Nvme(nvme)) => {
             let ways = [nvme.sanitize(), nvme.format()];
-            // To overwrite all of a disk takes hours and wears it: after a format, if at all.
+            // An overwrite of the whole disk takes hours and wears the disk, so a format comes
+            // first.
             let slow = Way::Sanitize(nvme::Sanitize::Overwrite);
             let (first, last): (Vec<_>, Vec<_>) =
                 ways.into_iter().partition(|way| *way != Ok(slow));
@@ -139,7 +142,7 @@ fn named(device: &Device) -> &'static str {
     }
 }
 
-/// The first that can be, else zeros; and why those before it cannot.
+/// Returns the first possible operation, otherwise zeros, and the reasons against those before it.
 fn strongest(ways: impl IntoIterator<Item = Result<Way, String>>) -> (Way, Option<String>) {
     let mut passed = Vec::new();
     let mut chosen = Way::Zero;
@@ -155,21 +158,21 @@ fn strongest(ways: impl IntoIterator<Item = Result<Way, String>>) -> (Way, Optio
     (chosen, (!passed.is_empty()).then(|| passed.join("; ")))
 }
 
-/// Where the commands go.
+/// Open device that takes the erase commands.
 #[derive(Debug)]
 pub enum Handle {
-    /// To a controller, about one of its namespaces.
+    /// A namespace and its NVMe controller.
     Nvme(nvme::Namespace),
-    /// To a disk.
+    /// An ATA disk behind the SCSI layer.
     Ata(Ata),
-    /// Nowhere.
+    /// A device without erase commands.
     None,
 }
 
-/// What kind of disk is at `path`, such as `/dev/nvme0n1`.
+/// Detects the kind of disk at `path`, such as `/dev/nvme0n1`.
 ///
 /// # Errors
-/// An NVMe controller that does not say what it can.
+/// The NVMe controller does not answer Identify.
 pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -186,7 +189,7 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
         return Ok((Device::Nvme(abilities), Handle::Nvme(namespace)));
     }
     if by("usb") {
-        // Bridges are known that take a security command and leave the disk locked.
+        // Some USB bridges accept a security command and leave the disk locked.
         return other("a USB disk");
     }
     if !name.starts_with("sd") {
@@ -202,11 +205,11 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     }
 }
 
-/// Have the device do what was decided; zeros and discards are the caller's. Blocks for as long as
-/// that takes, which a device cannot be stopped at.
+/// Runs the selected operation on the device. Zeros and discards are the caller's task. Blocks
+/// until the device ends; a device cannot be stopped in an erase.
 ///
 /// # Errors
-/// [`Error::Erase`] says what became of it, [`Error::Stopped`].
+/// [`Error::Erase`] says how the disk was left, [`Error::Stopped`].
 pub fn carry_out(way: Way, handle: &mut Handle, path: &Path, meter: &Meter) -> Result<(), Error> {
     let failed = |reason| Error::Erase { path: path.to_owned(), reason };
     match (way, handle) {

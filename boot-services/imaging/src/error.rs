@@ -1,4 +1,5 @@
-//! What can go wrong, as the sentences an operator reads in the workflow's status.
+//! Errors of work on disks. Their text is a sentence that an operator reads in the workflow's
+//! status.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,272 +8,272 @@ use std::time::Duration;
 /// A failed step of work on disks.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An image of a container that does not fit into memory.
+    /// A container image that does not fit into memory.
     #[error("the image {image:?} needs more than {}, which is what this machine's free memory has \
         for images", stdx::bytes(*room))]
     ImageTooLarge {
-        /// As the template says it.
+        /// Image reference as the template states it.
         image: String,
-        /// Bytes it may have.
+        /// Bytes of memory that images may use.
         room: u64,
     },
     /// An entry of a container's layer was refused or could not be made.
     #[error("cannot unpack {} of the layer {url}",
         if entry.is_empty() { "the rest" } else { entry })]
     Layer {
-        /// The layer.
+        /// URL of the layer.
         url: String,
         /// The entry's name; empty for the layer as a whole.
         entry: String,
-        /// Why.
+        /// Reason for the refusal or failure.
         #[source]
         source: io::Error,
     },
     /// A URL this agent cannot fetch.
     #[error("cannot fetch {url}: {reason}")]
     Url {
-        /// Without user, password or query.
+        /// URL without user, password or query.
         url: String,
-        /// Why not.
+        /// Reason why the agent cannot fetch the URL.
         reason: String,
     },
     /// A definite refusal by the image server.
     #[error("{url} is refused: {status}")]
     Status {
-        /// What was asked for.
+        /// URL that the agent requested.
         url: String,
-        /// The status line's code and reason, and what the server says beside.
+        /// Code and reason of the HTTP status line, and the text that the server adds.
         status: String,
     },
-    /// No byte for too long.
+    /// A download that received no byte for too long.
     #[error("no new byte of {url} for {}, at {}: {reason}",
         stdx::seconds(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)), stdx::bytes(*offset))]
     GaveUp {
-        /// What was being read.
+        /// URL of the download.
         url: String,
-        /// Bytes read.
+        /// Bytes read before the wait.
         offset: u64,
-        /// How long ago the last one came.
+        /// Time since the last byte arrived.
         waited: Duration,
-        /// What the last attempt met.
+        /// Failure of the last attempt.
         reason: String,
     },
     /// Two reads of one URL gave different images.
     #[error("{url} changed while it was being read")]
     Changed {
-        /// What was being read.
+        /// URL of the image.
         url: String,
     },
-    /// Nothing could tell whether all of it arrived.
+    /// A download whose completeness nothing proves: no length from the server and no checksum.
     #[error("{url} has no stated length and no checksum was given, so a cut could not be noticed")]
     Unbounded {
-        /// What was being read.
+        /// URL of the image.
         url: String,
     },
-    /// An image in a form this agent does not know.
+    /// An image in a format that this agent does not support.
     #[error(
         "{url} is {found}, which is not supported: use raw or qcow2, or raw in gzip, xz, \
         zstd, bzip2 or lz4"
     )]
     Format {
-        /// What was being read.
+        /// URL of the image.
         url: String,
-        /// What it begins like.
+        /// Description of the format, from the first bytes of the image.
         found: String,
     },
-    /// An archive of files in place of an image.
+    /// A tar archive where a disk image is expected.
     #[error(
         "{url} is a tar archive, not the image of a disk: nothing was written. Use archive2disk to \
          unpack it into a file system, or pack the image alone with gzip, xz or zstd"
     )]
     Tar {
-        /// What was being read.
+        /// URL of the archive.
         url: String,
     },
-    /// The image's partition table counts in other sectors than the disk.
+    /// The image's partition table uses another sector size than the disk.
     #[error(
         "the image {url} is for disks with sectors of {image} bytes, and those of {} have \
          {sector}: the disk would have no partitions. Make the image for {sector}-byte sectors",
         disk.display()
     )]
     Sectors {
-        /// What was read.
+        /// URL of the image.
         url: String,
-        /// Bytes of a sector by the image's partition table.
+        /// Sector size in the image's partition table, in bytes.
         image: usize,
-        /// The disk.
+        /// Path of the disk.
         disk: PathBuf,
-        /// Bytes of its sectors.
+        /// Sector size of the disk, in bytes.
         sector: usize,
     },
     /// The decoder met bytes it cannot decode, or too few of them.
     #[error("cannot decode the {format} image {url}")]
     Decode {
-        /// Such as gzip.
+        /// Name of the compression format, such as gzip.
         format: &'static str,
-        /// What was being read.
+        /// URL of the image.
         url: String,
-        /// What the decoder said.
+        /// Error of the decoder.
         #[source]
         source: io::Error,
     },
-    /// The image does not fit.
+    /// An image that is larger than the disk.
     #[error("the image {url} is larger than {}, which holds {}", disk.display(),
         stdx::bytes(*size))]
     TooLarge {
-        /// What was being read.
+        /// URL of the image.
         url: String,
-        /// The disk.
+        /// Path of the disk.
         disk: PathBuf,
-        /// Its size in bytes.
+        /// Size of the disk, in bytes.
         size: u64,
     },
-    /// The bytes are not the expected ones.
+    /// The checksum differs from the expected one.
     #[error("{algorithm} of the image is {actual}, expected {expected} ({url})")]
     Digest {
-        /// Which sum.
+        /// Name of the checksum algorithm.
         algorithm: &'static str,
-        /// Of the stream as served.
+        /// Checksum of the stream as served, that is, still compressed.
         actual: String,
-        /// As the action states it.
+        /// Checksum that the action states.
         expected: String,
-        /// What was read.
+        /// URL of the image.
         url: String,
     },
-    /// The publisher's file of sums does not have this image's.
+    /// The publisher's file of checksums has no line for this image.
     #[error("{sums} has no md5, sha256 or sha512 sum for {name:?}")]
     NoSum {
-        /// The file of sums.
+        /// URL of the publisher's file of checksums.
         sums: String,
-        /// The image's file name.
+        /// File name of the image.
         name: String,
     },
-    /// Two lines of the publisher's file of sums fit the image equally well.
+    /// Two lines of the publisher's file of checksums fit the image equally well.
     #[error(
         "{sums} has different sums for {name:?}: the lines of {first:?} and {second:?} fit the \
         image's URL equally well; state the sum by IMG_CHECKSUM"
     )]
     SeveralSums {
-        /// The file of sums.
+        /// URL of the publisher's file of checksums.
         sums: String,
-        /// The image's file name.
+        /// File name of the image.
         name: String,
-        /// Name in one line.
+        /// File name in the first of the two lines.
         first: String,
-        /// Name in the other.
+        /// File name in the second of the two lines.
         second: String,
     },
-    /// The image ends before the disk that it describes.
+    /// The image ends before the disk that its partition table describes.
     #[error(
         "the image {url} is truncated: it has {length} bytes, and its partition table is for a \
         disk of {stated}"
     )]
     Short {
-        /// What was read.
+        /// URL of the image.
         url: String,
-        /// Bytes of the disk by its partition table.
+        /// Bytes of the disk that the partition table describes.
         stated: u64,
-        /// Bytes there are.
+        /// Bytes that the image has.
         length: u64,
     },
-    /// The disk has other bytes than it was given.
+    /// The disk returns other bytes than were written.
     #[error("{} reads back other bytes than were written at {} (image {url})", disk.display(),
         stdx::bytes(*offset))]
     ReadBack {
-        /// What was written.
+        /// URL of the written image.
         url: String,
-        /// The disk.
+        /// Path of the disk.
         disk: PathBuf,
-        /// Where the first wrong buffer begins.
+        /// Offset of the first buffer that differs, in bytes.
         offset: u64,
     },
-    /// No such disk.
+    /// A device that did not appear in time.
     #[error("{} did not appear within {} s", path.display(), waited.as_secs())]
     NoDisk {
-        /// The device.
+        /// Path of the device.
         path: PathBuf,
-        /// How long was waited.
+        /// Time spent waiting for the device.
         waited: Duration,
     },
-    /// No disk, or more than one, is what the action names.
+    /// The name in the action fits no disk, or more than one.
     #[error("cannot tell which disk is {named:?}: {reason}")]
     NoSuchDisk {
-        /// As the action states it.
+        /// Disk name as the action states it.
         named: String,
-        /// What fits and what does not.
+        /// Candidates that fit the name, and those that do not.
         reason: String,
     },
-    /// The box did not record that a hint chose this disk.
+    /// The box has no record that a hint selected this disk.
     #[error("disk {named:?} is not used: {reason}")]
     OtherDisk {
-        /// As the action states it.
+        /// Disk name as the action states it.
         named: String,
-        /// The box's answer.
+        /// Reason that the box returned.
         reason: String,
     },
-    /// The owner's policy.
+    /// A write to a disk that the owner's policy preserves.
     #[error("{} is not written: disk {disk} is to be preserved", path.display())]
     Preserved {
-        /// What was to be written.
+        /// Path of the device to write.
         path: PathBuf,
-        /// The disk below it.
+        /// Name of the preserved disk below that device.
         disk: String,
     },
-    /// The owner's policy names a disk that is not known.
+    /// The owner's policy names a disk that this machine does not have.
     #[error(
         "{} is not written: {word} is to be preserved, and no disk of this machine is known by \
          that name, so that any disk may be the one; name it by serialNumber=… or wwn=… in the \
          annotation tinbox.dev/preserve-disks of its Hardware, or plug it in", path.display()
     )]
     PreservedUnknown {
-        /// What was to be written.
+        /// Path of the device to write.
         path: PathBuf,
-        /// The name in the policy.
+        /// Disk name in the policy.
         word: String,
     },
-    /// A disk that cannot be erased as was asked for, or has not been.
+    /// An erase that is not possible as requested, or that failed.
     #[error("cannot erase {}: {reason}", path.display())]
     Erase {
-        /// The disk.
+        /// Path of the disk.
         path: PathBuf,
-        /// What is in the way, how the disk was left, and what to do.
+        /// Obstacle, state of the disk afterwards, and what the operator should do.
         reason: String,
     },
-    /// A disk still has what it had.
+    /// A disk that still has old data after an erase.
     #[error("{} was wiped by {method}, and at {} it still has data", path.display(),
         stdx::bytes(*offset))]
     NotErased {
-        /// The disk.
+        /// Path of the disk.
         path: PathBuf,
-        /// How.
+        /// Erase method, as WIPE_METHOD names it.
         method: &'static str,
-        /// Where the sample is.
+        /// Offset of the sample with old data, in bytes.
         offset: u64,
     },
-    /// The path is something else.
+    /// A path that is not a block device.
     #[error("{} is not a block device", path.display())]
     NotBlockDevice {
-        /// The path.
+        /// Path that the action states.
         path: PathBuf,
     },
-    /// Somebody else holds the disk.
+    /// The disk is already open exclusively, or a partition of the disk is mounted.
     #[error("{} is in use: it, or a partition of it, is mounted", path.display())]
     DiskBusy {
-        /// The device.
+        /// Path of the device.
         path: PathBuf,
     },
-    /// The kernel has no such filesystem.
+    /// A filesystem that the agent's kernel does not support.
     #[error("the agent's kernel cannot mount {fs_type}; it has ext4, xfs, btrfs and vfat")]
     FileSystem {
-        /// As the action states it.
+        /// Filesystem type as the action states it.
         fs_type: String,
     },
     /// A system call failed.
     #[error("cannot {doing}")]
     Io {
-        /// What was attempted, with what.
+        /// Operation and its object, as a verb phrase.
         doing: String,
-        /// What the kernel said.
+        /// Error that the kernel returned.
         #[source]
         source: io::Error,
     },
@@ -280,56 +281,57 @@ pub enum Error {
     #[error("cannot unpack {} of {url} on {}", if entry.is_empty() { "the rest" } else { entry },
         device.display())]
     Unpack {
-        /// The archive.
+        /// URL of the archive.
         url: String,
         /// The entry's name; empty for the archive as a whole.
         entry: String,
-        /// The partition.
+        /// Path of the partition.
         device: PathBuf,
-        /// Why.
+        /// Reason for the refusal or failure.
         #[source]
         source: io::Error,
     },
-    /// The programs that disks are partitioned and formatted with are not to be had.
+    /// The programs that partition and format disks are not available.
     #[error(
         "there are no tools for this: {reason}; `image/artifacts.sh FOLDER agent` puts them into \
         what the box serves"
     )]
     NoTools {
-        /// What is missing.
+        /// Name of the missing part.
         reason: String,
     },
-    /// A description of disks, arrays, volumes and file systems that cannot be carried out.
+    /// A description of disks, arrays, volumes and file systems that cannot be applied.
     #[error("cannot use the description of storage: {reason}")]
     Storage {
-        /// What is wrong with it, and where.
+        /// Position and kind of the mistake in the description.
         reason: String,
     },
-    /// A program of the machine's ended with a failure.
+    /// A program that an action ran and that failed.
     #[error("{program} ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
     Program {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// How it ended.
+        /// Exit status of the program.
         status: std::process::ExitStatus,
-        /// The last lines it printed.
+        /// Last lines that the program printed.
         said: String,
     },
-    /// The action was told to stop.
+    /// The action was stopped on request.
     #[error("the action was stopped")]
     Stopped,
-    /// A part of the agent ended without saying why.
+    /// A part of the agent that panicked or ended without a result.
     #[error("{part} ended unexpectedly: {reason}")]
     Crashed {
-        /// Which part.
+        /// Name of the part.
         part: &'static str,
-        /// The panic's text.
+        /// Message of the panic.
         reason: String,
     },
 }
 
 impl Error {
-    /// For `map_err`: an [`Error::Io`] that says what was attempted.
+    /// Returns a closure for `map_err` that wraps an error in [`Error::Io`] with the operation
+    /// `doing`.
     pub fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }

@@ -1,5 +1,5 @@
-//! The root that a program of a partition or of the tools image runs in; [`crate::sys::confine`]
-//! puts it there.
+//! Root folder for a program of a partition or of the tools image. [`crate::sys::confine`] moves
+//! the program there.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -7,17 +7,17 @@ use std::io;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-/// What a program finds mounted in its root: type and place.
+/// Kernel filesystems mounted in the root: type and mount point.
 const KERNEL_FOLDERS: [(&CStr, &CStr); 3] =
     [(c"devtmpfs", c"/dev"), (c"proc", c"/proc"), (c"sysfs", c"/sys")];
-/// What it finds beside where nothing else can be written.
+/// Writable filesystems mounted in a read-only image, in addition.
 const SCRATCH_FOLDERS: [(&CStr, &CStr); 2] = [(c"tmpfs", c"/run"), (c"tmpfs", c"/tmp")];
-/// Where an image of programs is mounted, for themselves alone.
+/// Mount point of the tools image, in the mount namespace of the program only.
 pub const IMAGE_PLACE: &CStr = c"/run/tinbox-agent/tools";
-/// Where they find the partition that they work on, seen from here.
+/// Mount point of the partition inside the tools image, as a path outside of the root.
 const IMAGE_SHOWN: &CStr = c"/run/tinbox-agent/tools/mnt";
 
-/// The root that a program runs in.
+/// Description of the root that a program runs in.
 #[derive(Debug)]
 pub struct Inside {
     root: &'static CStr,
@@ -26,17 +26,17 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// A partition mounted at `root`.
+    /// Root on a partition that is mounted at `root`.
     pub fn partition(root: &'static CStr) -> Self {
         Self { root, image: None, shown: None }
     }
 
-    /// The squashfs on the block device `image`, with `shown` as its `/mnt`.
+    /// Root on the squashfs on the block device `image`, with `shown` as its `/mnt`.
     pub fn image(image: CString, shown: Option<&'static CStr>) -> Self {
         Self { root: IMAGE_PLACE, image: Some(image), shown }
     }
 
-    /// In the child: makes no allocation and takes no lock.
+    /// Enters the root. Runs in the child after fork: makes no allocation and takes no lock.
     pub fn enter(&self) -> io::Result<()> {
         rustix::mount::mount_change(
             c"/",
@@ -53,7 +53,7 @@ impl Inside {
         rustix::process::chdir(c"/")?;
         let scratch = self.image.as_ref().map_or(&[][..], |_| &SCRATCH_FOLDERS);
         for (kind, place) in KERNEL_FOLDERS.iter().chain(scratch) {
-            // From within the new root, so that no link of its leads out.
+            // Relative to the new root, so that a symbolic link of the root cannot lead out.
             match rustix::mount::mount(*kind, *place, *kind, MountFlags::empty(), None) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno.into()),

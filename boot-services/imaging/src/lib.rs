@@ -1,12 +1,12 @@
-//! Work on a machine's disks: an image from a URL to a disk, archives into file systems,
-//! partitions, arrays and volumes, erasing.
+//! Work on a machine's disks: writing images from URLs, unpacking archives into file systems,
+//! making partitions, arrays and volumes, and erasing.
 //!
-//! Never: decides what is done (the agent's actions do), writes to a disk that is to be preserved,
-//! speaks to the box's workflow service.
+//! Never: decides which work is done (the agent's actions decide), writes to a disk that is to be
+//! preserved, speaks to the box's workflow service.
 //!
 //! Enter at [`stream::write_image`] (the image writer), [`unpack::unpack`], [`storage::partition`],
-//! [`erase::carry_out`], and [`select::Selector`] with [`preserve::check`] for which disk is meant
-//! and which must stay as it is.
+//! [`erase::carry_out`]. [`select::Selector`] finds the disk that an action names, and
+//! [`preserve::check`] refuses a preserved disk.
 
 pub mod ata;
 pub mod beneath;

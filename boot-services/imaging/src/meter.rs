@@ -1,13 +1,14 @@
-//! How far an action has come, shared between the one who works and the one who reports.
+//! Progress of an action, shared between the working thread and the reporting one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines that wait to be told; the oldest go when there are more.
+/// Maximum number of printed lines that wait for the report. The oldest lines are dropped beyond
+/// it.
 const WAITING_MAX: usize = 1000;
 
-/// Counters that the action moves and the runner reads once a second.
+/// Counters that the action updates and the runner reads once a second.
 #[derive(Debug, Default)]
 pub struct Meter {
     done: AtomicU64,
@@ -26,39 +27,39 @@ struct Printed {
 }
 
 impl Meter {
-    /// What is being done now, for people.
+    /// Sets the description of the current step, for the operator.
     pub fn say(&self, doing: impl Into<String>) {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing.into();
     }
 
-    /// Reason why nothing goes on for now; an empty one ends the wait.
+    /// Sets the reason of a wait for another server. An empty reason ends the wait.
     pub fn wait(&self, reason: impl Into<String>) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = reason.into();
     }
 
-    /// Bytes in all; 0 while unknown.
+    /// Sets the number of bytes in total; 0 while unknown.
     pub fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Bytes dealt with so far.
+    /// Sets the number of bytes processed so far.
     pub fn set_done(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// Reason of a wait for another server, while there is one.
+    /// Returns the reason of a wait for another server, if there is a wait.
     pub fn waiting(&self) -> Option<String> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         (!waiting.is_empty()).then(|| waiting.clone())
     }
 
-    /// `(done, total, doing)`.
+    /// Returns the counters and the step as `(done, total, doing)`.
     pub fn read(&self) -> (u64, u64, String) {
         let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed), doing)
     }
 
-    /// A program of the action printed a line.
+    /// Adds a line that a program of the action printed.
     pub fn print(&self, line: String) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         if printed.waiting.len() == WAITING_MAX {
@@ -68,8 +69,8 @@ impl Meter {
         printed.waiting.push_back(line);
     }
 
-    /// Up to `max` of the lines that were not told yet, the oldest first; what was lost before them
-    /// is counted in one of them.
+    /// Removes and returns up to `max` unreported lines, oldest first. A first line counts the
+    /// lines that were dropped.
     pub fn take_printed(&self, max: usize) -> Vec<String> {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = std::mem::take(&mut printed.lost);
@@ -78,18 +79,18 @@ impl Meter {
         lost.into_iter().chain(printed.waiting.drain(..count)).collect()
     }
 
-    /// Ask blocking work to end at its next step.
+    /// Asks blocking work to end at its next step.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Meter::stop`] was called.
+    /// Returns true after a call of [`Meter::stop`].
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 }
 
-/// Asks the work to end when whoever waits for it is gone.
+/// Guard that stops the work when its waiting future is dropped.
 #[derive(Debug)]
 pub struct StopOnDrop(pub Arc<Meter>);
 

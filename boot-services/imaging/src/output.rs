@@ -1,5 +1,5 @@
-//! What an action's programs print: every line to the log, the last to whoever asks what went
-//! wrong.
+//! Output of an action's programs. Every line goes to the log, and the last lines go into the error
+//! of a failed program.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,17 +7,17 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::Meter;
 
-/// Longest line of a program's that is told; the rest of it is left out.
+/// Maximum length of a printed line, in bytes. The rest of the line is dropped.
 const LINE: usize = 1000;
-/// Lines that a failure repeats, and the least that reading one takes of memory.
+/// Number of last lines that the error of a failed program repeats.
 const LAST_LINES: usize = 5;
 
-/// The last lines of a program.
+/// The last lines that a program printed.
 #[derive(Debug, Default)]
 pub struct LastLines(Mutex<Vec<String>>);
 
 impl LastLines {
-    /// In one line.
+    /// Returns the lines as a single line, separated by ` / `.
     pub fn joined(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).join(" / ")
     }
@@ -30,7 +30,7 @@ impl LastLines {
     }
 }
 
-/// Every line to the log and, the last of them, to whoever asks what went wrong.
+/// Sends every line to the log, and keeps the last lines for an error.
 pub async fn tell(
     pipe: Option<impl AsyncRead + Unpin>,
     program: &str,

@@ -1,5 +1,5 @@
-//! A program that an action runs: every line it prints goes to the log, the last of them into the
-//! error when it fails, and what it leaves behind ends with it.
+//! A program that an action runs. Every line of its output goes to the log, and the last lines go
+//! into the error of a failure. Processes that the program leaves behind are killed.
 
 use std::process::{Command, Stdio};
 
@@ -10,31 +10,32 @@ use crate::children::Ours;
 use crate::output::{LastLines, tell};
 use crate::{Error, Meter};
 
-/// Most of its standard output that an action is given to read.
+/// Maximum length of the standard output that is returned to an action, in bytes.
 const ANSWER: usize = 256 << 10;
 
-/// What a program finds without the action's help.
+/// Environment variables that every program gets.
 pub const SURROUNDINGS: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("TERM", "linux"),
 ];
 
-/// What is to be run.
+/// Description of a program run.
 #[derive(Debug)]
 pub struct Program<'a> {
-    /// For people; what is started says `command`.
+    /// Name for the operator. The started file is in `command`.
     pub name: &'a str,
-    /// Where it runs, for people: `/dev/sda1`.
+    /// Place of the run for the operator, such as `/dev/sda1`.
     pub place: &'a str,
-    /// Given to it on its standard input.
+    /// Text for the standard input of the program.
     pub input: Option<&'a str>,
-    /// Whether its standard output is an answer to read, and not lines to tell.
+    /// True if the standard output is returned to the action instead of the log.
     pub asked: bool,
 }
 
 impl Program<'_> {
-    /// Run `command` to its end; its answer, if it was asked for one. Dropping the future ends it.
+    /// Runs `command` to its end. Returns its standard output if `asked` is set. Dropping the
+    /// future kills the program.
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be started, [`Error::Program`] when it fails.
@@ -66,27 +67,30 @@ impl Program<'_> {
     }
 }
 
-/// What a program started and left behind ends with it, or the partition would stay in use.
+/// Process group of a program. Dropping kills the processes that the program left behind, because
+/// they would keep the partition in use.
 struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // Nobody may be left, which is what is wanted.
+            // The group may be empty, which is the wanted state.
             let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// A program that does not read to the end says itself what that means.
+/// Writes the input. An error is ignored: a program that does not read all of its input reports the
+/// failure by itself.
 async fn give(pipe: Option<ChildStdin>, input: Option<&str>) {
     if let (Some(mut pipe), Some(input)) = (pipe, input) {
         let _ = pipe.write_all(input.as_bytes()).await;
     }
 }
 
-/// Its standard output as far as it is kept; all of it is read, so that it can end.
+/// Returns the first part of the standard output. The rest is read and dropped, so that the program
+/// can end.
 async fn answer(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(pipe) = pipe else { return String::new() };
     let mut reader = BufReader::new(pipe);

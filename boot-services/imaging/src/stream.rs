@@ -1,5 +1,5 @@
-//! An image from a URL to a disk: fetched with resumption, summed as served, decoded and written
-//! on the way, in constant memory.
+//! Writes an image from a URL to a disk in constant memory. The download resumes after a cut. The
+//! checksum covers the bytes as served. Decoding and writing run during the download.
 //!
 //! ```text
 //!                  ┌─ pieces ──▶ sum (thread)
@@ -10,16 +10,16 @@
 //!                                                           direct I/O, holes for zeros
 //! ```
 //!
-//! Zeros that the server tells of are not fetched ([`holes`]).
+//! Zeros that the server reports as holes are not fetched ([`holes`]).
 //!
-//! A byte is copied once, by the kernel, from the socket into a piece: aligned memory that the sum
-//! and the decoder read, and the disk is written from when there is nothing to decode.
+//! Each byte is copied once, by the kernel, from the socket into a piece of aligned memory. The
+//! checksum and the decoder read the piece. A raw image is written from the piece directly.
 //!
-//! A qcow2 image is no stream: it is read by [`ranges`], part by part, and when it has a checksum
-//! it is fetched once before for that, of the same version.
+//! A qcow2 image is not a stream. [`ranges`] reads its parts by offset. If the image has a
+//! checksum, the whole file is fetched once before for verification, in the same version.
 //!
-//! The first buffer is written last, once the checksum is known to be right: until then the disk's
-//! beginning is zeros, so that neither a power cut nor a wrong image leaves something that boots.
+//! The first buffer is written last, after the checksum is verified. Until then the beginning of
+//! the disk is zeros, so that neither a power cut nor a wrong image leaves a disk that boots.
 
 mod archive;
 mod body;
@@ -74,54 +74,54 @@ use piece::Source;
 use ranges::Ranges;
 use write::{Asked, Staged, Streamed};
 
-/// How often an image that changes under our hands is begun anew.
+/// Maximum number of attempts for an image that changes on the server during the download.
 const BEGINNINGS: u32 = 3;
 
-/// What the stream as served, that is, compressed, must hash to.
+/// Expected checksum of the stream as served, that is, still compressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// This.
+    /// Checksum that the action states.
     Sum(Checksum),
-    /// Sum that a file of sums has for the path that the image's URL ends with.
+    /// URL of a file of checksums, which has a line for the path that the image's URL ends with.
     Sums(Url),
 }
 
-/// What to write and where.
+/// An image to write and its target disk.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Where it is served.
+    /// URL of the image.
     pub url: Url,
-    /// How to know that it is the right one.
+    /// Expected checksum; `None` disables the check.
     pub proof: Option<Proof>,
-    /// Whether an image that is not compressed is a mistake.
+    /// True if an uncompressed image is an error.
     pub compressed: bool,
-    /// Whether to read the disk back and compare.
+    /// True to read the disk back after writing and compare it.
     pub read_back: bool,
-    /// The disk.
+    /// Path of the target disk.
     pub disk: PathBuf,
-    /// Whether the disk may be a regular file.
+    /// Kinds of target that are allowed, for regular files in tests.
     pub accept: Accept,
-    /// How long to wait for a server that is away.
+    /// Timeouts and retry intervals of the download.
     pub patience: Patience,
 }
 
-/// What was written.
+/// Result of a written image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Bytes as served.
+    /// Bytes fetched, as served.
     pub fetched: u64,
     /// Bytes of the decoded image.
     pub image: u64,
-    /// Of those, bytes that were zeros and never sent to the disk.
+    /// Bytes of the decoded image that were zeros and not sent to the disk.
     pub holes: u64,
-    /// The sum that was asked for and is right.
+    /// Checksum that was verified; `None` if none was requested.
     pub verified: Option<Checksum>,
 }
 
-/// Write the image. Dropping the future stops the work at its next step.
+/// Writes an image to its disk. Dropping the future stops the work at its next step.
 ///
 /// # Errors
-/// A sentence for the operator; nothing on the disk boots then, or nothing was written.
+/// A sentence for the operator. In that case the disk does not boot, or nothing was written.
 pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error> {
     let _stop = StopOnDrop(meter.clone());
     let mut beginning = 1;
@@ -171,8 +171,8 @@ async fn finish(staged: Staged, meter: &Arc<Meter>) -> Result<Summary, Error> {
     Ok(Summary { fetched: 0, image, holes, verified: None })
 }
 
-/// Fetch into a blocking reader. When the reader is content before the end, what was fetched is
-/// `None`.
+/// Fetches a URL into a blocking reader. The download is `None` if the reader ends successfully
+/// before the end of the stream.
 async fn receive<T: Send + 'static>(
     wanted: &Wanted<'_>,
     meter: &Arc<Meter>,
@@ -184,12 +184,12 @@ async fn receive<T: Send + 'static>(
     match tokio::join!(fetch::run(wanted, meter, sink), working) {
         (Ok(fetched), Ok(done)) => Ok((Some(fetched), done)),
         (Err(Error::Stopped), Ok(done)) => Ok((None, done)),
-        // When one side fails the other fails for want of it: tell the cause, not the consequence.
+        // If one side fails, the other side fails as a consequence. Report the cause.
         (Err(Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => Err(error),
     }
 }
 
-/// A qcow2 image, read where its clusters are. Returns the file's length beside.
+/// Writes a qcow2 image, reading its clusters by offset. Returns the length of the file too.
 async fn write_qcow2(
     wanted: &Wanted<'_>,
     disk: Disk,
@@ -222,7 +222,7 @@ async fn write_qcow2(
     .await
 }
 
-/// Tells how much was read of it.
+/// Reader that reports the number of bytes read to the meter.
 struct Metered<R> {
     inner: R,
     done: u64,
@@ -242,7 +242,7 @@ fn read_to_end(mut source: Source) -> Result<(), Error> {
     std::io::copy(&mut source, &mut std::io::sink()).map(|_| ()).map_err(|_| Error::Stopped)
 }
 
-/// The sum that is to be met, looked up where that is asked for.
+/// Returns the expected checksum. A [`Proof::Sums`] is looked up in its file of checksums.
 async fn expected(
     url: &Url,
     proof: Option<&Proof>,
@@ -263,7 +263,7 @@ async fn expected(
     })
 }
 
-/// Run blocking work; a panic in it becomes an error.
+/// Runs blocking work on a thread of its own. A panic in the work becomes an error.
 pub async fn blocking<T: Send + 'static>(
     part: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -274,7 +274,7 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A task's end by panic, as a sentence.
+/// Converts the failed end of a task into an error.
 pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
     let reason = match error.try_into_panic() {
         Ok(payload) => panic_text(&*payload),
@@ -283,7 +283,7 @@ pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
     Error::Crashed { part, reason }
 }
 
-/// The text of a panic.
+/// Returns the message of a panic.
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())

@@ -1,4 +1,5 @@
-//! ATA's security erase (ACS-4, 4.18): a password is set, which the erase takes away again.
+//! ATA's security erase (ACS-4, 4.18). The erase needs a password, which it removes when it
+//! succeeds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,38 +7,38 @@ use std::time::Duration;
 use super::Way;
 use crate::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
 
-/// Known to everybody: it is there because an erase wants one, for as long as the erase takes, and
-/// who finds the disk locked by a power cut must know it.
+/// Publicly known password. An erase requires a password, which exists only while the erase runs.
+/// After a power cut the operator needs this password to unlock the disk.
 pub const PASSWORD: &str = "tinbox";
-/// The commands.
+/// Opcodes of the security commands.
 const SET_PASSWORD: u8 = 0xf1;
 const UNLOCK: u8 = 0xf2;
 const ERASE_PREPARE: u8 = 0xf3;
 const ERASE_UNIT: u8 = 0xf4;
 const DISABLE_PASSWORD: u8 = 0xf6;
-/// For a disk that does not say how long it takes.
+/// Timeout for a disk that does not state its erase time.
 const UNKNOWN: Duration = Duration::from_secs(24 * 3600);
 
-/// What a disk says of its security.
+/// Security state of a disk, from IDENTIFY DEVICE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Security {
-    /// It has any.
+    /// The disk supports ATA security.
     pub supported: bool,
     /// A password is set.
     pub enabled: bool,
-    /// And not given yet.
+    /// The password was not given since power-on.
     pub locked: bool,
-    /// Nothing of it can be changed before the next power-on.
+    /// The security state cannot change before the next power-on.
     pub frozen: bool,
-    /// Too many wrong passwords since then.
+    /// Too many wrong passwords were given since power-on.
     pub expired: bool,
-    /// It can erase what it has put aside, too.
+    /// The disk supports the enhanced erase, which includes reallocated sectors.
     pub enhanced: bool,
-    /// How long each erase takes, as it says: the plain one and the enhanced.
+    /// Erase times that the disk states, in minutes: the normal erase, then the enhanced one.
     pub minutes: [Option<u32>; 2],
 }
 
-/// By the data of IDENTIFY DEVICE.
+/// Decodes the security state from the data of IDENTIFY DEVICE.
 pub fn security(identified: &[u8; BLOCK]) -> Security {
     let status = word(identified, 128);
     let has = |bit: u32| status & 1 << bit != 0;
@@ -52,7 +53,8 @@ pub fn security(identified: &[u8; BLOCK]) -> Security {
     }
 }
 
-/// In steps of two minutes, by seven bits or, of newer disks, fifteen.
+/// Decodes an erase time. The unit is two minutes; the value has seven bits or, on newer disks,
+/// fifteen.
 fn minutes(word: u16) -> Option<u32> {
     const LONG: u16 = 1 << 15;
     let (steps, most) =
@@ -62,7 +64,7 @@ fn minutes(word: u16) -> Option<u32> {
 
 impl Security {
     /// # Errors
-    /// Why it cannot be erased, and what to do about it.
+    /// Reason why the disk cannot be erased, and what the operator should do.
     pub fn erase(&self) -> Result<Way, String> {
         let reason = match self {
             Self { supported: false, .. } => "it has no ATA security",
@@ -80,15 +82,15 @@ impl Security {
     }
 }
 
-/// A command that nothing is told beside its block.
+/// Builds a command whose only argument is its data block.
 fn task(command: u8, patience: Duration) -> Task {
     Task { command, features: 0, lba: [0; 3], patience }
 }
 
-/// What every one of the commands is given: whose password, some bits, and the password.
+/// Builds the data block of a security command: identifier bits and the password.
 fn block(bits: u16) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
-    // Bit 0 is clear: the user's, not the master's.
+    // Bit 0 is clear: the user password, not the master password.
     block[..2].copy_from_slice(&bits.to_le_bytes());
     block[2..2 + PASSWORD.len()].copy_from_slice(PASSWORD.as_bytes());
     block
@@ -98,10 +100,10 @@ fn give(drive: &mut impl Drive, command: u8, bits: u16, patience: Duration) -> s
     drive.perform(&task(command, patience), Data::Out(&block(bits))).map(drop)
 }
 
-/// Erase. Blocks for as long as the disk takes.
+/// Erases the disk. Blocks until the disk ends.
 ///
 /// # Errors
-/// What failed, and how the disk was left.
+/// The failure, and how the disk was left.
 pub fn erase(drive: &mut impl Drive, enhanced: bool, path: &Path) -> Result<(), String> {
     let identified = identify(drive).map_err(|error| error.to_string())?;
     let before = security(&identified);
@@ -114,7 +116,7 @@ pub fn erase(drive: &mut impl Drive, enhanced: bool, path: &Path) -> Result<(), 
             )
         })?;
     }
-    // A disk that has one takes another: what comes next erases by this one.
+    // A disk that has a password accepts a new one. The erase below uses the new password.
     give(drive, SET_PASSWORD, 0, SOON)
         .map_err(|error| format!("it does not take a password to be erased by ({error})"))?;
     let erased = unit(drive, enhanced, &before);
@@ -141,7 +143,7 @@ fn name(enhanced: bool) -> &'static str {
 fn unit(drive: &mut impl Drive, enhanced: bool, security: &Security) -> std::io::Result<()> {
     const ENHANCED: u16 = 1 << 1;
     let minutes = security.minutes[usize::from(enhanced)];
-    // Disks take longer than they say.
+    // Disks take longer than they state.
     let patience = minutes
         .map_or(UNKNOWN, |minutes| Duration::from_secs(u64::from(minutes) * 120))
         .max(Duration::from_secs(1800));
@@ -149,9 +151,9 @@ fn unit(drive: &mut impl Drive, enhanced: bool, security: &Security) -> std::io:
     give(drive, ERASE_UNIT, if enhanced { ENHANCED } else { 0 }, patience)
 }
 
-/// Take the password away again; how the disk is left.
+/// Removes the password. Returns a sentence on the state of the disk.
 fn free(drive: &mut impl Drive, path: &Path) -> String {
-    // It may have locked itself, or not: what counts is how it is in the end.
+    // The disk may be locked or not. The check of the final state below decides.
     let _ = give(drive, UNLOCK, 0, SOON);
     let _ = give(drive, DISABLE_PASSWORD, 0, SOON);
     match identify(drive).map(|identified| security(&identified)) {

@@ -1,5 +1,5 @@
-//! NVMe (NVM Express base specification 2.0): Format NVM (5.23) and Sanitize (5.24), told from what
-//! Identify says (5.17.2).
+//! NVMe (NVM Express base specification 2.0): Format NVM (5.23) and Sanitize (5.24), as far as
+//! Identify (5.17.2) reports support.
 
 use std::fs::File;
 use std::io;
@@ -10,34 +10,35 @@ use super::Way;
 use crate::sys::{self, NvmeAdmin};
 use crate::{Error, Meter};
 
-/// Bytes of an answer to Identify.
+/// Length of an Identify response, in bytes.
 pub const IDENTIFIED: usize = 4096;
-/// Bytes of a log as far as it is read.
+/// Bytes that are read of a log page.
 pub const LOG: usize = 512;
-/// Of what is answered from memory, and of a format: hours, for a controller that is timed out is
-/// reset in the middle of it.
+/// Timeout of commands that the controller answers from memory, and of a format. A format takes
+/// hours, and the kernel resets a controller that times out.
 const SOON: Duration = Duration::from_secs(60);
 const FORMAT: Duration = Duration::from_secs(24 * 3600);
-/// How often the progress of a sanitize operation is asked for.
+/// Interval between two reads of the sanitize progress.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How a controller sanitizes.
+/// Kinds of Sanitize that a controller supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitize {
-    /// Every block is erased, as the medium does that.
+    /// Block erase: every block is erased by the method of the medium.
     Block,
-    /// The key goes.
+    /// Cryptographic erase: the controller destroys the key.
     Crypto,
-    /// Zeros, once.
+    /// Overwrite with zeros, one pass.
     Overwrite,
 }
 
 impl Sanitize {
-    /// Better ones first: a block erase needs no belief in a key's fate.
+    /// Kinds by preference. A block erase comes first because it needs no trust in the key's
+    /// deletion.
     const ALL: [(Self, u32, u32); 3] =
         [(Self::Block, 1 << 1, 2), (Self::Crypto, 1, 4), (Self::Overwrite, 1 << 2, 3)];
 
-    /// SANACT, and the number of passes of the one that has any.
+    /// Returns SANACT, and for an overwrite the number of passes.
     fn word(self) -> u32 {
         const ONE_PASS: u32 = 1 << 4;
         let found = Self::ALL.iter().find(|(kind, ..)| *kind == self);
@@ -46,23 +47,23 @@ impl Sanitize {
     }
 }
 
-/// What a controller can do to a namespace.
+/// Erase abilities of a controller for one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// Format NVM.
+    /// The controller supports Format NVM.
     pub format: bool,
-    /// With the key's end.
+    /// Format NVM supports cryptographic erase.
     pub crypto_format: bool,
-    /// To all namespaces or none.
+    /// Format NVM erases all namespaces of the controller.
     pub format_all: bool,
-    /// Sanitize.
+    /// Supported kinds of Sanitize, by preference.
     pub sanitize: Vec<Sanitize>,
-    /// The names of other namespaces in the same subsystem, which Sanitize would erase as well.
+    /// Names of the other namespaces in the subsystem. Sanitize would erase these namespaces too.
     pub others: Vec<String>,
 }
 
 impl Abilities {
-    /// By what the controller says.
+    /// Decodes the abilities from the controller's Identify data.
     pub fn read(identified: &[u8; IDENTIFIED], others: Vec<String>) -> Self {
         let half = |at: usize| u16::from_le_bytes([identified[at], identified[at + 1]]);
         let (commands, formats) = (half(256), identified[524]);
@@ -78,7 +79,7 @@ impl Abilities {
     }
 
     /// # Errors
-    /// Why it cannot be formatted.
+    /// Reason why the namespace cannot be formatted.
     pub fn format(&self) -> Result<Way, String> {
         match self {
             Self { format: false, .. } => Err("its controller has no Format NVM".to_owned()),
@@ -90,7 +91,7 @@ impl Abilities {
     }
 
     /// # Errors
-    /// Why it cannot be sanitized.
+    /// Reason why the subsystem cannot be sanitized.
     pub fn sanitize(&self) -> Result<Way, String> {
         match self.sanitize.first() {
             None => Err("its controller has no Sanitize".to_owned()),
@@ -102,19 +103,19 @@ impl Abilities {
     }
 }
 
-/// Whatever takes NVMe's admin commands.
+/// A device that takes NVMe admin commands.
 pub trait Controller {
-    /// Do it, and fill `answer`; the status, 0 for a success.
+    /// Sends a command and fills `answer`. Returns the status, 0 for success.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the kernel.
     fn admin(&mut self, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16>;
 
-    /// Wait before the next look at a long operation.
+    /// Waits before the next check of a long operation.
     fn rest(&mut self);
 }
 
-/// A namespace of this machine.
+/// An NVMe namespace of this machine.
 #[derive(Debug)]
 pub struct Namespace {
     controller: File,
@@ -124,7 +125,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// By its folder in sysfs and its own path.
+    /// Opens the namespace with sysfs folder `folder` and device path `path`.
     pub(super) fn open(folder: &Path, path: &Path) -> Result<Self, Error> {
         let device = folder.join("device").canonicalize();
         let device =
@@ -149,7 +150,7 @@ impl Namespace {
         })
     }
 
-    /// Its number in the controller.
+    /// Namespace id (NSID) in its controller.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -173,8 +174,9 @@ impl Controller for Namespace {
     }
 }
 
-/// Name of the controller of a namespace's device. With native multipath the device is a subsystem,
-/// which has no node: one of its controllers takes the commands.
+/// Returns the name of the controller of a namespace's device. With native multipath the device is
+/// a subsystem, which has no device node. One of the subsystem's controllers takes the commands
+/// then.
 pub(super) fn controller(device: &Path) -> Option<String> {
     let name = device.file_name()?.to_string_lossy().into_owned();
     if !name.starts_with("nvme-subsys") {
@@ -195,7 +197,7 @@ pub(super) fn controller(device: &Path) -> Option<String> {
     controllers.into_iter().find(is_live)
 }
 
-/// The other namespaces of the subsystem that the one at `folder` is of.
+/// Lists the other namespaces in the subsystem of the namespace at `folder`.
 fn others(class: &Path, folder: &Path) -> Vec<String> {
     let subsystem = |folder: &Path| {
         let text = std::fs::read_to_string(folder.join("device/subsysnqn")).ok()?;
@@ -217,7 +219,7 @@ fn others(class: &Path, folder: &Path) -> Vec<String> {
     names
 }
 
-/// Do it; the status as a sentence.
+/// Sends a command. Returns a status other than success as a sentence.
 fn perform(
     controller: &mut impl Controller,
     what: &str,
@@ -231,7 +233,8 @@ fn perform(
     }
 }
 
-/// The codes that these commands meet (figures 93 to 95), without the bit that forbids a retry.
+/// Translates the status codes of these commands (figures 93 to 95). The Do Not Retry bit is
+/// ignored.
 fn refusal(status: u16) -> String {
     let words = match status & 0x7ff {
         0x001 => "it does not know the command",
@@ -261,10 +264,10 @@ fn identify(
     Ok(answer)
 }
 
-/// Format a namespace as it is formatted.
+/// Formats a namespace with its current format.
 ///
 /// # Errors
-/// What the controller has against it.
+/// Reason why the controller refuses.
 pub fn format(
     controller: &mut impl Controller,
     namespace: u32,
@@ -278,13 +281,13 @@ pub fn format(
     perform(controller, "Format NVM", &asked, &mut [])
 }
 
-/// The same format, metadata and protection as now, and what kind of erase.
+/// Builds the command word: current format, metadata and protection, and the kind of erase.
 fn format_word(namespace: &[u8; IDENTIFIED], crypto: bool) -> u32 {
     const USER_DATA: u32 = 1 << 9;
     const CRYPTOGRAPHIC: u32 = 2 << 9;
     let [formats, _, protection] = [25, 27, 29].map(|at| u32::from(namespace[at]));
     let current = u32::from(namespace[26]);
-    // The upper bits of the format's number mean something only where there are so many.
+    // The upper bits of the format's number are valid only with at least 16 formats.
     let upper = if formats >= 16 { current >> 5 & 0b11 } else { 0 };
     let number = current & 0xf | upper << 12;
     let metadata = current & 1 << 4;
@@ -292,29 +295,29 @@ fn format_word(namespace: &[u8; IDENTIFIED], crypto: bool) -> u32 {
     number | metadata | protected | if crypto { CRYPTOGRAPHIC } else { USER_DATA }
 }
 
-/// What the sanitize log (5.16.1.25) says.
+/// Content of the sanitize log (5.16.1.25).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Of 65536.
+    /// Progress, in parts of 65536.
     pub done: u16,
-    /// The operation that was last asked for.
+    /// State of the most recent sanitize operation.
     pub state: State,
 }
 
-/// How a sanitize operation stands.
+/// States of a sanitize operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// There was none.
+    /// No sanitize operation was ever started.
     Never,
-    /// All is erased.
+    /// The operation has erased everything.
     Completed,
-    /// It goes on by itself, whatever becomes of us.
+    /// The operation continues in the controller, even if this program ends.
     UnderWay,
-    /// It has failed.
+    /// The last operation has failed.
     Failed,
 }
 
-/// Understand a sanitize log.
+/// Decodes a sanitize log.
 pub fn progress(log: &[u8; LOG]) -> Progress {
     let state = match log[2] & 0b111 {
         1 | 4 => State::Completed,
@@ -339,11 +342,11 @@ fn look(controller: &mut impl Controller) -> Result<Progress, String> {
     Ok(progress(&log))
 }
 
-/// Sanitize the subsystem and wait for it. One that is under way is not begun again: a power cut
-/// does not end it, and neither does the end of who asked for it.
+/// Sanitizes the subsystem and waits for the end. An operation that already runs is not started
+/// again, because it survives a power cut and the end of the requesting program.
 ///
 /// # Errors
-/// What the controller has against it; some words when the action is stopped.
+/// Reason why the controller refuses, or a sentence when the action is stopped.
 pub fn sanitize(
     controller: &mut impl Controller,
     kind: Sanitize,

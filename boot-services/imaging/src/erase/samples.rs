@@ -1,23 +1,23 @@
 //! Samples of a disk, read past the page cache before and after an erase.
 //!
-//! Zeros are what zeroing and discarding must leave. A device that erases by itself may leave
-//! zeros, ones, or what a lost key makes of the old bytes: anything but the old bytes.
+//! Zeroing and discarding must leave zeros. A device that erases by itself may leave zeros, ones,
+//! or the old bytes decrypted with another key, but never the old bytes.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::disk::{Aligned, Disk, MEMORY_ALIGN};
 use crate::{Error, Meter};
 
-/// How many, the first and the last bytes of the disk among them.
+/// Number of samples, including the first and the last bytes of the disk.
 const SAMPLES: u64 = 256;
-/// Bytes of one.
+/// Length of one sample, in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// What was there.
+/// SHA-256 of each sample before an erase; `None` where the disk was not readable.
 #[derive(Debug, Default)]
 pub struct Before(Vec<Option<[u8; 32]>>);
 
-/// What is there afterwards.
+/// Number of samples after an erase, by content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct After {
     zeros: u64,
@@ -26,7 +26,7 @@ pub struct After {
     unknown: u64,
 }
 
-/// For people, and the record.
+/// Text for the operator and for the wipe record.
 impl std::fmt::Display for After {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { zeros, ones, unlike, unknown } = *self;
@@ -47,8 +47,8 @@ impl std::fmt::Display for After {
     }
 }
 
-/// Read them before an erase that need not leave zeros. A disk that cannot be read, as one that is
-/// locked, is not read on.
+/// Reads the samples before an erase that does not have to leave zeros. Reading stops at the first
+/// error, because a locked disk fails everywhere.
 pub fn before(disk: &Disk, size: u64, meter: &Meter) -> Result<Before, Error> {
     let mut known = Vec::new();
     each(disk, size, meter, |_, bytes| {
@@ -60,10 +60,10 @@ pub fn before(disk: &Disk, size: u64, meter: &Meter) -> Result<Before, Error> {
     Ok(Before(known))
 }
 
-/// Read them afterwards. Without `before` all must be zeros.
+/// Reads the samples after an erase. Without `before`, all samples must be zeros.
 ///
 /// # Errors
-/// [`Error::NotErased`] names the first that is not erased.
+/// [`Error::NotErased`] names the first sample that still has data.
 pub fn after(
     disk: &Disk,
     size: u64,
@@ -87,8 +87,8 @@ pub fn after(
 }
 
 impl After {
-    /// Whether a sample is erased. `known`: of an erase that need not leave zeros, what was there,
-    /// as far as it could be read.
+    /// Counts a sample. Returns true if the sample is erased. `known` is set for an erase that does
+    /// not have to leave zeros. It has the old checksum where the disk was readable.
     fn count(&mut self, bytes: &[u8], known: Option<Option<[u8; 32]>>) -> bool {
         let all = |wanted: u8| bytes.iter().all(|byte| *byte == wanted);
         let counter = match known {
@@ -104,7 +104,7 @@ impl After {
     }
 }
 
-/// Do something with each for as long as it says `true`.
+/// Calls `with` for each sample until `with` returns false.
 fn each(
     disk: &Disk,
     size: u64,
@@ -126,7 +126,7 @@ fn each(
     Ok(())
 }
 
-/// Where they are: evenly apart, whole blocks, the last one at the very end.
+/// Offsets of the samples: evenly spaced, block-aligned, the last sample at the end of the disk.
 fn offsets(size: u64) -> impl Iterator<Item = u64> {
     let block = MEMORY_ALIGN as u64;
     let last = size.saturating_sub(SAMPLE as u64).next_multiple_of(block).min(size);

@@ -1,4 +1,4 @@
-//! Every kind of disk by every method, and disks that fail on the way.
+//! Tests of every method on every kind of disk, and of disks that fail during an erase.
 
 mod ata;
 mod nvme;

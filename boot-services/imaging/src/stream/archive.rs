@@ -1,4 +1,4 @@
-//! A stream that is not for a disk but for a reader: an archive.
+//! Streams that a reader consumes instead of a disk: archives and documents.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,21 +11,20 @@ use super::write::undecoded;
 use super::{Checksum, StopOnDrop, Url, receive};
 use crate::{Error, Meter};
 
-/// What to read.
+/// An archive or document to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// Where it is served.
+    /// URL of the archive.
     pub url: Url,
-    /// What it hashes to, as served or decompressed: people state the one, upstream's action
-    /// compares the other.
+    /// Expected checksum, of the archive as served or decompressed. Users state the first;
+    /// upstream's action compares the second.
     pub checksum: Option<Checksum>,
 }
 
-/// Feed the decoded archive to `work`, which must read all of it. Returns how many bytes were
-/// fetched beside. Dropping the future stops the work at its next read.
+/// Passes the decoded archive to `work`, which must read all of it. Returns the number of fetched
+/// bytes too. Dropping the future stops the work at its next read.
 ///
-/// # Errors
-/// A sentence for the operator; `work` has had wrong bytes then.
+/// A sentence for the operator. In that case `work` may have read wrong bytes.
 pub async fn read_archive<T: Send + 'static>(
     archive: &Archive,
     patience: Patience,
@@ -47,7 +46,7 @@ pub async fn read_archive<T: Send + 'static>(
         let format = decoder.format.name();
         let mut reader = Hashed { decoder, hasher, failed: failed.clone() };
         let done = work(&mut reader);
-        // What the reader met says more than what its user makes of it.
+        // The reader's own error is more precise than the resulting error of `work`.
         let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(error) = failed {
             return Err(undecoded(format, &url, error));
@@ -67,10 +66,8 @@ pub async fn read_archive<T: Send + 'static>(
     }
 }
 
-/// All of a document of at most `most` bytes, which is checked when `document` says what it hashes
-/// to.
+/// Reads a whole document of at most `most` bytes, and verifies its checksum if `document` has one.
 ///
-/// # Errors
 /// A sentence for the operator.
 pub async fn read_document(
     document: &Archive,

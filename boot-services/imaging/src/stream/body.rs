@@ -1,5 +1,5 @@
-//! An answer's body, read from the socket straight into the reader's memory, and its end told from
-//! a cut (RFC 9112 sections 6.3 and 7.1).
+//! Body of an HTTP response, read from the socket directly into the reader's memory. The end of the
+//! body is distinguished from a cut (RFC 9112 sections 6.3 and 7.1).
 
 use std::io;
 
@@ -7,42 +7,42 @@ use bytes::{Buf as _, BytesMut};
 use http::header::{self, HeaderMap};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is read ahead of a head or of a chunk's size at once. It is copied out of there; the rest
-/// of the body is not.
+/// Bytes read ahead for a response head or the size of a chunk. The bytes are copied from there;
+/// the rest of the body is not copied.
 const AHEAD: usize = 4 << 10;
-/// The longest line that says a chunk's size, or field of a trailer.
+/// Maximum length of a line with a chunk's size and of a field in a trailer, in bytes.
 const LINE: usize = 4 << 10;
-/// The most that a trailer may hold.
+/// Maximum length of a trailer, in bytes.
 const TRAILER: usize = 64 << 10;
 
-/// Where a body ends.
+/// Rule for the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// After so many more bytes.
+    /// The body ends after this many more bytes.
     Length(u64),
-    /// After the last of its chunks.
+    /// The body ends after its last chunk.
     Chunked(Chunk),
-    /// With the connection.
+    /// The body ends when the connection closes.
     Close,
 }
 
-/// What comes next of a chunked body.
+/// Next element of a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunk {
-    /// The line that says a chunk's size.
+    /// Line with the size of a chunk.
     Size,
-    /// So many more bytes of the chunk.
+    /// Remaining bytes of the chunk.
     Data(u64),
-    /// The line's end after a chunk.
+    /// Line end after the data of a chunk.
     Gap,
-    /// Fields after the last chunk, of which so many bytes were read.
+    /// Trailer fields after the last chunk, with the number of trailer bytes read.
     Trailer(usize),
-    /// Nothing.
+    /// End of the body.
     End,
 }
 
 impl Framing {
-    /// As an answer's fields state it; otherwise why it cannot be told.
+    /// Returns the rule that the response's fields state, or the reason why they are not usable.
     pub(super) fn of(fields: &HeaderMap) -> Result<Self, String> {
         let text = |name| fields.get_all(name).into_iter().map(|value| value.to_str().ok());
         let mut codings = text(header::TRANSFER_ENCODING);
@@ -65,7 +65,7 @@ impl Framing {
     }
 }
 
-/// A connection that an answer comes from, and what of it was read ahead.
+/// Connection with a response, and the bytes read ahead from it.
 pub(super) struct Body<S> {
     stream: S,
     ahead: BytesMut,
@@ -73,29 +73,29 @@ pub(super) struct Body<S> {
 }
 
 impl<S: AsyncRead + Unpin> Body<S> {
-    /// A connection of whose answer nothing is known yet.
+    /// Wraps a connection before the first byte of the response.
     pub(super) fn new(stream: S) -> Self {
         Self { stream, ahead: BytesMut::new(), framing: Framing::Close }
     }
 
-    /// What was read ahead.
+    /// Bytes that were read ahead.
     pub(super) fn ahead(&mut self) -> &mut BytesMut {
         &mut self.ahead
     }
 
-    /// Read ahead; how much, 0 when the connection has ended.
+    /// Reads ahead. Returns the number of bytes, 0 if the connection has ended.
     pub(super) async fn look_ahead(&mut self) -> io::Result<usize> {
         self.ahead.reserve(AHEAD);
         self.stream.read_buf(&mut self.ahead).await
     }
 
-    /// What comes next is a body with this end.
+    /// Begins a body with this rule for its end.
     pub(super) fn begin(&mut self, framing: Framing) {
         self.framing = framing;
     }
 
-    /// Fill a part of `out`, which must have room: as much as has come; 0 at the body's end. No
-    /// byte is lost when the future is dropped.
+    /// Fills a part of `out`, which must not be empty, with the bytes that are available. Returns 0
+    /// at the end of the body. No byte is lost when the future is dropped.
     pub(super) async fn read(&mut self, out: &mut [u8]) -> Result<usize, String> {
         match self.framing {
             Framing::Close => self.take(out).await.map_err(|error| error.to_string()),
@@ -108,7 +108,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         }
     }
 
-    /// What was read ahead, else what comes.
+    /// Returns bytes that were read ahead, otherwise bytes from the connection.
     async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.ahead.is_empty() {
             return self.stream.read(out).await;
@@ -118,7 +118,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         Ok(count)
     }
 
-    /// Of a part of which `left` bytes must still come.
+    /// Reads bytes of a part that has `left` bytes remaining.
     async fn read_part(&mut self, out: &mut [u8], left: u64) -> Result<usize, String> {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
         let count = self.take(&mut out[..most]).await.map_err(|error| error.to_string())?;
@@ -160,7 +160,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         }
     }
 
-    /// The next line, without its end, as `read` takes it.
+    /// Passes the next line, without its end, to `read`.
     async fn line<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
         loop {
             if let Some(end) = self.ahead.iter().position(|byte| *byte == b'\n') {
@@ -179,7 +179,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
     }
 }
 
-/// Hexadecimal digits, then perhaps an extension.
+/// Parses the size of a chunk: hexadecimal digits, optionally followed by an extension.
 fn chunk_size(line: &[u8]) -> Result<u64, String> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));

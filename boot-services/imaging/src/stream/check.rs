@@ -4,10 +4,10 @@ use super::gpt;
 use crate::Error;
 use crate::disk::Disk;
 
-/// Place and text of the mark of a tar archive (POSIX.1-2017, ustar; GNU tar writes the same).
+/// Offset and text of the magic of a tar archive (POSIX.1-2017, ustar; GNU tar writes the same).
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// Refuses what is no image of this disk.
+/// Refuses a tar archive and an image for another sector size.
 pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
     if is_tar(head) {
         return Err(Error::Tar { url: url.to_owned() });
@@ -18,7 +18,8 @@ pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
     }
 }
 
-/// The oldest tar archives have no mark, but a checksum in the header, which no boot sector meets.
+/// Detects a tar archive. The oldest tar archives have no magic, but a checksum in the header,
+/// which a boot sector does not satisfy.
 fn is_tar(head: &[u8]) -> bool {
     let (at, mark) = TAR;
     let Some(header) = head.get(..512) else { return false };
@@ -26,12 +27,13 @@ fn is_tar(head: &[u8]) -> bool {
         return true;
     }
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
-    // The checksum's own field counts as spaces.
+    // The field of the checksum counts as spaces.
     let sum = sum(&header[..148]) + 8 * u32::from(b' ') + sum(&header[156..]);
     header[0] != 0 && tar::Header::from_byte_slice(header).cksum().is_ok_and(|own| own == sum)
 }
 
-/// Refuses an image whose MBR is for sectors of another size. The length of the image tells it.
+/// Refuses an image whose MBR is for another sector size. The length of the image shows the sector
+/// size.
 pub(super) fn check_whole(head: &[u8], length: u64, disk: &Disk, url: &str) -> Result<(), Error> {
     match disk.size() {
         Some(_) => check_sectors(mbr_sector(head, length), disk.sector(), disk, url),
@@ -48,9 +50,9 @@ fn check_sectors(image: Option<usize>, sector: usize, disk: &Disk, url: &str) ->
     }
 }
 
-/// Size of the sectors that an MBR counts in, where the image's length allows one size alone.
+/// Returns the sector size of an MBR, if the image's length allows only one size.
 fn mbr_sector(head: &[u8], length: u64) -> Option<usize> {
-    /// Partition type of the MBR that protects a GPT.
+    /// Partition type of the protective MBR of a GPT.
     const PROTECTIVE: u8 = 0xee;
     let table = head.get(446..510)?;
     let has_mark = head.get(510..512)? == b"\x55\xaa";
@@ -63,7 +65,7 @@ fn mbr_sector(head: &[u8], length: u64) -> Option<usize> {
     };
     let mut end = 0;
     for entry in table.chunks(16).filter(|entry| entry[4] != 0) {
-        // Boot sectors of file systems have code here.
+        // Boot sectors of filesystems have code at this place.
         if !matches!(entry[0], 0 | 0x80) || entry[4] == PROTECTIVE {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Checksums of images.
+//! Checksums of images: MD5, SHA-256 and SHA-512.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,22 @@ use sha2::{Digest, Sha256, Sha512};
 use super::Url;
 use crate::Error;
 
-/// How a sum is computed.
+/// Algorithm of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// RFC 1321: against accidents, not against attackers.
+    /// MD5 (RFC 1321): protects against accidents, not against attackers.
     Md5,
-    /// FIPS 180-4.
+    /// SHA-256, by FIPS 180-4.
     Sha256,
-    /// FIPS 180-4.
+    /// SHA-512, by FIPS 180-4.
     Sha512,
 }
 
 impl Algorithm {
-    /// Weakest first.
+    /// All algorithms, weakest first.
     const ALL: [Self; 3] = [Self::Md5, Self::Sha256, Self::Sha512];
 
-    /// As `algorithm:hex` spells it.
+    /// Returns the name that `algorithm:hex` uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -33,7 +33,7 @@ impl Algorithm {
         }
     }
 
-    /// Hexadecimal digits of one.
+    /// Number of hexadecimal digits of a checksum.
     pub fn digits(self) -> usize {
         self.digest_bytes() * 2
     }
@@ -46,13 +46,13 @@ impl Algorithm {
         }
     }
 
-    /// The one whose sums have so many bytes: no two are alike.
+    /// Returns the algorithm with this digest length. The lengths are unique.
     fn of_length(bytes: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.digest_bytes() == bytes)
     }
 }
 
-/// A sum to be met.
+/// An expected or computed checksum.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Checksum {
     algorithm: Algorithm,
@@ -60,7 +60,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Why bytes of `url` that have `actual` are not those of this sum.
+    /// Returns the error for bytes of `url` whose checksum is `actual`.
     pub(super) fn missed(&self, url: &Url, actual: &Self) -> Error {
         Error::Digest {
             algorithm: self.algorithm.name(),
@@ -70,7 +70,7 @@ impl Checksum {
         }
     }
 
-    /// `hex`, with or without `algorithm:` before it; `None` when it is not such a sum.
+    /// Parses `hex`, optionally with the prefix `algorithm:`. Returns `None` for other text.
     pub fn parse(algorithm: Algorithm, text: &str) -> Option<Self> {
         let text = text.trim();
         let hex = match text.split_once(':') {
@@ -82,19 +82,19 @@ impl Checksum {
         (digest.len() == algorithm.digest_bytes()).then_some(Self { algorithm, digest })
     }
 
-    /// Hexadecimal digits alone, whose number tells the algorithm.
+    /// Parses hexadecimal digits without a prefix. The number of digits determines the algorithm.
     pub(super) fn of_hex(hex: &str) -> Option<Self> {
         let digest = stdx::unhex(hex)?;
         Some(Self { algorithm: Algorithm::of_length(digest.len())?, digest })
     }
 
-    /// How it is computed.
+    /// Algorithm of this checksum.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 }
 
-/// `algorithm:hex`, as an OCI digest and upstream's TARFILE_CHECKSUM.
+/// Parses `algorithm:hex`, the form of an OCI digest and of upstream's TARFILE_CHECKSUM.
 impl FromStr for Checksum {
     type Err = ();
 
@@ -118,7 +118,7 @@ impl fmt::Debug for Checksum {
     }
 }
 
-/// Computes a sum of any of the kinds.
+/// Computes a checksum of any supported algorithm.
 #[derive(Clone)]
 pub(super) enum Hasher {
     Md5(Md5),
@@ -157,7 +157,7 @@ impl Hasher {
 mod tests {
     use super::{Algorithm, Checksum, Hasher};
 
-    /// Of the three bytes `abc`: FIPS 180-4's and RFC 1321's own examples.
+    /// Checksums of the three bytes `abc`: the examples of FIPS 180-4 and RFC 1321.
     const MD5: &str = "900150983cd24fb0d6963f7d28e17f72";
     const SHA256: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     const SHA512: &str = "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a\

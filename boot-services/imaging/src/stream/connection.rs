@@ -16,8 +16,8 @@ use tokio_rustls::client::TlsStream;
 
 use super::Url;
 
-/// Variable with a file of authorities that are trusted instead of the public ones, as OpenSSL has
-/// it.
+/// Environment variable with the path of a file of certificate authorities. These authorities
+/// replace the public ones, as in OpenSSL.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
 static TLS: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
@@ -25,23 +25,23 @@ static TLS: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
     config(file.as_deref().map(Path::new))
 });
 
-/// A connection to a server.
+/// Connection to a server, with or without TLS.
 #[derive(Debug)]
 pub enum Connection {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection that was not made.
+/// Failure to connect to a server.
 #[derive(Debug)]
 pub enum NoConnection {
-    /// Another attempt may succeed.
+    /// Temporary failure: another attempt may succeed.
     Passing(String),
-    /// Another attempt would end the same way.
+    /// Permanent failure: another attempt would fail in the same way.
     Lasting(String),
 }
 
-/// Connects to the server of `url`.
+/// Connects to the server of `url`, with TLS for `https`.
 pub async fn connect(url: &Url) -> Result<Connection, NoConnection> {
     let stream = TcpStream::connect(url.address()).await.map_err(|error| {
         NoConnection::Passing(format!("cannot connect to {}: {error}", url.address()))
@@ -71,7 +71,8 @@ async fn secured(
     })
 }
 
-/// TLS 1.2 and 1.3 with the authorities of a file, else with those that Mozilla's browser trusts.
+/// Client configuration for TLS 1.2 and 1.3. The authorities come from the file, otherwise from
+/// Mozilla's root program.
 fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     match authorities {

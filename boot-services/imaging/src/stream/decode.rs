@@ -1,4 +1,4 @@
-//! What an image is packed in, told by its first bytes, never by its name.
+//! Format of an image, detected from its first bytes, never from its name.
 
 use std::io::{self, Read};
 
@@ -7,9 +7,9 @@ use super::members::{Input, Member, Members};
 use super::piece::Source;
 use crate::Error;
 
-/// Bytes that tell every format known here.
+/// Number of first bytes that identify every supported format.
 pub(super) const MAGIC: usize = 8;
-/// A packing this agent undoes.
+/// A format that this agent decodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Raw,
@@ -18,7 +18,7 @@ pub(super) enum Format {
     Zstd,
     Bzip2,
     Lz4,
-    /// No stream: its parts lie anywhere in the file.
+    /// Not a stream: the parts of the image may lie anywhere in the file.
     Qcow2,
 }
 
@@ -35,8 +35,8 @@ impl Format {
         }
     }
 
-    /// The format of a stream that begins with `head`; the name of one that is recognised but
-    /// not supported.
+    /// Returns the format of a stream that begins with `head`, or the name of a known but
+    /// unsupported format.
     pub(super) fn detect(head: &[u8]) -> Result<Self, &'static str> {
         match head {
             [0x1f, 0x8b, ..] => Ok(Self::Gzip),
@@ -68,14 +68,15 @@ impl Format {
     }
 }
 
-/// A reader of the decoded image.
+/// Reader of the decoded image.
 pub(super) struct Decoder {
     pub(super) format: Format,
     inner: Box<dyn Read>,
 }
 
 impl Decoder {
-    /// For a stream that is not [`Format::Qcow2`], which only its own reader takes apart.
+    /// Detects the format of a stream and opens its decoder. [`Format::Qcow2`] passes through,
+    /// because only its own reader can decode it.
     pub(super) fn new(mut source: Source) -> Result<Self, Error> {
         let format = detect(&mut source)?;
         let inner: Box<dyn Read> = match format {
@@ -89,12 +90,12 @@ impl Decoder {
         Ok(Self { format, inner })
     }
 
-    /// An image that another reader takes apart.
+    /// Wraps an image that another reader decodes.
     pub(super) fn of(format: Format, inner: Box<dyn Read>) -> Self {
         Self { format, inner }
     }
 
-    /// Fill `out` as far as the image goes; fewer bytes only at its end.
+    /// Fills `out` from the image. Returns fewer bytes only at the end of the image.
     pub(super) fn fill(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < out.len() {
@@ -108,8 +109,8 @@ impl Decoder {
         Ok(filled)
     }
 
-    /// Refuse what is packed twice, as a qcow2 image within gzip: written as it comes out it would
-    /// be no disk.
+    /// Refuses a format within another, such as qcow2 within gzip. Its decoded bytes would not be a
+    /// usable disk.
     pub(super) fn check_inside(&self, head: &[u8], url: &str) -> Result<(), Error> {
         let found = match (self.format, Format::detect(&head[..head.len().min(MAGIC)])) {
             (Format::Raw | Format::Qcow2, _) | (_, Ok(Format::Raw)) => return Ok(()),
@@ -126,9 +127,9 @@ impl Read for Decoder {
     }
 }
 
-/// What the stream is.
+/// Detects the format of the stream.
 pub(super) fn detect(source: &mut Source) -> Result<Format, Error> {
-    // The download's own error says more than this one and is the one reported.
+    // The download's own error is more precise and is the one that is reported.
     let head = source.peek(MAGIC).map_err(|_| Error::Stopped)?;
     let found = Format::detect(head);
     let url = source.url.to_string();

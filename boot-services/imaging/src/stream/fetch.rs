@@ -1,11 +1,11 @@
-//! The download: every byte once and in order, whatever the connection does, read from the socket
-//! into the buffers that it is written to the disk from.
+//! Downloads every byte once and in order, across cuts of the connection. The bytes go from the
+//! socket directly into the buffers that are written to the disk.
 //!
-//! After a cut the rest is asked for with Range and If-Range (RFC 9110 sections 13.1.5 and 14.2).
-//! A server that sends everything again is read again. That it is the same image is known by its
-//! strong validator (section 8.8.1), or what was already used is compared by its sum: two different
-//! images are never spliced. So a sum is computed where one is to be met and where there is no such
-//! validator.
+//! After a cut, the rest is requested with Range and If-Range (RFC 9110 sections 13.1.5 and 14.2).
+//! If the server sends everything again, the first part is read again. A strong validator (section
+//! 8.8.1) proves that the image is the same. Without one, the checksum of the bytes already used is
+//! compared: two different images are never spliced. Therefore a checksum is computed if one is
+//! expected or if the validator is not strong.
 
 use std::time::Instant;
 
@@ -23,30 +23,32 @@ use super::summing::Summing;
 use super::validator::{self, Validator, bounded, whole_length};
 use crate::{Error, Meter};
 
-/// How often in a row a server may send everything again without getting further.
+/// Maximum number of consecutive repetitions without a new byte.
 const REPEATS: u32 = 10;
-/// What comes again is read into a buffer of this size.
+/// Size of the buffer for repeated bytes.
 const AGAIN: usize = 64 << 10;
 
-/// What to fetch.
+/// Request of a download.
 pub(super) struct Wanted<'a> {
     pub(super) url: &'a Url,
     pub(super) patience: Patience,
-    /// What it must hash to.
+    /// Expected checksum of the download.
     pub(super) checksum: Option<&'a Checksum>,
-    /// Whether another sum is an error, and not for the caller to judge.
+    /// True if a different checksum is an error; false if the caller compares.
     pub(super) strict: bool,
 }
 
-/// A finished download.
+/// A finished download with its checksum.
 pub(super) struct Fetched {
     pub(super) length: u64,
     pub(super) validator: Option<Validator>,
-    /// Computed as the wanted one; without one, SHA-256 where it was needed.
+    /// Computed checksum, by the algorithm of the expected one. Without an expected one, SHA-256
+    /// where it was needed.
     pub(super) sum: Option<Checksum>,
 }
 
-/// Fetch all of it into `sink`; its checksum is right then, but what was passed on before is gone.
+/// Fetches all of the URL into `sink`. On success the checksum is right, but earlier bytes were
+/// already passed on before the check.
 pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
     let mut download = Download {
         url: wanted.url,
@@ -86,31 +88,31 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
 struct Download<'a> {
     url: &'a Url,
     patience: Patience,
-    /// With one a wrong splice is found out in the end; without, a validator must rule it out
-    /// beforehand.
+    /// With a checksum, a wrong splice is detected at the end. Without one, a validator must
+    /// exclude it beforehand.
     checksum: Option<&'a Checksum>,
     strict: bool,
     meter: &'a Meter,
     sink: Sink,
-    /// The piece that was not passed on yet.
+    /// Piece that is not passed on yet.
     filling: Option<Filling>,
-    /// The sum of all that was passed on.
+    /// Checksum of all pieces that were passed on.
     summing: Option<Summing>,
-    /// Bytes that came so far.
+    /// Number of bytes received so far.
     offset: u64,
     total: Option<u64>,
     validator: Option<Validator>,
-    /// What need not be fetched.
+    /// Ranges that are zeros and not fetched.
     holes: Holes,
-    /// When the last new byte came.
+    /// Time of the last new byte.
     newest: Instant,
     repeats: u32,
 }
 
-/// Bytes that come again.
+/// Repeated bytes at the beginning of a response.
 struct Repeat {
     left: u64,
-    /// Of them, to be compared; not where the server vouches for them.
+    /// Checksum of the repeated bytes for comparison. `None` if a strong validator proves them.
     sum: Option<Hasher>,
 }
 
@@ -143,7 +145,7 @@ impl Download<'_> {
         Ok(Fetched { length: self.offset, validator: self.validator, sum })
     }
 
-    /// From hole to hole; `Ok` when the image is complete.
+    /// Fetches up to the end, from hole to hole. Returns `Ok` when the image is complete.
     async fn attempt(&mut self) -> Result<(), Failure> {
         loop {
             self.connect().await?;
@@ -161,7 +163,7 @@ impl Download<'_> {
         }
     }
 
-    /// One connection, up to its end or to a hole.
+    /// Reads one connection, up to its end or to a hole.
     async fn connect(&mut self) -> Result<(), Failure> {
         let mut answer = http1::get(self.url, &self.range()).await?;
         if self.offset > 0 && whole_length(&answer.head) == Some(self.offset) {
@@ -184,7 +186,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Makes the zeros of a hole that begins here; whether one does.
+    /// Creates the zeros of a hole at the current offset. Returns true if there is a hole.
     async fn skip_hole(&mut self) -> Result<bool, Error> {
         let Some(end) = self.holes.reach(self.offset) else { return Ok(false) };
         while self.offset < end {
@@ -204,7 +206,7 @@ impl Download<'_> {
         Ok(true)
     }
 
-    /// The fields that ask for the rest.
+    /// Returns the header fields that request the rest.
     fn range(&self) -> HeaderMap {
         let mut fields = HeaderMap::new();
         if self.offset == 0 {
@@ -224,7 +226,7 @@ impl Download<'_> {
         fields
     }
 
-    /// Judge the answer's head; what of the body is a repetition.
+    /// Checks the head of the response. Returns the repeated part of the body.
     fn begin(&mut self, response: &Response<()>) -> Result<Repeat, Failure> {
         let status = response.status();
         match status {
@@ -258,7 +260,7 @@ impl Download<'_> {
         }
         if start == 0 && self.offset > 0 {
             self.repeats += 1;
-            // To ask around them would mean all of it again and again.
+            // Requests around the holes would repeat the whole body each time.
             self.holes = Holes::default();
         }
         let left = self.offset - start.min(self.offset);
@@ -269,15 +271,16 @@ impl Download<'_> {
         Ok(Repeat { left, sum })
     }
 
-    /// Make sure that this is the image the download began with; whether its server vouches for
-    /// it byte by byte.
+    /// Checks that the response is for the image that the download began with. Returns true if a
+    /// strong validator proves it byte by byte.
     fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<bool, Failure> {
         let validator = Validator::of(headers);
         let strong = matches!(validator, Some(Validator::Strong(_)));
         if self.offset == 0 {
             self.validator = validator;
             self.total = total;
-            // Of this version alone, which the parts around them are asked for by.
+            // Holes of this version only. The requests for the other parts need its strong
+            // validator.
             self.holes = if strong { Holes::of(headers, total) } else { Holes::default() };
             self.meter.set_total(total.unwrap_or(0));
             let wanted = self.checksum.map(Checksum::algorithm);
@@ -291,7 +294,7 @@ impl Download<'_> {
         Ok(strong && self.validator == validator)
     }
 
-    /// Read what came before, and make sure of it.
+    /// Reads the repeated bytes and compares their checksum.
     async fn read_again(&mut self, answer: &mut Answer, again: Repeat) -> Result<(), Failure> {
         let Repeat { mut left, mut sum } = again;
         if left == 0 {
@@ -302,7 +305,7 @@ impl Download<'_> {
             let most = usize::try_from(left).unwrap_or(AGAIN).min(AGAIN);
             let count = answer.read(&mut buffer[..most], self.patience.stall).await?;
             if count == 0 {
-                // Without a stated length it may have been the whole of another image.
+                // Without a stated length, the response may be another, complete image.
                 return Err(Failure::Fatal(self.changed()));
             }
             if let Some(sum) = &mut sum {
@@ -320,7 +323,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Read what is new, as much as has come; 0 at the end.
+    /// Reads new bytes as they are available. Returns 0 at the end.
     async fn read(&mut self, answer: &mut Answer) -> Result<usize, Failure> {
         if self.sink.is_closed() {
             return Err(Failure::Fatal(Error::Stopped));
@@ -336,20 +339,20 @@ impl Download<'_> {
         Ok(count)
     }
 
-    /// The piece that is being filled.
+    /// Returns the piece that is being filled.
     async fn filling(&mut self) -> &mut Filling {
         match &mut self.filling {
             Some(filling) => filling,
             none => {
                 let buffer = self.sink.buffer().await;
-                // A slow disk is no fault of the server's.
+                // The time that a slow disk takes does not count against the server.
                 self.newest = Instant::now();
                 none.insert(buffer)
             }
         }
     }
 
-    /// So many more bytes are there.
+    /// Counts newly received bytes, and passes a full piece on.
     async fn came(&mut self, count: usize) -> Result<(), Error> {
         self.offset += count as u64;
         self.meter.set_done(self.offset);
@@ -360,7 +363,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Give away what there is of a piece.
+    /// Passes on the current piece if it has bytes.
     async fn pass_on(&mut self) -> Result<(), Error> {
         let Some(filling) = self.filling.take_if(|it| !it.bytes().is_empty()) else {
             return Ok(());

@@ -1,24 +1,25 @@
-//! Where an image as served has nothing. A box tells it (`netboot::http::holes`), and the zeros are
-//! not fetched but made here; of any other server all is fetched.
+//! Ranges of an image that are zeros. A box reports them (`netboot::http::holes`), and the zeros
+//! are created locally. From any other server everything is fetched.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The field that asks, and that tells.
+/// Name of the header field in the request and in the response.
 pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
-/// What asks.
+/// Value of the field in a request.
 pub(super) const ASK: HeaderValue = HeaderValue::from_static("?1");
-/// The most that are believed to be there.
+/// Maximum number of holes that a response may state.
 const MOST: usize = 1000;
 
-/// Those that were not reached yet.
+/// Holes that the download has not reached, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Holes(VecDeque<Range<u64>>);
 
 impl Holes {
-    /// As an answer tells them of an image of `total` bytes; none where that makes no sense.
+    /// Parses the holes in a response for an image of `total` bytes. Returns no holes if the field
+    /// is not valid.
     pub(super) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
         let told = headers.get(FIELD).and_then(|value| value.to_str().ok());
         told.zip(total).and_then(|(told, total)| Self::read(told, total)).unwrap_or_default()
@@ -30,7 +31,7 @@ impl Holes {
         for hole in told.split(',') {
             let (first, last) = hole.trim().split_once('-')?;
             let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            // Two that touch would be one.
+            // Two adjacent holes would be a single hole, so the field is not valid.
             let touches = first == free && !holes.is_empty();
             if first < free || touches || last < first || last >= total || holes.len() == MOST {
                 return None;
@@ -41,18 +42,18 @@ impl Holes {
         Some(Self(holes))
     }
 
-    /// Where the next begins.
+    /// Returns the offset of the next hole.
     pub(super) fn next(&self) -> Option<u64> {
         self.0.front().map(|hole| hole.start)
     }
 
-    /// How many of `most` bytes from `offset` on come before the next.
+    /// Returns the number of bytes from `offset` to the next hole, at most `most`.
     pub(super) fn before(&self, offset: u64, most: usize) -> usize {
         let left = self.next().map(|start| start.saturating_sub(offset));
         left.and_then(|left| usize::try_from(left).ok()).map_or(most, |left| left.min(most))
     }
 
-    /// The end of the one that begins at `offset`, which is reached by that.
+    /// Removes the hole that begins at `offset` and returns its end.
     pub(super) fn reach(&mut self, offset: u64) -> Option<u64> {
         self.0.pop_front_if(|hole| hole.start == offset).map(|hole| hole.end)
     }

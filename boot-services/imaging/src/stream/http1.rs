@@ -1,4 +1,4 @@
-//! One GET on one HTTP/1.1 connection of its own, which the body is read from without a copy.
+//! Sends one GET on its own HTTP/1.1 connection. The body is read without a copy.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::body::{Body, Framing};
 use super::connection::{Connection, NoConnection, connect};
 use crate::Error;
 
-/// Longest wait for a connection and the answer's head.
+/// Maximum wait for a connection and the head of the response.
 const ANSWER: Duration = Duration::from_secs(15);
-/// The longest head of an answer, and the most fields in it.
+/// Maximum length of a response head in bytes, and of fields in it.
 const HEAD: usize = 64 << 10;
 const FIELDS: usize = 100;
-/// Longest wait for what a server says about its failure, and the most that is read of it.
+/// Maximum wait for a server's text on a failure, and its maximum length in bytes.
 const SENTENCE: Duration = Duration::from_secs(2);
 const SENTENCE_BYTES: usize = 2000;
-/// Redirects followed in a row.
+/// Maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 10;
-/// Answers that lead elsewhere (RFC 9110 section 15.4); 304 and 305 do not.
+/// Redirect statuses (RFC 9110 section 15.4). 304 and 305 do not redirect.
 const REDIRECTS: [StatusCode; 6] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
@@ -32,18 +32,18 @@ const REDIRECTS: [StatusCode; 6] = [
     StatusCode::PERMANENT_REDIRECT,
 ];
 
-/// An answer whose body is still to be read; the connection closes with it.
+/// Response with an unread body. Dropping it closes the connection.
 pub(super) struct Answer {
-    /// The answer but for its body.
+    /// Status and fields of the response.
     pub(super) head: Response<()>,
     body: Body<Connection>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no response.
 pub(super) enum Failure {
-    /// Worth another attempt.
+    /// Temporary failure: another attempt may succeed.
     Transient(String),
-    /// Not worth one.
+    /// Permanent failure: another attempt would fail too.
     Fatal(Error),
 }
 
@@ -53,7 +53,7 @@ impl From<String> for Failure {
     }
 }
 
-/// GET `url`, following redirects.
+/// Requests `url` with GET and follows redirects.
 pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -73,9 +73,9 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
 }
 
 impl Answer {
-    /// Fill a part of `out`, which must have room, with as much of the body as has come: how much,
-    /// 0 at the body's end. A body that is cut is a failure, as is one of which nothing comes for
-    /// so long.
+    /// Fills a part of `out`, which must not be empty, with the bytes of the body that are
+    /// available. Returns 0 at the end of the body. Fails if the body is cut, or if no byte arrives
+    /// within `stall`.
     pub(super) async fn read(&mut self, out: &mut [u8], stall: Duration) -> Result<usize, Failure> {
         match tokio::time::timeout(stall, self.body.read(out)).await {
             Ok(read) => read.map_err(Failure::Transient),
@@ -83,8 +83,8 @@ impl Answer {
         }
     }
 
-    /// What a server says of its refusal, as `: <line>`, in plain text or as registries do: a box
-    /// that could not fetch something for us says why.
+    /// Returns the server's text on a failure as `: <line>`, from plain text or a registry's JSON.
+    /// A box that cannot fetch a file for the agent states the reason there.
     pub(super) async fn sentence(&mut self) -> String {
         let kind = self.head.headers().get(header::CONTENT_TYPE);
         let is = |wanted: &[u8]| kind.is_some_and(|kind| kind.as_bytes().starts_with(wanted));
@@ -99,7 +99,7 @@ impl Answer {
         if line.is_empty() { line } else { format!(": {line}") }
     }
 
-    /// The body's first bytes, as many as a sentence may have.
+    /// Reads the first bytes of the body, at most [`SENTENCE_BYTES`].
     async fn start(&mut self) -> Vec<u8> {
         let (mut bytes, mut filled) = (vec![0; SENTENCE_BYTES], 0);
         while filled < bytes.len() {
@@ -113,7 +113,8 @@ impl Answer {
     }
 }
 
-/// The first message in a registry's answer (OCI distribution specification, "Error Codes").
+/// Returns the first message in a registry's response (OCI distribution specification, "Error
+/// Codes").
 fn message(bytes: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Failure {
@@ -137,7 +138,7 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     })?;
     let sent = async {
         stream.write_all(&request(url, fields)).await?;
-        // TLS may hold back what was written.
+        // TLS may buffer the written bytes.
         stream.flush().await
     };
     let sent = sent.await;
@@ -146,7 +147,7 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     loop {
         if let Some((head, length)) = parse(body.ahead())? {
             body.ahead().advance(length);
-            // An interim answer is followed by the one that counts (RFC 9110 section 15.2).
+            // The final response follows an interim response (RFC 9110 section 15.2).
             if head.status().is_informational() {
                 continue;
             }
@@ -165,7 +166,7 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     }
 }
 
-/// One that ends the connection with its answer.
+/// Builds a request that closes the connection after its response.
 fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
     let agent = concat!("tinbox-agent/", env!("CARGO_PKG_VERSION"));
     let (target, host) = (url.target(), url.host_field());
@@ -183,7 +184,7 @@ fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
     text
 }
 
-/// An answer's head and how long it is; `None` while it has not come as a whole.
+/// Parses the head of a response and its length. Returns `None` while the head is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<(Response<()>, usize)>, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);

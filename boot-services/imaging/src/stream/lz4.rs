@@ -1,19 +1,19 @@
-//! One lz4 frame, with a cut told from an end.
+//! Decoder of one lz4 frame that distinguishes a cut from the end of the frame.
 
 use std::io::{self, BufRead, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-/// The decoder of the crate takes the end of its input between two blocks for the end of the
-/// frame, whether or not the frame's end mark was there, and goes on with the next frame. So where
-/// it ends it is asked once more with one byte that belongs to nothing: outside a frame that is a
-/// broken header and an error; inside a frame it is taken for the end again.
+/// The decoder of the crate treats the end of its input between two blocks as the end of the frame,
+/// with or without the end mark. It then continues with the next frame. Therefore, at a possible
+/// end, this reader offers one invalid byte to the decoder. Outside a frame the byte is a broken
+/// header and an error. Inside a frame the decoder reports the end again.
 pub(super) struct Lz4<R: BufRead> {
     decoder: FrameDecoder<Probed<R>>,
     ended: bool,
 }
 
-/// A reader that gives one byte of its own in place of its input, on request.
+/// Reader that returns one byte of its own instead of its input, on request.
 struct Probed<R: BufRead> {
     inner: R,
     probe: Probe,
@@ -49,7 +49,7 @@ impl<R: BufRead> Lz4<R> {
         self.decoder.into_inner().inner
     }
 
-    /// Returns true outside a frame.
+    /// Returns true if the decoder is outside a frame.
     fn is_outside(&mut self) -> bool {
         self.decoder.get_mut().probe = Probe::Byte;
         let probed = self.decoder.read(&mut [0]);
@@ -65,7 +65,7 @@ impl<R: BufRead> Read for Lz4<R> {
             if count > 0 {
                 return Ok(count);
             }
-            // The end of the frame or of a cut input, or a block of no bytes.
+            // The end of the frame, the end of a cut input, or an empty block.
             self.ended = self.is_outside();
             if !self.ended && self.decoder.get_mut().inner.fill_buf()?.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,6 +1,6 @@
-//! A packed stream of several members (RFC 1952 section 2.2, and what xz, zstd, bzip2 and lz4 call
-//! streams and frames), with zeros behind or between them: padding to the end of a block, as tapes
-//! and uploads in blocks leave it. Other bytes are an error, never left out.
+//! Compressed stream of several members (RFC 1952 section 2.2; streams or frames in xz, zstd, bzip2
+//! and lz4). Zeros may follow a member: padding to the end of a block, as tapes and uploads in
+//! blocks leave it. Other bytes are an error and are never skipped.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,20 +8,20 @@ use super::decode::{Format, MAGIC};
 use super::lz4::Lz4;
 use super::piece::Source;
 
-/// Most memory an xz image may make the decoder use, KiB: preset 9 needs 65 MiB.
+/// Maximum memory of the xz decoder, in KiB. Preset 9 needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 80 << 10;
-/// Largest zstd window, as a power of two: 128 MiB, what `zstd --ultra -22` uses.
+/// Maximum zstd window, as a power of two: 128 MiB, as `zstd --ultra -22` uses.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// Decoder of one member, which reads no byte behind it.
+/// Decoder of one member. It must not read bytes behind the member.
 pub(super) trait Member: Read + Sized {
     const FORMAT: Format;
     fn open(input: Input) -> io::Result<Self>;
-    /// The input behind the member.
+    /// Returns the input behind the member.
     fn end(self) -> Input;
 }
 
-/// The stream, of which some bytes were looked at already.
+/// Input stream, with the bytes that were already inspected.
 pub(super) struct Input {
     ahead: Vec<u8>,
     used: usize,
@@ -33,7 +33,7 @@ impl Input {
         Self { ahead: Vec::new(), used: 0, source }
     }
 
-    /// Skips zeros; the first bytes of what follows, none at the end of the stream.
+    /// Skips zeros. Returns the first bytes behind them, none at the end of the stream.
     fn next_member(&mut self) -> io::Result<&[u8]> {
         loop {
             let bytes = self.fill_buf()?;
@@ -86,9 +86,9 @@ impl Read for Input {
     }
 }
 
-/// All members, one after another.
+/// Reader of all members in order.
 pub(super) struct Members<M> {
-    /// `None` at the end of the stream.
+    /// Current member; `None` at the end of the stream.
     member: Option<M>,
 }
 

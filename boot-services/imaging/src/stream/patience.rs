@@ -1,22 +1,22 @@
-//! How long a download waits.
+//! Timeouts and retry intervals of a download.
 
 use std::time::Duration;
 
-/// How long the download waits for a server that is away or silent.
+/// Timeouts and retry intervals for a server that is unreachable or silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// A connection without a byte for this long is given up.
+    /// Maximum time without a byte on a connection. After that, the connection is closed.
     pub stall: Duration,
-    /// An image without a new byte for this long is given up.
+    /// Maximum time without a new byte of the image. After that, the download fails.
     pub silence: Duration,
-    /// The first wait between two attempts; it doubles.
+    /// First interval between two attempts. Each following interval is twice as long.
     pub first_wait: Duration,
-    /// The longest wait between two attempts.
+    /// Maximum interval between two attempts.
     pub longest_wait: Duration,
 }
 
 impl Patience {
-    /// A box may take some minutes to come back after its own update.
+    /// Default values. A box may take some minutes to return after its own update.
     pub const DEFAULT: Self = Self {
         stall: Duration::from_secs(30),
         silence: Duration::from_secs(600),

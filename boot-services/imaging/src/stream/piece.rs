@@ -1,6 +1,6 @@
-//! The bounded way from the fetcher to whoever reads the image: buffers that are filled from the
-//! socket, shared without a copy by everybody who needs the bytes (the sum, the decoder, the disk)
-//! and filled again once the last of them is done. A lost fetcher is an error, never an end.
+//! Bounded channel from the download to the reader of the image. The download fills buffers from
+//! the socket. The checksum, the decoder and the disk share a buffer without a copy. A buffer is
+//! reused after its last user drops it. A lost download is an error, never the end of the image.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use super::Url;
 use crate::disk::{Aligned, MEMORY_ALIGN};
 
-/// One buffer: every piece but the last is full, so that a raw image's lie where direct I/O wants
-/// them.
+/// Size of one buffer, in bytes. Every piece except the last is full, so that the pieces of a raw
+/// image are aligned for direct I/O.
 pub(super) const PIECE: usize = 1 << 20;
-/// Buffers in flight, all stations together.
+/// Number of buffers in use, over all users together.
 pub(super) const PIECES: usize = 12;
 
 const _: () = assert!(PIECE.is_multiple_of(MEMORY_ALIGN));
 
-/// A buffer that is being filled.
+/// Buffer that is being filled.
 pub(super) struct Filling {
     buffer: Aligned,
     filled: usize,
@@ -36,17 +36,17 @@ struct Filled {
 }
 
 impl Filling {
-    /// Where the next bytes belong.
+    /// Memory for the next bytes.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes_mut()[self.filled..]
     }
 
-    /// So many bytes were put there.
+    /// Counts bytes that were written to the memory of [`Filling::room`].
     pub(super) fn add(&mut self, count: usize) {
         self.filled += count;
     }
 
-    /// As many zeros, which there must be room for.
+    /// Appends `count` zeros, which must fit.
     pub(super) fn add_zeros(&mut self, count: usize) {
         self.room()[..count].fill(0);
         self.add(count);
@@ -56,13 +56,13 @@ impl Filling {
         self.filled == PIECE
     }
 
-    /// What was put there so far.
+    /// Bytes that were added so far.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer.bytes()[..self.filled]
     }
 
     pub(super) fn done(mut self) -> Piece {
-        // A used buffer's old bytes must not pad the image's last sector.
+        // A reused buffer's old bytes must not pad the image's last sector.
         let end = self.filled.next_multiple_of(MEMORY_ALIGN);
         self.buffer.bytes_mut()[self.filled..end].fill(0);
         Piece(Arc::new(Filled { buffer: self.buffer, length: self.filled, home: self.home }))
@@ -74,7 +74,7 @@ impl Piece {
         &self.0.buffer.bytes()[..self.0.length]
     }
 
-    /// The bytes and, after the last of them, zeros up to a whole `sector`.
+    /// Returns the bytes, padded with zeros to a whole `sector`.
     pub(super) fn padded(&self, sector: usize) -> &[u8] {
         &self.0.buffer.bytes()[..self.0.length.next_multiple_of(sector).min(PIECE)]
     }
@@ -82,7 +82,7 @@ impl Piece {
 
 impl Drop for Filled {
     fn drop(&mut self) {
-        // There is room for all of them; when the fetcher is gone the memory just goes.
+        // The channel has space for all buffers. If the download has ended, the memory is freed.
         let _ = self.home.try_send(std::mem::take(&mut self.buffer));
     }
 }
@@ -92,31 +92,32 @@ enum Item {
     End,
 }
 
-/// The fetcher's end.
+/// Sending end of the channel, for the download.
 pub(super) struct Sink {
     items: mpsc::Sender<Item>,
     spent: mpsc::Receiver<Aligned>,
     home: mpsc::Sender<Aligned>,
     made: usize,
-    /// One that is passed on again and again.
+    /// Piece of zeros, shared by all holes.
     zeros: Option<Piece>,
 }
 
-/// The reader's end, which blocks.
+/// Receiving end of the channel. Its reads block.
 pub(super) struct Source {
     items: mpsc::Receiver<Item>,
     current: Option<Piece>,
     used: usize,
     ended: bool,
-    /// What is being read, for messages.
+    /// URL of the stream, for messages.
     pub(super) url: Url,
 }
 
-/// The reader has gone away.
+/// Error: the receiving end was dropped.
 pub(super) struct Gone;
 
 pub(super) fn channel(url: Url) -> (Sink, Source) {
-    // All pieces and the end fit, so that what is waited for is always a buffer.
+    // The channel has space for all pieces and the end, so that a send never waits; only
+    // [`Sink::buffer`] waits.
     let (sender, items) = mpsc::channel(PIECES + 1);
     let (home, spent) = mpsc::channel(PIECES);
     let source = Source { items, current: None, used: 0, ended: false, url };
@@ -124,7 +125,7 @@ pub(super) fn channel(url: Url) -> (Sink, Source) {
 }
 
 impl Sink {
-    /// An empty buffer, as soon as there is one.
+    /// Returns an empty buffer; waits until one is free.
     pub(super) async fn buffer(&mut self) -> Filling {
         let spent = match self.spent.try_recv() {
             Err(_) if self.made == PIECES => self.spent.recv().await,
@@ -137,7 +138,7 @@ impl Sink {
         Filling { buffer, filled: 0, home: self.home.clone() }
     }
 
-    /// A whole piece of zeros.
+    /// Returns a full piece of zeros.
     pub(super) async fn zeros(&mut self) -> Piece {
         if let Some(zeros) = &self.zeros {
             return zeros.clone();
@@ -147,7 +148,7 @@ impl Sink {
         self.zeros.insert(filling.done()).clone()
     }
 
-    /// Whether nobody reads any more.
+    /// Returns true after the receiving end was dropped.
     pub(super) fn is_closed(&self) -> bool {
         self.items.is_closed()
     }
@@ -162,13 +163,14 @@ impl Sink {
 }
 
 impl Source {
-    /// The first bytes, up to `length`, without consuming them.
+    /// Returns the first bytes, up to `length`, without consuming them.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<&[u8]> {
         let start = self.fill_buf()?;
         Ok(&start[..start.len().min(length)])
     }
 
-    /// The next piece as it is; `None` at the end. For who has read nothing by bytes.
+    /// Returns the next piece as it is; `None` at the end. Only for a caller that has not read
+    /// single bytes.
     pub(super) fn next_piece(&mut self) -> io::Result<Option<Piece>> {
         self.fill_buf()?;
         Ok(self.current.take())

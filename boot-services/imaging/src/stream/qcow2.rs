@@ -1,64 +1,64 @@
-//! A qcow2 image (versions 2 and 3), read as the disk it stands for.
+//! Reads a qcow2 image (versions 2 and 3) as the disk that it contains.
 //!
-//! Source of the format: QEMU's `docs/interop/qcow2.txt`. Clusters may be plain, zero, absent
-//! (zero without a backing file), or compressed with deflate or zstd. Refused with a sentence: a
-//! backing file, an external data file, encryption, subclusters, an image marked corrupt. Internal
+//! Source of the format: QEMU's `docs/interop/qcow2.txt`. Clusters may be plain, zero, absent (zero
+//! without a backing file), or compressed with deflate or zstd. Refused with a sentence: a backing
+//! file, an external data file, encryption, subclusters, an image marked corrupt. Internal
 //! snapshots are ignored, as `qemu-img convert` ignores them.
 
 use std::io::{self, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// Largest table of tables, as in QEMU.
+/// Maximum size of the L1 table in bytes, as in QEMU.
 const L1_BYTES_MAX: u64 = 32 << 20;
-/// Incompatible features: bits of what this reader knows of.
+/// Incompatible features: the bits that this reader knows.
 const DIRTY: u64 = 1;
 const CORRUPT: u64 = 1 << 1;
 const DATA_FILE: u64 = 1 << 2;
 const COMPRESSION_TYPE: u64 = 1 << 3;
 const SUBCLUSTERS: u64 = 1 << 4;
-/// Bits 9 to 55 of a table's entry: an offset in the file.
+/// Bits 9 to 55 of a table entry: an offset in the file.
 const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
-/// Bit 62 of an L2 entry.
+/// Bit 62 of an L2 entry: the cluster is compressed.
 const COMPRESSED: u64 = 1 << 62;
-/// Bit 0 of an L2 entry since version 3: reads as zeros whatever the offset says.
+/// Bit 0 of an L2 entry since version 3: the cluster reads as zeros, with any offset.
 const ZERO: u64 = 1;
 
-/// What a part of the file is read for: tables lie apart from the data they describe.
+/// Kinds of content in the file. Tables and data lie in separate places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// A header or table.
     Table,
-    /// Content of the disk, usually in order.
+    /// Content of the disk, usually read in order.
     Data,
 }
 
-/// The file, at random.
+/// Random access to the image file.
 pub trait Storage {
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     fn length(&self) -> u64;
 
-    /// Fill `out` from `offset`; never called past the end.
+    /// Fills `out` from `offset`. The range is never past the end of the file.
     fn read_at(&mut self, offset: u64, out: &mut [u8], part: Part) -> io::Result<()>;
 }
 
-/// The disk that a qcow2 file stands for, from its first byte to its last.
+/// Reader of the disk in a qcow2 file, from its first byte to its last.
 pub struct Disk<S> {
     storage: S,
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     size: u64,
     cluster_bits: u32,
     version: u32,
     zstd: bool,
     l1: Vec<u64>,
-    /// The L2 table last used: its index in the L1 table and its entries.
+    /// L2 table that was used last: its index in the L1 table and its entries.
     l2: Option<(usize, Vec<u64>)>,
-    /// The compressed cluster last used: its index, decoded.
+    /// Compressed cluster that was used last: its index and its decoded bytes.
     decoded: Option<(u64, Vec<u8>)>,
     at: u64,
 }
 
-/// Where a cluster's content is.
+/// Location of a cluster's content.
 enum Place {
     Zeros,
     Plain(u64),
@@ -80,10 +80,10 @@ fn half(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl<S: Storage> Disk<S> {
-    /// Read the header and the first table.
+    /// Reads the header and the L1 table.
     ///
     /// # Errors
-    /// What the image has that this reader refuses, or what is wrong with it.
+    /// Unsupported feature of the image, or a mistake in it.
     pub fn open(mut storage: S) -> io::Result<Self> {
         let mut header = [0; 112];
         let known = usize::try_from(storage.length()).unwrap_or(112).min(112);
@@ -107,7 +107,7 @@ impl<S: Storage> Disk<S> {
         Ok(Self { storage, size, cluster_bits, version, zstd, l1, l2: None, decoded: None, at: 0 })
     }
 
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -116,7 +116,7 @@ impl<S: Storage> Disk<S> {
         1 << self.cluster_bits
     }
 
-    /// Where the content of cluster `index` is.
+    /// Returns the location of the content of cluster `index`.
     fn place(&mut self, index: u64) -> io::Result<Place> {
         let l2_bits = self.cluster_bits - 3;
         let first = usize::try_from(index >> l2_bits).unwrap_or(usize::MAX);
@@ -143,7 +143,7 @@ impl<S: Storage> Disk<S> {
             let offset = entry & ((1 << bits) - 1);
             let sectors = (entry & (COMPRESSED - 1)) >> bits;
             let end = (offset & !511) + (sectors + 1) * 512;
-            // The last sector of a file that ends with it is not always whole.
+            // The last sector of the file may be incomplete.
             let end = end.min(self.storage.length());
             if offset >= end {
                 return Err(bad("a compressed cluster of it lies past its end"));
@@ -160,7 +160,7 @@ impl<S: Storage> Disk<S> {
         }
     }
 
-    /// Content of the disk from `self.at`, all from clusters that lie one after another.
+    /// Reads content of the disk from `self.at`, from clusters that are adjacent in the file.
     fn plain(&mut self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let within = self.at % self.cluster();
         let wanted = (out.len() as u64).min(self.size - self.at);
@@ -170,7 +170,7 @@ impl<S: Storage> Disk<S> {
             index += 1;
             match self.place(index) {
                 Ok(Place::Plain(next)) if next == offset + within + length => {}
-                // Also what is wrong with the next one: it is met when its turn comes.
+                // An error in the next cluster is reported when that cluster is read.
                 _ => break,
             }
             length += self.cluster();
@@ -224,7 +224,7 @@ impl<S: Storage> Read for Disk<S> {
     }
 }
 
-/// Refuse what this reader does not do; whether clusters are compressed with zstd.
+/// Refuses unsupported features. Returns true if clusters are compressed with zstd.
 fn check<S: Storage>(header: &[u8], version: u32, storage: &mut S) -> io::Result<bool> {
     if !header.starts_with(b"QFI\xfb") || !(2..=3).contains(&version) {
         return Err(bad(format!("qcow version {version} is not supported: use 2 or 3")));
@@ -270,7 +270,7 @@ fn table<S: Storage>(storage: &mut S, offset: u64, entries: u64) -> io::Result<V
     Ok(bytes.chunks_exact(8).map(|entry| word(entry, 0)).collect())
 }
 
-/// A raw deflate stream of exactly one cluster; what follows it pads a sector.
+/// Decodes a raw deflate stream of exactly one cluster. Bytes behind the stream pad a sector.
 fn inflate(packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(size);
     let mut decoder = Decompress::new(false);

@@ -1,5 +1,5 @@
-//! A file on a server, read in parts: what is read in order comes from one answer, a part that
-//! lies elsewhere is asked for by itself. Every part is of one version of the file.
+//! Reads parts of a file on a server. Sequential reads use one response; a part at another offset
+//! is requested separately. All parts are of one version of the file.
 
 use std::io;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ use super::qcow2::{Part, Storage};
 use super::validator::{self, Validator};
 use crate::{Error, Meter};
 
-/// So far ahead it is quicker to read on than to ask again.
+/// Maximum distance to read ahead, in bytes. A longer distance needs a new request, which is
+/// quicker.
 const SKIP: u64 = 1 << 20;
-/// What is passed over is read into a buffer of this size.
+/// Size of the buffer for skipped bytes.
 const PASSED_OVER: usize = 64 << 10;
 
-/// The file.
+/// File on a server, open for reads at any offset.
 pub(super) struct Ranges {
     url: Url,
     patience: Patience,
@@ -30,20 +31,20 @@ pub(super) struct Ranges {
     runtime: Handle,
     length: u64,
     validator: Option<Validator>,
-    /// The answer that is read in order.
+    /// Response for the sequential reads.
     lane: Option<Lane>,
 }
 
-/// An answer under way.
+/// Response with an unread rest.
 struct Lane {
     answer: Answer,
-    /// Offset in the file of what comes next.
+    /// Offset in the file of the next byte.
     at: u64,
 }
 
 impl Ranges {
-    /// Learn the file's length and version. Blocks, as every read does: not on a thread of the
-    /// runtime.
+    /// Requests the file's length and version. Blocks, as every read does: must not run on a thread
+    /// of the runtime.
     pub(super) fn open(
         url: Url,
         patience: Patience,
@@ -124,7 +125,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// Fill `out` from `at` on, leaving out what the answer has before it.
+    /// Fills `out` from offset `at`, and skips the bytes of the response before `at`.
     async fn drain(
         &self,
         lane: &mut Lane,
@@ -180,7 +181,7 @@ impl Ranges {
         let (status, seen) = (response.status(), Validator::of(response.headers()));
         match status {
             StatusCode::PARTIAL_CONTENT => {}
-            // Everything in place of a part: If-Range says so of another version.
+            // A whole file in place of a part. With If-Range, this means another version.
             StatusCode::OK if self.length > 0 && seen != self.validator => {
                 return Err(self.changed());
             }
@@ -220,7 +221,7 @@ impl Storage for Ranges {
         self.length
     }
 
-    /// An [`Error`] travels within the I/O error and is taken out again by the writer.
+    /// An [`Error`] is wrapped in the I/O error. The writer unwraps it.
     fn read_at(&mut self, offset: u64, out: &mut [u8], part: Part) -> io::Result<()> {
         let runtime = self.runtime.clone();
         runtime.block_on(self.read(offset, out, part)).map_err(io::Error::other)

@@ -1,4 +1,4 @@
-//! What was written, read back and compared with what was decoded.
+//! Reads the written disk back and compares it with the decoded image.
 
 use sha2::{Digest as _, Sha256};
 
@@ -6,17 +6,17 @@ use super::target::BUFFER;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
-/// A sum for each buffer's worth of the image in turn: 32 bytes for 4 MiB.
+/// One checksum for each buffer of the image, in order: 32 bytes for 4 MiB.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     whole: Vec<[u8; 32]>,
     hash: Sha256,
-    /// Bytes in `hash`.
+    /// Number of bytes in `hash`.
     hashed: usize,
 }
 
 impl Sums {
-    /// The image's next bytes, in whatever parts they come.
+    /// Adds the next bytes of the image, in parts of any length.
     pub(super) fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.hashed));
@@ -30,7 +30,7 @@ impl Sums {
         }
     }
 
-    /// All of them; no byte comes any more.
+    /// Returns all checksums, after the last byte.
     pub(super) fn finish(mut self) -> Vec<[u8; 32]> {
         if self.hashed > 0 {
             self.whole.push(self.hash.finalize().into());
@@ -39,7 +39,7 @@ impl Sums {
     }
 }
 
-/// Read the disk's first `length` bytes, past the page cache where it is a device. Blocks.
+/// Reads the disk's first `length` bytes, with direct I/O on a device, and compares. Blocks.
 pub(super) fn compare(
     disk: &Disk,
     sums: &[[u8; 32]],
@@ -56,7 +56,7 @@ pub(super) fn compare(
         }
         let count = usize::try_from(length - offset).unwrap_or(BUFFER).min(BUFFER);
         let whole = count.next_multiple_of(disk.sector()).min(BUFFER);
-        // A regular file has its length only after this.
+        // A regular file gets its final length after this step.
         let wanted = if disk.size().is_some() { whole } else { count };
         let at = stdx::bytes(offset);
         let doing = format!("read back {} at {at}", disk.path().display());

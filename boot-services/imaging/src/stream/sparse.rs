@@ -1,52 +1,53 @@
-//! Which of an image's bytes a disk is sent, and where zeros are enough.
+//! Splits an image into bytes to write to the disk and zeros to punch.
 
 use std::ops::Range;
 
-/// Zeros are looked for in units of this.
+/// Unit of the search for zeros, in bytes.
 const GRANULE: usize = 64 << 10;
 static ZEROS: [u8; GRANULE] = [0; GRANULE];
-/// A shorter run of zeros is cheaper to write than to punch.
+/// Minimum length of a punched run of zeros. Writing a shorter run costs less.
 const HOLE: u64 = 256 << 10;
-/// A longer one is dealt with in parts, while what follows is still being made.
+/// Maximum length of one step. A longer run is split, so that it is processed while the next bytes
+/// are decoded.
 const HOLE_MAX: u64 = 16 << 20;
 
-/// What is to be done to the disk. No two steps are about the same bytes.
+/// One operation on the disk. No two steps overlap.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// These of the bytes belong there.
+    /// Bytes of the image to write.
     Data {
-        /// Of the bytes that were looked at.
+        /// Range of these bytes in the inspected data.
         range: Range<usize>,
-        /// On the disk.
+        /// Offset on the disk, in bytes.
         offset: u64,
     },
     /// Zeros that are cheaper to write.
     Zeros {
-        /// On the disk.
+        /// Offset on the disk, in bytes.
         offset: u64,
-        /// In bytes.
+        /// Number of zeros, in bytes.
         length: u64,
     },
     /// Zeros that are cheaper to punch.
     Hole {
-        /// On the disk.
+        /// Offset on the disk, in bytes.
         offset: u64,
-        /// In bytes.
+        /// Number of zeros, in bytes.
         length: u64,
     },
 }
 
-/// Looks at an image, buffer by buffer.
+/// Inspects an image, buffer by buffer.
 #[derive(Default)]
 pub(super) struct Sparse {
-    /// `(offset, length)` of zeros seen and not yet dealt with.
+    /// `(offset, length)` of zeros that are not in a step yet.
     zeros: Option<(u64, u64)>,
 }
 
 impl Sparse {
-    /// What to do with the image's next bytes: `data` without its first `skipped`, which begins at
-    /// `offset`. A short run of zeros between data is written with it; one at an edge may go on in
-    /// the next bytes.
+    /// Returns the steps for the image's next bytes: `data` without its first `skipped` bytes,
+    /// where `data` begins at `offset`. A short run of zeros between data is written with the data.
+    /// A run at the edge may continue in the next bytes.
     pub(super) fn next(&mut self, data: &[u8], skipped: usize, offset: u64) -> Vec<Step> {
         let (mut at, mut unwritten, mut steps) = (skipped, skipped, Vec::new());
         while at < data.len() {
@@ -72,7 +73,7 @@ impl Sparse {
         steps
     }
 
-    /// The zeros at the end of what was looked at.
+    /// Returns the step for the zeros at the end of the inspected data.
     pub(super) fn end(&mut self) -> Option<Step> {
         self.zeros.take().map(|(offset, length)| match length {
             0..HOLE => Step::Zeros { offset, length },
@@ -80,7 +81,7 @@ impl Sparse {
         })
     }
 
-    /// Data ends the zeros before it.
+    /// Adds a step for data, after the step for the zeros before it.
     fn data(&mut self, range: Range<usize>, offset: u64, steps: &mut Vec<Step>) {
         if !range.is_empty() {
             steps.extend(self.end());
@@ -89,9 +90,9 @@ impl Sparse {
     }
 }
 
-/// How many bytes at the beginning of `data` are whole granules of zeros.
+/// Returns the number of bytes at the beginning of `data` that are whole granules of zeros.
 fn zero_run(data: &[u8]) -> usize {
-    // Comparing with zeros is memcmp, which no loop of ours beats in any build.
+    // Comparing with zeros is memcmp, which is faster than our own loop in every build.
     data.chunks(GRANULE)
         .take_while(|granule| **granule == ZEROS[..granule.len()])
         .map(<[u8]>::len)
@@ -108,7 +109,8 @@ mod tests {
     #[test]
     fn steps_make_the_image_again() {
         let mut image = vec![0xff_u8; 40 * SIZE];
-        // Short at an edge, short inside, over an edge, longer than one part, to the end.
+        // Runs of zeros: short at an edge, short inside, over an edge, longer than one step, at the
+        // end.
         for (from, to) in
             [(0, 65_536), (3 << 19, (3 << 19) + 65_536), (5 * SIZE - 70_000, 6 * SIZE)]
         {

@@ -1,5 +1,4 @@
-//! The sum of an image as served, computed beside everything else, on a thread of its own and over
-//! the same buffers.
+//! Computes the checksum of an image as served, on a separate thread and on the same buffers.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -13,11 +12,11 @@ const PART: &str = "summing the image";
 
 enum Task {
     Add(Piece),
-    /// Say how far it is.
+    /// Returns a copy of the current hasher.
     Tell(oneshot::Sender<Hasher>),
 }
 
-/// A sum under way. Dropping it ends the thread.
+/// A running checksum. Dropping it ends the thread.
 pub(super) struct Summing {
     algorithm: Algorithm,
     tasks: mpsc::Sender<Task>,
@@ -26,7 +25,7 @@ pub(super) struct Summing {
 
 impl Summing {
     pub(super) fn start(algorithm: Algorithm) -> Self {
-        // The pieces there are, and one question.
+        // Space for all pieces and one request.
         let (tasks, mut asked) = mpsc::channel(PIECES + 1);
         let thread = tokio::task::spawn_blocking(move || {
             let mut hasher = Hasher::new(algorithm);
@@ -34,7 +33,7 @@ impl Summing {
                 match task {
                     Task::Add(piece) => hasher.update(piece.bytes()),
                     Task::Tell(answer) => {
-                        // Who asked may have gone away.
+                        // The requesting task may have ended.
                         let _ = answer.send(hasher.clone());
                     }
                 }
@@ -49,18 +48,18 @@ impl Summing {
     }
 
     pub(super) async fn add(&self, piece: Piece) -> Result<(), Error> {
-        // A thread that is gone has crashed: `finish` says how.
+        // If the thread has ended, it has panicked. `finish` reports the panic.
         self.tasks.send(Task::Add(piece)).await.map_err(|_| Error::Stopped)
     }
 
-    /// Of all that was added so far.
+    /// Returns the hasher over all pieces added so far.
     pub(super) async fn so_far(&self) -> Result<Hasher, Error> {
         let (answer, told) = oneshot::channel();
         self.tasks.send(Task::Tell(answer)).await.map_err(|_| Error::Stopped)?;
         told.await.map_err(|_| Error::Stopped)
     }
 
-    /// Of all that was added.
+    /// Returns the checksum over all added pieces.
     pub(super) async fn finish(self) -> Result<Checksum, Error> {
         let Self { tasks, thread, .. } = self;
         drop(tasks);

@@ -1,4 +1,4 @@
-//! Files of checksums in every style that publishers use, and the line of one image.
+//! Parses files of checksums in every style that publishers use, and finds the line of one image.
 //!
 //! | written by | line |
 //! |---|---|
@@ -16,9 +16,10 @@ use std::cmp::Reverse;
 
 use super::checksum::{Algorithm, Checksum};
 
-/// Most bytes of a file of sums: a whole distribution's fit a hundred times.
+/// Maximum size of a file of checksums, in bytes. It is a hundred times the size that a whole
+/// distribution needs.
 pub(super) const SUMS_BYTES: u64 = 4 << 20;
-/// Algorithms in headings whose sums are as long as those of a known one.
+/// Unsupported algorithms in headings, with checksums as long as those of a supported algorithm.
 const FOREIGN: [&str; 11] = [
     "blake",
     "b2sum",
@@ -32,26 +33,27 @@ const FOREIGN: [&str; 11] = [
     "streebog",
     "md4",
 ];
-/// Longest group of digits in a sum that GnuPG prints.
+/// Maximum length of a group of digits in a checksum that GnuPG prints.
 const GROUP: usize = 8;
 
-/// Reason why a file of sums states none for an image.
+/// Reason why a file of checksums has no checksum for an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoSum {
     /// No line has the image's name.
     Missing,
-    /// Two lines fit equally well, and differ: their names.
+    /// Two lines fit equally well but differ. The values are the names in these lines.
     Several(String, String),
 }
 
-/// Sum in one line.
+/// Checksum and name in one line.
 struct Line<'a> {
     sum: Checksum,
-    /// `None` in a file that is made for one image.
+    /// File name in the line; `None` in a file for a single image.
     name: Option<Cow<'a, str>>,
 }
 
-/// Text of a file of sums: UTF-8, or UTF-16 as PowerShell writes it, with or without a mark.
+/// Decodes a file of checksums: UTF-8, or UTF-16 as PowerShell writes it, with or without a byte
+/// order mark.
 pub(super) fn decode(bytes: &[u8]) -> String {
     let wide = |of: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
@@ -64,11 +66,11 @@ pub(super) fn decode(bytes: &[u8]) -> String {
     }
 }
 
-/// Strongest sum that a file of sums states for the image at `path`, the path of its URL. Of lines
-/// with the image's name, those count that have most folders in common with the path.
+/// Returns the strongest checksum for the image at `path`, the path of its URL. If several lines
+/// have the image's name, the lines with most folders in common with `path` count.
 ///
 /// # Errors
-/// [`NoSum`].
+/// [`NoSum`] if no line fits, or if two lines contradict each other.
 pub fn find_sum(text: &str, path: &str) -> Result<Checksum, NoSum> {
     let text = joined(text);
     let lines = lines(&text);
@@ -89,7 +91,7 @@ pub fn find_sum(text: &str, path: &str) -> Result<Checksum, NoSum> {
     }
 }
 
-/// Sum in a file that names no image at all.
+/// Returns the checksum of a file without any image name.
 fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
     if lines.iter().any(|line| line.name.is_some()) {
         return Err(NoSum::Missing);
@@ -101,10 +103,10 @@ fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
     if lines.iter().any(is_rival) { Err(NoSum::Missing) } else { Ok(strongest.clone()) }
 }
 
-/// Parts of the path that a name ends with, and `true` when that is all of the name.
+/// Number of path parts that the name ends with, and `true` if these parts are the whole name.
 type Fit = (usize, bool);
 
-/// Fit of a name in a line to a path; `None` when the name is of another file.
+/// Compares the name in a line with a path. Returns `None` if the name is of another file.
 fn fit(name: &str, path: &str) -> Option<Fit> {
     fn parts(path: &str) -> Vec<&str> {
         path.rsplit('/').filter(|part| !matches!(*part, "" | ".")).collect()
@@ -118,7 +120,7 @@ fn fit(name: &str, path: &str) -> Option<Fit> {
     (depth > 0).then_some((depth, depth == parts_of_name.len()))
 }
 
-/// A path with its percent-encoded bytes decoded.
+/// Decodes the percent-encoded bytes of a path.
 fn unescaped_url(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -138,13 +140,13 @@ fn unescaped_url(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The name after a size in bytes.
+/// Returns the name after a size in bytes.
 fn unsized_name(name: &str) -> Option<&str> {
     let (size, name) = name.split_once(char::is_whitespace)?;
     size.bytes().all(|byte| byte.is_ascii_digit()).then(|| name.trim_start())
 }
 
-/// The file's lines; groups of digits that go on in the next line are one line.
+/// Returns the file's lines. Groups of digits that continue in the next line become one line.
 fn joined(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in text.split(['\n', '\r', '\0']) {
@@ -177,7 +179,7 @@ fn lines(text: &[String]) -> Vec<Line<'_>> {
     lines
 }
 
-/// For a heading that names an algorithm: `true` when that is an unknown one.
+/// Detects a heading with an algorithm's name. Returns `true` for an unsupported algorithm.
 fn heading(line: &str) -> Option<bool> {
     let line = line.to_ascii_lowercase();
     let rest = FOREIGN.iter().fold(line.clone(), |rest, word| rest.replace(word, " "));
@@ -186,7 +188,7 @@ fn heading(line: &str) -> Option<bool> {
     (is_known || rest != line).then_some(!is_known)
 }
 
-/// The algorithm of a name, as programs and publishers spell it.
+/// Parses the name of an algorithm, in the spellings of programs and publishers.
 fn algorithm(name: &str) -> Option<Algorithm> {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     match name.strip_suffix("sum").unwrap_or(&name) {
@@ -197,7 +199,7 @@ fn algorithm(name: &str) -> Option<Algorithm> {
     }
 }
 
-/// `ALGORITHM (name) = hex`; within, `None` for an algorithm that is not known.
+/// Parses `ALGORITHM (name) = hex`. The inner value is `None` for an unsupported algorithm.
 fn tagged(line: &str) -> Option<Option<Line<'_>>> {
     let (head, hex) = line.rsplit_once('=')?;
     let (tag, name) = head.trim_end().strip_suffix(')')?.split_once('(')?;
@@ -205,14 +207,14 @@ fn tagged(line: &str) -> Option<Option<Line<'_>>> {
         Some(tag) => (tag.trim(), true),
         None => (tag.trim(), false),
     };
-    // OpenSSL 1.0 leaves the algorithm out for its standard input.
+    // OpenSSL 1.0 omits the algorithm for its standard input.
     let wanted = if tag.is_empty() { None } else { Some(algorithm(tag)) };
     let sum = digest(hex.trim());
     let sum = sum.filter(|sum| wanted.is_none_or(|wanted| wanted == Some(sum.algorithm())));
     Some(sum.map(|sum| Line { sum, name: named(name, is_escaped) }))
 }
 
-/// A line in any of the other styles.
+/// Parses a line in any of the other styles.
 fn plain(line: &str) -> Option<Line<'_>> {
     let (line, is_escaped) = match line.strip_prefix('\\') {
         Some(line) => (line, true),
@@ -233,7 +235,7 @@ fn plain(line: &str) -> Option<Line<'_>> {
     name_first(line)
 }
 
-/// `name hex`, `name: HEX HEX`, `name: ALGORITHM = HEX HEX`, `HEX HEX`.
+/// Parses `name hex`, `name: HEX HEX`, `name: ALGORITHM = HEX HEX`, `HEX HEX`.
 fn name_first(line: &str) -> Option<Line<'_>> {
     let compact = |groups: &str| digest(&groups.split_whitespace().collect::<String>());
     if let Some(sum) = compact(line) {
@@ -255,19 +257,19 @@ fn name_first(line: &str) -> Option<Line<'_>> {
     (wanted == Some(sum.algorithm())).then_some(Line { sum, name })
 }
 
-/// The name that a line states; `None` for a standard input's.
+/// Returns the name in a line; `None` for standard input.
 fn named(name: &str, is_escaped: bool) -> Option<Cow<'_, str>> {
     match name {
-        // The last one is the field's name in PowerShell's `Format-List`.
+        // `Hash` is the field's name in PowerShell's `Format-List`.
         "" | "-" | "stdin" | "Hash" => None,
         _ if is_escaped => Some(Cow::Owned(unescaped(name))),
-        // Programs of Windows write no escapes.
+        // Windows programs write no escapes.
         _ if name.contains('\\') => Some(Cow::Owned(name.replace('\\', "/"))),
         _ => Some(Cow::Borrowed(name)),
     }
 }
 
-/// A name as coreutils escapes it.
+/// Decodes a name with the escapes of coreutils.
 fn unescaped(name: &str) -> String {
     let (mut plain, mut rest) = (String::new(), name.chars());
     while let Some(c) = rest.next() {
@@ -283,7 +285,7 @@ fn unescaped(name: &str) -> String {
     plain
 }
 
-/// `hex` or `algorithm:hex`; the length tells the algorithm.
+/// Parses `hex` or `algorithm:hex`. The length determines the algorithm.
 fn digest(text: &str) -> Option<Checksum> {
     if text.contains(':') { text.parse().ok() } else { Checksum::of_hex(text) }
 }

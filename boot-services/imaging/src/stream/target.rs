@@ -1,4 +1,5 @@
-//! The disk that an image is written to: its beginning last, holes for its zeros.
+//! Target disk of an image. The first buffer of the image is written last, and its zeros become
+//! holes.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +11,17 @@ use super::sparse::{Sparse, Step};
 use crate::Error;
 use crate::disk::{Aligned, Disk};
 
-/// What is kept back of an image's beginning, and compared at once when that is asked for.
+/// Size of the first part of the image, which is written last, in bytes. Also the unit of the
+/// comparison after writing.
 pub(super) const BUFFER: usize = 4 << 20;
-/// Threads that write pieces: a disk that is given one at a time waits for each next one.
+/// Number of threads that write pieces. With one thread, the disk would be idle between two pieces.
 const LANES: usize = 2;
 
-/// The disk, whoever writes to it.
+/// Target disk, shared by all writing threads.
 pub(super) struct Target {
     pub(super) disk: Disk,
     url: String,
-    /// Bytes of zeros that were not sent.
+    /// Bytes of zeros that were not sent to the disk.
     holes: AtomicU64,
 }
 
@@ -28,12 +30,12 @@ impl Target {
         Self { disk, url: url.to_owned(), holes: AtomicU64::new(0) }
     }
 
-    /// The disk, and the bytes of zeros that it was not sent.
+    /// Returns the disk, the bytes of zeros that were not sent to it, and the URL.
     pub(super) fn done(self) -> (Disk, u64, String) {
         (self.disk, self.holes.into_inner(), self.url)
     }
 
-    /// Does what `step` says, which is about `data`.
+    /// Executes `step`, whose ranges refer to `data`.
     pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
         match step {
             Step::Data { range, offset } => self.put(&data[range], offset),
@@ -48,7 +50,7 @@ impl Target {
         }
     }
 
-    /// Make the disk unbootable until the new image is complete.
+    /// Makes the disk unbootable until the new image is complete.
     pub(super) fn clear_head(&self) -> Result<(), Error> {
         self.put_zeros(0, self.disk.size().unwrap_or(0).min(BUFFER as u64))
     }
@@ -74,7 +76,7 @@ impl Target {
     }
 }
 
-/// Refuse an image of `size` bytes that the disk cannot hold.
+/// Refuses an image of `size` bytes that the disk cannot hold.
 pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
     match disk.size() {
         Some(room) if size > room => {
@@ -84,15 +86,15 @@ pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error>
     }
 }
 
-/// What is known of an image.
+/// First bytes and length of an image.
 pub(super) struct Image {
-    /// Its first bytes, kept back.
+    /// First bytes of the image, which are written last.
     pub(super) head: Aligned,
-    /// Bytes of it that were accepted.
+    /// Bytes of the image that were accepted.
     pub(super) length: u64,
 }
 
-/// Takes an image, and says what to do with it.
+/// Accepts an image and returns the steps to write it.
 pub(super) struct Intake {
     sparse: Sparse,
     image: Image,
@@ -109,8 +111,8 @@ impl Intake {
         self.image.length
     }
 
-    /// Takes the image's next `length` bytes, which zeros follow in `data` up to a whole sector;
-    /// what to do with them. After the image's last bytes none come.
+    /// Accepts the image's next `length` bytes and returns their steps. `data` may have zeros
+    /// behind these bytes, up to a whole sector. No bytes may follow the image's last ones.
     pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
         self.image.length += length as u64;
@@ -120,15 +122,15 @@ impl Intake {
         self.sparse.next(data, kept, offset)
     }
 
-    /// Its last bytes were accepted; what is left to do with them.
+    /// Ends the image after its last bytes. Returns the step that remains.
     pub(super) fn end(mut self) -> (Image, Option<Step>) {
         let rest = self.sparse.end();
         (self.image, rest)
     }
 }
 
-/// Has several threads do to the target what `feed` gives out; the first failure is the end of it.
-/// Blocks until all is done.
+/// Runs the steps that `feed` produces on several threads. The first failure ends the work. Blocks
+/// until all steps are done.
 pub(super) fn in_lanes(
     target: &Target,
     feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
@@ -140,9 +142,10 @@ pub(super) fn in_lanes(
             let (queue, failed) = (Arc::clone(&queue), &failed);
             scope.spawn(move || lane(target, &queue, failed));
         }
-        // Theirs alone: nobody waits for lanes that are gone.
+        // Only the threads own the queue from here on. Otherwise a send would wait for threads that
+        // have ended.
         drop(queue);
-        // The lanes end once this has gone.
+        // The threads end when `jobs` is dropped.
         let jobs = jobs;
         feed(&mut |step, piece| match failed.get() {
             None => jobs.send((step, piece)).map_err(|_| Error::Stopped),
@@ -156,7 +159,7 @@ fn lane(target: &Target, queue: &Mutex<Receiver<(Step, Piece)>>, failed: &OnceLo
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((step, piece)) = job else { return };
-        // What still comes after a failure is let go.
+        // After a failure, the remaining steps are dropped.
         if failed.get().is_none()
             && let Err(error) = target.carry_out(step, piece.padded(target.disk.sector()))
         {
@@ -175,7 +178,8 @@ mod tests {
 
     const COUNT: u64 = 40;
 
-    /// Gives `COUNT` pieces of ones to the lanes; how many were taken, and what came of it.
+    /// Feeds `COUNT` pieces of ones to the threads. Returns the number of accepted pieces and the
+    /// result.
     async fn fill(path: &Path) -> (u64, Result<(), Error>) {
         let (mut sink, _source) = channel("http://box/a".parse().unwrap());
         let mut filling = sink.buffer().await;
@@ -209,7 +213,7 @@ mod tests {
         let (taken, done) = fill(Path::new("/dev/full")).await;
         let error = stdx::chain(&done.unwrap_err());
         assert!(error.contains("write /dev/full at") && error.contains("No space"), "{error}");
-        // Those under way, and what was on its way to them.
+        // Pieces in the two threads, and one in the queue.
         assert!(taken <= 2 * LANES as u64 + 1, "{taken} pieces went to a disk that failed");
     }
 }

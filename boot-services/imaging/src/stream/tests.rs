@@ -1,4 +1,4 @@
-//! The stream against a server that misbehaves on purpose.
+//! Tests of the stream against a server with deliberate faults.
 
 mod formats;
 mod redirects;
@@ -18,7 +18,7 @@ use super::{Accept, Algorithm, Checksum, Image, Patience, Proof, Summary, write_
 use crate::{Error, Meter};
 use server::{Fault, Server};
 
-/// Tries again soon, and takes no busy machine for a silent server.
+/// Retries soon, but does not mistake a busy machine for a silent server.
 const QUICK: Patience = Patience {
     stall: PATIENCE,
     silence: PATIENCE,
@@ -26,11 +26,11 @@ const QUICK: Patience = Patience {
     longest_wait: Duration::from_millis(50),
 };
 
-/// With a server that falls silent. A busy machine may be taken for one: the image is asked for
-/// once more then.
+/// For a server that stops sending. A busy machine may look like one, and then the image is
+/// requested once more.
 const SHORT_STALL: Duration = Duration::from_millis(300);
 
-/// Several buffers of data, with zeros at the edges that matter: long and short runs, over the
+/// An image of several buffers, with zeros at the edges that matter: long and short runs, over the
 /// edge of a buffer, at the very end.
 fn image() -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -63,7 +63,7 @@ fn zstd(image: &[u8]) -> Vec<u8> {
     zstd::encode_all(image, 1).unwrap()
 }
 
-/// By the real program: the decoder here is another implementation.
+/// Compresses with the original program, because the decoder here is another implementation.
 fn packed(program: &str, arguments: &[&str], image: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -103,7 +103,7 @@ struct Run {
     server: Server,
 }
 
-/// Write what a server with these faults serves to a file that held something else.
+/// Writes the image from a server with these faults to a file with other content.
 async fn run(body: &[u8], faults: &[Fault], sha256: Option<[u8; 32]>) -> Run {
     let sum = sha256.and_then(|sum| checksum(Algorithm::Sha256, &stdx::hex(&sum)));
     run_with(body, faults, |image| image.proof = sum.map(Proof::Sum)).await
@@ -177,7 +177,7 @@ async fn a_cut_is_resumed_where_it_happened() {
     let requests = run.server.requests();
     assert_eq!(requests.len(), 3, "{requests:?}");
     assert_eq!(requests[0].range, None);
-    // What was asked for again is what was missing: no byte is sent twice but those in flight.
+    // Only missing bytes are requested again: no byte is sent twice except those in flight.
     assert!(requests[1].range.unwrap() <= half && requests[2].range.unwrap() <= half + 7);
     assert!(requests[1].if_range && requests[2].if_range);
     let sent = run.server.sent();
@@ -187,7 +187,8 @@ async fn a_cut_is_resumed_where_it_happened() {
 #[tokio::test]
 async fn a_server_without_ranges_is_read_again() {
     let body = zstd(&image());
-    // With a tag the server vouches for it; without, what was used is compared by its sum.
+    // With an entity tag the server proves the version. Without one, the checksum of the used bytes
+    // is compared.
     for tag in [None, Some(Fault::NoTag)] {
         let half = body.len() / 2;
         let mut faults = vec![Fault::NoRanges, Fault::CutAt(half), Fault::CutAt(half + 7)];
@@ -215,7 +216,7 @@ async fn a_raw_image_is_resumed_in_the_middle_of_a_piece() {
 #[tokio::test]
 async fn what_a_server_has_no_bytes_of_is_not_fetched() {
     let body = image();
-    // The long ones, and the end.
+    // The long runs of zeros, and the end.
     let told = "1048576-7340031, 11285760-14431487, 14431489-14731489";
     for (first, last) in told.split(", ").map(|hole| hole.split_once('-').unwrap()) {
         let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
@@ -228,14 +229,15 @@ async fn what_a_server_has_no_bytes_of_is_not_fetched() {
             let run = run(&body, &faults, proof).await;
             assert_eq!(run.result.as_ref().unwrap().image, body.len() as u64);
             assert!(run.disk == body);
-            // The first answer has all of it; what is behind the hole is lost in the socket.
+            // The first response has the whole image. The bytes behind the hole are lost in the
+            // socket.
             let requests: Vec<_> = run.server.requests().iter().map(|it| it.range).collect();
             assert!(requests.contains(&Some(7_340_032)), "{requests:?}");
             assert_eq!(requests.last(), Some(&Some(14_431_488)), "{requests:?}");
             assert_eq!(run.meter.read().0, body.len() as u64);
         }
     }
-    // Without ranges, or a tag that they are of this version, all is fetched.
+    // Without ranges, or without an entity tag for this version, everything is fetched.
     for fault in [Fault::NoRanges, Fault::NoTag] {
         let run = run(&body, &[fault, Fault::Holes(told)], None).await;
         run.result.as_ref().unwrap();
@@ -295,7 +297,8 @@ async fn a_silent_server_is_asked_again() {
     let run = run(&body, &[Fault::StallAt(body.len() / 3), Fault::Answer(503)], None).await;
     run.result.as_ref().unwrap();
     assert!(run.disk == image());
-    // At least once for the silence and once for the 503, and never for what is here already.
+    // At least one request after the silence and one after the 503, and none for bytes already
+    // received.
     let ranges: Vec<_> = run.server.requests().iter().map(|it| it.range).collect();
     assert!(ranges.len() >= 3 && ranges.is_sorted(), "{ranges:?}");
 }

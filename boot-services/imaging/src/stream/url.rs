@@ -1,4 +1,4 @@
-//! `http://host[:port]/path?query`, or `https`, printed without its query, which may hold a secret.
+//! `http://host[:port]/path?query`, or `https`. Printed without the query, which may hold a secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use http::Uri;
 
 use crate::Error;
 
-/// An absolute URL this agent can fetch: no user name.
+/// An absolute URL that this agent can fetch. A user name is not allowed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     secure: bool,
@@ -17,17 +17,17 @@ pub struct Url {
 }
 
 impl Url {
-    /// `host:port` to connect to; an IPv6 literal keeps its brackets.
+    /// Returns `host:port` for the connection. An IPv6 literal keeps its brackets.
     pub fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// True for `https`.
+    /// Returns true for `https`.
     pub(super) fn is_secure(&self) -> bool {
         self.secure
     }
 
-    /// The name or address that the server's certificate must have.
+    /// Returns the name or address that the server's certificate must have.
     pub(super) fn server_name(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
@@ -36,28 +36,29 @@ impl Url {
         if self.secure { "https" } else { "http" }
     }
 
-    /// The `Host` field (RFC 9112 section 3.2): the port only when it is not the scheme's.
+    /// Returns the `Host` field (RFC 9112 section 3.2). The port is included only if it is not the
+    /// scheme's default.
     pub fn host_field(&self) -> String {
         if self.port == port_of(self.secure) { self.host.clone() } else { self.address() }
     }
 
-    /// The request target in origin form.
+    /// Returns the request target in origin form.
     pub(super) fn target(&self) -> &str {
         &self.path
     }
 
-    /// The last part of the path, without the query.
+    /// Returns the last part of the path, without the query.
     pub(super) fn file_name(&self) -> &str {
         self.path().rsplit('/').next().unwrap_or_default()
     }
 
-    /// The path without the query.
+    /// Returns the path without the query.
     pub(super) fn path(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// Address that a `Location` field leads to from here (RFC 9110 section 10.2.2, RFC 3986
-    /// section 5).
+    /// Returns the URL that a `Location` field refers to, relative to this URL (RFC 9110 section
+    /// 10.2.2, RFC 3986 section 5).
     pub(super) fn join(&self, location: &[u8]) -> Result<Self, Error> {
         let reason = "it redirects to what is not a URL".to_owned();
         let refuse = |_| Error::Url { url: self.to_string(), reason };
@@ -79,8 +80,8 @@ impl Url {
     }
 }
 
-/// Text of a field with its bytes beyond ASCII percent-encoded: those of a path that the server
-/// did not encode.
+/// Percent-encodes the bytes beyond ASCII in a field: bytes of a path that the server did not
+/// encode.
 fn encoded(field: &[u8]) -> String {
     let encode = |byte: &u8| match byte.is_ascii() {
         true => char::from(*byte).to_string(),

@@ -1,14 +1,14 @@
-//! What an answer's head says of the image: which version, which part, whether to ask again.
+//! Facts about the image in a response head: its version, the range, and whether a retry may help.
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
-/// What identifies the image on the server (RFC 9110 section 8.8).
+/// Identity of the image's version on the server (RFC 9110 section 8.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Validator {
-    /// A strong entity tag: good for If-Range.
+    /// Strong entity tag, valid for If-Range.
     Strong(HeaderValue),
-    /// A weak tag or a date: compared, but not sent.
+    /// Weak entity tag or date: compared, but not sent.
     Weak(HeaderValue),
 }
 
@@ -22,7 +22,7 @@ impl Validator {
     }
 }
 
-/// Statuses of a server that is overloaded, starting or shutting down.
+/// Returns true for statuses of a server that is overloaded, starting or shutting down.
 pub(super) fn may_pass(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
@@ -31,8 +31,8 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
         )
 }
 
-/// Where the body begins and how long the whole image is, when the server says so; `None` when
-/// a partial answer does not (RFC 9110 section 14.4).
+/// Returns the offset of the body and, if stated, the length of the whole image. Returns `None` for
+/// a partial response without a range (RFC 9110 section 14.4).
 pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     let headers = response.headers();
     if response.status() != StatusCode::PARTIAL_CONTENT {
@@ -45,15 +45,15 @@ pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     Some((start, total.parse().ok()))
 }
 
-/// Whether a cut of the body can be told from its end (RFC 9112 section 6.3).
+/// Returns true if a cut of the body is detectable (RFC 9112 section 6.3).
 pub(super) fn bounded(headers: &HeaderMap) -> bool {
     let coding = headers.get(header::TRANSFER_ENCODING);
     headers.contains_key(header::CONTENT_LENGTH)
         || coding.is_some_and(|coding| coding.as_bytes().ends_with(b"chunked"))
 }
 
-/// The image's length when the server says that nothing is left of it: only the end of the
-/// answer before was lost (RFC 9110 section 15.5.17).
+/// Returns the image's length if the server states that no bytes remain. In that case only the end
+/// of the previous response was lost (RFC 9110 section 15.5.17).
 pub(super) fn whole_length(response: &Response<()>) -> Option<u64> {
     if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
         return None;

@@ -1,4 +1,4 @@
-//! A file that is wanted whole: as text in memory, or in a file of this OS.
+//! Reads a whole file into memory or into a file of this OS.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,10 +9,10 @@ use super::patience::Patience;
 use super::{Checksum, Url, receive};
 use crate::Error;
 
-/// At most `most` bytes of `url`; what is beyond is left out.
+/// Returns at most `most` bytes of `url`. The rest is dropped.
 ///
 /// # Errors
-/// Those of a download.
+/// Errors of the download.
 pub async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<u8>, Error> {
     let wanted = Wanted { url, patience, checksum: None, strict: true };
     let (_, bytes) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
@@ -24,19 +24,19 @@ pub async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Text of at most `most` bytes of `url`; what is beyond is left out.
+/// Returns text of at most `most` bytes of `url`. The rest is dropped.
 ///
 /// # Errors
-/// Those of a download.
+/// Errors of the download.
 pub async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
     let bytes = read_bytes(url, most, patience).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// All of `url` into `file`: the bytes with that checksum, or an error.
+/// Writes all of `url` to `file` and returns the length. Bytes with another checksum are an error.
 ///
 /// # Errors
-/// Those of a download, and [`Error::Io`] when there is no room for it.
+/// Errors of the download, and [`Error::Io`] when the file system is full.
 pub async fn read_into(
     url: &Url,
     checksum: &Checksum,
@@ -52,6 +52,7 @@ pub async fn read_into(
         })
     };
     let (fetched, length) = receive(&wanted, &Arc::default(), "keeping a file", work).await?;
-    // Without what was fetched the reader was content before the end, which it never is.
+    // `None` means that the reader ended before the end of the stream, which this reader never
+    // does.
     fetched.map(|_| length).ok_or(Error::Stopped)
 }

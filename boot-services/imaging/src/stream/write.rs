@@ -1,5 +1,5 @@
-//! An image to the disk: direct I/O, holes for zeros, the beginning last. Pieces are written from
-//! where they lie: a raw image's as they were fetched, another's as its decoder makes them.
+//! Writes an image to the disk: direct I/O, holes for zeros, the first buffer last. Pieces are
+//! written without a copy, from the download's buffer or the decoder's buffer.
 
 use std::io;
 
@@ -15,39 +15,39 @@ use super::url::Url;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
-/// Bytes at the end of a disk that hold marks of arrays, pools and tables: md 0.90 has its own
-/// within the last 128 KiB, ZFS two labels in the last 512 KiB.
+/// Length of the end of a disk with metadata of arrays, pools and tables, in bytes. md 0.90 has its
+/// own within the last 128 KiB, ZFS two labels in the last 512 KiB.
 const TAIL: u64 = 1 << 20;
 
-/// An image on the disk but for its beginning.
+/// An image that is on the disk except for its first buffer.
 pub(super) struct Staged {
     disk: Disk,
-    /// The image's first bytes.
+    /// First bytes of the image.
     head: Aligned,
     pub(super) length: u64,
     pub(super) holes: u64,
-    /// Sums of the image's parts, when they are to be compared with what the disk has.
+    /// Checksums of the image's parts, if the disk is to be compared afterwards.
     sums: Option<Vec<[u8; 32]>>,
     url: String,
 }
 
-/// What became of a stream.
+/// Result of a stream.
 pub(super) enum Streamed {
     Staged(Staged),
-    /// It is no stream but a qcow2 image; nothing was written.
+    /// The stream is a qcow2 image; nothing was written.
     Qcow2(Disk),
 }
 
-/// What is asked of the writer.
+/// Options of the writer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    /// Whether an image that is not compressed is a mistake.
+    /// True if an uncompressed image is an error.
     pub(super) compressed: bool,
-    /// Whether to read back what was written.
+    /// True to read the disk back and compare it.
     pub(super) read_back: bool,
 }
 
-/// Decode and write a stream. Blocks. Nothing is written before the first buffer is decoded.
+/// Decodes and writes a stream. Blocks. Nothing is written before the first buffer is decoded.
 pub(super) fn run(
     mut source: Source,
     disk: Disk,
@@ -62,7 +62,7 @@ pub(super) fn run(
             return Err(Error::Format { url: url.to_string(), found: found.to_owned() });
         }
         Format::Raw => {
-            // The total is known before the first byte comes.
+            // The total is known before the first byte arrives.
             let url = url.to_string();
             check_size(&disk, meter.read().1, &url)?;
             pass(source, disk, asked, &url, meter)
@@ -72,7 +72,7 @@ pub(super) fn run(
     .map(Streamed::Staged)
 }
 
-/// Write an image's pieces as they come. Blocks.
+/// Writes the pieces of a raw image as they arrive. Blocks.
 fn pass(
     mut source: Source,
     disk: Disk,
@@ -84,7 +84,7 @@ fn pass(
     let mut intake = Intake::new();
     let mut sums = asked.read_back.then(Sums::default);
     in_lanes(&target, |give| {
-        // Whoever makes the pieces says more than this and is the one reported.
+        // The download's own error is more precise and is the one that is reported.
         while let Some(piece) = source.next_piece().map_err(|_| Error::Stopped)? {
             if meter.is_stopped() {
                 return Err(Error::Stopped);
@@ -111,7 +111,7 @@ fn pass(
     Staged::new(target, image, sums)
 }
 
-/// Write what the decoder gives, while it makes more. Blocks, within a runtime.
+/// Writes the decoder's output while the decoder continues. Blocks; needs a runtime.
 pub(super) fn write(
     decoder: Decoder,
     disk: Disk,
@@ -126,14 +126,14 @@ pub(super) fn write(
         let made = decode(decoder, sink, &url, &runtime);
         match (made, writing.join()) {
             (_, Err(payload)) => std::panic::resume_unwind(payload),
-            // When one side fails the other fails for want of it: tell the cause.
+            // If one side fails, the other side fails as a consequence. Report the cause.
             (Err(error), Ok(Ok(_) | Err(Error::Stopped))) => Err(error),
             (_, Ok(written)) => written,
         }
     })
 }
 
-/// Fill pieces until the image ends.
+/// Fills pieces until the image ends.
 fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> Result<(), Error> {
     let mut is_first = true;
     loop {
@@ -154,8 +154,8 @@ fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> 
     }
 }
 
-/// Zeros the end of a disk that the image does not reach. A member of an array (md 0.90 and 1.0,
-/// firmware RAID), a ZFS pool and a GPT have their marks there, which the new system would find.
+/// Zeros the end of the disk behind the image. A member of an array (md 0.90 and 1.0, firmware
+/// RAID), a ZFS pool and a GPT have metadata there, which the new system would find.
 fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
     let Some(size) = disk.size() else { return Ok(()) };
     let sector = disk.sector() as u64;
@@ -170,7 +170,7 @@ fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A failure to decode, or the failure to read that a reader below met.
+/// Returns the decoder's error, or the read error that an underlying reader reported.
 pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(cause) => cause,
@@ -179,7 +179,7 @@ pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Er
 }
 
 impl Staged {
-    /// All of the image was accepted: what is left but its beginning.
+    /// Writes the rest of an accepted image, except for its first buffer.
     fn new(target: Target, image: Image, sums: Option<Sums>) -> Result<Self, Error> {
         let Image { head, length } = image;
         let (disk, holes, url) = target.done();
@@ -193,8 +193,8 @@ impl Staged {
         Ok(Self { disk, head, length, holes, sums: sums.map(Sums::finish), url })
     }
 
-    /// Write the beginning and flush everything: from now on the disk boots. When that was asked
-    /// for, all of it is read back and compared. Blocks.
+    /// Writes the first buffer and flushes everything. The disk boots from now on. If requested,
+    /// the whole disk is read back and compared. Blocks.
     pub(super) fn commit(self, meter: &Meter) -> Result<(), Error> {
         let Self { disk, head, length, sums, url, .. } = self;
         let filled = usize::try_from(length).unwrap_or(BUFFER).min(BUFFER);
@@ -202,7 +202,7 @@ impl Staged {
         let path = disk.path().display().to_string();
         let doing = |doing: &str| Error::io(format!("{doing} {path}"));
         clear_tail(&disk, length).map_err(doing("clear the end of"))?;
-        // Everything else first, durably: the beginning is what makes the disk boot.
+        // Everything else first, durably: the first buffer makes the disk bootable.
         disk.flush().map_err(doing("flush"))?;
         disk.write(&head.bytes()[..padded], 0).map_err(doing("write the beginning of"))?;
         if let Some(sums) = &sums {
