@@ -17,19 +17,19 @@ pub enum Error {
         /// Bytes of memory that images may use.
         room: u64,
     },
-    /// An entry of a container's layer was refused or could not be made.
+    /// An entry of a container's layer that was refused or could not be created.
     #[error("cannot unpack {} of the layer {url}",
         if entry.is_empty() { "the rest" } else { entry })]
     Layer {
         /// URL of the layer.
         url: String,
-        /// The entry's name; empty for the layer as a whole.
+        /// Name of the entry; empty for the layer as a whole.
         entry: String,
         /// Reason for the refusal or failure.
         #[source]
         source: io::Error,
     },
-    /// A URL this agent cannot fetch.
+    /// A URL that this agent cannot fetch.
     #[error("cannot fetch {url}: {reason}")]
     Url {
         /// URL without user, password or query.
@@ -106,7 +106,7 @@ pub enum Error {
         /// Sector size of the disk, in bytes.
         sector: usize,
     },
-    /// The decoder met bytes it cannot decode, or too few of them.
+    /// Bytes that the decoder cannot decode, or too few bytes.
     #[error("cannot decode the {format} image {url}")]
     Decode {
         /// Name of the compression format, such as gzip.
@@ -268,7 +268,7 @@ pub enum Error {
         /// Filesystem type as the action states it.
         fs_type: String,
     },
-    /// A system call failed.
+    /// A system call that failed.
     #[error("cannot {doing}")]
     Io {
         /// Operation and its object, as a verb phrase.
@@ -277,13 +277,13 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// An entry of an archive was refused or could not be made.
+    /// An entry of an archive that was refused or could not be created.
     #[error("cannot unpack {} of {url} on {}", if entry.is_empty() { "the rest" } else { entry },
         device.display())]
     Unpack {
         /// URL of the archive.
         url: String,
-        /// The entry's name; empty for the archive as a whole.
+        /// Name of the entry; empty for the archive as a whole.
         entry: String,
         /// Path of the partition.
         device: PathBuf,

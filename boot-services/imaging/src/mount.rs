@@ -1,4 +1,4 @@
-//! A mounted partition that no path can escape from.
+//! A mounted partition. No path leads out of it.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -13,13 +13,13 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::{Error, disk, preserve, select};
 
-/// Where partitions are mounted, one at a time.
+/// Mount point of partitions; one partition is mounted at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
 
-/// Longest wait for the mount before: work that a stopped action began ends by itself.
+/// Maximum wait for the previous mount. Work of a stopped action ends by itself.
 const IN_USE: Duration = Duration::from_secs(60);
 
-/// A mounted filesystem; unmounted when dropped.
+/// A mounted filesystem. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Mounted {
     root: Option<File>,
@@ -28,8 +28,8 @@ pub struct Mounted {
     _place: Place,
 }
 
-/// The mount point, which one mount has at a time: a mount that a stopped action left to a thread
-/// would otherwise be followed by its unmount of the next action's.
+/// Lock of the mount point, which one mount holds at a time. A stopped action may leave a mount to
+/// a thread. Without the lock, that thread would later unmount the filesystem of the next action.
 #[derive(Debug)]
 struct Place;
 
@@ -56,14 +56,14 @@ impl Drop for Place {
     }
 }
 
-/// What a filesystem is mounted for.
+/// Purpose of a mount, which determines the mount flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To read files.
+    /// Reading of files. A preserved disk is allowed too.
     Read,
-    /// To write files, none of which is a program or device to us.
+    /// Writing of files. Programs and device nodes on the filesystem have no effect.
     Write,
-    /// To run its programs, as the machine itself would.
+    /// Running of the filesystem's programs, with the rights that they have on the machine itself.
     Run,
 }
 
@@ -78,27 +78,27 @@ impl Purpose {
     }
 }
 
-/// Ownership and permissions of what [`Mounted::write`] creates.
+/// Ownership and permissions of files and directories that [`Mounted::write`] creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// User id.
+    /// User id of the owner.
     pub uid: u32,
-    /// Group id.
+    /// Group id of the owner.
     pub gid: u32,
     /// Permission bits of the file.
     pub mode: u32,
-    /// Permission bits of each directory created on the way.
+    /// Permission bits of each directory that is created.
     pub dir_mode: u32,
 }
 
-/// A file that makes room for a stand-in for a while, and the names beside it.
+/// A file that is replaced temporarily, and the names next to it.
 #[derive(Debug, Clone, Copy)]
 pub struct Aside<'a> {
-    /// The file.
+    /// Path of the file.
     pub path: &'a str,
-    /// Name of the original meanwhile.
+    /// Name of the original file in the meantime.
     pub aside: &'a str,
-    /// Name of the mark that there was no original.
+    /// Name of an empty mark file. It says that there was no original file.
     pub absent: &'a str,
 }
 
@@ -107,7 +107,7 @@ fn exists(folder: &File, name: &str) -> bool {
 }
 
 impl Mounted {
-    /// Mount `device`, waiting for it to appear. Blocks.
+    /// Mounts `device` and waits for the device to appear. Blocks.
     pub fn mount(device: &Path, fs_type: &str, purpose: Purpose) -> Result<Self, Error> {
         let device = &select::resolve(device)?;
         disk::wait_for(device)?;
@@ -140,17 +140,18 @@ impl Mounted {
         self.root.as_ref().ok_or(Error::Stopped)
     }
 
-    /// Open a file for reading; symbolic links stay within the filesystem.
+    /// Opens a file for reading. Symbolic links stay within the filesystem.
     pub fn open(&self, path: &str) -> Result<File, Error> {
         open_within(self.root()?, path, OFlags::RDONLY, 0)
             .map_err(Error::io(format!("open {path} on {}", self.device.display())))
     }
 
-    /// Where its root is, for a program's.
+    /// Mount point of the partition, for a program that runs in it.
     pub const PLACE: &CStr = c"/run/tinbox-agent/mnt";
 
-    /// Takes a file out of the way. A file that an interrupted run set aside stays the original:
-    /// the one in its place is a stand-in. Where there is no file, an empty mark says so.
+    /// Renames a file, to make space for a replacement. If an interrupted run already renamed the
+    /// original file, the file in its place is a replacement and stays. If there is no file, an
+    /// empty mark file records that.
     pub fn set_aside(&self, file: &Aside) -> Result<(), Error> {
         let what = |doing| self.what(doing, file.path);
         let (folder, name) = self.folder_of(file)?;
@@ -168,7 +169,7 @@ impl Mounted {
         }
     }
 
-    /// Undoes [`Mounted::set_aside`].
+    /// Restores a file after [`Mounted::set_aside`].
     pub fn put_back(&self, file: &Aside) -> Result<(), Error> {
         let (folder, name) = self.folder_of(file)?;
         let result = match rustix::fs::renameat(&folder, file.aside, &folder, name) {
@@ -196,7 +197,7 @@ impl Mounted {
         Error::io(format!("{doing} {path} on {}", self.device.display()))
     }
 
-    /// The folder at `path` with the folders above it, made where they are missing.
+    /// Opens the folder at `path`, and creates it and the folders above it if they are missing.
     pub fn folders(&self, path: &str, owner: Owner) -> Result<File, Error> {
         let mut folder = open_within(self.root()?, "/", OFlags::DIRECTORY, 0)
             .map_err(Error::io(format!("open the root of {}", self.device.display())))?;
@@ -209,7 +210,7 @@ impl Mounted {
         Ok(folder)
     }
 
-    /// Create or replace a file with its parent directories.
+    /// Creates or replaces a file, with its parent directories.
     pub fn write(&self, path: &str, contents: &[u8], owner: Owner) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
         let (parent, name) = match path.trim_end_matches('/').rsplit_once('/') {
@@ -226,7 +227,7 @@ impl Mounted {
         folder.sync_all().map_err(what("flush the folder of"))
     }
 
-    /// The directory at `walked`, made in `parent` when it is missing.
+    /// Opens the directory at `walked`, and creates it in `parent` if it is missing.
     fn folder(&self, parent: &File, walked: &str, name: &str, owner: Owner) -> Result<File, Error> {
         let what =
             |doing: &str| Error::io(format!("{doing} {walked} on {}", self.device.display()));
@@ -242,7 +243,7 @@ impl Mounted {
         Ok(made)
     }
 
-    /// Flush and unmount.
+    /// Flushes all data and unmounts.
     pub fn unmount(mut self) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {}", self.device.display()));
         rustix::fs::syncfs(self.root()?).map_err(what("flush"))?;
@@ -259,19 +260,20 @@ impl Drop for Mounted {
     }
 }
 
-/// The way out of a failed action: nothing is lost that the failure did not lose already.
+/// Unmounts lazily after a failed action. No data is lost besides the data that the failure lost
+/// already.
 fn detach() {
     let _ = rustix::mount::unmount(MOUNT_POINT, UnmountFlags::DETACH);
 }
 
-/// `openat2` with the filesystem as its own root: neither `..` nor a link leads out.
+/// Calls `openat2` with the filesystem as root: neither `..` nor a symbolic link leads out.
 fn open_within(root: &File, path: &str, flags: OFlags, mode: u32) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
     Ok(crate::beneath::open(root, path, flags, mode, ResolveFlags::IN_ROOT)?)
 }
 
-/// FAT has neither owners nor modes and says EPERM; that is what was asked of it.
+/// Sets owner and mode. FAT supports neither and returns EPERM, which is accepted.
 fn own(file: &File, owner: Owner, mode: u32) -> io::Result<()> {
     let uid = rustix::fs::Uid::from_raw(owner.uid);
     let gid = rustix::fs::Gid::from_raw(owner.gid);
@@ -283,7 +285,7 @@ fn own(file: &File, owner: Owner, mode: u32) -> io::Result<()> {
     }
 }
 
-/// `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
+/// Returns true on FAT: `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
 pub fn is_fat(file: &File) -> bool {
     const MSDOS_SUPER_MAGIC: i64 = 0x4d44;
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == MSDOS_SUPER_MAGIC)

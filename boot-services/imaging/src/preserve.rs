@@ -1,14 +1,14 @@
-//! Disks that no action may write: `tinbox.preserve` of the kernel command line, selectors parted
-//! by `;`. The box writes it there; an action cannot take it back.
+//! Disks that no action may write. The list is in `tinbox.preserve` on the kernel command line,
+//! selectors separated by `;`. The box sets it, and an action cannot change it.
 //!
-//! A name that fits no disk protects nothing, and may be that of any disk: then no disk is written
-//! at all ([`Error::PreservedUnknown`]). A partition, an array or a volume stands for all disks
-//! that it lies on.
+//! A name that fits no disk protects no disk, but may mean any disk. In that case no disk is
+//! written at all ([`Error::PreservedUnknown`]). A partition, an array or a volume stands for all
+//! disks that it lies on.
 //!
-//! A built-in action asks before it writes ([`check`]). A container does not ask: while one runs,
-//! the kernel refuses writes to these disks, whoever makes them, and the container has none of
-//! their device nodes ([`guard`]). That is against a wrong name and a script that wipes whatever it
-//! finds. An image with all rights that means to undo it can.
+//! A built-in action calls [`check`] before it writes. A container does not. While a container
+//! runs, the kernel refuses all writes to these disks, and the container has none of their device
+//! nodes ([`guard`]). This protects against a wrong name and against a script that wipes every disk
+//! it finds. It does not protect against an image with all rights that undoes it deliberately.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,27 +21,27 @@ use crate::disk::{APPEAR, LOOK};
 use crate::select::{Described, Selector, describe, disks};
 use crate::{Error, sys};
 
-/// Where the kernel tells of its block devices.
+/// Folder of the kernel's block devices in sysfs.
 const CLASS: &str = "/sys/class/block";
-/// How far below a disk's own device the nodes are that take commands for it: `scsi_generic/sg0`.
+/// Depth of nodes that take commands for a disk, below the disk's own device: `scsi_generic/sg0`.
 const COMMANDS_DEPTH: u32 = 2;
 
-/// Of this machine; set once as it starts.
+/// Policy of this machine, set once at start.
 static PRESERVED: Mutex<Vec<Word>> = Mutex::new(Vec::new());
 
-/// One name of the policy.
+/// A name in the policy, and the disks that it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     text: String,
     selector: Selector,
-    /// Disks that this name was found to mean since the start; each stays protected.
+    /// Disks that this name meant at any time since the start. Each disk stays protected.
     disks: BTreeSet<String>,
 }
 
-/// Understand the list.
+/// Parses the list of the kernel command line.
 ///
 /// # Errors
-/// A sentence: a policy that is not understood must not be taken for none.
+/// A sentence for the operator. An invalid policy must not count as an empty one.
 pub fn parse(text: &str) -> Result<Vec<Word>, String> {
     let words = text.split(';').map(str::trim).filter(|word| !word.is_empty());
     let word = |text: &str| {
@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<Vec<Word>, String> {
     words.map(word).collect()
 }
 
-/// From now on nothing writes to these.
+/// Sets the policy. Its disks are protected from now on.
 pub fn set(words: Vec<Word>) {
     *PRESERVED.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
@@ -76,7 +76,7 @@ impl Word {
     }
 }
 
-/// Names of all disks to be preserved; waits for those that have not appeared. Blocks.
+/// Returns the names of all preserved disks. Waits for disks that have not appeared. Blocks.
 fn protected(device: &Path, patience: Duration) -> Result<BTreeSet<String>, Error> {
     let deadline = Instant::now() + patience;
     loop {
@@ -94,7 +94,7 @@ fn protected(device: &Path, patience: Duration) -> Result<BTreeSet<String>, Erro
     }
 }
 
-/// Refuses `device` when it, or a disk that it lies on, is preserved. Blocks.
+/// Refuses `device` if it is preserved, or if it lies on a preserved disk. Blocks.
 ///
 /// # Errors
 /// [`Error::Preserved`], or [`Error::PreservedUnknown`] for every device.
@@ -116,13 +116,13 @@ pub fn check(device: &Path) -> Result<(), Error> {
     }
 }
 
-/// From now on until this machine restarts the kernel refuses what would write to a preserved disk.
-/// Returns the device nodes that reach one, some of which take commands that are no writes to the
-/// kernel.
+/// Makes preserved disks read-only in the kernel until this machine restarts. Returns the device
+/// nodes that reach these disks. Some of these nodes take commands that the kernel does not treat
+/// as writes.
 ///
 /// # Errors
-/// [`Error::Io`]: one of them could not be protected. [`Error::PreservedUnknown`]: a name of the
-/// policy fits no disk.
+/// [`Error::Io`]: one of the disks could not be protected. [`Error::PreservedUnknown`]: a name of
+/// the policy fits no disk.
 pub fn guard() -> Result<Vec<PathBuf>, Error> {
     let protected = protected(Path::new("/dev"), APPEAR)?;
     if protected.is_empty() {
@@ -135,7 +135,7 @@ pub fn guard() -> Result<Vec<PathBuf>, Error> {
         let doing = |error| Error::io(format!("protect {}", path.display()))(error);
         match File::open(&path) {
             Ok(disk) => sys::set_read_only(&disk).map_err(doing)?,
-            // No node, so there is no way to it either.
+            // Without a device node the disk is not reachable.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(doing(error)),
         }
@@ -147,9 +147,9 @@ pub fn guard() -> Result<Vec<PathBuf>, Error> {
 /// Device nodes that reach some disks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Nodes {
-    /// The disks, their partitions and what lies on them.
+    /// Nodes of the disks, of their partitions and of the devices on top of them.
     block: Vec<PathBuf>,
-    /// What takes commands for them.
+    /// Nodes that take commands for the disks.
     commands: Vec<PathBuf>,
 }
 
@@ -171,14 +171,14 @@ impl Nodes {
     }
 }
 
-/// The node of a device, as its events name it.
+/// Returns the device node of a device, from its uevent.
 fn node(folder: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(folder.join("uevent")).ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
     Some(Path::new("/dev").join(name))
 }
 
-/// Nodes of a disk's device and of what is in it, but for other disks.
+/// Collects the nodes of a disk's device and of the devices in it, except for other disks.
 fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     found.extend(node(device));
     if depth == 0 {
@@ -187,7 +187,7 @@ fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(device).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        // Of an NVMe subsystem with several controllers they are links.
+        // In an NVMe subsystem with several controllers, the controllers are symbolic links.
         let is_controller = name.to_string_lossy().starts_with("nvme");
         if (is_folder || is_controller) && !class.join(&name).exists() {
             commands(class, &entry.path(), depth - 1, found);
@@ -195,9 +195,9 @@ fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The whole disks below a partition, a mapping or an array, itself among them.
+/// Collects the whole disks below a partition, a mapping or an array, including the device itself.
 fn lies_on(class: &Path, name: &str, disks: &mut Vec<Described>) {
-    /// Arrays on mappings on arrays: nobody goes so deep.
+    /// Maximum number of disks below a device. Real nestings of arrays and mappings have fewer.
     const DISKS_MAX: usize = 64;
     let folder = class.join(name);
     if name.is_empty() || disks.len() >= DISKS_MAX {

@@ -1,9 +1,9 @@
-//! Which disk is meant: by path, by what udev would call it, or by what the disk says of itself.
+//! Selects the disk that an action names: by path, by a udev link, or by properties of the disk.
 //!
-//! The agent's OS has no udev, so the links of `/dev/disk` are understood here. Hints are those of
-//! Metal3's rootDeviceHints, as `key=value` parted by commas: `wwn=0x5002538e40a21d6f`,
-//! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All must fit, and exactly
-//! one disk: a guess is no way to choose what is written over.
+//! The agent's OS has no udev, so this module resolves the links of `/dev/disk`. Hints are those of
+//! Metal3's rootDeviceHints, as `key=value` separated by commas: `wwn=0x5002538e40a21d6f`,
+//! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All hints must fit, and
+//! they must fit exactly one disk, because a guess must never decide which disk is overwritten.
 
 mod choice;
 mod links;
@@ -20,69 +20,69 @@ pub use choice::{Choices, Request, in_scope, record};
 use links::{Folder, Roots};
 
 const BY_ID: &str = "/dev/disk/by-id/";
-/// Time without a new disk after which all disks count as found.
+/// Time without a change of disks after which all disks count as found.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Block devices that are no disks of the machine, by the beginning of their name.
+/// Prefixes of block device names that are not physical disks of the machine.
 const VIRTUAL: [&str; 7] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md"];
 
-/// What a disk says of itself.
+/// Properties of a disk, as the kernel reports them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Described {
-    /// The kernel's name, such as `nvme0n1`.
+    /// Kernel name of the disk, such as `nvme0n1`.
     pub name: String,
-    /// Bytes.
+    /// Size of the disk in bytes.
     pub size: u64,
-    /// Model, as the disk pads it, trimmed.
+    /// Model, without the padding of the disk.
     pub model: String,
-    /// Vendor.
+    /// Vendor; empty if unknown.
     pub vendor: String,
-    /// Serial number.
+    /// Serial number; empty if unknown.
     pub serial: String,
-    /// `naa.…` or `eui.…`.
+    /// World wide name, `naa.…` or `eui.…`.
     pub wwn: String,
-    /// Whether it has platters.
+    /// True for a disk with rotating platters.
     pub rotational: bool,
 }
 
-/// A way to name a disk or a partition of it.
+/// Selector of a disk or of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// A path that exists or will.
+    /// A path of a device that exists, or that will appear.
     Path(PathBuf),
-    /// A name in `/dev/disk/by-id`, without `-partN`.
+    /// A name in `/dev/disk/by-id`, without `-partN`, and the partition number.
     Id(String, Option<u32>),
     /// A name in another folder of `/dev/disk`.
     Link(Folder, String),
-    /// Every hint fits.
+    /// Hints that must all fit, and the partition number.
     Hints(Vec<Hint>, Option<u32>),
 }
 
-/// One thing that a disk must be.
+/// A property that the disk must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// The kernel's name, with or without `/dev/`.
+    /// Kernel name, with or without `/dev/`.
     DeviceName(String),
-    /// World wide name, however it is prefixed.
+    /// World wide name, with any prefix.
     Wwn(String),
-    /// All of the serial number.
+    /// The complete serial number.
     Serial(String),
-    /// A part of the model.
+    /// A substring of the model.
     Model(String),
-    /// A part of the vendor.
+    /// A substring of the vendor.
     Vendor(String),
-    /// At least so many GiB.
+    /// Minimum size in GiB.
     MinSize(u64),
-    /// At most so many GiB.
+    /// Maximum size in GiB.
     MaxSize(u64),
-    /// Platters or not.
+    /// True for rotating platters, false for none.
     Rotational(bool),
 }
 
 impl Selector {
-    /// Understand what an action or the kernel's command line says.
+    /// Parses the selector of an action or of the kernel command line.
     ///
     /// # Errors
-    /// A sentence about the part that is not understood.
+    /// A sentence about the part that is not valid.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(id) = text.strip_prefix(BY_ID) {
             let (id, part) = without_part(id);
@@ -115,7 +115,7 @@ impl Selector {
         Ok(Self::Hints(hints, part))
     }
 
-    /// True when `disk` is meant, or a partition of it.
+    /// Returns true if the selector names `disk` or a partition of it.
     pub fn fits(&self, disk: &Described) -> bool {
         match self {
             Self::Path(path) => {
@@ -128,7 +128,7 @@ impl Selector {
         }
     }
 
-    /// The partition of `disk` that is meant; `None` for the whole disk.
+    /// Returns the number of the selected partition of `disk`; `None` for the whole disk.
     fn partition(&self, disk: &Described) -> Option<u32> {
         match self {
             Self::Path(_) => None,
@@ -140,8 +140,8 @@ impl Selector {
         }
     }
 
-    /// True when at most one disk in the world fits, so that a disk that appears later cannot make
-    /// the choice another one.
+    /// Returns true if at most one disk in the world fits. A disk that appears later cannot change
+    /// such a choice.
     fn is_identity(&self) -> bool {
         match self {
             Self::Path(_) | Self::Id(..) | Self::Link(..) => true,
@@ -151,8 +151,8 @@ impl Selector {
         }
     }
 
-    /// By which words the choice of a disk is recorded: the hints in one order, without a
-    /// partition. `None`: the selector itself says which disk it is, or is a path.
+    /// Returns the text under which the choice of a disk is recorded: the sorted hints, without a
+    /// partition. Returns `None` if the selector identifies the disk by itself, or is a path.
     fn recorded_as(&self) -> Option<String> {
         let Self::Hints(hints, _) = self else { return None };
         if hints.iter().any(|hint| matches!(hint, Hint::Wwn(_) | Hint::Serial(_))) {
@@ -212,14 +212,14 @@ impl Hint {
     }
 }
 
-/// A world wide name without what says of which kind it is.
+/// Returns a world wide name without the prefix of its kind.
 fn bare(wwn: &str) -> String {
     let lower = wwn.to_lowercase();
     let kinds = ["naa.", "eui.", "uuid.", "0x"];
     kinds.iter().fold(lower.as_str(), |text, kind| text.trim_start_matches(kind)).to_owned()
 }
 
-/// A name of udev's without `-partN`, and the number of the partition.
+/// Splits a udev name into the name without `-partN` and the partition number.
 fn without_part(name: &str) -> (&str, Option<u32>) {
     let parted = name
         .rsplit_once("-part")
@@ -227,7 +227,7 @@ fn without_part(name: &str) -> (&str, Option<u32>) {
     parted.unwrap_or((name, None))
 }
 
-/// Names that udev gives a disk (`60-persistent-storage.rules`).
+/// Returns the names that udev gives a disk (`60-persistent-storage.rules`).
 fn ids(disk: &Described) -> Vec<String> {
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
     let mut names = vec![format!("virtio-{}", disk.serial)];
@@ -235,7 +235,7 @@ fn ids(disk: &Described) -> Vec<String> {
     names.push(format!("nvme-{}_{}_1", joined(&disk.model), joined(&disk.serial)));
     if let Some(wwn) = disk.wwn.strip_prefix("naa.") {
         names.push(format!("wwn-0x{wwn}"));
-        // scsi_id: the designator's type, then the number.
+        // scsi_id: type of the designator, then the number.
         names.push(format!("scsi-3{wwn}"));
     }
     if disk.wwn.starts_with("eui.") {
@@ -244,8 +244,9 @@ fn ids(disk: &Described) -> Vec<String> {
     names
 }
 
-/// `ata-MODEL_SERIAL`: the kernel keeps but the beginning of the model, so the serial decides.
-/// `usb-VENDOR_MODEL_SERIAL-0:0` ends with target and unit.
+/// Compares the serial number in a udev name. In `ata-MODEL_SERIAL` the kernel keeps only the
+/// beginning of the model, so only the serial number counts. `usb-VENDOR_MODEL_SERIAL-0:0` ends
+/// with target and unit.
 fn has_serial(id: &str, disk: &Described) -> bool {
     let serial = disk.serial.split_whitespace().collect::<Vec<_>>().join("_");
     let bare = match id.rsplit_once('-') {
@@ -257,7 +258,7 @@ fn has_serial(id: &str, disk: &Described) -> bool {
         && bare.ends_with(&format!("_{serial}"))
 }
 
-/// The machine's disks, by `/sys/block`.
+/// Lists the machine's disks in `/sys/block`, sorted by name.
 pub fn disks() -> Vec<Described> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut disks: Vec<_> = entries.filter_map(|entry| describe(&entry.path())).collect();
@@ -266,7 +267,7 @@ pub fn disks() -> Vec<Described> {
     disks
 }
 
-/// What the kernel knows of the disk at this folder of `/sys/block`.
+/// Reads the properties of the disk at this folder of `/sys/block`.
 pub fn describe(folder: &Path) -> Option<Described> {
     let read = |name: &str| {
         let text = std::fs::read(folder.join(name)).unwrap_or_default();
@@ -297,7 +298,7 @@ pub fn describe(folder: &Path) -> Option<Described> {
     })
 }
 
-/// Serial number of the USB device that a disk is in.
+/// Returns the serial number of the USB device that contains a disk.
 fn usb_serial(folder: &Path) -> Option<String> {
     let place = folder.canonicalize().ok()?;
     let device = place.ancestors().skip(1).find(|path| path.join("idVendor").exists())?;
@@ -305,7 +306,7 @@ fn usb_serial(folder: &Path) -> Option<String> {
     Some(serial.trim().to_owned())
 }
 
-/// The one disk of `disks` that is meant, or a sentence.
+/// Returns the only disk of `disks` that fits the selector, or a sentence for the operator.
 pub fn choose<'a>(selector: &Selector, disks: &'a [Described]) -> Result<&'a Described, String> {
     let fitting: Vec<_> = disks.iter().filter(|disk| selector.fits(disk)).collect();
     let names = |disks: &[&Described]| {
@@ -318,7 +319,7 @@ pub fn choose<'a>(selector: &Selector, disks: &'a [Described]) -> Result<&'a Des
     }
 }
 
-/// The device that `named` means, waiting for it to appear. Blocks.
+/// Returns the device that `named` selects, and waits for it to appear. Blocks.
 pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
     let text = named.to_string_lossy();
     let refused = |reason| Error::NoSuchDisk { named: text.to_string(), reason };
@@ -347,19 +348,20 @@ pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// The machine's disks as they were looked at last.
+/// The machine's disks at the last check, and the time of their last change.
 #[derive(Debug, Default)]
 struct Settling {
     disks: Vec<Described>,
     since: Option<Instant>,
 }
 
-/// Of this boot.
+/// State of this boot, shared by all actions.
 static SETTLING: Mutex<Settling> = Mutex::new(Settling { disks: Vec::new(), since: None });
 
 impl Settling {
-    /// Takes a look; true when no disk has come or gone for [`SETTLED`]. Controllers find their
-    /// disks at different times: a hint that fits one disk now may fit two in a moment.
+    /// Compares the disks with the last check. Returns true if no disk has appeared or disappeared
+    /// for [`SETTLED`]. Controllers find their disks at different times, so a hint that fits one
+    /// disk now may fit two later.
     fn look(&mut self, disks: &[Described], now: Instant) -> bool {
         let since = self.since.filter(|_| self.disks == disks).unwrap_or(now);
         (self.disks, self.since) = (disks.to_vec(), Some(since));
@@ -367,7 +369,7 @@ impl Settling {
     }
 }
 
-/// `/dev/sda1`, `/dev/nvme0n1p1`: a `p` where the disk's name ends with a digit.
+/// Device path, `/dev/sda1` or `/dev/nvme0n1p1`: with a `p` if the disk's name ends with a digit.
 fn device(name: &str, partition: Option<u32>) -> PathBuf {
     let part = match partition {
         None => String::new(),

@@ -1,8 +1,8 @@
-//! Disks as they are described: partitions, arrays, volume groups, file systems.
+//! Makes partitions, arrays, volume groups and filesystems from a description.
 //!
-//! [`description`] says what is wanted, [`plan`] which programs make it, this file runs them. It
-//! begins by taking away what holds the disks, so that a second run after a failure, or after a
-//! power cut, comes to the same end as the first.
+//! [`description`] is the requested state, [`plan`] selects the programs that produce it, and this
+//! file runs them. It first removes every holder of the disks. Therefore a second run after a
+//! failure or a power cut has the same result as the first.
 
 mod amount;
 mod assemble;
@@ -28,13 +28,14 @@ use crate::stream::blocking;
 use crate::tools::Tools;
 use crate::{Error, Meter, preserve, select};
 
-/// Where the kernel says what its block devices are.
+/// Folder of the kernel's block devices in sysfs.
 const CLASS: &str = "/sys/class/block";
 
-/// Write tables, make arrays and volume groups. Says what was made.
+/// Writes partition tables and creates arrays and volume groups. Returns a summary for the
+/// operator.
 ///
 /// # Errors
-/// A sentence for the operator; with most of them nothing was touched.
+/// A sentence for the operator. Most errors occur before any change.
 pub async fn partition(storage: Storage, table: Table, meter: &Meter) -> Result<String, Error> {
     let (storage, tools) = taken(storage, meter).await?;
     let disks = storage.disks.clone();
@@ -46,7 +47,7 @@ pub async fn partition(storage: Storage, table: Table, meter: &Meter) -> Result<
     Ok(format!("made {}", plan::made(&storage)))
 }
 
-/// Make the file systems. Says how many.
+/// Creates the filesystems. Returns a summary with their number.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -61,7 +62,7 @@ pub async fn format(storage: Storage, meter: &Meter) -> Result<String, Error> {
     Ok(format!("made {}", if made.is_empty() { "no file system".into() } else { made.join(", ") }))
 }
 
-/// Make away with tables and signatures. Says of which disks.
+/// Removes partition tables and signatures. Returns a summary with the disks.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -76,7 +77,7 @@ pub async fn wipe(storage: Storage, meter: &Meter) -> Result<String, Error> {
     Ok(format!("wiped the tables and signatures of {}", names.join(", ")))
 }
 
-/// See whether every file system can be mounted; actions mount what they need themselves.
+/// Checks that every filesystem can be mounted. Other actions mount their filesystems themselves.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -102,7 +103,7 @@ fn wrong(reason: String) -> Error {
     Error::Storage { reason }
 }
 
-/// The description with paths of devices, none of which anybody holds.
+/// Resolves the devices of the description and removes all holders of these devices.
 async fn taken(storage: Storage, meter: &Meter) -> Result<(Storage, Tools), Error> {
     let found = blocking("finding the disks", move || {
         let storage = resolved(storage)?;
@@ -114,7 +115,7 @@ async fn taken(storage: Storage, meter: &Meter) -> Result<(Storage, Tools), Erro
     let names = bases.iter().filter_map(|base| Some(base.file_name()?.to_str()?.to_owned()));
     let holders = release::holders(Path::new(CLASS), &names.collect::<Vec<_>>());
     for holder in &holders {
-        // It may lie on another disk, too.
+        // The holder may lie on another disk too.
         preserve::check(&Path::new("/dev").join(holder))?;
     }
     let tools = Tools::get(meter).await?;
@@ -125,14 +126,14 @@ async fn taken(storage: Storage, meter: &Meter) -> Result<(Storage, Tools), Erro
     let groups: Vec<_> = storage.volume_groups.iter().map(|group| group.name.clone()).collect();
     blocking("opening the disks", move || {
         groups.iter().for_each(|group| release::forget(&Path::new("/dev").join(group)));
-        // Opened as they are for an image: refused while anybody else has one.
+        // Opened like the target of an image: this fails while a device is in use.
         bases.iter().try_for_each(|base| Disk::open(base, Accept::BlockDevices).map(drop))
     })
     .await?;
     Ok((storage, tools))
 }
 
-/// Every device by its path.
+/// Replaces every device selector by its path.
 fn resolved(mut storage: Storage) -> Result<Storage, Error> {
     let path = |named: &mut String| -> Result<(), Error> {
         *named = select::resolve(Path::new(named))?.to_string_lossy().into_owned();
@@ -157,7 +158,7 @@ fn resolved(mut storage: Storage) -> Result<Storage, Error> {
     }
 }
 
-/// What the description builds on: its disks, and what else is there already.
+/// Returns the existing devices that the description uses: its disks, members and physical volumes.
 fn bases(storage: &Storage) -> Result<BTreeSet<PathBuf>, Error> {
     let arrays: BTreeSet<_> = storage.raid.iter().map(|array| array.path()).collect();
     let members = storage.raid.iter().flat_map(|array| array.devices.iter().chain(&array.spare));
@@ -176,7 +177,7 @@ fn real(path: &str) -> PathBuf {
     Path::new(path).canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// What the kernel knows of a disk.
+/// Reads the state of a disk from the kernel.
 pub fn see(path: &str) -> Result<Seen, Error> {
     let class = Path::new(CLASS);
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -221,7 +222,7 @@ async fn carry_out(steps: &[Step], tools: &Tools, meter: &Meter) -> Result<(), E
             }
         }
     }
-    // What the programs have written is on the disks before anything else is done.
+    // The output of the programs must be on the disks before the next step.
     blocking("flushing the disks", || {
         rustix::fs::sync();
         Ok(())
@@ -229,8 +230,8 @@ async fn carry_out(steps: &[Step], tools: &Tools, meter: &Meter) -> Result<(), E
     .await
 }
 
-/// Brings up the arrays and volumes among `devices` that are not there: nothing does so by itself
-/// in this OS.
+/// Activates the missing arrays and volumes among `devices`. This OS does not activate them
+/// automatically.
 async fn bring_up(
     tools: &Tools,
     devices: impl Iterator<Item = &str>,
@@ -244,10 +245,10 @@ async fn bring_up(
     Ok(())
 }
 
-/// Brings up `device` if it is an array or a volume that lies on this machine's disks.
+/// Activates `device` if it is an array or a volume on this machine's disks.
 ///
 /// # Errors
-/// When there are no tools for this, or members are missing.
+/// The tools are not available, or members are missing.
 pub async fn ready(device: &Path, meter: &Meter) -> Result<(), Error> {
     match device.to_str() {
         Some(path) if is_composed_and_missing(path) => {

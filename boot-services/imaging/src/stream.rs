@@ -184,7 +184,7 @@ async fn receive<T: Send + 'static>(
     match tokio::join!(fetch::run(wanted, meter, sink), working) {
         (Ok(fetched), Ok(done)) => Ok((Some(fetched), done)),
         (Err(Error::Stopped), Ok(done)) => Ok((None, done)),
-        // If one side fails, the other side fails as a consequence. Report the cause.
+        // A failure of one side makes the other side fail too. The first cause is reported.
         (Err(Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => Err(error),
     }
 }

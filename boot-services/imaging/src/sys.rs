@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper offers. All of the crate's unsafe code is here.
+//! System calls without a safe wrapper. All unsafe code of the crate is in this file.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -25,15 +25,15 @@ const NVME_ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 /// `SG_IO` of `scsi/sg.h`.
 const SG_IO: libc::Ioctl = 0x2285;
 
-/// Make the kernel read the disk's partition table again.
+/// Makes the kernel read the disk's partition table again.
 pub fn reread_partitions(disk: &File) -> io::Result<()> {
-    // SAFETY: BLKRRPART takes no argument and touches no memory of ours; the descriptor is open
-    // for as long as the borrow of `disk`.
+    // SAFETY: BLKRRPART takes no argument and touches no memory of this process. The descriptor
+    // is open for as long as the borrow of `disk`.
     let result = unsafe { libc::ioctl(disk.as_raw_fd(), BLKRRPART) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Make the kernel refuse all writes to a block device.
+/// Makes the kernel refuse all writes to a block device.
 pub fn set_read_only(disk: &File) -> io::Result<()> {
     let yes: libc::c_int = 1;
     // SAFETY: BLKROSET reads one `int`, which `yes` is for the whole call; the descriptor is open
@@ -42,7 +42,7 @@ pub fn set_read_only(disk: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Discard a range of a block device.
+/// Discards a range of a block device. Offset and length are in bytes.
 pub fn discard(disk: &File, offset: u64, length: u64) -> io::Result<()> {
     let range = [offset, length];
     // SAFETY: BLKDISCARD reads two 64-bit numbers, which `range` holds for the whole call; the
@@ -69,20 +69,21 @@ struct NvmeCommand {
     result: u32,
 }
 
-/// What is asked of an NVMe controller.
+/// An admin command for an NVMe controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NvmeAdmin {
-    /// Which command.
+    /// Opcode of the command.
     pub opcode: u8,
-    /// About which namespace.
+    /// Namespace id (NSID) of the command; `u32::MAX` for all namespaces.
     pub namespace: u32,
-    /// The words of it that commands here have something in.
+    /// Command dwords 10 and 11. The commands of this crate do not use the later dwords.
     pub words_10_11: [u32; 2],
-    /// How long it may take; after that the kernel resets the controller.
+    /// Timeout of the command. After it, the kernel resets the controller.
     pub patience: Duration,
 }
 
-/// Have an NVMe controller do something; its status, 0 for a success. It fills `answer`.
+/// Sends an admin command to an NVMe controller and fills `answer`. Returns the status, 0 for
+/// success.
 pub fn nvme_admin(controller: &File, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16> {
     let length = u32::try_from(answer.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let [word_10, word_11] = asked.words_10_11;
@@ -95,8 +96,9 @@ pub fn nvme_admin(controller: &File, asked: &NvmeAdmin, answer: &mut [u8]) -> io
         timeout_millis: millis(asked.patience),
         ..NvmeCommand::default()
     };
-    // SAFETY: the kernel reads and writes `command`, of its own layout and size, and writes at most
-    // `data_length` bytes at `address`, which are `answer`'s; both outlive the call.
+    // SAFETY: the kernel reads and writes `command`, whose layout and size are those of
+    // `NVME_ADMIN`. It writes at most `data_length` bytes at `address`, which is the memory of
+    // `answer`. Both outlive the call.
     let result = unsafe { libc::ioctl(controller.as_raw_fd(), NVME_ADMIN, &raw mut command) };
     u16::try_from(result).map_err(|_| io::Error::last_os_error())
 }
@@ -105,7 +107,7 @@ fn millis(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// `sg_io_hdr_t` of `scsi/sg.h`, of a machine whose pointers have 64 bits.
+/// `sg_io_hdr_t` of `scsi/sg.h`, for a machine with 64-bit pointers.
 #[repr(C)]
 #[derive(Default)]
 struct ScsiCommand {
@@ -133,29 +135,29 @@ struct ScsiCommand {
     info: u32,
 }
 
-/// What goes with a command to a SCSI device.
+/// Data transfer of a SCSI command.
 #[derive(Debug)]
 pub enum Transfer<'a> {
-    /// Nothing.
+    /// Command without a data transfer.
     None,
-    /// What it answers.
+    /// Data that the device returns.
     From(&'a mut [u8]),
-    /// What it is given.
+    /// Data that is sent to the device.
     To(&'a [u8]),
 }
 
-/// How a SCSI device took a command.
+/// Result of a SCSI command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScsiAnswer {
-    /// The device's, 0 for a success.
+    /// Status of the device, 0 for success.
     pub status: u8,
-    /// The adapter's, 0 for a success.
+    /// Status of the host adapter, 0 for success.
     pub host: u16,
-    /// What the device adds to its status.
+    /// Sense data of the device.
     pub sense: [u8; 32],
 }
 
-/// Have a SCSI device do something.
+/// Sends a command to a SCSI device.
 pub fn scsi(
     device: &File,
     command: &[u8; 16],
@@ -180,9 +182,10 @@ pub fn scsi(
         timeout_millis: millis(patience),
         ..ScsiCommand::default()
     };
-    // SAFETY: the kernel reads and writes `asked`, of its own layout and size, reads 16 bytes of
-    // `command`, writes at most 32 of `sense`, and reads or, of a slice that is ours to write,
-    // writes at most `data_length` at `data`; all of them outlive the call.
+    // SAFETY: the kernel reads and writes `asked`, whose layout and size are those of
+    // `sg_io_hdr_t`. It reads 16 bytes of `command` and writes at most 32 of `sense`. At `data` it
+    // reads at most `data_length` bytes, or writes at most as many if the slice is mutable. All of
+    // these outlive the call.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), SG_IO, &raw mut asked) };
     match result {
         0 => Ok(ScsiAnswer { status: asked.status, host: asked.host_status, sense }),
@@ -190,13 +193,13 @@ pub fn scsi(
     }
 }
 
-/// Make `command` run inside a root, in a process group of its own, and with the kernel's folders
-/// mounted where nobody else sees them; they go with the last process of it.
+/// Makes `command` run inside a root, in its own process group and mount namespace. The kernel
+/// filesystems are mounted only there, and are unmounted after the last process.
 pub fn confine(command: &mut Command, inside: Inside) {
     command.process_group(0);
-    // SAFETY: between fork and exec the closure only makes system calls with strings that were
-    // made before: it takes no lock, allocates nothing and touches no memory that another thread
-    // could hold. The child has one thread, so no other loses its mounts by unshare.
+    // SAFETY: between fork and exec the closure only makes system calls, with strings that were
+    // made before. It takes no lock, allocates nothing and touches no memory that another thread
+    // could hold. The child has one thread, so no other thread loses its mounts by unshare.
     unsafe {
         command.pre_exec(move || {
             rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)?;
@@ -205,10 +208,10 @@ pub fn confine(command: &mut Command, inside: Inside) {
     }
 }
 
-/// Give this thread mounts that nobody else sees.
+/// Gives this thread its own mount namespace.
 pub fn own_mounts() -> io::Result<()> {
-    // SAFETY: of what a thread can be parted from, safe code relies on sharing descriptors alone,
-    // and this parts it from mounts, current folder and root.
+    // SAFETY: unshare is unsafe because safe code relies on descriptors that threads share. NEWNS
+    // unshares only mounts, current folder and root, never descriptors.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     Ok(rustix::mount::mount_change(c"/", private)?)
@@ -217,15 +220,16 @@ pub fn own_mounts() -> io::Result<()> {
 /// `LOOP_CTL_GET_FREE` and `LOOP_CONFIGURE` of `linux/loop.h`.
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
 const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
-/// `sizeof(struct loop_config)`, and in it the first byte of `info.lo_flags`.
+/// `sizeof(struct loop_config)`, and the offset of the first byte of `info.lo_flags` in it.
 const LOOP_CONFIG_BYTES: usize = 304;
 const LOOP_CONFIG_FLAGS: usize = 60;
 /// `LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR`.
 const LOOP_FLAGS: u8 = 1 | 4;
-/// How often another process may take the free device that the kernel has named.
+/// Maximum number of attempts. Another process may take the free device that the kernel returned.
 const LOOP_ATTEMPTS: u32 = 16;
 
-/// A read-only loop device over `file`, gone when the last user of the returned one closes it.
+/// Attaches `file` to a read-only loop device. The device is detached when the last user of the
+/// returned file closes it.
 pub fn attach(file: &File) -> io::Result<(File, CString)> {
     let control = File::open("/dev/loop-control")?;
     let mut config = [0_u8; LOOP_CONFIG_BYTES];
@@ -240,8 +244,8 @@ pub fn attach(file: &File) -> io::Result<(File, CString)> {
         }
         let path = format!("/dev/loop{number}");
         let device = File::open(&path)?;
-        // SAFETY: LOOP_CONFIGURE reads one `struct loop_config`, which `config` is as large as
-        // and holds for the whole call; both descriptors in it are open meanwhile.
+        // SAFETY: LOOP_CONFIGURE reads one `struct loop_config`. `config` has this size and lives
+        // for the whole call. Its descriptor and that of `device` are open during the call.
         let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, config.as_ptr()) };
         if result == 0 {
             return Ok((device, CString::new(path)?));

@@ -1,9 +1,9 @@
-//! Programs that this OS does not have: a squashfs beside it on the box, fetched when an action
-//! first needs one of them, once in a boot.
+//! Programs that this OS does not include. The box serves them as a squashfs, which is fetched when
+//! an action first needs a program, once in a boot.
 //!
-//! Which image is meant says the initramfs itself, by its SHA-256: who has booted this OS may run
-//! what came with it, and nothing else. It lies in memory as it came, behind a loop device that is
-//! mounted for each program alone (see [`sys::confine`]): nothing of it is in anybody's way.
+//! The initramfs itself names the image by its SHA-256. Therefore an agent runs only the image that
+//! belongs to its OS. The image lies unchanged in memory, behind a loop device that is mounted
+//! separately for each program (see [`sys::confine`]).
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -22,38 +22,40 @@ use crate::stream::{Checksum, Patience, Url, blocking, find_sum, read_into};
 use crate::sys;
 use crate::{Error, Meter};
 
-/// In the initramfs: the image's sum and name, as sha256sum prints them.
+/// File of the initramfs with checksum and name of the image, as sha256sum prints them.
 const SUMS: &str = "/etc/tools.sha256";
-/// The image's name there and on the box.
+/// Name of the image in that file and on the box.
 const IMAGE: &str = "tools-x86_64.squashfs";
-/// Where the box serves what is beside the agent's kernel.
+/// Port on the box that serves the files of the agent's kernel.
 const PORT: u16 = 7080;
-/// Where the image lies while it is being fetched; nameless after that.
+/// Path of the image during its download. The file has no name after that.
 const KEPT: &str = "/run/tinbox-agent/tools.squashfs";
-/// Programs of lvm2 warn of what they inherit; mdadm and lvm would wait for a udev.
+/// Environment variables of the programs. lvm2 warns of inherited descriptors, and mdadm and lvm
+/// would wait for udev.
 const QUIET: [(&str, &str); 3] =
     [("LVM_SUPPRESS_FD_WARNINGS", "1"), ("MDADM_NO_UDEV", "1"), ("DM_DISABLE_UDEV", "1")];
 
-/// Where the image is and what it hashes to.
+/// URL and checksum of the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// On the box.
+    /// URL of the image on the box.
     pub url: Url,
-    /// SHA-256.
+    /// Expected SHA-256 of the image.
     pub checksum: Checksum,
 }
 
-/// Of this boot; set as it starts.
+/// Image of this boot, set at start.
 static SOURCE: StdMutex<Option<Source>> = StdMutex::new(None);
-/// What was fetched.
+/// Image that is already fetched and attached.
 static ATTACHED: Mutex<Option<(Source, Tools)>> = Mutex::const_new(None);
 
-/// From now on the image is this one.
+/// Sets the image for all later calls of [`Tools::get`].
 pub fn set(source: Option<Source>) {
     *SOURCE.lock().unwrap_or_else(PoisonError::into_inner) = source;
 }
 
-/// As this OS's initramfs names it; `authority` is the workflow service's `host:port`.
+/// Returns the image that this OS's initramfs names. `authority` is `host:port` of the workflow
+/// service.
 pub fn of_this_boot(authority: &str) -> Option<Source> {
     source(&std::fs::read_to_string(SUMS).ok()?, authority)
 }
@@ -64,7 +66,7 @@ fn source(sums: &str, authority: &str) -> Option<Source> {
     Some(Source { url, checksum: find_sum(sums, IMAGE).ok()? })
 }
 
-/// The programs, there to be run.
+/// The programs of the attached image.
 #[derive(Debug, Clone)]
 pub struct Tools {
     /// Keeps the image in memory.
@@ -75,21 +77,21 @@ pub struct Tools {
 /// One run of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its name.
+    /// Name of the program.
     pub program: &'static str,
-    /// Its arguments.
+    /// Arguments, without the program name.
     pub arguments: Vec<String>,
-    /// Given to it on its standard input.
+    /// Text for the standard input of the program.
     pub input: Option<String>,
 }
 
 impl Run {
-    /// A run without input.
+    /// Creates a run without input.
     pub fn new(program: &'static str, arguments: impl IntoIterator<Item = String>) -> Self {
         Self { program, arguments: arguments.into_iter().collect(), input: None }
     }
 
-    /// The same of words that are known beforehand, and of a device at the end.
+    /// Creates a run from fixed arguments, with a device as the last argument.
     pub fn on(program: &'static str, words: &[&str], device: &str) -> Self {
         let words = words.iter().chain(std::iter::once(&device));
         Self::new(program, words.map(|word| (*word).to_owned()))
@@ -97,10 +99,10 @@ impl Run {
 }
 
 impl Tools {
-    /// The programs, fetched where they are not here yet.
+    /// Returns the programs. Fetches the image on the first call.
     ///
     /// # Errors
-    /// [`Error::NoTools`] says what the box lacks; those of a download.
+    /// [`Error::NoTools`] says what the box lacks; errors of a download.
     pub async fn get(meter: &Meter) -> Result<Self, Error> {
         let source = SOURCE.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let source = source.ok_or_else(|| Error::NoTools {
@@ -124,7 +126,7 @@ impl Tools {
             let mut options = File::options();
             let file = options.read(true).write(true).create(true).truncate(true).open(KEPT);
             let file = file.map_err(Error::io(format!("create {KEPT}")))?;
-            // Nameless, it goes with its last user.
+            // A file without a name is freed with its last user.
             std::fs::remove_file(KEPT).map_err(Error::io(format!("remove {KEPT}")))?;
             Ok(file)
         });
@@ -146,34 +148,34 @@ impl Tools {
         .await
     }
 
-    /// Run one, and tell what it prints.
+    /// Runs a program and sends its output to the log.
     ///
     /// # Errors
-    /// [`Error::Program`] when it fails.
+    /// [`Error::Program`] when the program fails.
     pub async fn run(&self, run: &Run, meter: &Meter) -> Result<(), Error> {
         self.start(run, false, None, meter).await.map(drop)
     }
 
-    /// Run one on a mounted partition, which is its `/mnt`.
+    /// Runs a program on a mounted partition, which is `/mnt` for the program.
     ///
     /// # Errors
-    /// [`Error::Program`] when it fails.
+    /// [`Error::Program`] when the program fails.
     pub async fn run_on(&self, run: &Run, _on: &Mounted, meter: &Meter) -> Result<(), Error> {
         self.start(run, false, Some(Mounted::PLACE), meter).await.map(drop)
     }
 
-    /// Run one for what it prints.
+    /// Runs a program and returns its standard output.
     ///
     /// # Errors
-    /// [`Error::Program`] when it fails.
+    /// [`Error::Program`] when the program fails.
     pub async fn ask(&self, run: &Run, meter: &Meter) -> Result<String, Error> {
         self.start(run, true, None, meter).await
     }
 
-    /// A file of the image, small enough for memory.
+    /// Reads a whole file of the image into memory.
     ///
     /// # Errors
-    /// When there is none.
+    /// The image does not have the file.
     pub async fn file(&self, path: String) -> Result<Vec<u8>, Error> {
         let device = self.device.clone();
         let what = format!("read {path} of the tools image");
@@ -184,7 +186,7 @@ impl Tools {
             let place = inside::IMAGE_PLACE.to_string_lossy().into_owned();
             std::fs::read(Path::new(&place).join(path))
         };
-        // A thread of its own: its mounts go with it, and are nobody else's.
+        // A separate thread, because its mounts are visible only to it and end with it.
         blocking("reading the tools", move || {
             let ended = std::thread::spawn(read).join();
             let bytes = ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));

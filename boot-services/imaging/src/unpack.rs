@@ -1,13 +1,13 @@
-//! A tar archive onto a filesystem: owners, modes, times and extended attributes kept, and nothing
-//! made outside the destination whatever the archive says.
+//! Unpacks a tar archive onto a filesystem. Owners, modes, times and extended attributes are kept.
+//! Nothing is created outside the destination, whatever the archive contains.
 //!
-//! A name with `..` is refused. Folders on the way to an entry are opened beneath the destination
-//! (`RESOLVE_BENEATH`), so a link in the archive or on the disk that leads out of it is refused
-//! too; one that stays within is followed, as in `lib -> usr/lib`. An entry replaces what has its
-//! name and is never written through it.
+//! A name with `..` is refused. The folders on the path of an entry are opened beneath the
+//! destination (`RESOLVE_BENEATH`). Therefore a link that leads out, in the archive or on the disk,
+//! is refused too. A link that stays within the destination is followed, such as `lib -> usr/lib`.
+//! An entry replaces an existing one of its name and is never written through it.
 //!
-//! A layer of a container's image is unpacked within its root (`RESOLVE_IN_ROOT`): there a link is
-//! followed as the container would, and the layer may take away what is below it ([`layer`]).
+//! A layer of a container image is unpacked with the destination as root (`RESOLVE_IN_ROOT`). Links
+//! are followed as in the container, and the layer may remove entries of lower layers ([`layer`]).
 
 mod layer;
 mod reader;
@@ -30,48 +30,48 @@ use layer::Layer;
 use reader::{Archive, Entry, Times};
 use records::Time;
 
-/// Folders that an archive leaves out are made with this.
+/// Mode of folders that the archive omits.
 const MISSING_FOLDER: Mode = Mode::from_raw_mode(0o755);
 
-/// What was unpacked.
+/// Counters of an unpacked archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unpacked {
-    /// Files, folders, links and devices.
+    /// Number of files, folders, links and devices.
     pub entries: u64,
-    /// Bytes of files.
+    /// Bytes in all files.
     pub bytes: u64,
 }
 
-/// An entry that was refused or could not be made: its name, and why.
+/// Error of an entry that was refused or could not be created.
 #[derive(Debug)]
 pub struct Refused {
-    /// As the archive has it; empty when the archive itself cannot be read.
+    /// Name of the entry in the archive; empty if the archive itself is not readable.
     pub name: String,
-    /// What the kernel said, or why it is refused.
+    /// Error of the kernel, or the reason for the refusal.
     pub source: io::Error,
 }
 
-/// Unpack all of `archive` beneath `root`, and read it to its end.
+/// Unpacks all of `archive` beneath `root`, and reads the archive to its end.
 ///
 /// # Errors
-/// The first entry that cannot be made; what was made before stays.
+/// The first entry that cannot be created. Earlier entries stay.
 pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     run(archive, &Root { folder: root, resolve, attributes: true }, None)
 }
 
-/// Unpack a layer of a container's image on top of those beneath `root`. Extended attributes are
-/// left out: no filesystem in memory has all of them.
+/// Unpacks a layer of a container image over the lower layers beneath `root`. Extended attributes
+/// are ignored, because no filesystem in memory supports all of them.
 ///
 /// # Errors
-/// As [`unpack`].
+/// The same errors as [`unpack`].
 pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let root = Root { folder: root, resolve, attributes: false };
     run(archive, &root, Some(Layer::default()))
 }
 
-/// The destination.
+/// Destination folder and the rules to resolve paths beneath it.
 struct Root<'a> {
     folder: &'a File,
     resolve: ResolveFlags,
@@ -96,7 +96,7 @@ fn run(
         done.bytes += made.map_err(|source| Refused { name: name(), source })?;
         done.entries += 1;
     }
-    // Making what is in a folder changed its time.
+    // The creation of entries in a folder changed the folder's time.
     for (path, times) in folders.iter().rev() {
         if let Ok(folder) = beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
             set_times(&folder, *times).map_err(broken)?;
@@ -110,7 +110,7 @@ fn refuse(reason: &str) -> io::Error {
     io::Error::other(reason.to_owned())
 }
 
-/// The parts of a name beneath the destination; absolute names begin there too.
+/// Splits a name into its parts beneath the destination. An absolute name begins there too.
 fn parts(name: &[u8]) -> io::Result<Vec<&OsStr>> {
     let parts = name.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let parts: Vec<_> = parts.map(OsStr::from_bytes).collect();
@@ -138,7 +138,7 @@ fn beneath(root: &Root<'_>, path: &[u8], flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// The folder that holds an entry, made when the archive has left it out.
+/// Opens the folder that contains an entry. Creates the folder if the archive omits it.
 fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     match beneath(root, &joined(parts), flags) {
@@ -156,7 +156,7 @@ fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Makes one entry; the bytes of a file.
+/// Creates one entry. Returns the number of bytes of a file.
 fn make(
     entry: &Entry,
     contents: &mut dyn Read,
@@ -165,7 +165,7 @@ fn make(
 ) -> io::Result<u64> {
     let parts = parts(&entry.name)?;
     let Some((last, above)) = parts.split_last() else {
-        // The destination itself, which is not the archive's.
+        // The destination itself, whose attributes are not changed.
         return Ok(0);
     };
     let folder = folder_of(root, above)?;
@@ -195,7 +195,7 @@ fn make(
     Ok(0)
 }
 
-/// Remove what has the entry's name, but for a folder.
+/// Removes the existing entry of this name, except for a folder.
 fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
     match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -203,7 +203,7 @@ fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Whether the folder is the archive's: a link to one that is there already is kept as it is.
+/// Creates a folder. Returns false if a link to a folder exists, which is kept unchanged.
 fn make_folder(
     root: &Root<'_>,
     folder: &File,
@@ -288,11 +288,11 @@ fn make_node(
     clear(folder, name)?;
     rustix::fs::mknodat(folder, name, kind, owner.mode, device)?;
     owner.own(folder, name)?;
-    // Past the mask of this process; no link can be here in between.
+    // chmod ignores the umask of this process. A link cannot appear in between.
     Ok(rustix::fs::chmodat(folder, name, owner.mode, AtFlags::empty())?)
 }
 
-/// Owner, mode, times and attributes of an entry.
+/// Owner, mode, times and extended attributes of an entry.
 struct Owner {
     uid: Uid,
     gid: Gid,
@@ -319,18 +319,19 @@ impl Owner {
         })
     }
 
-    /// Owner and times alone, of a link or a device by its name.
+    /// Sets only owner and times, by name, for a link or a device.
     fn own(&self, folder: &File, name: &OsStr) -> io::Result<()> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         rustix::fs::chownat(folder, name, Some(self.uid), Some(self.gid), flags)?;
         Ok(rustix::fs::utimensat(folder, name, &timestamps(self.times), flags)?)
     }
 
-    /// In this order: changing the owner takes set-user-id and file capabilities away.
+    /// Sets the attributes in this order, because a change of the owner removes set-user-id and
+    /// file capabilities.
     fn give(&self, file: &File) -> io::Result<()> {
         let owned = rustix::fs::fchown(file, Some(self.uid), Some(self.gid));
         match owned.and_then(|()| rustix::fs::fchmod(file, self.mode)) {
-            // FAT has neither.
+            // FAT supports neither owner nor mode.
             Err(Errno::PERM) if crate::mount::is_fat(file) => {}
             result => result?,
         }

@@ -1,4 +1,4 @@
-//! Samples of a disk, read past the page cache before and after an erase.
+//! Samples of a disk, read with direct I/O before and after an erase.
 //!
 //! Zeroing and discarding must leave zeros. A device that erases by itself may leave zeros, ones,
 //! or the old bytes decrypted with another key, but never the old bytes.

@@ -1,4 +1,4 @@
-//! Which device nodes reach a disk, by a tree like the kernel's.
+//! Tests of the device nodes that reach a disk, on a tree like the kernel's.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn every_node_that_reaches_a_disk_is_found_and_no_other() {
         symlink(devices.join(place), class.join(name)).unwrap();
         if let Some(device) = device {
             symlink(devices.join(device), devices.join(place).join("device")).unwrap();
-            // As every device has one, which leads to all that its driver has.
+            // Every device has a link to its driver, which leads to all devices of the driver.
             let driver = devices.join(device).join("driver");
             let _ = symlink(&devices, driver);
         }

@@ -1,8 +1,9 @@
-//! The box records which disk a hint chose before the disk is used, and refuses another one later
-//! in the same workflow: a hint such as `model=Samsung` may fit another disk after a restart.
+//! Recording of the disk that a hint selected. The box records it before the disk is used. Later in
+//! the same workflow it refuses another disk, because a hint such as `model=Samsung` may fit
+//! another disk after a restart.
 //!
-//! The work of an action runs in the scope of its [`Choices`], so that whatever names a disk in it
-//! is recorded. Outside of such a scope nothing is recorded.
+//! The work of an action runs in the scope of its [`Choices`]. Every selection of a disk in that
+//! scope is recorded. Outside of a scope nothing is recorded.
 
 use std::future::Future;
 use std::sync::mpsc as std_mpsc;
@@ -11,29 +12,29 @@ use tokio::sync::mpsc;
 
 use super::Described;
 
-/// Choices of one action that wait for their answers.
+/// Maximum number of choices of an action that wait for the box's response.
 const WAITING_MAX: usize = 16;
 
 tokio::task_local! {
     static CHOICES: Choices;
 }
 
-/// Records the choices of one action. Cheap to clone.
+/// Recorder for the choices of one action. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Choices(mpsc::Sender<Request>);
 
-/// A choice that is to be recorded.
+/// A choice that the box must record.
 #[derive(Debug)]
 pub struct Request {
-    /// The hint, without a partition.
+    /// Hint of the action, without a partition.
     pub hint: String,
-    /// The disk that it chose.
+    /// Disk that the hint selected.
     pub disk: Described,
     answer: std_mpsc::SyncSender<Result<(), String>>,
 }
 
 impl Request {
-    /// Lets the work go on, or says why the disk must not be used.
+    /// Lets the work continue, or refuses the disk with a reason.
     pub fn answer(self, answer: Result<(), String>) {
         // The work may have ended.
         let _ = self.answer.try_send(answer);
@@ -41,19 +42,19 @@ impl Request {
 }
 
 impl Choices {
-    /// One action's, and what it asks to be recorded.
+    /// Creates the recorder of an action, and the receiver of its requests.
     pub fn new() -> (Self, mpsc::Receiver<Request>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         (Self(sender), receiver)
     }
 
-    /// The work of the action.
+    /// Runs the work of the action in the scope of this recorder.
     pub fn scope<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         CHOICES.scope(self, work)
     }
 }
 
-/// Blocking work in the scope of whoever starts it.
+/// Wraps blocking work so that it runs in the caller's scope.
 pub fn in_scope<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let choices = CHOICES.try_with(Clone::clone);
     move || match choices {
@@ -62,17 +63,17 @@ pub fn in_scope<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Has a choice recorded, and waits until it is. Blocks.
+/// Requests the recording of a choice and waits for the response. Blocks.
 ///
 /// # Errors
-/// Why the disk must not be used, as a sentence.
+/// The reason why the disk must not be used, as a sentence.
 pub fn record(hint: String, disk: &Described) -> Result<(), String> {
     let Ok(choices) = CHOICES.try_with(Clone::clone) else { return Ok(()) };
     let stopped = "the action was stopped before its choice of a disk was recorded";
     let (answer, answered) = std_mpsc::sync_channel(1);
     let request = Request { hint, disk: disk.clone(), answer };
     choices.0.try_send(request).map_err(|_| stopped.to_owned())?;
-    // Without it the receiver would wait for itself.
+    // This sender would keep the channel open while this thread waits for the receiver.
     drop(choices);
     answered.recv().unwrap_or_else(|_| Err(stopped.to_owned()))
 }
@@ -92,7 +93,7 @@ mod tests {
             let seen = (first.hint.clone(), first.disk.name.clone());
             first.answer(Ok(()));
             asked.recv().await.unwrap().answer(Err("another one".to_owned()));
-            // Gone without an answer, as when the action is stopped.
+            // Dropped without a response, as when the action is stopped.
             drop(asked.recv().await);
             seen
         });

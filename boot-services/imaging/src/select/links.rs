@@ -1,5 +1,5 @@
-//! The links that udev makes under `/dev/disk`, worked out from sysfs and from what is on the disk:
-//! the agent's OS has no udev.
+//! The links that udev makes in `/dev/disk`, derived from sysfs and from the content of the disk.
+//! The agent's OS has no udev.
 //!
 //! by-path follows systemd's `udev-builtin-path_id.c`, by-id its rules
 //! `60-persistent-storage.rules`, by-partuuid and by-partlabel the kernel's uevent of a partition,
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use super::Described;
 use super::superblock;
 
-/// A folder of `/dev/disk`, but for `by-id`.
+/// Folders of `/dev/disk`, except for `by-id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folder {
-    /// The port that the disk is plugged into.
+    /// Port that the disk is attached to.
     Path,
     /// UUID of a partition.
     PartUuid,
     /// Name of a partition.
     PartLabel,
-    /// UUID of a file system.
+    /// UUID of a filesystem.
     Uuid,
-    /// Label of a file system.
+    /// Label of a filesystem.
     Label,
 }
 
@@ -36,30 +36,30 @@ impl Folder {
         ("/dev/disk/by-label/", Self::Label),
     ];
 
-    /// Folder and name of a link.
+    /// Splits a link into its folder and name.
     pub fn split(link: &str) -> Option<(Self, &str)> {
         Self::ALL.iter().find_map(|(prefix, folder)| Some((*folder, link.strip_prefix(prefix)?)))
     }
 }
 
-/// Where the kernel and the device nodes are; tests have their own.
+/// Root folders of the kernel's data and of the device nodes. Tests use their own.
 #[derive(Debug, Clone, Copy)]
 pub struct Roots<'a> {
-    /// `/sys`.
+    /// Replacement of the folder `/sys`.
     pub sys: &'a Path,
-    /// `/dev`.
+    /// Replacement of the folder `/dev`.
     pub dev: &'a Path,
 }
 
 impl Roots<'static> {
-    /// Of this machine.
+    /// Root folders of this machine.
     pub fn own() -> Self {
         Self { sys: Path::new("/sys"), dev: Path::new("/dev") }
     }
 }
 
-/// The partition of `disk` that a link names: 0 for the whole disk; `None` when the link does not
-/// lead to this disk.
+/// Returns the number of the partition of `disk` that a link names, 0 for the whole disk. Returns
+/// `None` if the link does not lead to this disk.
 pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &Described) -> Option<u32> {
     let class = roots.sys.join("class/block").join(&disk.name);
     if folder == Folder::Path {
@@ -83,14 +83,14 @@ pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &Described) ->
     found.map(|(number, _)| number)
 }
 
-/// A line of a partition's uevent.
+/// Returns the value of a key in a partition's uevent.
 fn uevent(class: &Path, number: u32, device: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(class.join(device).join("uevent")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     (number > 0 && !value.is_empty()).then(|| value.to_owned())
 }
 
-/// Numbers and names of a disk's partitions.
+/// Lists the numbers and names of a disk's partitions.
 fn partitions(class: &Path) -> Vec<(u32, String)> {
     let entries = fs::read_dir(class).into_iter().flatten().flatten();
     let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse().ok();
@@ -102,7 +102,7 @@ fn partitions(class: &Path) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// udev writes bytes that a name may not have as `\x20`.
+/// Decodes a udev name. udev writes bytes that are not allowed in a name as `\x20`.
 fn decoded(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
@@ -117,7 +117,8 @@ fn decoded(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Names of a whole disk in `by-path`. A disk has several where udev's versions differ.
+/// Returns the names of a whole disk in `by-path`. A disk has several names where versions of udev
+/// differ.
 fn paths(class: &Path, disk: &Described) -> BTreeSet<String> {
     let Ok(place) = class.canonicalize() else { return BTreeSet::new() };
     let words: Vec<&str> = place.iter().filter_map(|word| word.to_str()).collect();
@@ -157,7 +158,7 @@ fn paths(class: &Path, disk: &Described) -> BTreeSet<String> {
     names
 }
 
-/// `0000:3b:00.0`.
+/// Returns true for a PCI address such as `0000:3b:00.0`.
 fn is_pci(word: &str) -> bool {
     let parts: Vec<&str> = word.split([':', '.']).collect();
     parts.len() == 4
@@ -165,7 +166,7 @@ fn is_pci(word: &str) -> bool {
         && parts.iter().all(|part| part.chars().all(|char| char.is_ascii_hexdigit()))
 }
 
-/// `1-2.3:1.0`, an interface of a USB device.
+/// Returns true for an interface of a USB device, such as `1-2.3:1.0`.
 fn is_usb(word: &str) -> bool {
     word.split_once('-').is_some_and(|(bus, rest)| {
         bus.parse::<u32>().is_ok()
@@ -174,13 +175,13 @@ fn is_usb(word: &str) -> bool {
     })
 }
 
-/// `0:0:1:0`, a SCSI device: host, channel, target, unit.
+/// Parses a SCSI address such as `0:0:1:0`: host, channel, target, unit.
 fn address(word: &str) -> Option<[u64; 4]> {
     let parts = word.split(':').map(|part| part.parse().ok()).collect::<Option<Vec<u64>>>()?;
     parts.try_into().ok()
 }
 
-/// The port of an ATA link at its controller, from 1.
+/// Returns the port of an ATA link at its controller, from 1.
 fn ata_port(place: &Path, link: &str) -> Option<String> {
     let link = format!("ata{link}");
     let above = place.ancestors().find(|path| path.ends_with(&link))?;
@@ -188,7 +189,7 @@ fn ata_port(place: &Path, link: &str) -> Option<String> {
     Some(number.trim().to_owned())
 }
 
-/// Position of a SCSI host among the hosts of its controller, from 0.
+/// Returns the position of a SCSI host among the hosts of its controller, from 0.
 fn host_index(place: &Path, host: &str) -> Option<u64> {
     let own = format!("host{host}");
     let controller = place.ancestors().find(|path| path.ends_with(&own))?.parent()?;
@@ -199,7 +200,8 @@ fn host_index(place: &Path, host: &str) -> Option<u64> {
     host.parse::<u64>().ok()?.checked_sub(hosts.min()?)
 }
 
-/// Names of a SAS disk below its controller: by the phy of a narrow port, and by its SAS address.
+/// Returns the names of a SAS disk below its controller: by the phy of a narrow port, and by its
+/// SAS address.
 fn sas(place: &Path, end: &str, lun: u64) -> Vec<String> {
     let Some(device) = place.ancestors().find(|path| path.ends_with(end)) else {
         return Vec::new();

@@ -1,24 +1,24 @@
-//! UUID and label of a file system, as `libblkid` reads them: ext2 to ext4, XFS, Btrfs, FAT, swap
+//! UUID and label of a filesystem, as `libblkid` reads them: ext2 to ext4, XFS, Btrfs, FAT, swap
 //! and LUKS.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Bytes that hold every superblock read here: Btrfs has its own at 64 KiB.
+/// Number of bytes that contain every supported superblock. The Btrfs superblock is at 64 KiB.
 const HEAD: usize = 0x1_0000 + 4096;
 
-/// What a file system calls itself.
+/// Identity of a filesystem in its superblock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// UUID, or a FAT's volume number.
+    /// UUID, or the volume number of a FAT filesystem.
     pub uuid: String,
     /// Label; empty without one.
     pub label: String,
 }
 
-/// The superblock of the file system on a device; `None` for any other content, and where the
-/// device cannot be read.
+/// Reads the superblock of the filesystem on a device. Returns `None` for other content and for a
+/// device that is not readable.
 pub fn read(device: &Path) -> Option<Superblock> {
     let file = File::open(device).ok()?;
     let mut head = vec![0; HEAD];
@@ -32,7 +32,7 @@ pub fn read(device: &Path) -> Option<Superblock> {
     parse(&head[..filled])
 }
 
-/// The superblock at the beginning of a file system.
+/// Parses the superblock in the first bytes of a filesystem.
 pub fn parse(head: &[u8]) -> Option<Superblock> {
     let at = |offset: usize, length: usize| head.get(offset..offset + length);
     let is = |offset: usize, magic: &[u8]| at(offset, magic.len()) == Some(magic);

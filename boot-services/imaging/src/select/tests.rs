@@ -1,4 +1,4 @@
-//! Disks as they describe themselves, and what may be said to mean them.
+//! Tests of disk properties and of the selectors that may name a disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -145,7 +145,7 @@ fn a_hint_that_names_no_single_disk_is_recorded_whatever_its_order() {
     ] {
         assert_eq!(recorded(text).as_deref(), Some(hint), "{text}");
     }
-    // The kernel's names are given anew at each start.
+    // Kernel names may change at each start.
     assert_eq!(recorded("deviceName=/dev/sda").as_deref(), Some("deviceName=sda"));
     for text in ["wwn=naa.5,model=x", "serialNumber=1", "/dev/sda", "/dev/disk/by-id/ata-x_1"] {
         assert_eq!(recorded(text), None, "{text}");

@@ -1,16 +1,16 @@
-//! A number of something, or bytes with a unit.
+//! A bare number, or a number of bytes with a unit.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-/// As it is written: what a bare number counts, the place says.
+/// An amount in a description. The unit of a bare number depends on the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// A bare number.
+    /// A number without a unit.
     Number(u64),
-    /// A number with a unit.
+    /// A number with a unit, converted to bytes.
     Bytes(u64),
 }
 
@@ -21,14 +21,14 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// The number itself.
+    /// Returns the number without conversion.
     pub fn number(self) -> u64 {
         match self {
             Self::Number(number) | Self::Bytes(number) => number,
         }
     }
 
-    /// Bytes, where a bare number counts so many of them.
+    /// Returns the amount in bytes, where a bare number counts units of `unit` bytes.
     pub fn bytes(self, unit: u64) -> u64 {
         match self {
             Self::Number(number) => number.saturating_mul(unit),

@@ -1,6 +1,6 @@
-//! Brings up the array or the volume group that an action names, and no other: an array that
-//! nobody named may have disks that are to be preserved, or that have not appeared yet. Nothing is
-//! started without members that it had when it last ran.
+//! Activates the array or the volume group that an action names, and no other. Another array may
+//! have preserved disks, or disks that have not appeared yet. An array is never started without
+//! members that it had in its last run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::stream::blocking;
 use crate::tools::{Run, Tools};
 use crate::{Error, Meter, preserve};
 
-/// Between two looks for members: each runs programs.
+/// Interval between two searches for members. Each search runs programs.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What a path stands for when no such device is there.
+/// Composed device that a path names while the device does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Composed {
     /// A software RAID: `0` of `/dev/md0`, `root` of `/dev/md/root`.
@@ -25,7 +25,7 @@ pub enum Composed {
 }
 
 impl Composed {
-    /// `None` for any other device.
+    /// Parses a device path. Returns `None` for any other device.
     pub fn of(path: &str) -> Option<Self> {
         let name = path.strip_prefix("/dev/")?;
         match name.split_once('/') {
@@ -38,7 +38,8 @@ impl Composed {
     }
 }
 
-/// The group in a name such as `vg0-root`; the mapper writes a dash of a name twice.
+/// Returns the volume group in a name such as `vg0-root`. The device mapper doubles a dash within a
+/// name.
 fn mapped_group(name: &str) -> Option<String> {
     let single = |at: &usize| {
         let dash = |at: Option<usize>| at.and_then(|at| name.as_bytes().get(at)) == Some(&b'-');
@@ -48,19 +49,19 @@ fn mapped_group(name: &str) -> Option<String> {
     Some(name[..at].replace("--", "-"))
 }
 
-/// An array as its members describe it.
+/// An array, as its members describe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Array {
     device: String,
     uuid: String,
     name: String,
-    /// Disks of a whole array, without spares.
+    /// Number of members of the complete array, without spares.
     disks: usize,
-    /// Members that are here.
+    /// Members that this machine has.
     members: Vec<String>,
 }
 
-/// Reads the answer of `mdadm --examine --scan --verbose`, without containers of firmware RAID.
+/// Parses the output of `mdadm --examine --scan --verbose`, without containers of firmware RAID.
 fn arrays(answer: &str) -> Vec<Array> {
     let mut arrays: Vec<Array> = Vec::new();
     for line in answer.lines() {
@@ -92,7 +93,7 @@ impl Array {
         own == Some(name) || self.name == name
     }
 
-    /// Starts the array from exactly these members.
+    /// Builds the run that starts the array from exactly these members.
     fn assemble(&self, device: &str, readonly: bool) -> Run {
         let mut words = vec!["--assemble".to_owned(), device.to_owned()];
         words.extend(readonly.then(|| "--readonly".to_owned()));
@@ -106,19 +107,19 @@ fn mdadm(words: &[&str], device: &str) -> Run {
     Run::on("mdadm", words, device)
 }
 
-/// The programs with the meter of the action.
+/// Activates arrays and volume groups by the programs of the tools image.
 pub struct Assembler<'a> {
-    /// The programs.
+    /// Programs mdadm and lvm.
     pub tools: &'a Tools,
-    /// The action's.
+    /// Meter of the running action.
     pub meter: &'a Meter,
 }
 
 impl Assembler<'_> {
-    /// Brings up what `path` lies on.
+    /// Activates the array or the volume group that `path` lies on.
     ///
     /// # Errors
-    /// [`Error::Storage`] says what is missing.
+    /// [`Error::Storage`] names the missing members.
     pub async fn bring_up(&self, path: &str) -> Result<(), Error> {
         match Composed::of(path) {
             Some(Composed::Array(name)) => self.array(path, &name).await,
@@ -129,7 +130,7 @@ impl Assembler<'_> {
 
     async fn arrays(&self) -> Vec<Array> {
         let run = mdadm(&["--examine", "--scan"], "--verbose");
-        // It fails where there is none.
+        // The program fails if there is no array.
         arrays(&self.tools.ask(&run, self.meter).await.unwrap_or_default())
     }
 
@@ -155,7 +156,8 @@ impl Assembler<'_> {
         }
     }
 
-    /// Starts an array from the members that are here. One with a preserved disk is read only.
+    /// Starts an array from the members that this machine has. An array with a preserved disk
+    /// becomes read-only.
     async fn assemble(&self, array: &Array, device: &str) -> Result<(), Error> {
         let members = array.members.clone();
         let is_preserved = blocking("looking for preserved disks", move || {
@@ -164,7 +166,7 @@ impl Assembler<'_> {
         });
         let run = array.assemble(device, is_preserved.await?);
         let Err(error) = self.tools.run(&run, self.meter).await else { return Ok(()) };
-        // Assembled in part, it would hold its members.
+        // A partly assembled array would hold its members.
         if let Err(error) = self.tools.run(&mdadm(&["--stop"], device), self.meter).await {
             tracing::debug!(device, reason = %stdx::chain(&error), "nothing to stop");
         }
@@ -177,8 +179,9 @@ impl Assembler<'_> {
         Err(Error::Storage { reason })
     }
 
-    /// Activates a group whose volumes are all here. Its volumes may lie on arrays: those are
-    /// started read only to look, and stopped where the group is not on them.
+    /// Activates a volume group if all of its physical volumes are present. Physical volumes may
+    /// lie on arrays. Such arrays are started read-only for the search, and stopped again if they
+    /// have no volume of the group.
     async fn group(&self, group: &str) -> Result<(), Error> {
         let deadline = Instant::now() + APPEAR;
         let mut looked: Vec<String> = Vec::new();
@@ -209,15 +212,15 @@ impl Assembler<'_> {
         }
     }
 
-    /// Number of a group's physical volumes that are not here; `None` when none is.
+    /// Returns the number of missing physical volumes of a group; `None` if all are missing.
     async fn missing(&self, group: &str) -> Option<u32> {
         let words = ["vgs", "--noheadings", "--options=vg_missing_pv_count"];
         let answer = self.tools.ask(&Run::on("lvm", &words, group), self.meter).await.ok()?;
         answer.trim().parse().ok()
     }
 
-    /// Of the arrays that were started read only, makes those writable that hold the group, and
-    /// stops the others.
+    /// Makes those arrays writable that hold the group, among the arrays started read-only. Stops
+    /// the others.
     async fn keep_only(&self, group: &str, looked: &[String]) {
         let words = ["pvs", "--noheadings", "--options=pv_name", "--select"];
         let select = format!("vg_name={group}");
@@ -272,7 +275,7 @@ mod tests {
         }
     }
 
-    /// As mdadm 4.2 prints it.
+    /// Output of mdadm 4.2.
     const ANSWER: &str = "\
 ARRAY /dev/md/0  level=raid1 metadata=1.2 num-devices=2 UUID=aa:bb:cc:dd name=box:0
    devices=/dev/sdb1,/dev/sda1

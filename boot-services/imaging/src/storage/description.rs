@@ -1,5 +1,5 @@
-//! What disks are to become, as Hardware's `metadata.instance.storage` and upstream's action rootio
-//! say it: disks and their partitions, arrays, volume groups, file systems.
+//! Requested layout of disks: disks and their partitions, arrays, volume groups, filesystems. The
+//! format is Hardware's `metadata.instance.storage`, which upstream's action rootio also reads.
 
 use std::collections::BTreeSet;
 
@@ -7,148 +7,148 @@ use serde::{Deserialize, Deserializer};
 
 use super::Amount;
 
-/// Longest text that is read: a machine with a hundred disks fits.
+/// Maximum length of a description in bytes, enough for a machine with a hundred disks.
 pub const TEXT_BYTES: u64 = 1 << 20;
-/// Most entries of each list.
+/// Maximum number of entries of each list.
 const ENTRIES_MAX: usize = 128;
-/// The format that is no file system.
+/// Format of swap space, which is not a filesystem.
 pub const SWAP: &str = "swap";
 
-/// Everything that is described.
+/// Description of all disks of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Storage {
     /// Disks to be partitioned.
     #[serde(deserialize_with = "list")]
     pub disks: Vec<Disk>,
-    /// Arrays over disks or partitions.
+    /// Arrays of disks or partitions.
     #[serde(deserialize_with = "list")]
     pub raid: Vec<Array>,
-    /// LVM's, over any of these.
+    /// LVM volume groups on disks, partitions or arrays.
     #[serde(deserialize_with = "list")]
     pub volume_groups: Vec<VolumeGroup>,
-    /// On any of these.
+    /// Filesystems on any of these devices.
     #[serde(deserialize_with = "list")]
     pub filesystems: Vec<Filesystem>,
 }
 
-/// One disk.
+/// A disk and its partitions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disk {
-    /// A path, or what the disk is known by.
+    /// Device path or disk selector.
     pub device: String,
-    /// In the order they lie in.
+    /// Partitions, in the order on the disk.
     #[serde(deserialize_with = "list")]
     pub partitions: Vec<Partition>,
-    /// Whether what is there goes first.
+    /// True to remove the existing partition table first.
     pub wipe_table: bool,
 }
 
-/// One partition.
+/// A partition of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Partition {
-    /// Its name; SWAP, BIOS and EFI say what it is for, too.
+    /// Name of the partition. SWAP, BIOS and EFI also determine its type.
     pub label: String,
-    /// From 1; 0 for the next.
+    /// Partition number from 1; 0 for the next number.
     pub number: u32,
-    /// In sectors of 512 bytes, or with a unit; 0 for all that is left.
+    /// Size in sectors of 512 bytes, or with a unit; 0 for the rest of the disk.
     pub size: Amount,
-    /// Where it begins, likewise; 0 for where the one before ends.
+    /// Start in sectors of 512 bytes, or with a unit; 0 for the end of the previous partition.
     pub start: Amount,
-    /// What it is for, where the label does not say it.
+    /// Type GUID, if the label does not determine the type.
     #[serde(deserialize_with = "maybe")]
     pub type_guid: String,
 }
 
-/// One array.
+/// A software RAID array.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Array {
-    /// `md0`, `/dev/md0` or `/dev/md/root`.
+    /// Name of the array: `md0`, `/dev/md0` or `/dev/md/root`.
     pub name: String,
-    /// 0, 1, 4, 5, 6, 10 or linear.
+    /// RAID level: 0, 1, 4, 5, 6, 10 or linear.
     #[serde(deserialize_with = "level")]
     pub level: String,
-    /// Its members.
+    /// Devices of the active members.
     #[serde(deserialize_with = "list")]
     pub devices: Vec<String>,
-    /// Members in waiting.
+    /// Devices of the spare members.
     #[serde(deserialize_with = "list")]
     pub spare: Vec<String>,
 }
 
-/// One volume group.
+/// An LVM volume group.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VolumeGroup {
-    /// Its name.
+    /// Name of the volume group.
     pub name: String,
-    /// Where it lies.
+    /// Devices of the physical volumes.
     #[serde(deserialize_with = "list")]
     pub physical_volumes: Vec<String>,
-    /// What it has.
+    /// Logical volumes to create in the group.
     #[serde(deserialize_with = "list")]
     pub logical_volumes: Vec<LogicalVolume>,
-    /// LVM's tags.
+    /// LVM tags of the volume group.
     #[serde(deserialize_with = "list")]
     pub tags: Vec<String>,
 }
 
-/// One logical volume.
+/// An LVM logical volume.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogicalVolume {
-    /// Its name.
+    /// Name of the logical volume.
     pub name: String,
-    /// In bytes, or with a unit; 0 for all that is left.
+    /// Size in bytes, or with a unit; 0 for the rest of the group.
     pub size: Amount,
-    /// LVM's tags.
+    /// LVM tags of the logical volume.
     #[serde(deserialize_with = "list")]
     pub tags: Vec<String>,
-    /// More arguments of lvcreate.
+    /// Additional arguments of lvcreate.
     #[serde(deserialize_with = "list")]
     pub opts: Vec<String>,
 }
 
-/// One file system.
+/// A filesystem to create.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filesystem {
-    /// All of it.
+    /// Device, format and options of the filesystem.
     pub mount: Mount,
 }
 
-/// What is made where.
+/// Device, format and options of a filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mount {
-    /// On which device.
+    /// Path or selector of the device to format.
     pub device: String,
-    /// ext2, ext3, ext4, xfs, btrfs, vfat or swap.
+    /// Filesystem type: ext2, ext3, ext4, xfs, btrfs, vfat or swap.
     pub format: String,
-    /// How.
+    /// Options of the format program.
     pub create: Create,
-    /// Where the installed system has it; nothing here looks at it.
+    /// Mount point in the installed system; not used by the agent.
     pub point: String,
-    /// In Hardware; upstream's action does not write them either.
+    /// Files of Hardware. They are not written, as in upstream's action.
     #[serde(deserialize_with = "list")]
     pub files: Vec<serde::de::IgnoredAny>,
 }
 
-/// How a file system is made.
+/// Options to create a filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Create {
-    /// Whatever is said: what is there is overwritten, as upstream does.
+    /// Ignored: existing content is always overwritten, as upstream does.
     pub force: bool,
-    /// More arguments of the program that makes it.
+    /// Additional arguments of the format program.
     #[serde(deserialize_with = "list")]
     pub options: Vec<String>,
 }
 
-/// As much of `/metadata` as is looked at.
+/// The part of `/metadata` that is read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -175,7 +175,7 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
 }
 
-/// Go writes a list that is not there as `null`.
+/// Reads a list. Go writes a missing list as `null`.
 fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
@@ -184,7 +184,7 @@ fn maybe<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// People write `1` as often as `"1"`.
+/// Reads a RAID level. Users write both `1` and `"1"`.
 fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -198,7 +198,7 @@ fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// The fewest members of an array of this level.
+/// Minimum number of members for a RAID level.
 fn fewest(level: &str) -> Option<usize> {
     match level {
         "0" | "1" | "10" | "linear" => Some(2),
@@ -209,7 +209,7 @@ fn fewest(level: &str) -> Option<usize> {
 }
 
 impl Storage {
-    /// Understand YAML or JSON.
+    /// Parses YAML or JSON.
     ///
     /// # Errors
     /// A sentence about the first mistake.
@@ -219,7 +219,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// What Tinkerbell's `/metadata` says of it.
+    /// Parses the storage description in the response of Tinkerbell's `/metadata`.
     ///
     /// # Errors
     /// A sentence about the first mistake.
@@ -262,7 +262,7 @@ impl Disk {
                     self.device
                 ));
             }
-            // It stands in a line of sfdisk's, between double quotes.
+            // The label is written into a line of sfdisk, between double quotes.
             if !partition.label.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '\\')
                 || partition.label.len() > 36
             {
@@ -278,14 +278,14 @@ impl Disk {
 }
 
 impl Partition {
-    /// Its number, as the one at this place of its list.
+    /// Returns the number of the partition, whose index in the list is `at`.
     pub fn number_at(&self, at: usize) -> u32 {
         if self.number == 0 { u32::try_from(at).unwrap_or(u32::MAX) + 1 } else { self.number }
     }
 }
 
 impl Array {
-    /// `/dev/md0` or `/dev/md/root`.
+    /// Device path of the array, `/dev/md0` or `/dev/md/root`.
     pub fn path(&self) -> String {
         format!("/dev/{}", self.name.trim_start_matches("/dev/"))
     }
@@ -354,7 +354,7 @@ impl Mount {
     }
 }
 
-/// What LVM takes for names of its own, and mdadm for an array's.
+/// Checks a name against the rules of LVM for its names and of mdadm for array names.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_+.-".contains(c);
     !text.is_empty()
@@ -364,7 +364,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(fits)
 }
 
-/// A path or a selector; which one is there is seen later.
+/// Checks a device path or selector. The existence of the device is checked later.
 fn device(whose: &str, text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err(format!("{whose} has an entry without a device"));

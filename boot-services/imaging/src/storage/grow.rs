@@ -1,5 +1,5 @@
-//! The last partition of a disk, with its file system, up to the disk's end: an image is made for
-//! the smallest disk that it should fit on.
+//! Grows the last partition of a disk, with its filesystem, up to the end of the disk. An image is
+//! made for the smallest disk that it should fit on.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +11,20 @@ use crate::stream::blocking;
 use crate::tools::{Run, Tools};
 use crate::{Error, Meter, select};
 
-/// What `e2fsck` ends with when it has mended something, which is no failure (e2fsck(8)).
+/// Exit status of `e2fsck` after a successful repair, which is not a failure (e2fsck(8)).
 const MENDED: i32 = 1;
 
-/// Which partition is to grow.
+/// Request to grow the last partition of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grow {
-    /// The disk.
+    /// Path or selector of the disk.
     pub disk: PathBuf,
-    /// The partition, which must be the last one; 0 for whichever that is.
+    /// Number of the partition, which must be the last one; 0 for the last one.
     pub partition: u32,
 }
 
 impl Grow {
-    /// Do it. Says from where to where.
+    /// Grows the partition. Returns a sentence with the old and the new size.
     ///
     /// # Errors
     /// A sentence for the operator.
@@ -42,7 +42,7 @@ impl Grow {
         let kind = tools.ask(&probe("PTTYPE", disk), meter).await?;
         let gpt = kind.trim() == "gpt";
         if gpt {
-            // The second table is where the image ended.
+            // The backup GPT is still at the end of the image.
             tools.run(&Run::on("sfdisk", &["--relocate", "gpt-bak-std"], disk), meter).await?;
         }
         let part = partition_path(disk, last.number);
@@ -58,7 +58,7 @@ impl Grow {
         } else {
             format!("{part} ends where {disk} does")
         };
-        // A kernel that does not know the table is told of its partitions.
+        // partx registers the partitions with a kernel that does not support this kind of table.
         tools.run(&Run::on("partx", &["--update"], disk), meter).await?;
         let wanted = PathBuf::from(&part);
         blocking("waiting for a device", move || wait_for(&wanted)).await?;
@@ -67,7 +67,7 @@ impl Grow {
     }
 }
 
-/// The partition behind which nothing lies.
+/// Returns the last partition on the disk, and refuses another `number`.
 fn last(seen: &Seen, number: u32) -> Result<Slice, String> {
     let path = &seen.path;
     let last = seen.partitions.iter().max_by_key(|slice| slice.start);
@@ -79,16 +79,16 @@ fn last(seen: &Seen, number: u32) -> Result<Slice, String> {
     Ok(*last)
 }
 
-/// What the device says it is; nothing where it says nothing.
+/// Builds the run that prints a tag of the device; prints nothing without the tag.
 fn probe(tag: &str, device: &str) -> Run {
     Run::on("blkid", &["--probe", "--match-tag", tag, "--output", "value"], device)
 }
 
-/// Grow what is on the partition.
+/// Grows the filesystem on the partition.
 async fn file_system(tools: &Tools, part: &str, meter: &Meter) -> Result<String, Error> {
     let kind = match tools.ask(&probe("TYPE", part), meter).await {
         Ok(kind) => kind.trim().to_owned(),
-        // It ends with 2 where it finds nothing.
+        // blkid exits with 2 if it finds nothing.
         Err(Error::Program { .. }) => String::new(),
         Err(error) => return Err(error),
     };

@@ -1,80 +1,79 @@
-//! Which programs make of the disks what is described: nothing here touches one.
+//! Selects the programs that produce the described state. This module does not access a disk.
 
 use super::description::{Array, Disk, Filesystem, Partition, SWAP, Storage, VolumeGroup};
 use crate::tools::Run;
 
-/// What partition sizes are counted in.
+/// Unit of partition sizes, in bytes.
 pub const SECTOR: u64 = 512;
-/// Partitions begin at whole mebibytes, in sectors.
+/// Alignment of partitions in sectors, one mebibyte.
 const ALIGN: u64 = 2048;
-/// What the second GPT takes at the end, in sectors; 4096 bytes apiece on some disks.
+/// Sectors at the end of the disk for the backup GPT. Some disks have sectors of 4096 bytes.
 const GPT_END: u64 = 40;
 
-/// One step of the work.
+/// One step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Run a program that writes to these devices.
+    /// Runs a program that writes to these devices.
     Run(Run, Vec<String>),
-    /// Wait for a device that the step before has made.
+    /// Waits for a device that the previous step created.
     Appear(String),
 }
 
-/// A partition where the kernel has it, in sectors.
+/// A partition in the kernel's view, in sectors of 512 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
-    /// From 1.
+    /// Partition number, from 1.
     pub number: u32,
-    /// Its first sector.
+    /// First sector of the partition.
     pub start: u64,
-    /// Sectors.
+    /// Size in sectors of 512 bytes.
     pub size: u64,
 }
 
-/// A disk as it is.
+/// Current state of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// `/dev/sda`.
+    /// Device path, such as `/dev/sda`.
     pub path: String,
-    /// Sectors.
+    /// Size in sectors of 512 bytes.
     pub size: u64,
-    /// Bytes of a block that it reads and writes.
+    /// Logical block size in bytes.
     pub block: u64,
-    /// What is on it, by number.
+    /// Partitions on the disk, by number.
     pub partitions: Vec<Slice>,
 }
 
-/// The kind of partition table.
+/// Kinds of partition table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
-    /// Of UEFI's making.
+    /// GUID Partition Table of UEFI.
     Gpt,
-    /// Of DOS's.
+    /// Master Boot Record of DOS.
     Mbr,
 }
 
-/// Programs that overwrite, with what they are given first.
+/// Builds the step of a program that overwrites `device`, its last argument.
 fn run(program: &'static str, words: &[&str], device: &str) -> Step {
     Step::Run(Run::on(program, words, device), vec![device.to_owned()])
 }
 
-/// `/dev/sda1`, `/dev/nvme0n1p1`.
+/// Returns a partition's path, such as `/dev/sda1` or `/dev/nvme0n1p1`.
 pub fn partition_path(disk: &str, number: u32) -> String {
     let digit = disk.ends_with(|last: char| last.is_ascii_digit());
     format!("{disk}{}{number}", if digit { "p" } else { "" })
 }
 
-/// Make away with what `seen` says of itself: every partition's signatures, then its own.
+/// Removes all signatures: of every partition, then of the disk itself.
 pub fn wipe(seen: &Seen) -> Vec<Step> {
     let parts = seen.partitions.iter().map(|slice| partition_path(&seen.path, slice.number));
     let all = parts.chain(std::iter::once(seen.path.clone()));
     all.map(|device| run("wipefs", &["--all", "--force", "--quiet"], &device)).collect()
 }
 
-/// Tables, arrays and volumes, each made anew. Devices are paths here; `seen` has those of `disks`,
-/// in their order.
+/// Plans new tables, arrays and volumes. Devices are paths here. `seen` has the state of `disks`,
+/// in the same order.
 ///
-/// # Errors
-/// A sentence, before anything is touched.
+/// A sentence, before any change.
 pub fn partition(storage: &Storage, seen: &[Seen], table: Table) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     for (disk, seen) in storage.disks.iter().zip(seen) {
@@ -110,7 +109,8 @@ fn tables(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Step>, String> {
     let mut made = Run::new("sfdisk", words.map(str::to_owned));
     made.input = Some(script(disk, seen, &slices, table));
     steps.push(Step::Run(made, vec![seen.path.clone()]));
-    // A kernel that does not know the table is told of its partitions; the other knows them.
+    // partx registers the partitions with a kernel that does not support this kind of table. On
+    // other kernels it has no effect.
     let told = Run::on("partx", &["--update"], &seen.path);
     steps.push(Step::Run(told, vec![seen.path.clone()]));
     let paths = slices.iter().map(|slice| partition_path(&seen.path, slice.number));
@@ -118,7 +118,7 @@ fn tables(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// Behind the last sector that a partition can have.
+/// Returns the end of the space for partitions, in sectors.
 fn end(seen: &Seen, table: Table) -> u64 {
     match table {
         Table::Gpt => seen.size.saturating_sub(GPT_END),
@@ -126,12 +126,12 @@ fn end(seen: &Seen, table: Table) -> u64 {
     }
 }
 
-/// The same, at a whole mebibyte: where a partition that grows ends.
+/// Returns the end of a partition that grows: the end of the space, rounded down to a mebibyte.
 pub fn grown_end(seen: &Seen, gpt: bool) -> u64 {
     end(seen, if gpt { Table::Gpt } else { Table::Mbr }) / ALIGN * ALIGN
 }
 
-/// Where each partition lies: where it is said to, else behind the one before.
+/// Places each partition at its stated start, otherwise after the previous one.
 fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> {
     let end = end(seen, table);
     if table == Table::Mbr && disk.partitions.len() > 4 {
@@ -176,7 +176,7 @@ fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> 
     Ok(slices)
 }
 
-/// What sfdisk reads.
+/// Builds the input of sfdisk.
 fn script(disk: &Disk, seen: &Seen, slices: &[Slice], table: Table) -> String {
     let block = (seen.block / SECTOR).max(1);
     let mut text = match table {
@@ -215,7 +215,8 @@ fn kind(partition: &Partition, table: Table) -> String {
     }
 }
 
-/// A member is free of what it was; an array by another name would be found in it otherwise.
+/// Removes signatures of array members. Otherwise an old array with another name would be found on
+/// them.
 fn cleared(devices: &[String]) -> impl Iterator<Item = Step> + '_ {
     devices.iter().flat_map(|device| {
         let clear = run("wipefs", &["--all", "--force", "--quiet"], device);
@@ -228,7 +229,7 @@ fn array(array: &Array) -> Vec<Step> {
     let mut arguments = vec![
         "--create".to_owned(),
         array.path(),
-        // Any host is this array's own: which one it will be nobody knows yet.
+        // Any host name is accepted, because that of the installed system is not known yet.
         "--homehost=any".to_owned(),
         "--metadata=1.2".to_owned(),
         format!("--level={}", array.level),
@@ -280,7 +281,7 @@ fn volumes(group: &VolumeGroup) -> Vec<Step> {
     steps
 }
 
-/// Make every file system anew.
+/// Plans the creation of every filesystem.
 pub fn format(storage: &Storage) -> Vec<Step> {
     storage.filesystems.iter().flat_map(filesystem).collect()
 }
@@ -293,7 +294,7 @@ fn filesystem(filesystem: &Filesystem) -> Vec<Step> {
         "ext3" => ("mke2fs", &["-q", "-F", "-t", "ext3"]),
         "xfs" => ("mkfs.xfs", &["-q", "-f"]),
         "btrfs" => ("mkfs.btrfs", &["-q", "-f"]),
-        // A disk without partitions is meant where one is named.
+        // -I allows a whole disk without partitions.
         "vfat" => ("mkfs.fat", &["-I"]),
         _ => ("mke2fs", &["-q", "-F", "-t", "ext4"]),
     };
@@ -305,7 +306,7 @@ fn filesystem(filesystem: &Filesystem) -> Vec<Step> {
     steps
 }
 
-/// What was made, for the operator: `2 disks, md0 (RAID 1 of 2 devices), vg0 (1 volume)`.
+/// Returns a summary for the operator: `2 disks, md0 (RAID 1 of 2 devices), vg0 (1 volume)`.
 pub fn made(storage: &Storage) -> String {
     let count =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -1,17 +1,17 @@
-//! What holds a disk that is to be described anew: arrays and mappings of an attempt before, or of
-//! the system that was here.
+//! Holders of a disk that is to be partitioned again: arrays and mappings of an earlier attempt, or
+//! of the previous system.
 
 use std::path::Path;
 
 use crate::tools::Run;
 
-/// Arrays on mappings on arrays: nobody goes so deep.
+/// Maximum nesting depth of arrays and mappings.
 const DEPTH_MAX: usize = 8;
-/// Most holders of one disk.
+/// Maximum number of holders of one disk.
 const HOLDERS_MAX: usize = 1024;
 
-/// The names of whatever lies on these disks and on their partitions, uppermost first.
-/// `class` is `/sys/class/block`.
+/// Returns the names of all devices on these disks and their partitions, topmost first. `class` is
+/// `/sys/class/block`.
 pub fn holders(class: &Path, disks: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for disk in disks {
@@ -30,7 +30,7 @@ fn above(class: &Path, name: &str, depth: usize, found: &mut Vec<String>) {
         if found.len() >= HOLDERS_MAX || found.contains(&holder) {
             continue;
         }
-        // An array can have partitions of its own.
+        // An array may have partitions of its own.
         for part in std::iter::once(holder.clone()).chain(partitions(class, &holder)) {
             above(class, &part, depth + 1, found);
         }
@@ -40,7 +40,7 @@ fn above(class: &Path, name: &str, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// The names of a disk's partitions.
+/// Returns the names of a disk's partitions.
 pub fn partitions(class: &Path, disk: &str) -> Vec<String> {
     let mut all = names(&class.join(disk));
     all.retain(|name| class.join(disk).join(name).join("partition").exists());
@@ -55,7 +55,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The program that takes a holder away.
+/// Builds the run that removes a holder.
 pub fn stop(holder: &str) -> Run {
     let device = format!("/dev/{holder}");
     if holder.starts_with("dm-") {
@@ -65,7 +65,8 @@ pub fn stop(holder: &str) -> Run {
     }
 }
 
-/// Remove the names of volumes that are gone: LVM makes no group where a folder has its name.
+/// Removes the device names of volumes that no longer exist. LVM does not create a group if a
+/// folder has its name.
 pub fn forget(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -73,7 +74,7 @@ pub fn forget(folder: &Path) {
             let _ = std::fs::remove_file(path);
         }
     }
-    // A volume that is there stays, and its folder with it: LVM says what that means.
+    // A folder with an existing volume stays. LVM reports the conflict.
     let _ = std::fs::remove_dir(folder);
 }
 
@@ -121,7 +122,7 @@ mod tests {
         std::fs::create_dir(devices.join("sda/sda2/holders/md0")).unwrap();
         std::fs::create_dir(devices.join("md0/md0p1/holders/dm-0")).unwrap();
         assert_eq!(all(&["sda", "sda"]), ["dm-0", "md0"]);
-        // A ring is no sysfs of any kernel, and must not hang.
+        // A cycle does not occur in sysfs, but must not cause an endless loop.
         std::fs::create_dir(devices.join("dm-0/holders/md0")).unwrap();
         assert_eq!(all(&["sda"]).len(), 2);
         assert!(all(&["nosuch"]).is_empty());

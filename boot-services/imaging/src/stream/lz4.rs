@@ -5,9 +5,9 @@ use std::io::{self, BufRead, Read};
 use lz4_flex::frame::FrameDecoder;
 
 /// The decoder of the crate treats the end of its input between two blocks as the end of the frame,
-/// with or without the end mark. It then continues with the next frame. Therefore, at a possible
-/// end, this reader offers one invalid byte to the decoder. Outside a frame the byte is a broken
-/// header and an error. Inside a frame the decoder reports the end again.
+/// even without the end mark. It then continues with the next frame. Therefore, at a possible end,
+/// this reader offers one invalid byte to the decoder. Outside a frame the byte is a broken header
+/// and an error. Inside a frame the decoder reports the end again.
 pub(super) struct Lz4<R: BufRead> {
     decoder: FrameDecoder<Probed<R>>,
     ended: bool,

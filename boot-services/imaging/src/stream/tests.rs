@@ -30,8 +30,8 @@ const QUICK: Patience = Patience {
 /// requested once more.
 const SHORT_STALL: Duration = Duration::from_millis(300);
 
-/// An image of several buffers, with zeros at the edges that matter: long and short runs, over the
-/// edge of a buffer, at the very end.
+/// An image of several buffers, with zeros at the edges that matter. The runs are long and short,
+/// over the edge of a buffer, and at the very end.
 fn image() -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut noise = |length: usize| -> Vec<u8> {

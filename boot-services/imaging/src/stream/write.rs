@@ -126,7 +126,7 @@ pub(super) fn write(
         let made = decode(decoder, sink, &url, &runtime);
         match (made, writing.join()) {
             (_, Err(payload)) => std::panic::resume_unwind(payload),
-            // If one side fails, the other side fails as a consequence. Report the cause.
+            // A failure of one side makes the other side fail too. The first cause is reported.
             (Err(error), Ok(Ok(_) | Err(Error::Stopped))) => Err(error),
             (_, Ok(written)) => written,
         }
@@ -155,7 +155,7 @@ fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> 
 }
 
 /// Zeros the end of the disk behind the image. A member of an array (md 0.90 and 1.0, firmware
-/// RAID), a ZFS pool and a GPT have metadata there, which the new system would find.
+/// RAID), a ZFS pool and a GPT have metadata there. The new system would find this metadata.
 fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
     let Some(size) = disk.size() else { return Ok(()) };
     let sector = disk.sector() as u64;

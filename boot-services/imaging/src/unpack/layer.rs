@@ -1,8 +1,8 @@
-//! A layer of a container's image: its entries, and the marks by which it takes away what the
-//! layers below it have (OCI image specification, "Whiteouts").
+//! Layer of a container image: its entries, and the whiteouts that remove entries of lower layers
+//! (OCI image specification, "Whiteouts").
 //!
-//! `.wh.<name>` takes `<name>` away, `.wh..wh..opq` all that is in its folder; neither what the
-//! same layer brings, before or after it.
+//! `.wh.<name>` removes `<name>`, and `.wh..wh..opq` removes everything in its folder. Entries of
+//! the same layer are never removed, before or after the whiteout.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,34 +18,34 @@ use super::reader::{Entry, Times};
 use super::{Root, beneath, joined, make, parts, refuse};
 
 const WHITEOUT: &[u8] = b".wh.";
-/// Marks for the whole folder begin like this; those but [`OPAQUE`] are another filesystem's own.
+/// Prefix of whiteouts for a whole folder. Names other than [`OPAQUE`] belong to other filesystems.
 const OF_FOLDER: &[u8] = b".wh..wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// Folders in folders that are taken away; each has a descriptor open meanwhile.
+/// Maximum nesting depth of removed folders. Each folder has an open descriptor during the removal.
 const DEPTH: usize = 256;
 
-/// What one layer has made so far.
+/// Entries that one layer has created so far.
 #[derive(Default)]
 pub(super) struct Layer {
-    /// Paths as [`joined`] has them, with all folders above. As many as the filesystem has room
-    /// for, for each is a name in it.
+    /// Paths in the form of [`joined`], with all parent folders. The filesystem limits their
+    /// number, because each path is a name in the filesystem.
     made: BTreeSet<Vec<u8>>,
 }
 
-/// What an entry's name says.
+/// Meaning of an entry's name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mark<'a> {
-    /// It is an entry as any.
+    /// The name of an ordinary entry.
     None,
-    /// This name goes.
+    /// Whiteout of the entry with this name.
     Gone(&'a OsStr),
-    /// All of its folder goes.
+    /// Opaque whiteout: the lower content of its folder is removed.
     Opaque,
-    /// Nothing that matters here.
+    /// Whiteout of another filesystem, without effect here.
     Foreign,
 }
 
-/// Reads the last part of an entry's name.
+/// Parses the last part of an entry's name.
 pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
     let bytes = name.as_bytes();
     let Some(gone) = bytes.strip_prefix(WHITEOUT) else { return Ok(Mark::None) };
@@ -58,7 +58,7 @@ pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
 }
 
 impl Layer {
-    /// Make one entry, or take away what it marks; the bytes of a file.
+    /// Creates an entry, or applies a whiteout. Returns the number of bytes of a file.
     pub(super) fn take(
         &mut self,
         entry: &Entry,
@@ -92,7 +92,7 @@ impl Layer {
         }
     }
 
-    /// Remove what is in the folder at `path` but what this layer made.
+    /// Removes everything in the folder at `path`, except for entries of this layer.
     fn empty(&self, folder: &File, path: &[u8], depth: usize) -> io::Result<()> {
         for name in names(folder)? {
             self.remove(folder, path, OsStr::from_bytes(&name), depth)?;
@@ -119,8 +119,8 @@ impl Layer {
     }
 }
 
-/// Remove what a new entry cannot replace by itself: a folder in the way of something else, a link
-/// in the way of a folder.
+/// Removes an existing entry that the new entry cannot replace by itself. This is a folder in place
+/// of another kind, or a link in place of a folder.
 fn give_way(folder: &File, name: &OsStr, kind: EntryType) -> io::Result<()> {
     match (kind_of(folder, name)?, kind == EntryType::Directory) {
         (Some(FileType::Directory), false) => Layer::default().remove(folder, b".", name, DEPTH),
@@ -131,7 +131,7 @@ fn give_way(folder: &File, name: &OsStr, kind: EntryType) -> io::Result<()> {
     }
 }
 
-/// The folder at a path, if it is there.
+/// Opens the folder at a path; `None` if it does not exist.
 fn existing(root: &Root<'_>, path: &[u8]) -> io::Result<Option<File>> {
     match beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(folder) => Ok(Some(folder)),
@@ -153,7 +153,7 @@ fn open_folder(folder: &File, name: &OsStr) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?))
 }
 
-/// Read before anything is removed: a folder that changes may be read wrongly.
+/// Lists a folder before any removal, because the list is not reliable while the folder changes.
 fn names(folder: &File) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {

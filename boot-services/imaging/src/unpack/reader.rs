@@ -1,5 +1,6 @@
-//! Entries of a tar archive as `tar -x` understands them: ustar, GNU's and POSIX's (pax) formats,
-//! with long names, records that exceed the header's fields, and sparse files of every kind.
+//! Reads the entries of a tar archive as `tar -x` does. Supported are the ustar, GNU and POSIX
+//! (pax) formats, with long names, records that exceed the header's fields, and all kinds of sparse
+//! files.
 
 use std::io::{self, Read};
 
@@ -10,20 +11,21 @@ use super::sparse::{Extents, Map};
 use super::{Refused, refuse};
 
 const BLOCK: usize = 512;
-/// Most bytes of the records or of the long name of one entry. A map of a sparse file may be in it.
+/// Maximum length of the records or of the long name of an entry, in bytes. The records may have
+/// the map of a sparse file.
 const RECORDS_BYTES: u64 = 8 << 20;
-/// Type of the header that names the volume.
+/// Type of the header with the name of the volume.
 const VOLUME: u8 = b'V';
 
 /// Times that an entry states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) modified: Time,
-    /// A pax record alone states it.
+    /// Access time. Only a pax record states it.
     pub(super) accessed: Option<Time>,
 }
 
-/// An entry but for its contents.
+/// An entry without its contents.
 pub(super) struct Entry {
     pub(super) kind: EntryType,
     pub(super) name: Vec<u8>,
@@ -32,9 +34,9 @@ pub(super) struct Entry {
     pub(super) gid: u64,
     pub(super) mode: u32,
     pub(super) times: Times,
-    /// Bytes of the file, those of its holes too.
+    /// Size of the file in bytes, including its holes.
     pub(super) size: u64,
-    /// Parts of a sparse file, whose bytes are the contents.
+    /// Map of a sparse file. The contents are the bytes of its parts.
     pub(super) map: Option<Map>,
     /// Names and values of extended attributes.
     pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
@@ -49,7 +51,7 @@ impl Entry {
     }
 }
 
-/// Names in headers before an entry, and the records of both kinds of pax header.
+/// Long names from headers before an entry, and records of both kinds of pax header.
 #[derive(Default)]
 struct Before {
     records: Records,
@@ -57,13 +59,13 @@ struct Before {
     link: Option<Vec<u8>>,
 }
 
-/// An archive; read, it gives the contents of the current entry.
+/// An archive. Its reads return the contents of the current entry.
 pub(super) struct Archive<'a> {
     input: &'a mut dyn Read,
-    /// Bytes of the current entry's contents, and of the padding behind them.
+    /// Remaining bytes of the current entry's contents, and of the padding behind them.
     left: u64,
     padding: u64,
-    /// Records for all entries that follow.
+    /// Records that apply to all following entries.
     global: Records,
 }
 
@@ -81,12 +83,12 @@ impl<'a> Archive<'a> {
         Self { input, left: 0, padding: 0, global: Records::default() }
     }
 
-    /// Reads all that is behind the last entry.
+    /// Reads everything behind the last entry.
     pub(super) fn finish(self) -> io::Result<()> {
         io::copy(self.input, &mut io::sink()).map(|_| ())
     }
 
-    /// The next entry; `None` at the archive's end.
+    /// Reads the next entry; `None` at the end of the archive.
     pub(super) fn next_entry(&mut self) -> Result<Option<Entry>, Refused> {
         let broken = |source| Refused { name: String::new(), source };
         let Some((header, before)) = self.headers().map_err(broken)? else { return Ok(None) };
@@ -102,7 +104,8 @@ impl<'a> Archive<'a> {
         Ok(Some(entry))
     }
 
-    /// The header of the next entry, and what is before it. The contents are next.
+    /// Reads the header of the next entry, and the headers before it. The next read returns the
+    /// contents.
     fn headers(&mut self) -> io::Result<Option<(Header, Before)>> {
         let mut before: Option<Before> = None;
         loop {
@@ -143,13 +146,13 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Records before an entry, at first the global ones.
+    /// Returns the records before an entry, which begin as a copy of the global records.
     fn before<'b>(&self, before: &'b mut Option<Before>) -> &'b mut Before {
         let new = || Before { records: self.global.clone(), ..Before::default() };
         before.get_or_insert_with(new)
     }
 
-    /// The next header; `None` at the end.
+    /// Reads the next header; `None` at the end.
     fn header(&mut self) -> io::Result<Option<Header>> {
         let mut header = Header::new_old();
         if !fill(self.input, header.as_mut_bytes())? {
@@ -160,7 +163,7 @@ impl<'a> Archive<'a> {
         }
         let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
         let bytes = header.as_bytes();
-        // The sum's own field counts as spaces.
+        // The checksum's own field counts as spaces.
         if sum(&bytes[..148]) + 8 * u32::from(b' ') + sum(&bytes[156..]) != header.cksum()? {
             return Err(refuse("the checksum of a header is wrong"));
         }
@@ -172,7 +175,7 @@ impl<'a> Archive<'a> {
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 
-    /// Skips what is left of the current entry.
+    /// Skips the rest of the current entry.
     fn skip(&mut self) -> io::Result<()> {
         let left = self.left.saturating_add(std::mem::take(&mut self.padding));
         self.left = 0;
@@ -180,7 +183,7 @@ impl<'a> Archive<'a> {
         if skipped == left { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Contents of a header that describes an entry.
+    /// Reads the contents of a header that describes an entry.
     fn text(&mut self, size: u64) -> io::Result<Vec<u8>> {
         if size > RECORDS_BYTES {
             let most = stdx::bytes(RECORDS_BYTES);
@@ -198,7 +201,7 @@ impl<'a> Archive<'a> {
         Ok(name)
     }
 
-    /// The map of a sparse file and its size, whichever format states it.
+    /// Returns the map and the size of a sparse file, in any format.
     fn map(&mut self, entry: &mut (Entry, Records)) -> io::Result<Option<(Map, u64)>> {
         let (entry, records) = entry;
         let (extents, size) = match entry.kind {
@@ -218,7 +221,7 @@ impl<'a> Archive<'a> {
         Ok(Some((extents.checked(size, self.left)?, size)))
     }
 
-    /// Extents in GNU's own headers, of which further ones are before the contents.
+    /// Reads the extents in GNU's old headers. More of these headers may precede the contents.
     fn old_extents(&mut self, header: &Header) -> io::Result<(Extents, u64)> {
         let gnu = header.as_gnu().ok_or_else(|| refuse("it is sparse in an unknown format"))?;
         let mut extents = Extents::default();
@@ -240,7 +243,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// An entry by its header and what was before it; the map of a sparse file is not read yet.
+/// Builds an entry from its header and from the headers before it. The map of a sparse file is not
+/// read yet.
 fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
     let Before { mut records, name, link } = before;
     let sparse_name = records.sparse.as_mut().and_then(|sparse| sparse.name.take());
@@ -249,7 +253,7 @@ fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
     let link = records.link.take().or(link);
     let link = link.or_else(|| header.link_name_bytes().map(|link| link.into_owned()));
     let kind = match header.entry_type() {
-        // Folders of the oldest archives.
+        // The oldest archives mark a folder by a slash.
         EntryType::Regular | EntryType::Continuous if name.ends_with(b"/") => EntryType::Directory,
         kind => kind,
     };
@@ -273,7 +277,7 @@ fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
     Ok((entry, records))
 }
 
-/// Fills a block; `false` when the input has ended before it.
+/// Fills a block. Returns `false` if the input has ended before it.
 fn fill(input: &mut dyn Read, block: &mut [u8]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < block.len() {

@@ -1,19 +1,19 @@
-//! Records of pax headers (POSIX.1-2017, pax, "pax Extended Header") that `tar -x` honors. A record
-//! of no bytes takes back what the header or a global record says.
+//! Records of pax headers (POSIX.1-2017, pax, "pax Extended Header") that `tar -x` honors. An empty
+//! record cancels the value of the header or of a global record.
 
 use std::io;
 
 use super::refuse;
 use super::sparse::SparseRecords;
 
-/// Records of extended attributes begin like this.
+/// Prefix of the records of extended attributes.
 const XATTR: &[u8] = b"SCHILY.xattr.";
 
-/// Time since 1970.
+/// Time since the start of 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Time {
     pub(super) seconds: i64,
-    /// Less than 10⁹; forward, before 1970 too.
+    /// Nanoseconds, less than 10⁹. They count forward, before 1970 too.
     pub(super) nanoseconds: u32,
 }
 
@@ -22,7 +22,7 @@ impl Time {
         Self { seconds, nanoseconds: 0 }
     }
 
-    /// Decimal seconds, as `-1.5`; digits beyond nanoseconds are cut off.
+    /// Parses decimal seconds, such as `-1.5`. Digits beyond nanoseconds are dropped.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (is_before, digits) = match text.strip_prefix(b"-") {
             Some(digits) => (true, digits),
@@ -45,13 +45,13 @@ impl Time {
     }
 }
 
-/// Digits alone.
+/// Parses a number that has only decimal digits.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
 }
 
-/// Records of an entry.
+/// Records that apply to an entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Records {
     pub(super) path: Option<Vec<u8>>,
@@ -61,14 +61,15 @@ pub(super) struct Records {
     pub(super) gid: Option<u64>,
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
-    /// Boxed: few files are sparse.
+    /// Boxed, because few files are sparse.
     pub(super) sparse: Option<Box<SparseRecords>>,
-    /// Names and values.
+    /// Names and values of extended attributes.
     pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Records {
-    /// Reads `length key=value\n` records; values may have newlines. The last of a key counts.
+    /// Parses `length key=value\n` records. A value may contain newlines. The last record of a key
+    /// counts.
     pub(super) fn read(&mut self, mut text: &[u8]) -> io::Result<()> {
         // Some programs fill the block with zeros.
         while text.first().is_some_and(|byte| *byte != 0) {
@@ -85,7 +86,7 @@ impl Records {
         Ok(())
     }
 
-    /// `None` for a value that cannot be meant.
+    /// Sets a record. Returns `None` for a value that is not valid.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         fn set<T>(
             field: &mut Option<T>,
@@ -115,14 +116,14 @@ impl Records {
         }
     }
 
-    /// Leaves what may hold for many entries.
+    /// Keeps only records that may apply to many entries.
     pub(super) fn keep_scalars(&mut self) {
         (self.path, self.link, self.size, self.sparse) = (None, None, None, None);
         self.attributes = Vec::new();
     }
 }
 
-/// The first record but for its length and newline, and the rest.
+/// Splits off the first record, without its length and newline. Returns the record and the rest.
 fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = text.iter().take(20).position(|byte| *byte == b' ')?;
     let length = usize::try_from(number(&text[..space])?).ok()?;

@@ -1,5 +1,5 @@
 //! Sparse files in archives: GNU's old headers, and its pax formats 0.0, 0.1 and 1.0 (GNU tar
-//! manual, "Storing Sparse Files"). bsdtar writes 1.0 too.
+//! manual, "Storing Sparse Files"). bsdtar writes format 1.0 too.
 //!
 //! ```text
 //! 0.0   GNU.sparse.size, then GNU.sparse.offset and GNU.sparse.numbytes for each part
@@ -15,9 +15,9 @@ use super::records::number;
 use super::refuse;
 
 const BLOCK: usize = 512;
-/// Most parts of one file: 16 MiB of memory.
+/// Maximum number of parts of a file: 16 MiB of memory.
 const MAX_EXTENTS: usize = 1 << 20;
-/// Digits of the largest number.
+/// Number of digits of the largest number.
 const DIGITS: usize = 20;
 
 /// Part of a file that is not a hole.
@@ -27,11 +27,11 @@ struct Extent {
     length: u64,
 }
 
-/// Parts as the archive states them.
+/// Parts as the archive states them, not checked yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extents(Vec<Extent>);
 
-/// Parts in order, within their file, with as many bytes as the archive has for them.
+/// Checked parts: in order, within their file, with as many bytes as the archive has.
 #[derive(Debug, Clone)]
 pub(super) struct Map(Vec<Extent>);
 
@@ -42,12 +42,12 @@ pub(super) struct SparseRecords {
     major: Option<u64>,
     minor: Option<u64>,
     size: Option<u64>,
-    /// Offsets and lengths by turns.
+    /// Offsets and lengths, alternating.
     numbers: Vec<u64>,
 }
 
 impl SparseRecords {
-    /// Takes one record; `None` for a value that cannot be meant.
+    /// Sets a record. Returns `None` for a value that is not valid.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
         match name {
             b"name" => self.name = Some(value.to_vec()).filter(|name| !name.is_empty()),
@@ -64,12 +64,12 @@ impl SparseRecords {
         Some(())
     }
 
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(super) fn size(&self) -> io::Result<u64> {
         self.size.ok_or_else(|| refuse("it is sparse, and no record states its size"))
     }
 
-    /// Returns true for the format that has its map in the contents.
+    /// Returns true for format 1.0, which has its map in the contents.
     pub(super) fn is_in_contents(&self) -> io::Result<bool> {
         match (self.major.unwrap_or(0), self.minor.unwrap_or(0)) {
             (0, _) => Ok(false),
@@ -81,7 +81,7 @@ impl SparseRecords {
         }
     }
 
-    /// Parts that records state.
+    /// Returns the parts that the records state.
     pub(super) fn extents(&self) -> io::Result<Extents> {
         let mut extents = Extents::default();
         for pair in self.numbers.chunks(2) {
@@ -114,7 +114,7 @@ impl Extents {
         Ok(extents)
     }
 
-    /// The map of a file of `size` bytes, of which the archive has `packed`.
+    /// Checks the parts of a file of `size` bytes. The archive has `packed` bytes for them.
     pub(super) fn checked(self, size: u64, packed: u64) -> io::Result<Map> {
         let (mut end, mut sum) = (0_u64, 0_u64);
         for Extent { offset, length } in &self.0 {
@@ -150,7 +150,7 @@ impl Map {
     }
 }
 
-/// Numbers in lines, read by whole blocks.
+/// Reader of one number per line, in whole blocks.
 struct Lines<'a> {
     contents: &'a mut dyn Read,
     block: [u8; BLOCK],

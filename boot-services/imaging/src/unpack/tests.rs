@@ -1,4 +1,4 @@
-//! Archives as GNU's tar makes them and as other programs do. The tests need no rights: all entries
+//! Tests of archives from GNU tar and from other programs. The tests need no rights: all entries
 //! have the owner of this process.
 
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use tar::{Builder, EntryType, Header};
 use super::reader::Archive;
 use super::{Unpacked, unpack, unpack_layer};
 
-/// Holes at the beginning, between and at the end, parts that are not whole blocks.
+/// A file with holes at the beginning, in between and at the end. Its parts are not whole blocks.
 fn sparse_file(path: &Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt as _;
     let file = File::create(path).unwrap();
@@ -69,7 +69,7 @@ fn sparse_files_of_every_format_arrive_with_their_holes() {
     }
 }
 
-/// A header of this process's user, with its old fields as programs of pax leave them.
+/// Builds a header with this process's user. Its old fields are as pax programs leave them.
 fn header(kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(kind);
@@ -86,7 +86,7 @@ fn add(tar: &mut Builder<Vec<u8>>, records: &[(&str, &str)], header: &mut Header
     tar.append_pax_extensions(records).unwrap();
     header.set_cksum();
     tar.append(header, bytes).unwrap();
-    // The crate that writes pads by the header's size, which is not the true one here.
+    // The crate pads by the size in the header, which is not the true size here.
     let length = tar.get_ref().len();
     tar.get_mut().resize(length.next_multiple_of(512), 0);
 }

@@ -1,4 +1,4 @@
-//! An ATA disk in memory, with the security states of ACS-4, 4.18, and with faults.
+//! A simulated ATA disk, with the security states of ACS-4, 4.18, and with faults.
 
 use std::io;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 use super::super::ata::{PASSWORD, Security, erase, security};
 use crate::ata::{BLOCK, Data, Drive, Task};
 
-/// What goes wrong.
+/// Fault of the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
     /// The erase is aborted.
     Erase,
-    /// It is, and the disk locks itself.
+    /// The erase is aborted, and the disk locks itself.
     EraseAndLock,
-    /// It is, and nothing that comes after succeeds.
+    /// The erase is aborted, and every later command fails.
     Dead,
-    /// It succeeds, and the password stays.
+    /// The erase succeeds, but the password stays set.
     Stays,
 }
 
@@ -187,7 +187,7 @@ fn security_is_read() {
     assert!(ssd.supported && ssd.frozen && ssd.enhanced && !ssd.locked && !ssd.enabled);
     assert_eq!(ssd.minutes, [Some(4), Some(8)]);
     assert!(ssd.erase().unwrap_err().contains("frozen"));
-    // A hard disk of 4 TB: 508 minutes and more by seven bits, 530 by fifteen.
+    // A hard disk of 4 TB. Seven bits mean more than 508 minutes; fifteen bits state 530 minutes.
     assert_eq!(identified(0x0021, 0xff, 0x8000 | 265).minutes, [None, Some(530)]);
     let locked = identified(0x0027, 0, 0xffff);
     assert!(locked.enabled && locked.locked);

@@ -1,4 +1,4 @@
-//! An NVMe controller in memory.
+//! A simulated NVMe controller for the tests.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::super::nvme::{
 use crate::Meter;
 use crate::sys::NvmeAdmin;
 
-/// A controller whose sanitize operation takes as many looks as it has logs left.
+/// A controller whose sanitize operation ends after its last log is read.
 struct Fake {
     identified: Box<[u8; IDENTIFIED]>,
     logs: Vec<[u8; 4]>,
@@ -73,7 +73,7 @@ fn abilities_are_read() {
 #[test]
 fn a_namespace_keeps_its_format() {
     let mut fake = Fake::new(&[]);
-    // 17 formats, of which it has the last, with metadata at the end and protection of type 1.
+    // 17 formats, of which the last is in use, with metadata at the end and protection of type 1.
     (fake.identified[25], fake.identified[26], fake.identified[29]) = (16, 0b011_0000, 0b1001);
     format(&mut fake, 3, false).unwrap();
     assert_eq!(fake.asked[0], (0x06, 3, 0));
@@ -108,7 +108,7 @@ fn a_sanitize_operation_under_way_is_not_begun_again() {
     let mut fake = Fake::new(&[HALF, HALF, DONE]);
     sanitize(&mut fake, Sanitize::Block, &Meter::default()).unwrap();
     assert!(fake.asked.iter().all(|(opcode, ..)| *opcode == 0x02), "{:?}", fake.asked);
-    // One that is done is: what was written since then is not erased by it.
+    // A completed operation is started again, because it did not erase data written since then.
     let mut fake = Fake::new(&[DONE, HALF, DONE]);
     sanitize(&mut fake, Sanitize::Block, &Meter::default()).unwrap();
     assert_eq!(fake.asked[1].0, 0x84);

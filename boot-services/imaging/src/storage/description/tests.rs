@@ -1,9 +1,9 @@
-//! What a description may say, and the sentence for each thing that it may not.
+//! Tests of valid descriptions, and of the sentence for each kind of mistake.
 
 use super::Storage;
 use crate::storage::Amount;
 
-/// As Tinkerbell's metadata service writes it, and as Hardware has it.
+/// Response of Tinkerbell's metadata service, with the storage of Hardware.
 const METADATA: &str = r#"{"metadata": {"facility": {}, "instance": {"hostname": "a", "storage": {
     "disks": [{"device": "/dev/sda", "partitions": [
         {"label": "ROOT", "number": 1, "size": 0, "start": null, "type_guid": null}

@@ -1,9 +1,9 @@
-//! From a description and the disks as they are to the programs that are run.
+//! Tests of the plan: from a description and the state of the disks to the programs.
 
 use super::{Seen, Slice, Step, Table, format, made, partition, wipe};
 use crate::storage::Storage;
 
-/// Upstream's own example of an array, and more.
+/// Upstream's own example of an array, extended.
 const MIRROR: &str = r#"
 disks:
 - device: /dev/sda
@@ -37,7 +37,7 @@ fn blank(path: &str, mebibytes: u64) -> Seen {
     Seen { path: path.to_owned(), size, block: 512, partitions: Vec::new() }
 }
 
-/// `program arguments` of every step, and what sfdisk reads.
+/// Returns `program arguments` of every step, and the input of sfdisk.
 fn lines(steps: &[Step]) -> Vec<String> {
     let line = |step: &Step| match step {
         Step::Appear(path) => format!("wait {path}"),

@@ -1,4 +1,4 @@
-//! Bodies, whole and cut, in every framing.
+//! Tests of bodies, complete and cut, in every framing.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::{any, prop, proptest};
@@ -14,7 +14,7 @@ fn framing(fields: &[(&'static str, &str)]) -> Result<Framing, String> {
     Framing::of(&map)
 }
 
-/// What a body on the wire is read as, by pieces of `step` bytes.
+/// Reads a body from the bytes on the wire, with a buffer of `step` bytes.
 fn read(framing: Framing, wire: &[u8], step: usize) -> Result<Vec<u8>, String> {
     let mut body = Body::new(wire);
     body.begin(framing);
@@ -67,7 +67,7 @@ fn chunks_are_joined() {
     for step in [1, 4, 100] {
         assert_eq!(read(chunked, wire, step), Ok(b"abc0123456789d".to_vec()));
     }
-    // Cut anywhere before the last empty line, it is no whole body.
+    // A cut anywhere before the last empty line makes the body incomplete.
     let end = wire.len() - b"rest".len();
     for cut in 0..end {
         assert!(read(chunked, &wire[..cut], 4).is_err(), "cut at {cut}");

@@ -1,11 +1,11 @@
-//! Buffers on their way round.
+//! Tests of the buffers and their reuse.
 
 use std::io::Read as _;
 use std::task::Poll;
 
 use super::{PIECE, PIECES, Piece, Sink, channel};
 
-/// A piece of so many of these bytes.
+/// Returns a piece of `length` bytes `byte`.
 async fn piece(sink: &mut Sink, byte: u8, length: usize) -> Piece {
     let mut filling = sink.buffer().await;
     filling.room()[..length].fill(byte);

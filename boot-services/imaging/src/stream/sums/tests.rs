@@ -1,5 +1,5 @@
-//! Lines as the programs write them, for the three bytes `abc` (the examples of RFC 1321 and
-//! FIPS 180-4).
+//! Tests of lines as the programs write them, for the three bytes `abc` (the examples of RFC 1321
+//! and FIPS 180-4).
 
 use super::super::{Algorithm, Checksum};
 use super::{NoSum, decode, find_sum};
@@ -17,7 +17,7 @@ fn sha512() -> Checksum {
     Checksum::parse(Algorithm::Sha512, SHA512).unwrap()
 }
 
-/// `length` digits that are the sum of nothing here.
+/// Returns `length` digits that are not the checksum of any test data.
 fn other(length: usize) -> String {
     "0".repeat(length)
 }

@@ -1,4 +1,4 @@
-//! Every format as the real programs make it, whole and broken, and how a right image is known.
+//! Tests of every format from the original programs, complete and broken, and of the checksums.
 
 use super::server::Fault;
 use super::{Command, zstd};
@@ -15,7 +15,7 @@ type Packer = fn(&[u8]) -> Vec<u8>;
 const PACKERS: [(&str, Packer); 5] =
     [("zstd", zstd), ("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("lz4", lz4)];
 
-/// Noise, zeros, noise; whole sectors, as qcow2 has them.
+/// Noise, zeros, noise. The length is in whole sectors, as qcow2 requires.
 fn small() -> Vec<u8> {
     let image = image();
     [&image[..1 << 20], &vec![0; 1 << 20], &image[..500 * 512]].concat()
@@ -26,7 +26,7 @@ async fn truncated_and_corrupted_streams_are_errors() {
     let image = small();
     for (format, pack) in PACKERS {
         let body = pack(&image);
-        // The end is missing, most of it is, and all but the beginning of a block is.
+        // Cuts: the end, most of the end, and all except the beginning of a block.
         for left in [body.len() - 9, body.len() - 4, body.len() / 2] {
             let cut = run(&body[..left], &[], None).await;
             let text = sentence(&cut);
@@ -36,7 +36,7 @@ async fn truncated_and_corrupted_streams_are_errors() {
         let mut body = body;
         let middle = body.len() / 2;
         body[middle] ^= 0x55;
-        // zstd's program states a checksum only when it makes the frame itself.
+        // The zstd program states a checksum only when it makes the frame itself.
         if format != "zstd" {
             let corrupt = run(&body, &[], None).await;
             let text = sentence(&corrupt);
@@ -47,7 +47,8 @@ async fn truncated_and_corrupted_streams_are_errors() {
 
 #[tokio::test]
 async fn an_lz4_cut_between_two_blocks_is_no_end() {
-    // Blocks of 64 KiB, of which this image's each begin anew, so the cut is easy to place.
+    // Blocks of 64 KiB that do not depend on each other (-BI), so that the place of the cut is easy
+    // to find.
     let image = vec![7; 300_000];
     let body = packed("lz4", &["-c", "-B4", "-BI"], &image);
     let mut at = 7;
@@ -60,7 +61,7 @@ async fn an_lz4_cut_between_two_blocks_is_no_end() {
     assert!(run(&body, &[], None).await.disk == image);
 }
 
-/// The right case and its padding, cut anywhere, over pieces and between members.
+/// A complete image with padding, cut anywhere, over several pieces and between members.
 #[tokio::test]
 async fn zeros_behind_and_between_members_are_padding() {
     let image = small();
@@ -166,7 +167,7 @@ fn a_disk_that_forgets_is_named() {
     let disk = Disk::open(&path, Accept::Files).unwrap();
     let mut sums = Sums::default();
     let (first, second) = (vec![1; BUFFER], vec![2; 1000]);
-    // Wherever the parts end.
+    // The parts end at any place.
     for part in [&first[..1000], &first[1000..], &second] {
         sums.add(part);
     }
@@ -203,7 +204,7 @@ async fn a_truncated_raw_image_is_told_by_its_partition_table() {
     assert!(nothing_boots(&cut.disk));
 }
 
-/// What `qemu-img` makes of the image with these options.
+/// Converts the image to qcow2 by `qemu-img` with these options.
 fn qcow2(image: &[u8], options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (raw, out) = (folder.path().join("raw"), folder.path().join("out"));

@@ -1,4 +1,4 @@
-//! Redirects to where the image is, and to nowhere.
+//! Tests of redirects to the image, and of redirects without an end.
 
 use super::server::Server;
 use super::{Arc, image, to, write_image, zstd};

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server of one body, with faults on request.
+//! An HTTP/1.1 server for one body, with faults on request.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,29 +6,30 @@ use stdx::testing::Wait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Bytes of a chunk: no part of anything else here.
+/// Length of a chunk in bytes. No other length in the tests is a multiple of it.
 const CHUNK: usize = 77_777;
 
-/// One is used up by each request, but for those that say what the server is like.
+/// Fault of the server. Each request consumes one fault, except for faults that describe the
+/// server.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
-    /// Close the connection when this byte of the whole body is reached.
+    /// Closes the connection at this byte of the whole body.
     CutAt(usize),
-    /// Send nothing more from this byte on, keeping the connection.
+    /// Sends nothing more from this byte on, and keeps the connection open.
     StallAt(usize),
-    /// Answer with this status.
+    /// Responds with this status.
     Answer(u16),
-    /// From the second request on, serve this body.
+    /// Serves this body from the second request on.
     ChangeTo(&'static [u8]),
-    /// Ignore Range.
+    /// Ignores the Range field of requests.
     NoRanges,
-    /// Name no version: neither ETag nor Last-Modified.
+    /// Sends neither ETag nor Last-Modified.
     NoTag,
-    /// State no length: the connection's end is the body's end.
+    /// States no length: the body ends with the connection.
     NoLength,
-    /// State no length but that of chunks.
+    /// States no length other than that of chunks.
     Chunked,
-    /// Tell of these holes.
+    /// Reports these holes in the response.
     Holes(&'static str),
 }
 
@@ -92,7 +93,7 @@ impl Server {
             while let Ok((stream, _)) = listener.accept().await {
                 let shared = shared.clone();
                 tokio::spawn(async move {
-                    // A client that goes away is part of the test.
+                    // A client that disconnects is part of the test.
                     let _ = shared.serve(stream).await;
                 });
             }
@@ -104,12 +105,12 @@ impl Server {
         format!("http://{}/images/disk", self.address)
     }
 
-    /// URL that answers with a redirect to this.
+    /// URL that redirects to `location`.
     pub(super) fn redirect(&self, location: &str) -> String {
         format!("http://{}/to?{location}", self.address)
     }
 
-    /// Serve this as the file of sums, and where.
+    /// Serves this text as the file of checksums. Returns its URL.
     pub(super) fn sums(&self, text: &str) -> String {
         *self.shared.sums.lock().unwrap() = text.to_owned();
         format!("http://{}/SUMS", self.address)
@@ -183,7 +184,7 @@ impl Shared {
         }
         *self.sent.lock().unwrap() += end - start;
         if let Some(Fault::StallAt(_)) = fault {
-            // Until the client goes away.
+            // Waits until the client disconnects.
             let _ = stream.read(&mut [0]).await;
         }
         stream.shutdown().await
@@ -222,7 +223,7 @@ async fn read_head(stream: &mut TcpStream) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// Waits for a condition.
+/// Waits until the condition is true.
 pub(super) async fn until(what: &str, condition: impl Fn() -> bool) {
     let wait = Wait::new(what);
     while !condition() {

@@ -8,13 +8,14 @@ use tempfile::TempDir;
 use super::{DEPTH, Mark, mark};
 use crate::unpack::unpack_layer;
 
-/// A layer: names that end with `/` are folders, `a -> b` is a symbolic link, all others are files.
+/// Builds a layer: names that end with `/` are folders, `a -> b` is a symbolic link, all others are
+/// files.
 fn layer(names: &[&str]) -> Vec<u8> {
     let mut tar = Builder::new(Vec::new());
     for name in names {
         let mut header = Header::new_gnu();
         header.set_mode(0o755);
-        // As this test's user, so that it needs no rights.
+        // Owner is the test's user, so that the test needs no rights.
         header.set_uid(rustix::process::getuid().as_raw().into());
         header.set_gid(rustix::process::getgid().as_raw().into());
         header.set_mtime(1);
@@ -26,7 +27,7 @@ fn layer(names: &[&str]) -> Vec<u8> {
         }
         let kind = if name.ends_with('/') { EntryType::Directory } else { EntryType::Regular };
         header.set_entry_type(kind);
-        // Past the checks of the crate that writes: names are foreign.
+        // Written directly, because the crate would refuse such names.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         tar.append(&header, &[][..]).unwrap();
@@ -52,7 +53,7 @@ impl Root {
         unpacked.map(|_| ()).map_err(|refused| format!("{}: {}", refused.name, refused.source))
     }
 
-    /// Every path, sorted.
+    /// Lists every path in the root, sorted.
     fn tree(&self) -> Vec<String> {
         fn walk(folder: &Path, above: &str, into: &mut Vec<String>) {
             for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -87,7 +88,7 @@ fn marks_are_told_from_names() {
 fn a_layer_takes_away_what_is_below_and_never_what_it_brings() {
     let root = Root::new();
     root.add(&["a/", "a/old", "a/deep/", "a/deep/old", "b", "c/", "c/x", "d"]).unwrap();
-    // Before, between and after what the layer brings itself.
+    // Whiteouts before, between and after the entries of the layer itself.
     root.add(&["a/deep/new", "a/.wh..wh..opq", "a/new", ".wh.b", "c/y", ".wh.c", "d", ".wh.d"])
         .unwrap();
     assert_eq!(root.tree(), ["a", "a/deep", "a/deep/new", "a/new", "c", "c/y", "d"]);
@@ -121,7 +122,7 @@ fn no_mark_and_no_link_leads_out_of_the_root() {
         &["../outside/.wh.secret"],
         &[".wh..."],
     ] {
-        // Refused, or done within the root: both are right.
+        // A refusal and an effect within the root are both right.
         let _ = root.add(names);
     }
     assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), "kept");
