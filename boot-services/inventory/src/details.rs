@@ -1,4 +1,4 @@
-//! What the machine is made of beyond Tinkerbell's attributes, read below a root folder.
+//! Hardware facts beyond Tinkerbell's attributes, read below a root folder.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use imaging::select::describe;
 
 use super::{PARTS_MAX, bounded, efi, folders, name, nvme, read, smart, smbios, tpm};
 
-/// Longest SMBIOS table that is read: many times a board's.
+/// Maximum length of the SMBIOS table that is read, in bytes: many times a board's.
 const TABLE_MAX: u64 = 256 << 10;
-/// Block devices that are no disks of the machine, by the beginning of their name.
+/// Prefixes of block device names that are not physical disks of the machine.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md", "fd"];
 
-/// The machine whose `/proc`, `/sys` and `/dev` are below `root`.
+/// Returns the inventory of the machine whose `/proc`, `/sys` and `/dev` are below `root`.
 pub fn inventory(root: &Path) -> Inventory {
     let sys = root.join("sys");
     let of = |path: &str| folders(sys.join(path)).into_iter().take(PARTS_MAX);
@@ -50,13 +50,13 @@ fn disk(root: &Path, path: &Path) -> Option<Disk> {
     let transport = transport(&disk.name, path);
     let node = |name: &str| root.join("dev").join(name);
     let health = match transport {
-        // The controller's, whose namespace it is.
+        // The health is the controller's. The namespace belongs to it.
         "nvme" => {
             let mut parts = disk.name.split_inclusive(|c: char| c.is_ascii_digit());
             parts.next().and_then(|name| nvme::health(&node(name)))
         }
         "sata" => smart::health(&node(&disk.name)),
-        // Not through bridges: some hang at what they do not know.
+        // USB bridges are not queried, because some hang on an unknown command.
         _ => None,
     };
     Some(Disk {
@@ -71,7 +71,7 @@ fn disk(root: &Path, path: &Path) -> Option<Disk> {
     })
 }
 
-/// How a disk is attached: by its name, else by the way to its device.
+/// Returns the transport of a disk, by its name, otherwise by the sysfs path of its device.
 fn transport(name: &str, path: &Path) -> &'static str {
     let by_name = [("nvme", "nvme"), ("vd", "virtio"), ("mmcblk", "mmc")];
     if let Some((_, word)) = by_name.iter().find(|(start, _)| name.starts_with(start)) {
@@ -87,7 +87,7 @@ fn transport(name: &str, path: &Path) -> &'static str {
 }
 
 fn interface(path: &Path) -> Option<Interface> {
-    // ARPHRD_ETHER: no loopback, no tunnels.
+    // ARPHRD_ETHER: excludes loopback and tunnels.
     if read(&path.join("type"))? != "1" {
         return None;
     }

@@ -1,4 +1,5 @@
-//! What UEFI firmware boots, in its order: the load options of its variables (UEFI 2.10, 3.1.3).
+//! Boot entries of UEFI firmware in boot order: the load options in its variables (UEFI 2.10,
+//! 3.1.3).
 
 use std::path::Path;
 
@@ -6,14 +7,14 @@ use agent_rpc::{BootEntry, Efi};
 
 use super::PARTS_MAX;
 
-/// `EFI_GLOBAL_VARIABLE`, as the kernel ends the names of files with it.
+/// `EFI_GLOBAL_VARIABLE`, the suffix of variable file names in the kernel's efivarfs.
 const GLOBAL: &str = "8be4df61-93ca-11d2-aa0d-00e098032b8c";
-/// Attributes of a variable, which the kernel puts before its value.
+/// Length of a variable's attributes in bytes. The kernel puts them before the value.
 const ATTRIBUTES: usize = 4;
-/// `LOAD_OPTION_ACTIVE`.
+/// `LOAD_OPTION_ACTIVE`, a bit of the attributes.
 const ACTIVE: u32 = 1;
 
-/// The boot entries, where the firmware has variables.
+/// Reads the boot entries. Returns `None` if the firmware has no variables.
 pub fn efi(variables: &Path) -> Option<Efi> {
     let value = |name: &str| {
         let bytes = std::fs::read(variables.join(format!("{name}-{GLOBAL}"))).ok()?;
@@ -28,7 +29,8 @@ pub fn efi(variables: &Path) -> Option<Efi> {
     Some(Efi { entries: entries.collect() })
 }
 
-/// Attributes, length of the device path, then the description in UCS-2 up to a zero.
+/// Parses a load option: attributes, length of the device path, then the description in UCS-2 up to
+/// a zero.
 fn entry(id: String, option: &[u8]) -> Option<BootEntry> {
     let (attributes, rest) = option.split_first_chunk::<4>()?;
     let units = rest.get(2..)?.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));

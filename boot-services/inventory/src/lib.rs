@@ -1,10 +1,10 @@
-//! What a machine is made of, read from `/proc` and `/sys`, its firmware, disks and switches, in
-//! the shapes that Tinkerbell's rule sets match on.
+//! Hardware inventory of a machine, read from `/proc` and `/sys`, its firmware, disks and switches.
+//! The format is that of the attributes that Tinkerbell's rule sets match on.
 //!
-//! Never: writes to a disk, changes a device, trusts the length of what a device says.
+//! Never: writes to a disk, changes a device, trusts a length that a device states.
 //!
-//! Enter at [`inventory`] (Tinkerbell's attributes), [`details`] (what goes beyond them) and
-//! [`neighbours`] (the same once switches were heard).
+//! Enter at [`inventory`] (Tinkerbell's attributes), [`details`] (facts beyond them) and
+//! [`neighbours`] (the details with the LLDP neighbors).
 
 mod details;
 mod efi;
@@ -24,29 +24,29 @@ use agent_rpc::{
 
 pub use lldp::{listen, neighbour};
 
-/// Devices of one kind that are told; a machine with more is told in part.
+/// Maximum number of reported devices of one kind. The rest is omitted.
 const DEVICES: usize = 256;
-/// Things of one kind that are told beyond Tinkerbell's attributes.
+/// Maximum number of entries of one kind beyond Tinkerbell's attributes.
 const PARTS_MAX: usize = 64;
-/// Longest text of a device, in bytes.
+/// Maximum length of a device's text, in bytes.
 const TEXT_BYTES: usize = 128;
-/// A display controller, by the first byte of its PCI class.
+/// Prefix of a display controller's PCI class.
 const DISPLAY: &str = "0x03";
-/// Block devices that are not disks of the machine, by the beginning of their name.
+/// Prefixes of block device names that are not disks of the machine.
 const VIRTUAL_DISKS: [&str; 5] = ["loop", "ram", "zram", "dm-", "nbd"];
 
-/// The kernel's random boot id; empty when there is no `/proc`.
+/// Returns the kernel's random boot id; empty without `/proc`.
 pub fn boot_id() -> String {
     read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
-/// The machine this runs on, with what Tinkerbell's attributes have no room for.
+/// Returns the facts of this machine that Tinkerbell's attributes cannot hold.
 pub fn details() -> Inventory {
     details::inventory(Path::new("/"))
 }
 
-/// The same once its neighbours have been listened for; `None` where nobody was heard. Blocks for
-/// as long as a switch may be silent.
+/// Returns the details with the LLDP neighbors of the interfaces; `None` without any neighbor.
+/// Blocks for up to 35 s, because a switch may be silent for about 30 s.
 pub fn neighbours() -> Option<Inventory> {
     let mut heard = lldp::listen(lldp::LISTEN);
     let mut inventory = details();
@@ -56,7 +56,7 @@ pub fn neighbours() -> Option<Inventory> {
     inventory.interfaces.iter().any(|it| it.neighbour.is_some()).then_some(inventory)
 }
 
-/// The machine this runs on.
+/// Returns the attributes of this machine in Tinkerbell's format.
 pub fn inventory() -> Attributes {
     let pci: Vec<Pci> = folders("/sys/bus/pci/devices").iter().map(|path| pci(path)).collect();
     Attributes {
@@ -86,7 +86,7 @@ pub fn inventory() -> Attributes {
     }
 }
 
-/// A small file's trimmed text; `None` when it is missing or empty.
+/// Returns a small file's trimmed text; `None` if the file is missing or empty.
 fn read(path: &Path) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
@@ -105,7 +105,7 @@ fn folders(path: impl AsRef<Path>) -> Vec<std::path::PathBuf> {
     paths
 }
 
-/// A device's text as it may travel: without control characters, and no longer than it may be.
+/// Returns a device's text without control characters, truncated to [`TEXT_BYTES`].
 fn bounded(text: &str) -> String {
     let mut text: String = text.trim().chars().filter(|char| !char.is_control()).collect();
     text.truncate(text.floor_char_boundary(TEXT_BYTES));
@@ -116,7 +116,7 @@ fn name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// One processor a physical package, as `/proc/cpuinfo` groups them.
+/// Parses `/proc/cpuinfo`. Returns one processor for each physical package.
 fn cpu(text: &str) -> Cpu {
     let mut processors: Vec<Processor> = Vec::new();
     for thread in text.split("\n\n").filter(|part| !part.trim().is_empty()) {
@@ -151,12 +151,12 @@ fn memory(text: &str) -> Memory {
         let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?;
         kib.trim().parse::<u64>().ok()
     });
-    // The installed memory is not in /proc; what the kernel has is the honest lower bound.
+    // `/proc` does not state the installed memory. The kernel's total is a lower bound.
     let usable = total.map(|kib| size(kib.saturating_mul(1024)));
     Memory { total: usable.clone(), usable }
 }
 
-/// `16GB`: whole binary units, as upstream's agent prints them.
+/// Formats a size such as `16GB` in whole binary units, as upstream's agent prints it.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
     let mut unit = 0;
@@ -202,7 +202,7 @@ fn block(path: &Path) -> Option<Block> {
 
 fn network(path: &Path) -> Option<Network> {
     let name = name(path)?;
-    // ARPHRD_ETHER: no loopback, no tunnels.
+    // ARPHRD_ETHER: excludes loopback and tunnels.
     if read(&path.join("type"))? != "1" {
         return None;
     }
@@ -215,7 +215,7 @@ fn network(path: &Path) -> Option<Network> {
     })
 }
 
-/// Numbers, not names: the box has the database.
+/// Reports numbers, not names: the box has the database of names.
 fn pci(path: &Path) -> Pci {
     let driver = fs::read_link(path.join("driver")).ok();
     Pci {
@@ -226,7 +226,7 @@ fn pci(path: &Path) -> Pci {
     }
 }
 
-/// Those of the PCI devices that drive a display.
+/// Selects the PCI devices that drive a display.
 fn gpus(pci: &[Pci]) -> Vec<Gpu> {
     let display = |it: &&Pci| it.class.as_deref().is_some_and(|class| class.starts_with(DISPLAY));
     let gpu = |it: &Pci| Gpu {

@@ -1,4 +1,5 @@
-//! Who is at the other end of a cable: switches say so every half minute (LLDP, IEEE 802.1AB).
+//! LLDP neighbors of the network interfaces. A switch sends its identity every half minute (LLDP,
+//! IEEE 802.1AB).
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -11,14 +12,14 @@ use stdx::MacAddr;
 
 use super::{bounded, folders, name, read};
 
-/// Interfaces that are listened on.
+/// Maximum number of interfaces to listen on.
 const INTERFACES_MAX: usize = 16;
-/// Bytes of a frame that are read: an LLDP one is no longer.
+/// Maximum number of bytes read of a frame. An LLDP frame is not longer.
 const FRAME: usize = 1500;
-/// How often switches speak, and some more.
+/// Default listening time: the interval of switches, with a margin.
 pub const LISTEN: Duration = Duration::from_secs(35);
 
-/// The first two parts of a value are told apart by a kind (8.5.2.2, 8.5.3.2).
+/// Types of TLVs. The values of the first two begin with a subtype (8.5.2.2, 8.5.3.2).
 const CHASSIS: u16 = 1;
 const PORT: u16 = 2;
 const PORT_DESCRIPTION: u16 = 4;
@@ -26,7 +27,8 @@ const SYSTEM_NAME: u16 = 5;
 const CHASSIS_IS_MAC: u8 = 4;
 const PORT_IS_MAC: u8 = 3;
 
-/// Listen until every interface has heard somebody, or for so long; blocks. By interface name.
+/// Listens until every interface has received a neighbor's frame, or until `limit`. Blocks. Returns
+/// the neighbors by interface name.
 pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
     let mut heard = BTreeMap::new();
     let mut open = Vec::new();
@@ -58,7 +60,7 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
                 return true;
             }
             let mut frame = [0; FRAME];
-            // An interface that went away has nothing more to say.
+            // A removed interface receives no more frames.
             let Ok(length) = socket.read(&mut frame) else { return false };
             match neighbour(&frame[..length]) {
                 Some(neighbour) => {
@@ -72,11 +74,12 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
     heard
 }
 
-/// What a frame says of its sender, from behind the Ethernet header; `None` when it is no LLDP one.
+/// Parses a frame from behind the Ethernet header. Returns `None` for a frame that is not valid
+/// LLDP.
 pub fn neighbour(mut frame: &[u8]) -> Option<Neighbour> {
     let mut neighbour = Neighbour::default();
     let mut is_whole = false;
-    // Seven bits of type and nine of length before each value.
+    // Each value follows seven bits of type and nine bits of length.
     while let Some((head, rest)) = frame.split_first_chunk::<2>() {
         let head = u16::from_be_bytes(*head);
         let (value, rest) = rest.split_at_checked(usize::from(head & 0x1ff))?;
@@ -96,7 +99,7 @@ pub fn neighbour(mut frame: &[u8]) -> Option<Neighbour> {
     is_whole.then_some(neighbour)
 }
 
-/// A chassis or a port: a kind, then a hardware address or a text.
+/// Parses a chassis id or port id: a subtype, then a hardware address or a text.
 fn id(value: &[u8], is_mac: u8) -> Option<String> {
     let (kind, value) = value.split_first()?;
     match <[u8; 6]>::try_from(value) {

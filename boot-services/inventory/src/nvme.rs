@@ -1,5 +1,4 @@
-//! What an NVMe disk says of its own state: the SMART log (NVM Express base specification,
-//! 5.16.1.3).
+//! Health of an NVMe disk from its SMART log (NVM Express base specification, 5.16.1.3).
 
 use std::fs::File;
 use std::path::Path;
@@ -9,11 +8,11 @@ use agent_rpc::Health;
 
 use imaging::sys::{self, NvmeAdmin};
 
-/// Bytes of the log.
+/// Length of the log in bytes.
 pub const LOG: usize = 512;
-/// 0 °C in the log's kelvins.
+/// 0 °C in kelvins, the unit of the log.
 const FREEZING: i32 = 273;
-/// What its first byte warns of, from the lowest bit.
+/// Warnings in the log's first byte, from the lowest bit.
 const WARNINGS: [&str; 5] = [
     "few spare blocks are left",
     "its temperature is out of range",
@@ -22,9 +21,9 @@ const WARNINGS: [&str; 5] = [
     "its memory would be lost with the power",
 ];
 
-/// Ask a controller such as `/dev/nvme0`; `None` where it does not answer.
+/// Reads the health from a controller such as `/dev/nvme0`. Returns `None` if it does not answer.
 pub fn health(controller: &Path) -> Option<Health> {
-    /// Get Log Page of the controller as a whole, its page 2, 128 words less one.
+    /// Get Log Page for the whole controller: log page 2, length 128 words, stated as 127.
     const SMART: NvmeAdmin = NvmeAdmin {
         opcode: 0x02,
         namespace: u32::MAX,
@@ -49,7 +48,7 @@ fn read(log: &[u8; LOG]) -> Health {
     }
 }
 
-/// The low half of a 128-bit counter, or as much as a number holds.
+/// Returns a 128-bit counter, at most `u64::MAX`.
 fn counter(log: &[u8; LOG], at: usize) -> u64 {
     let bytes = log[at..].first_chunk::<16>().copied().unwrap_or_default();
     u64::try_from(u128::from_le_bytes(bytes)).unwrap_or(u64::MAX)

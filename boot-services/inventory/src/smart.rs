@@ -1,37 +1,39 @@
-//! What an ATA disk says of its own state: SMART (ATA8-ACS, 7.53). The meaning of its attributes is
-//! each maker's own; these few are everybody's.
+//! Health of an ATA disk from SMART (ATA8-ACS, 7.53). Each manufacturer defines its own attributes.
+//! The few attributes here have the same meaning for all manufacturers.
 
 use std::path::Path;
 
 use agent_rpc::Health;
 use imaging::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
 
-/// SMART, what of it is asked for, and the signature without which it does nothing.
+/// Opcode of SMART, its subcommands, and the signature that the command requires in the LBA
+/// registers.
 const SMART: u8 = 0xb0;
 const READ_DATA: u8 = 0xd0;
 const RETURN_STATUS: u8 = 0xda;
 const SIGNATURE: [u8; 3] = [0, 0x4f, 0xc2];
-/// What the signature becomes when an attribute is below its threshold.
+/// Signature that the disk returns when an attribute is below its threshold.
 const FAILING: [u8; 2] = [0xf4, 0x2c];
-/// The attributes of the data: where they begin, how many there are, bytes of each.
+/// Attribute table of the data: offset, number of entries, bytes of an entry.
 const FIRST: usize = 2;
 const COUNT: usize = 30;
 const LENGTH: usize = 12;
-/// Attributes by their number.
+/// Ids of the attributes that are read.
 const POWER_ON_HOURS: u8 = 9;
 const UNCORRECTABLE_REPORTED: u8 = 187;
 const AIRFLOW_CELSIUS: u8 = 190;
 const CELSIUS: u8 = 194;
 const UNCORRECTABLE_OFFLINE: u8 = 198;
 
-/// Ask a disk such as `/dev/sda`; `None` where it does not answer, or has no SMART.
+/// Reads the health of a disk such as `/dev/sda`. Returns `None` if the disk does not answer, or
+/// has no SMART.
 pub fn health(disk: &Path) -> Option<Health> {
     ask(&mut Ata::open(disk).ok()?)
 }
 
 fn ask(drive: &mut impl Drive) -> Option<Health> {
     let identified = identify(drive).ok()?;
-    // Supported, and switched on.
+    // SMART is supported, and enabled.
     if word(&identified, 82) & word(&identified, 85) & 1 == 0 {
         return None;
     }
@@ -46,14 +48,16 @@ fn ask(drive: &mut impl Drive) -> Option<Health> {
     Some(health)
 }
 
-/// The data of SMART READ DATA. How much of its life a disk has used up is not among them.
+/// Parses the data of SMART READ DATA. The data does not state the used part of the disk's
+/// lifetime.
 pub fn read(data: &[u8; BLOCK]) -> Health {
     let table = &data[FIRST..FIRST + COUNT * LENGTH];
     let raw = |number: u8| {
         let entry = table.chunks_exact(LENGTH).find(|entry| entry[0] == number)?;
         entry[5..].first_chunk::<4>().copied()
     };
-    // What follows the lowest byte, or the lowest four, makers fill with something else.
+    // Manufacturers use the upper bytes for other values. Only the lowest byte, or the lowest four,
+    // count.
     let number = |attribute| raw(attribute).map(|bytes| u64::from(u32::from_le_bytes(bytes)));
     let celsius = [CELSIUS, AIRFLOW_CELSIUS].into_iter().find_map(raw);
     let errors = [UNCORRECTABLE_REPORTED, UNCORRECTABLE_OFFLINE].into_iter().find_map(number);
@@ -85,7 +89,7 @@ mod tests {
 
     #[test]
     fn attributes_are_read() {
-        // As a WD Blue tells them: 41 °C (17 to 52), 30 214 h with something above, 3 sectors.
+        // Data of a WD Blue: 41 °C (17 to 52), 30 214 h with another value above, 3 sectors.
         let disk = data(&[
             (5, [0; 6]),
             (9, [0x06, 0x76, 0, 0, 0x12, 0]),

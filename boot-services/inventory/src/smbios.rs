@@ -1,23 +1,23 @@
-//! The memory modules in SMBIOS' tables (DSP0134), as the kernel hands them out.
+//! Memory modules in the SMBIOS tables (DSP0134), as the kernel provides them.
 
 use agent_rpc::MemoryModule;
 
 use super::PARTS_MAX;
 
-/// Structures that are looked at; boards have some hundred.
+/// Maximum number of structures that are read. Boards have about a hundred.
 const STRUCTURES_MAX: usize = 4096;
-/// Header of a structure: type, length, handle.
+/// Length of a structure's header in bytes: type, length, handle.
 const HEADER: usize = 4;
-/// Type of a memory device (section 7.18), and of the end.
+/// Types of a memory device (section 7.18) and of the end of the table.
 const MEMORY_DEVICE: u8 = 17;
 const END: u8 = 127;
-/// Sizes of a memory device: not known, and in the extended field.
+/// Special sizes of a memory device: unknown, and stated in the extended field.
 const SIZE_UNKNOWN: u16 = 0xffff;
 const SIZE_EXTENDED: u16 = 0x7fff;
-/// The size is in KiB, not in MiB.
+/// Flag for a size in KiB instead of MiB.
 const SIZE_IN_KIB: u16 = 0x8000;
 
-/// The modules that are there, of all slots.
+/// Returns the installed modules of all slots.
 pub fn memory(mut table: &[u8]) -> Vec<MemoryModule> {
     let mut modules = Vec::new();
     for _ in 0..STRUCTURES_MAX {
@@ -35,7 +35,7 @@ pub fn memory(mut table: &[u8]) -> Vec<MemoryModule> {
     modules
 }
 
-/// One structure: its formatted part, header and all, and its strings.
+/// A structure: its formatted part with the header, and its strings.
 struct Structure<'a> {
     kind: u8,
     fields: &'a [u8],
@@ -43,7 +43,7 @@ struct Structure<'a> {
 }
 
 impl<'a> Structure<'a> {
-    /// The first of a table, and the rest of it.
+    /// Splits off the first structure of a table. Returns the structure and the rest.
     fn first(table: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let length = usize::from(*table.get(1)?);
         if length < HEADER {
@@ -51,7 +51,8 @@ impl<'a> Structure<'a> {
         }
         let fields = table.get(..length)?;
         let rest = table.get(length..)?;
-        // Strings end with a zero each, and all of them with another; without any there are two.
+        // Each string ends with a zero, and the last string with another zero. A structure without
+        // strings has two zeros.
         let end = rest.windows(2).position(|pair| pair == [0, 0])?;
         let structure = Self { kind: fields[0], fields, strings: &rest[..end] };
         Some((structure, &rest[end + 2..]))
@@ -65,7 +66,7 @@ impl<'a> Structure<'a> {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
     }
 
-    /// The string whose number stands at `at`; empty where there is none.
+    /// Returns the string whose number is at offset `at`; empty without a string.
     fn text(&self, at: usize) -> String {
         let number = usize::from(self.byte(at));
         let mut strings = self.strings.split(|byte| *byte == 0);
@@ -73,7 +74,7 @@ impl<'a> Structure<'a> {
         super::bounded(&String::from_utf8_lossy(text.unwrap_or_default()))
     }
 
-    /// A memory device; `None` for an empty slot.
+    /// Parses a memory device. Returns `None` for an empty slot.
     fn module(&self) -> Option<MemoryModule> {
         let bytes = match self.word(0x0c) {
             0 => return None,
@@ -85,7 +86,7 @@ impl<'a> Structure<'a> {
             size if size & SIZE_IN_KIB != 0 => u64::from(size & !SIZE_IN_KIB) << 10,
             size => u64::from(size) << 20,
         };
-        // What it runs at, or what it could.
+        // Configured speed, otherwise the maximum speed.
         let speed = [self.word(0x20), self.word(0x15)].into_iter().find(|speed| *speed != 0);
         Some(MemoryModule {
             slot: self.text(0x10),
@@ -99,7 +100,7 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Section 7.18.2.
+/// Returns the name of a memory type (section 7.18.2).
 fn kind(byte: u8) -> &'static str {
     match byte {
         0x07 => "RAM",
@@ -121,7 +122,7 @@ fn kind(byte: u8) -> &'static str {
 mod tests {
     use super::memory;
 
-    /// A structure of a kind with bytes at places, and its strings.
+    /// Builds a structure of a type with bytes at these offsets, and with its strings.
     fn structure(kind: u8, length: u8, bytes: &[(usize, u8)], strings: &[&str]) -> Vec<u8> {
         let mut table = vec![0; length.into()];
         table[..2].copy_from_slice(&[kind, length]);

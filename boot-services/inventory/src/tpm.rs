@@ -1,9 +1,9 @@
-//! A TPM, and the certificate its maker put into it: that of its endorsement key, which stays with
-//! the board whatever is replaced around it (TCG EK Credential Profile for TPM 2.0, section
-//! 2.2.1.4).
+//! TPM of a machine, and the certificate of its endorsement key, which the manufacturer stores in
+//! the TPM. The certificate identifies the board even when other parts are replaced (TCG EK
+//! Credential Profile for TPM 2.0, section 2.2.1.4).
 //!
 //! The commands are those of the TPM 2.0 library specification, part 3: TPM2_NV_ReadPublic (31.6)
-//! and TPM2_NV_Read (31.13). Nothing is changed in the TPM, and none is asked for a secret.
+//! and TPM2_NV_Read (31.13). They change nothing in the TPM and read no secret.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,25 +14,25 @@ use sha2::{Digest as _, Sha256};
 
 use super::read;
 
-/// Where certificates are: of an RSA 2048, an ECC P-256, and an ECC P-384 key.
+/// NV indices of certificates: of an RSA 2048, an ECC P-256, and an ECC P-384 key.
 const CERTIFICATES: [u32; 3] = [0x01c0_0002, 0x01c0_000a, 0x01c0_0016];
-/// Largest certificate that is read, bytes.
+/// Maximum length of a certificate that is read, in bytes.
 const CERTIFICATE_MAX: u16 = 8 << 10;
-/// What every TPM reads at once (TPM_PT_NV_BUFFER_MAX is 512 at least), bytes.
+/// Length of one read in bytes. Every TPM supports it (TPM_PT_NV_BUFFER_MAX is 512 at least).
 const CHUNK: u16 = 512;
-/// Largest answer, bytes.
+/// Maximum length of a response, in bytes.
 const ANSWER_MAX: usize = 4 << 10;
-/// Bytes of a header: tag, size, code.
+/// Length of a header in bytes: tag, size, code.
 const HEADER: usize = 10;
 
 const NO_SESSIONS: u16 = 0x8001;
 const SESSIONS: u16 = 0x8002;
 const NV_READ: u32 = 0x0000_014e;
 const NV_READ_PUBLIC: u32 = 0x0000_0169;
-/// Authorization by an empty password: TPM_RS_PW, no nonce, no attributes, no password.
+/// Authorization with an empty password: TPM_RS_PW, no nonce, no attributes, no password.
 const NO_PASSWORD: [u8; 9] = [0x40, 0, 0, 0x09, 0, 0, 0, 0, 0];
 
-/// The first TPM of a machine whose `/sys` and `/dev` are below `root`.
+/// Returns the first TPM of a machine whose `/sys` and `/dev` are below `root`.
 pub fn tpm(root: &Path) -> Option<Tpm> {
     let version = match read(&root.join("sys/class/tpm/tpm0/tpm_version_major"))?.as_str() {
         "1" => "1.2",
@@ -56,10 +56,11 @@ fn certificate_of(node: &Path) -> Option<Vec<u8>> {
     })
 }
 
-/// The certificate of a TPM's endorsement key, DER; `None` where its maker put none there.
+/// Reads the certificate of a TPM's endorsement key, as DER. Returns `None` if the manufacturer
+/// stored none.
 ///
 /// # Errors
-/// When the TPM does not answer, or not as the specification has it.
+/// The TPM does not answer, or its response violates the specification.
 pub fn certificate<T: Read + Write>(tpm: &mut T) -> io::Result<Option<Vec<u8>>> {
     for index in CERTIFICATES {
         let Some(size) = size_of(tpm, index)? else { continue };
@@ -79,12 +80,13 @@ pub fn certificate<T: Read + Write>(tpm: &mut T) -> io::Result<Option<Vec<u8>>> 
     Ok(None)
 }
 
-/// How long what is at an index is, where there is something.
+/// Returns the length of the data at an index; `None` without data.
 fn size_of<T: Read + Write>(tpm: &mut T, index: u32) -> io::Result<Option<u16>> {
     let Some(answer) = ask(tpm, NO_SESSIONS, NV_READ_PUBLIC, &index.to_be_bytes())? else {
         return Ok(None);
     };
-    // TPM2B_NV_PUBLIC: its size, index, algorithm, attributes, a policy of some length, the size.
+    // TPM2B_NV_PUBLIC: its size, index, algorithm, attributes, a policy of variable length, the
+    // size.
     let policy = usize::from(u16_at(&answer, 12)?);
     let size = u16_at(&answer, 14 + policy)?;
     Ok(Some(size).filter(|size| (1..=CERTIFICATE_MAX).contains(size)))
@@ -107,7 +109,7 @@ fn part_of<T: Read + Write>(
     answer.get(6..6 + length).map(|part| Some(part.to_vec())).ok_or_else(short)
 }
 
-/// What a TPM answers behind its header; `None` when it refuses.
+/// Sends a command. Returns the response without its header; `None` if the TPM refuses.
 fn ask<T: Read + Write>(
     tpm: &mut T,
     tag: u16,
@@ -119,7 +121,7 @@ fn ask<T: Read + Write>(
     message.extend(size.to_be_bytes());
     message.extend(command.to_be_bytes());
     message.extend(parameters);
-    // The device takes a command in one write and gives an answer in one read.
+    // The device takes a command in one write and returns a response in one read.
     tpm.write_all(&message)?;
     let mut answer = vec![0; ANSWER_MAX];
     let mut count = 0;
@@ -140,7 +142,8 @@ fn ask<T: Read + Write>(
     }
 }
 
-/// How long a DER SEQUENCE is that begins these bytes: an index may be larger than what it holds.
+/// Returns the length of a DER SEQUENCE at the start of the bytes. An NV index may be larger than
+/// its content.
 fn der_length(bytes: &[u8]) -> Option<usize> {
     let [0x30, 0x82, high, low, ..] = bytes else { return None };
     let length = 4 + usize::from(u16::from_be_bytes([*high, *low]));

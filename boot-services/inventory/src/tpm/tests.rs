@@ -1,4 +1,5 @@
-//! A real TPM's commands (swtpm, by libtpms), and answers that no TPM gives.
+//! Tests against the commands of a real TPM (swtpm, by libtpms), and against responses that are
+//! never valid.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,7 +12,7 @@ use stdx::testing::wait_for;
 
 use super::{HEADER, certificate, tpm};
 
-/// A TPM that was made as a manufacturer makes one.
+/// A software TPM, initialized as a manufacturer does it (swtpm_setup).
 struct Swtpm {
     process: Child,
     folder: tempfile::TempDir,
@@ -88,7 +89,7 @@ fn a_machine_may_have_none_or_an_older_one() {
     }
 }
 
-/// Answers with the same bytes, whatever it is asked.
+/// Returns the same bytes to every command.
 struct Wrong(Vec<u8>);
 
 impl Read for Wrong {

@@ -1,4 +1,4 @@
-//! A switch is heard over a real link, in a network namespace of its own.
+//! Test that receives a switch's LLDP frame over a real link, in its own network namespace.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,9 +6,10 @@ use std::time::Duration;
 use inventory::listen;
 use stdx::testing::wait_for;
 
-/// Set in the namespace.
+/// Environment variable that is set inside the namespace.
 const INSIDE: &str = "TINBOX_NEIGHBOURS_INSIDE";
-/// Two ends of a cable, and what a switch says at one of them until somebody has heard it.
+/// Script that creates a veth pair and sends a switch's LLDP frame on one end, repeatedly until the
+/// test ends.
 const NAMESPACE: &str = r#"
 set -e
 mount -t sysfs sysfs /sys
@@ -33,7 +34,7 @@ END
 #[test]
 fn a_switch_is_heard() {
     if std::env::var_os(INSIDE).is_some() {
-        // The switch may not speak yet.
+        // The switch may not have sent a frame yet.
         let heard = wait_for("the switch", || {
             let heard = listen(Duration::from_secs(3));
             heard.contains_key("nuc").then_some(heard)
@@ -43,7 +44,7 @@ fn a_switch_is_heard() {
             (neighbour.system.as_str(), neighbour.port.as_str()),
             ("rack7-switch", "ge-0/0/7")
         );
-        // What the switch's own interface sent is no neighbour of it.
+        // The switch's interface must not receive its own frame as a neighbor's.
         assert_eq!(heard.len(), 1, "{heard:?}");
         return;
     }
